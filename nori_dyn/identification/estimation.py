@@ -6,9 +6,9 @@ Only the combinations beta are told; within these the estimate is the one next t
 standard deviations sigma_r of readings are given, or found from what is left, in turns. Rows with an unknown gain are
 linear about the last estimate: steps of Gauss and Newton.
 
-Deviations of the prior of a link that the logs contradict grow until its chi-square is what is usual.
+The prior of a link that the logs contradict is widened until it holds the estimate no more.
 
-Source: Swevers et al. (1997) and Gautier (1997) for weights from residuals; MacKay (1992) for the deviations of priors.
+Source: Swevers et al. (1997) and Gautier (1997) for weights from residuals.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def solved(
     while doubted:  # a prior that holds the estimate where logs do not fit makes them scatter more: so it is let go
         wide = found
         for _ in range(ROUNDS):
-            wider = wide.prior.widened(wide.values, wide.by_number, wide.covariance, doubted)
+            wider = wide.prior.widened(wide.values, doubted)
             if wider is wide.prior:
                 break
             wide = _solution(logs, wider, wide.sigma, is_known, base)

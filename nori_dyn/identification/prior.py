@@ -10,13 +10,11 @@ which is 1 - L C L^T where the noise is independent. So the rows of a link have 
 freedom as the logs tell of it. Where a prior has been widened, P in K and in P C is that, and L and P^-1 in the middle
 are those before.
 
-Source: Box, Sampling and Bayes' inference in scientific modelling and robustness, 1980, for the comparison; MacKay,
-Bayesian interpolation, 1992, for the width that fits.
+Source: Box, Sampling and Bayes' inference in scientific modelling and robustness, 1980.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -103,28 +101,17 @@ class Prior:
             found.append(PriorCheck(name, chi_square, len(apart), self.factors.get(name, 1.0)))
         return tuple(found)
 
-    def widened(self, values: Floats, by_number: Floats, covariance: Floats, names: Collection[str]) -> Prior:
-        """Return the same with deviations of some links with which their chi-square would be what is usual.
+    def widened(self, values: Floats, names: Collection[str]) -> Prior:
+        """Return the same so wide that an estimate is within one deviation of it, in every direction, for some links.
 
-        With independent noise that is the most likely width. It is itself where the widths have settled.
+        Then it hardly moves what the logs tell. It is itself where it is as wide.
 
         Args:
             values: the estimate (n,).
-            by_number: its covariance by the number of samples (n, n), prior included.
-            covariance: its covariance by the scatter of the logs where that is more (n, n).
             names: what is to be widened.
-
-        Source: MacKay, Bayesian interpolation, 1992.
         """
-        factors = {}
-        spread = self._spread()
-        off = spread @ spread.T - 2.0 * by_number + covariance
-        for name in names:
-            L = self.L[self._rows(name)]
-            usual = float(np.trace(L @ off @ L.T))
-            chi_square = float(np.sum((L @ (values - self.values)) ** 2))
-            factor = self.factors.get(name, 1.0)
-            factors[name] = max(factor * math.sqrt(chi_square / usual), 1.0) if usual > 0.0 else factor
+        more = {name: float(np.linalg.norm(self.L[self._rows(name)] @ (values - self.values))) for name in names}
+        factors = {name: max(self.factors.get(name, 1.0) * far, 1.0) for name, far in more.items()}
         if all(abs(factors[name] / self.factors.get(name, 1.0) - 1.0) <= AS_WIDE for name in names):
             return self
         return self._widened(factors)
