@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeAlias, TypeVar
 
 from nori_dyn.algebra.counting import expression_cost
-from nori_dyn.algebra.derivatives import Direction, partials
+from nori_dyn.algebra.derivatives import Direction, depends_on, partials
 from nori_dyn.algebra.expressions import Expr, Graph, Op, accumulate
-from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.elimination import Elimination, Pivot
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.static_elimination import eliminated
@@ -25,21 +25,12 @@ Place: TypeAlias = tuple[int, int]
 Sum: TypeAlias = Mapping[int, float]
 """A sum of unknowns: their factors by column."""
 
+APART = 2.0
+"""What R is multiplied by, and outputs are divided by. Else an entry of L^-1 R may be the same function as one of K on
+its way to U, and would be taken to be that number, of which more digits may be lost."""
+
 FIRST = 10**9
 """The body, as a class of the order, of what is eliminated before all bodies."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Probe:
-    """What an estimate's derivative along one direction would be after a step of refinement.
-
-    Attributes:
-        found: the derivative of each output.
-        steps: what a step of refinement adds to it.
-    """
-
-    found: tuple[Expr, ...]
-    steps: tuple[Expr, ...]
 
 
 class Bordered:
@@ -49,7 +40,7 @@ class Bordered:
         n, n_core: number of the plan's own unknowns, and of all.
         graph: the expressions.
         entries: those of K, by row and column.
-        columns: those of R, by row, one mapping a direction.
+        columns: those of R, times `APART`, by row, one mapping a direction.
         bodies: the body of each unknown.
     """
 
@@ -83,7 +74,7 @@ class Bordered:
             if column < self.n_core:
                 accumulate(self.entries, (row, column), value)
             elif not value.is_zero:
-                self.columns[column - self.n_core][row] = value
+                self.columns[column - self.n_core][row] = value * APART
 
     def _add(self, row: int, rates: Mapping[int, Expr], factor: Expr) -> None:
         for column, rate in rates.items():
@@ -122,10 +113,17 @@ class Bordered:
         self.graph.forget(size)
         return found
 
-    def probed(self, factors: Factors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]) -> Probe:
-        """Return the derivative along a direction, and a step of its refinement.
+    def refined(
+        self, factors: Factors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]
+    ) -> tuple[list[Expr], list[Expr]]:
+        """Return the derivative of each output along a direction, and what a step of refinement would add to it.
 
         What is left of a weighed row is weighed before it is added up, as in the refinement of the estimate.
+
+        Args:
+            factors: those of K.
+            outputs: the outputs.
+            probe: the direction, as a sum of the others, by their number.
         """
         right: dict[int, Expr] = {}
         for k, factor in probe.items():
@@ -133,12 +131,13 @@ class Bordered:
                 accumulate(right, row, factor * value)
         x = factors.solve({row: -value for row, value in right.items()})
         rough = {column: self.graph.opaque(value) for column, value in x.items()}
-        left = {row: value for row, value in right.items() if row < self.n}
+        rows = self._inexact_rows(factors.pivots)
+        left = {row: value for row, value in right.items() if row in rows}
         for row, column, entry in self._held:
-            if column in rough:
+            if row in rows and column in rough:
                 accumulate(left, row, entry * rough[column])
         for (row, column), value in self._R.items():
-            if row < self.n and self.n <= column < self.n_core and column in rough:
+            if row in rows and self.n <= column < self.n_core and column in rough:
                 accumulate(left, row, value * rough[column])
         for own, reading in self._forces:
             terms = (entry * rough[column] for column, entry in reading.entries.items() if column in rough)
@@ -146,10 +145,23 @@ class Bordered:
             for column, entry in reading.entries.items():
                 accumulate(left, column, entry * force)
         step = factors.solve({row: -value for row, value in left.items() if not value.is_zero})
-        return Probe(
-            tuple(total(row, x, self.graph) for row in outputs),
-            tuple(total(row, step, self.graph) for row in outputs),
-        )
+        return [total(row, x, self.graph) for row in outputs], [total(row, step, self.graph) for row in outputs]
+
+    def _inexact_rows(self, pivots: Sequence[Pivot[Expr]]) -> set[int]:
+        """Return the rows of the plan's own that a solution fits less than to rounding.
+
+        Others have no weights in them, and are divided by constants: nothing small is left of anything large.
+        """
+        symbolic = self.plan.refined.symbolic
+        numbers = [x for step in pivots for x in (*step.l.values(), *step.u.values())]
+        weighed = depends_on(self.graph, [*symbolic.entries, *numbers], [x.index for x in symbolic.weights])
+        places = zip(symbolic.rows.tolist(), symbolic.entries, strict=True)
+        rows = {row for row, x in places if weighed[x.index]}
+        for step in pivots:
+            of_weights = any(weighed[u.index] for j, u in step.u.items() if j < self.n_core)
+            rows |= {i for i, l in step.l.items() if of_weights or weighed[l.index] or not step.reciprocal.is_constant}
+            rows |= set() if step.reciprocal.is_constant else {step.row}
+        return {row for row in rows if row < self.n}
 
 
 def _written_rows(plan: EliminationPlan) -> tuple[list[tuple[int, int, Expr]], dict[int, Expr]]:
@@ -229,6 +241,9 @@ class Rates:
 class Factors(Generic[T]):
     """L and U of K, and what eliminating it made of R.
 
+    Attributes:
+        pivots: its steps.
+
     Args:
         work: the elimination of a bordered matrix, its first n columns done.
         n: number of rows and columns of K.
@@ -236,19 +251,19 @@ class Factors(Generic[T]):
 
     def __init__(self, work: Elimination[T], n: int) -> None:
         self._scalars, self._n = work.scalars, n
-        self._pivots = work.pivots
+        self.pivots = work.pivots
         self._L = [[(i, l) for i, l in step.l.items() if i < n] for step in work.pivots]
         self._U = [[(j, u) for j, u in step.u.items() if j < n] for step in work.pivots]
 
     def along(self, k: int) -> tuple[dict[int, T], int]:
         """Return dx along direction k by column, absent numbers zero: K dx + R_k = 0; and how many updates it takes."""
-        reduced = {step.row: step.u[self._n + k] for step in self._pivots if self._n + k in step.u}
+        reduced = {step.row: step.u[self._n + k] for step in self.pivots if self._n + k in step.u}
         return self._backward({row: self._scalars.negative(x) for row, x in reduced.items()})
 
     def solve(self, right: Mapping[int, T]) -> dict[int, T]:
         """Return the solution of K x = right by column, absent numbers zero, where no row was given another sign."""
         scalars, reduced = self._scalars, dict(right)
-        for step, below in zip(self._pivots, self._L, strict=True):
+        for step, below in zip(self.pivots, self._L, strict=True):
             value = reduced.get(step.row)
             if value is not None and not scalars.is_zero(value):
                 for i, l in below:
@@ -258,7 +273,7 @@ class Factors(Generic[T]):
     def _backward(self, reduced: Mapping[int, T]) -> tuple[dict[int, T], int]:
         scalars, count = self._scalars, 0
         x: dict[int, T] = {}
-        for step, after in zip(reversed(self._pivots), reversed(self._U), strict=True):
+        for step, after in zip(reversed(self.pivots), reversed(self._U), strict=True):
             value = reduced.get(step.row, scalars.zero)
             for j, u in after:
                 if j in x:

@@ -20,6 +20,9 @@ from nori_dyn.typing import Floats
 SIZE_STATES = 8
 """Number of random states whose solutions tell the size of each unknown."""
 
+LIGHTEST = 1e-6
+"""No unknown counts as smaller than this share of the largest of its kind: on links without mass forces are nothing."""
+
 NOISE_DECADES = 8.0
 """Decades by which the sampled variance of noisy equations of motion is below that given, at most: an order should hold
 where they are as good as exact, too."""
@@ -40,6 +43,17 @@ def sample_entries(
     Weights are those of the system; those of noisy equations of motion are drawn, `at_rest`, up to `NOISE_DECADES`
     above.
     """
+    inputs = sample_inputs(system, symbolic, seed, n, at_rest)
+    wanted = symbolic.entries if at_rest else (*symbolic.entries, *symbolic.b)
+    values = symbolic.graph.evaluate(wanted, inputs).T
+    nnz = len(symbolic.entries)
+    return values[:, :nnz], values[:, nnz:]
+
+
+def sample_inputs(
+    system: System, symbolic: SymbolicSystem, seed: int, n: int, at_rest: bool = False
+) -> dict[int, Floats]:
+    """Return random states as values (n,) of each input, by its index; for the arguments see `sample_entries`."""
     tree = system.tree
     rng = np.random.default_rng(seed)
     Q = _closed(tree, seed, n) if tree.closing_parts else tree.random_configurations(n, rng)
@@ -49,11 +63,7 @@ def sample_entries(
         if at_rest and row.is_dynamic and not row.is_exact:
             W[:, row.weights] *= 10.0 ** rng.uniform(0.0, NOISE_DECADES, size=W[:, row.weights].shape)
     scalars = [x for part in symbolic.inputs.values() for x in part]
-    inputs = {x.index: values for x, values in zip(scalars, np.hstack([Q, Qd, Y, W]).T, strict=True)}
-    wanted = symbolic.entries if at_rest else (*symbolic.entries, *symbolic.b)
-    values = symbolic.graph.evaluate(wanted, inputs).T
-    nnz = len(symbolic.entries)
-    return values[:, :nnz], values[:, nnz:]
+    return {x.index: values for x, values in zip(scalars, np.hstack([Q, Qd, Y, W]).T, strict=True)}
 
 
 def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tuple[Floats, Floats]:
@@ -89,6 +99,21 @@ def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tupl
     largest_term = np.zeros(n)
     np.maximum.at(largest_term, symbolic.rows, np.abs(entries).max(axis=0) * size[symbolic.columns])
     return 1.0 / _power_of_two(largest_term), size
+
+
+def natural_sizes(system: System, symbolic: SymbolicSystem, seed: int) -> Floats:
+    """Return the natural size (n,) of each variable, none below `LIGHTEST` of the largest of its kind.
+
+    Args:
+        system: the system.
+        symbolic: the same over expressions, or a square system with these variables first.
+        seed: seed of the states.
+    """
+    size = natural_scaling(system, symbolic, seed)[1][: system.shape[1]]
+    kinds = np.array([v.is_force for v in system.variables for _ in range(v.slice.start, v.slice.stop)])
+    for kind in (kinds, ~kinds):
+        size[kind] = np.maximum(size[kind], LIGHTEST * size[kind].max(initial=0.0))
+    return size
 
 
 def _power_of_two(size: Floats) -> Floats:

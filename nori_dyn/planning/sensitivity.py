@@ -25,11 +25,12 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import Direction, Sparse
 from nori_dyn.algebra.expressions import Expr
-from nori_dyn.planning.bordered import Bordered, Factors, Probe, Sum, total
+from nori_dyn.planning.bordered import APART, Bordered, Factors, Sum, total
 from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.greedy import Heap, Key
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.sensitivity_check import squared_error
 from nori_dyn.planning.static_elimination import eliminated
 from nori_dyn.system.trace import SymbolicSystem, freedoms
 
@@ -43,11 +44,12 @@ class Sensitivities:
 
     Attributes:
         derivatives: those that are not zero for all states, by the number of the output and of the direction.
-        probes: of a weighted system, what refinement does to them.
+        squared_error: of a weighed system, the square of how much is off in a sum of them, input by input of about the
+            size 1; see `sensitivity_check`.
     """
 
     derivatives: Sparse
-    probes: tuple[Probe, ...]
+    squared_error: Expr | None
 
 
 def directions_of(plan: EliminationPlan, wrt: Iterable[str]) -> tuple[list[Direction], dict[str, slice]]:
@@ -70,7 +72,7 @@ def sensitivities(
     plan: EliminationPlan,
     outputs: Sequence[Sequence[Sum]],
     directions: Sequence[Direction],
-    probes: Sequence[Mapping[int, Expr]] = (),
+    places: Mapping[str, slice],
 ) -> Sensitivities:
     """Return the derivatives of sums of unknowns.
 
@@ -78,9 +80,10 @@ def sensitivities(
         plan: the plan.
         outputs: the sums, those together that are wanted for the same reason.
         directions: how the inputs of the plan's system move.
-        probes: directions to look at more closely: sums of the others, by their number.
+        places: which directions are of which input.
     """
     problem = Bordered(plan, directions)
+    outputs = [[{column: factor / APART for column, factor in row.items()} for row in group] for group in outputs]
     flat = [row for group in outputs for row in group]
     chosen, order = _cheapest(problem, outputs)
     bordered = problem.bordered([flat[m] for m in chosen])
@@ -94,9 +97,10 @@ def sensitivities(
         for k in range(len(directions)):
             x, _ = factors.along(k)
             found.update({(m, k): total(flat[m], x, problem.graph) for m in others})
+    derivatives = {place: value for place, value in sorted(found.items()) if not value.is_zero}
+    is_weighted = plan.system.is_weighted
     return Sensitivities(
-        {place: value for place, value in sorted(found.items()) if not value.is_zero},
-        tuple(problem.probed(factors, flat, probe) for probe in probes),
+        derivatives, squared_error(problem, factors, flat, derivatives, places) if is_weighted else None
     )
 
 

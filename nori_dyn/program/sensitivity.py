@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.planning.bordered import Probe
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.planning.sensitivity import directions_of, sensitivities
 from nori_dyn.program.backends.base import Guards, pivot_guards
 from nori_dyn.program.hybrid import HybridReadings
@@ -31,7 +29,7 @@ from nori_dyn.typing import Array
 NAMED: Any = namedtuple
 
 LEAST = 1e-100
-"""What is added to a square that may be zero, as a share of the usual one."""
+"""What is added to a square that may be zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,46 +94,16 @@ class Derivatives:
 
     def _planned(self, plan: EliminationPlan, inputs: Mapping[str, Array]) -> tuple[Array, Guards]:
         """Return them by the planned elimination (n_sums, n_directions), and what guards them."""
-        system, symbolic = plan.system, plan.symbolic
+        symbolic = plan.symbolic
         directions, places = directions_of(plan, self.wrt)
-        probes = list(_probes(symbolic.graph, inputs, places, plan.seed)) if system.is_weighted else []
-        found = sensitivities(plan, self.sums, directions, probes)
+        found = sensitivities(plan, self.sums, directions, places)
         whole = np.full((sum(map(len, self.sums)), len(directions)), symbolic.graph.zero, dtype=object)
         for place, value in found.derivatives.items():
             whole[place] = value
-        guards = (*pivot_guards(plan, list(whole.flat), PIVOT_LIMIT), *_doubts(plan, self.outputs, found.probes))
+        guards = pivot_guards(plan, list(whole.flat), PIVOT_LIMIT)
+        if found.squared_error is not None:
+            guards = (*guards, (1 / (found.squared_error + LEAST), STEP_LIMIT**-2))
         return whole, guards
-
-
-def _probes(
-    graph: Graph, inputs: Mapping[str, Array], places: Mapping[str, slice], seed: int
-) -> Iterator[dict[int, Expr]]:
-    """Yield directions in which all of a state moves, and in which all weights do, in proportion to their size."""
-    rng = np.random.default_rng(seed)
-    of_weights = {name: part for name, part in places.items() if name == "weights"}
-    of_state = {name: part for name, part in places.items() if name not in of_weights}
-    for parts in filter(None, (of_state, of_weights)):
-        probe: dict[int, Expr] = {}
-        for name, part in parts.items():
-            signs = map(graph.expr, rng.choice([-1.0, 1.0], size=part.stop - part.start).tolist())
-            factors = (sign * x for sign, x in zip(signs, inputs[name], strict=True)) if of_weights is parts else signs
-            probe.update(zip(range(part.start, part.stop), factors, strict=True))
-        yield probe
-
-
-def _doubts(plan: EliminationPlan, outputs: Sequence[Output], probes: Sequence[Probe]) -> list[tuple[Expr, float]]:
-    """Return what is small where a step of refinement is not: of each output and probe, the squares of both."""
-    if not probes:
-        return []
-    graph, (_, natural) = plan.symbolic.graph, natural_scaling(plan.system, plan.symbolic, plan.seed)
-    found = []
-    for part in output_parts(plan.system, outputs):
-        usual = float(np.sum(natural[output_columns(plan.system, [part.output])] ** 2))
-        for probe in probes:
-            square, step = (sum((x * x for x in x[part.slice]), graph.zero) for x in (probe.found, probe.steps))
-            if not step.is_zero:
-                found.append(((square + usual) / (step + LEAST * usual), STEP_LIMIT**-2))
-    return found
 
 
 def _kind(results: Iterable[str]) -> Callable[..., Any]:

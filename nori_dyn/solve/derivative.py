@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.fresh_derivative import FreshDerivative
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.kernel.numpy import are_comparable
+from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.sensitivity import Derivatives
 from nori_dyn.system.inputs import checked_state, checked_states
 from nori_dyn.typing import Floats
@@ -114,6 +116,9 @@ class EstimateDerivative(CompiledFunction):
             SingularSystemError: the system is singular at this state.
         """
         found, rcond = self._fresh.at(*state)
+        if found is None and rcond >= RCOND_LIMIT:
+            lost = f"{self._function.name} {self._no_result} at {which}, whose estimate has a rcond of {rcond:.2g}."
+            raise SingularSystemError(lost)
         if found is None:
             raise singular_at(self.system, state[0], rcond, which, state[3] if state[3:] else None)
         return np.concatenate([array.ravel() for array in self._asked.arranged(found).values()])

@@ -1,6 +1,6 @@
 """Who is right: an estimate against the oracle, and how much of a difference the problem itself explains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,28 +66,35 @@ def errors(truth: Truth, d: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def explained(problem: Problem, states: States, seed: int) -> NDArray[np.float64]:
-    """Return how far an estimate may be off (N,): how far the truth itself moves when data or rows change.
+    """Return how far an estimate may be off (N,): how far the truth itself moves when data or rows change."""
+    here, largest = find_truth(problem, states), np.zeros(len(states.q))
+    for other, moved, nudge in nudged_problems(problem, states, NUDGES, seed):
+        there = find_truth(other, moved, nudge)
+        change = np.max(np.abs(there.d - here.d) / here.size, axis=1).astype(float)
+        largest = np.maximum(largest, np.where(np.isfinite(change), change, np.inf))
+    return EXPLAINED * largest
 
-    The data of robot and state change by a few units in the last place; so does every row, relative to its largest
-    entry, as it does for whoever adds it up in doubles.
+
+def nudged_problems(
+    problem: Problem, states: States, n: int, seed: int = 0
+) -> Iterator[tuple[Problem, States, Callable[[Extended], Extended] | None]]:
+    """Yield a problem n times with its data changed by a few units in the last place, and n times what changes its rows.
+
+    That changes rows (N, rows, 1 + nz) relative to the largest entry of each, as adding it up in doubles does.
     """
     rng = np.random.default_rng(seed)
-    here, largest = find_truth(problem, states), np.zeros(len(states.q))
 
     def nudged(array: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(array * (1 + NUDGE * rng.uniform(-1, 1, array.shape)))
 
     def nudged_rows(values: Extended) -> Extended:
-        size = np.abs(values).max(axis=2, keepdims=True)
+        size = np.abs(values).max(axis=2, keepdims=True, initial=0)
         return values + NUDGE * size * rng.uniform(-1, 1, values.shape)
 
-    for _ in range(NUDGES):
+    for _ in range(n):
         tree = problem.tree
         I = nudged(tree.I)
         X = tuple(type(X)(nudged(X.E), nudged(X.r)) for X in tree.X_tree)
         other = replace(problem, tree=tree.replace(I=(I + np.swapaxes(I, 1, 2)) / 2, X_tree=X))
-        moved = States(nudged(states.q), nudged(states.qd), nudged(states.y), states.weights)
-        for there in (find_truth(other, moved), find_truth(problem, states, nudged_rows)):
-            change = np.max(np.abs(there.d - here.d) / here.size, axis=1).astype(float)
-            largest = np.maximum(largest, np.where(np.isfinite(change), change, np.inf))
-    return EXPLAINED * largest
+        yield other, States(nudged(states.q), nudged(states.qd), nudged(states.y), states.weights), None
+        yield problem, states, nudged_rows

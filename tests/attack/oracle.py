@@ -62,7 +62,7 @@ def variables(tree: KinematicTree, states: States, known: Mapping[int, float], n
         known: links whose external wrench is a known constant in all six components: it is no unknown then.
         noisy: which of "3a", "3f", "3tau" have noise, and so an unknown each.
     """
-    q, qd = states.q.astype(np.longdouble), states.qd.astype(np.longdouble)
+    q, qd = _extended(states.q), _extended(states.qd)
     N, n = len(q), tree.n_links
     columns = _Columns(1)
     qdd = [columns.take(joint.nv) for joint in tree.joints]
@@ -71,7 +71,7 @@ def variables(tree: KinematicTree, states: States, known: Mapping[int, float], n
     size = columns.count
 
     def unit(part: slice | None, rows: int) -> Extended:
-        values = np.zeros((N, rows, size), np.longdouble)
+        values = np.zeros((N, rows, size), q.dtype)
         if part is not None:
             values[:, range(rows), range(part.start, part.stop)] = 1
         return values
@@ -155,6 +155,11 @@ class _Columns:
         return slice(self.count - size, self.count)
 
 
+def _extended(array: NDArray[Any]) -> Extended:
+    """Return an array in extended precision; one of complex numbers stays one of complex numbers."""
+    return array.astype(np.result_type(array, np.longdouble))
+
+
 def _turned(R: Extended, v: Extended) -> Extended:
     return (R @ v[..., None])[..., 0]
 
@@ -162,8 +167,8 @@ def _turned(R: Extended, v: Extended) -> Extended:
 def _subspace(joint: Any, q: Extended, qd: Extended) -> tuple[Extended, Extended, Extended]:
     """Return, in the child's axes, what turns and what shifts it (N, 3, nv), and what the second's own rate adds."""
     N, nv = len(q), joint.nv
-    S_w, S_u = np.zeros((N, 3, nv), np.longdouble), np.zeros((N, 3, nv), np.longdouble)
-    still = np.zeros((N, 3), np.longdouble)
+    S_w, S_u = np.zeros((N, 3, nv), q.dtype), np.zeros((N, 3, nv), q.dtype)
+    still = np.zeros((N, 3), q.dtype)
     axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)), np.longdouble)
     match joint.kind:
         case "revolute" | "continuous":
@@ -222,12 +227,12 @@ class Reading:
 
 def rows(found: Variables, readings: Sequence[Reading], states: States) -> Iterator[Row]:
     """Yield the rows of noisy equations of motion, then of the readings; y and weights are used up in this order."""
-    y, W = states.y.astype(np.longdouble), states.weights.astype(np.longdouble)
+    y, W = _extended(states.y), _extended(states.weights)
     at_y = at_w = 0
     for i, a in enumerate(found.of["a"]):
         for parts in found.noise.values():
             if count := parts[i].stop - parts[i].start:
-                values = np.zeros((len(y), count, a.shape[-1]), np.longdouble)
+                values = np.zeros((len(y), count, a.shape[-1]), a.dtype)
                 values[:, range(count), range(parts[i].start, parts[i].stop)] = 1
                 yield Row(values, np.broadcast_to(W[:, at_w : at_w + 1], (len(y), count)))
                 at_w += 1

@@ -248,14 +248,23 @@ def _pose(tree: KinematicTree, rng: np.random.Generator) -> np.ndarray:
     return q
 
 
-def draw(seed: int, family: str | None = None) -> Problem:
-    """Return a random problem; it may be one that cannot be planned, whose error is then the answer."""
+def draw(seed: int, family: str | None = None, decades: float = 0.0) -> Problem:
+    """Return a random problem; it may be one that cannot be planned, whose error is then the answer.
+
+    Args:
+        seed: what it is drawn from.
+        family: of which family.
+        decades: over how many decades, to either side of 1, sigmas are: readings have as many units.
+    """
     rng = np.random.default_rng(seed)
     family = family or str(rng.choice(list(FAMILIES)))
     tree = _tree(rng, int(rng.integers(1, 6)))
     draft = Draft(rng, tree)
     FAMILIES[family](draft)
     tree = draft.tree
+    for entry in draft.entries if decades else ():
+        if "sigma" in entry:
+            entry["sigma"] = (np.array(entry["sigma"]) * 10.0 ** rng.uniform(-decades, decades)).tolist()
     config: dict[str, Any] = {"name": family, "measurements": draft.entries}
     if draft.dynamics:
         config["dynamics"] = {"sigma": draft.dynamics}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.planning.scaling import natural_scaling, sample_entries
+from nori_dyn.planning.scaling import LIGHTEST, natural_sizes, sample_entries
 from nori_dyn.program.backends.base import equation_starts, find_wrong_input
 from nori_dyn.program.kernel.numpy import relative_residual
 from nori_dyn.program.limits import RCOND_LIMIT
@@ -49,9 +49,6 @@ SETTLED = 1e-13
 AS_GOOD = 1e-9
 """Where refinement goes on turning below this, it has come to what extended precision can tell: unknowns that are small
 beside others of an ill-conditioned state."""
-
-LIGHTEST = 1e-6
-"""No unknown counts as smaller than this share of the largest of its kind: on links without mass forces are nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,12 +76,14 @@ class FreshSystem:
         factors: of its matrix A; of a weighed system, of the augmented one.
         b: what is to be A x + b = 0.
         x: the solution, the unknowns d first.
+        left: what is left of each weighed row, Y d + b_Y (n_soft,).
         rcond: as in `Fresh`.
     """
 
     factors: Factors
     b: Floats
     x: Extended
+    left: Floats
     rcond: float
 
 
@@ -122,19 +121,20 @@ class FreshSolver:
         self._program = PythonProgram(symbolic.inputs, outputs)
 
     @cached_property
-    def _natural(self) -> tuple[Floats, Floats]:
-        """The natural size of each unknown of d (n,), and of the terms of each row of D that is kept."""
+    def natural(self) -> Floats:
+        """The natural size of each unknown of d (n,)."""
+        return natural_sizes(self._plan.system, self._plan.symbolic, self._plan.seed)
+
+    @cached_property
+    def _natural_rows(self) -> Floats:
+        """The natural size of the terms of each row of D that is kept."""
         plan, symbolic, n = self._plan, self._plan.symbolic, self._n
-        size = natural_scaling(plan.system, symbolic, plan.seed)[1][:n]
-        kinds = [v.is_force for v in plan.system.variables for _ in range(v.slice.start, v.slice.stop)]
-        for kind in (np.array(kinds), ~np.array(kinds)):
-            size[kind] = np.maximum(size[kind], LIGHTEST * size[kind].max(initial=0.0))
         entries, _ = sample_entries(plan.system, symbolic, plan.seed, SCALING_STATES, at_rest=True)
         rows = np.zeros(symbolic.shape[0])
         given = symbolic.columns < n
-        largest = np.abs(entries[:, given]).max(axis=0) * size[symbolic.columns[given]]
+        largest = np.abs(entries[:, given]).max(axis=0) * self.natural[symbolic.columns[given]]
         np.maximum.at(rows, symbolic.rows[given], largest)
-        return size, rows[self.exact]
+        return np.asarray(rows[self.exact])
 
     def solve(self, *state: Floats) -> Fresh:
         """Return the solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
@@ -152,19 +152,31 @@ class FreshSolver:
 
     def factorised(self, *state: Floats) -> FreshSystem | None:
         """Return the system of a state that is in order, and its solution; None where it is singular."""
-        A, b, sizes = self._assembled(self._program.single(*state), state)
+        computed = self._program.single(*state)
+        A, b, sizes = self._assembled(computed, state)
         factors = Factors.of(A)
         if factors is None:
             return None
-        x, is_settled = factors.solve(-b, self._n)
-        return FreshSystem(factors, b, x, factors.rcond(self._natural[0], sizes)) if is_settled else None
+        x, is_settled = factors.solve(-b, self.natural)
+        if not is_settled:
+            return None
+        return FreshSystem(factors, b, x, self._left(computed, state, x), factors.rcond(self.natural, sizes))
+
+    def _left(self, computed: Floats, state: tuple[Floats, ...], x: Extended) -> Floats:
+        """Return Y d + b_Y (n_soft,): of rows that have a weight it is known to all its digits, by their t."""
+        _, _, of_soft, b_soft = np.split(computed, np.cumsum(self._sizes))
+        left = b_soft.astype(np.longdouble)
+        np.add.at(left, self._reading, of_soft * x[self._read])
+        root = np.sqrt(state[-1][self.weight_of]) if len(left) else left
+        np.divide(x[len(x) - len(left) :], root, out=left, where=root > 0)
+        return np.asarray(left, dtype=float)
 
     def _assembled(self, computed: Floats, state: tuple[Floats, ...]) -> tuple[sp.csc_matrix, Floats, Floats]:
         """Return the matrix, its right-hand side -b, and the natural size of what each row adds up."""
         entries, b, of_soft, b_soft = np.split(computed, np.cumsum(self._sizes))
         if not self._plan.system.is_weighted:
             A = sp.csc_matrix((entries, (self._rows, self._columns)), shape=(self._n, self._n))
-            return A, b, self._natural[1]
+            return A, b, self._natural_rows
         n, m, k = self._n, len(b), len(b_soft)
         root = np.sqrt(state[-1][self.weight_of])
         of_lambda, of_t, own = n + self._rows, n + m + self._reading, n + m + np.arange(k)
@@ -174,10 +186,9 @@ class FreshSolver:
         values = (entries, entries, weighted, weighted, -np.ones(k))
         index = (np.concatenate(rows), np.concatenate(columns))
         A = sp.csc_matrix((np.concatenate(values), index), shape=(n + m + k,) * 2)
-        size, of_rows = self._natural
-        sizes = np.concatenate([np.zeros(n), of_rows, np.zeros(k)])
+        sizes = np.concatenate([np.zeros(n), self._natural_rows, np.zeros(k)])
         np.maximum.at(sizes, self._read, np.abs(weighted))  # a reading that is off by its sigma: t is 1
-        np.maximum.at(sizes, of_t, np.abs(weighted) * size[self._read])
+        np.maximum.at(sizes, of_t, np.abs(weighted) * self.natural[self._read])
         return A, np.concatenate([np.zeros(n), b, root * b_soft]), sizes
 
     def _residual(self, A: sp.csc_matrix, b: Floats, x: Extended) -> float:
@@ -185,10 +196,10 @@ class FreshSolver:
         rounded = x.astype(float)
         error, terms = A @ rounded + b, np.asarray(abs(A) @ np.abs(rounded) + np.abs(b))
         if not self._plan.system.is_weighted:
-            terms = terms - np.abs(b) + LIGHTEST * self._natural[1]  # of links without mass, nothing is left of nothing
+            terms = terms - np.abs(b) + LIGHTEST * self._natural_rows  # without mass, nothing is left of nothing
             return float(relative_residual(A @ rounded, terms, b, equation_starts(self._plan)))
         exact = slice(self._n, self._n + self._sizes[1])
-        scale = terms[exact] + LIGHTEST * self._natural[1]  # what is zero but for rounding is not off by all of itself
+        scale = terms[exact] + LIGHTEST * self._natural_rows  # what is zero but for rounding is not off by itself
         return float(np.max(np.abs(error[exact]) / np.where(scale == 0, 1.0, scale), initial=0.0))
 
 
@@ -225,12 +236,13 @@ class Factors:
         first, last = (self.column, self.row) if transpose else (self.row, self.column)
         return np.asarray(last * self.lu.solve(first * b, trans="T" if transpose else "N"))
 
-    def solve(self, b: Floats, n: int) -> tuple[Extended, bool]:
-        """Return the solution of A x = b, and whether refinement settles on the first n of it."""
+    def solve(self, b: Floats, natural: Floats) -> tuple[Extended, bool]:
+        """Return the solution of A x = b, and whether refinement settles on the first of it, whose sizes are given."""
         by_row = self.A.tocsr()
         values, starts = by_row.data.astype(np.longdouble), by_row.indptr[:-1]
         x = self.inverse_times(b).astype(np.longdouble)
-        size = np.abs(x[:n]).max(initial=0.0)
+        n = len(natural)
+        least = LIGHTEST * natural * np.max(np.abs(x[:n]) / natural, initial=0.0)
         for _ in range(STEPS):
             left = b - np.add.reduceat(values * x[by_row.indices], starts)
             scale = np.abs(self.row * left).max(initial=0.0)
@@ -238,7 +250,7 @@ class Factors:
                 return x, False
             step = self.inverse_times((left / scale).astype(float)) * scale if scale > 0 else np.zeros(len(x))
             x = x + step
-            change, usual = np.abs(step[:n]), np.maximum(np.abs(x[:n]), LIGHTEST * size)
+            change, usual = np.abs(step[:n]), np.maximum(np.abs(x[:n]), least)
             if np.all(change <= SETTLED * usual):
                 return x, True
         return x, bool(np.all(change <= AS_GOOD * usual))

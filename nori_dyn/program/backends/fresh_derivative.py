@@ -1,7 +1,8 @@
 """The derivatives of an estimate at one state, solved afresh: with the pivots of that state, in extended precision.
 
 The equations are those of `fresh`, derived: of A x + b = 0 the derivative is dx = -A^-1 (dA x + db). Where rows are
-weighed, sqrt(w) dr stands in the place of t, r = Y d + b_Y being what is left of a reading, so that a weight may be 0.
+weighed, r = Y d + b_Y being what is left of a reading, sqrt(w) dr + r dw / sqrt(w) stands in the place of t, so that no
+force is added that others take off again. Of a weight of 0 it is sqrt(w) dr.
 
 Source: docs/design.md, 4.10 and 5.5.
 """
@@ -23,6 +24,11 @@ from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
 
+LEFT = ("left", "pull", "loose")
+"""Names of what is put in for each weighed row; see `_derived`."""
+
+NO_WEIGHTS = np.zeros(0)
+
 
 class FreshDerivative:
     """Solves for the derivatives of a plan's estimate, whatever the planned order.
@@ -43,14 +49,16 @@ class FreshDerivative:
         graph, n_held = symbolic.graph, len(self._solver.exact) * plan.system.is_weighted
         d = [graph.input(f"d[{k}]") for k in range(self._n)]
         held = [graph.input(f"multiplier[{k}]") for k in range(n_held)]
-        found = _derived(symbolic, self._solver, directions, d, held)
+        n_soft = len(self._solver.soft)
+        left, pulls, loose = ([graph.input(f"{name}[{k}]") for k in range(n_soft)] for name in LEFT)
+        found = _derived(symbolic, self._solver, directions, d, held, list(zip(left, pulls, loose, strict=True)))
         self._places = tuple(np.array(list(found), dtype=np.intp).reshape(-1, 2).T)
         self._n_held, self._n_directions = n_held, len(directions)
-        inputs = {**symbolic.inputs, "x": (*d, *held)}
+        inputs = {**symbolic.inputs, "x": (*d, *held), "left": (*left, *pulls, *loose)}
         self._program = PythonProgram(inputs, (graph.zero, *found.values()))
 
     def at(self, *state: Floats) -> tuple[Floats | None, float]:
-        """Return the derivatives (n_sums, n_directions) at a state in order, or None if singular; and its rcond.
+        """Return the derivatives (n_sums, n_directions) at a state in order, or None if not settled; and its rcond.
 
         Args:
             state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
@@ -59,14 +67,21 @@ class FreshDerivative:
         if system is None or system.rcond < RCOND_LIMIT:
             return None, 0.0 if system is None else system.rcond
         right = np.zeros((len(system.b), self._n_directions))
-        right[self._places] = self._program.single(*state, system.x[: n + self._n_held].astype(float))[1:]
+        x = system.x[: n + self._n_held].astype(float)
+        right[self._places] = self._program.single(*state, x, self._left(system.left, *state[3:]))[1:]
         found = np.zeros((n, self._n_directions))
         for k in np.flatnonzero(right.any(axis=0)).tolist():
-            moved, is_settled = system.factors.solve(-right[:, k], n)
+            moved, is_settled = system.factors.solve(-right[:, k], self._solver.natural)
             if not is_settled:
-                return None, 0.0
+                return None, system.rcond
             found[:, k] = moved[:n].astype(float)
         return self._outputs @ found, system.rcond
+
+    def _left(self, left: Floats, weights: Floats = NO_WEIGHTS) -> Floats:
+        """Return r of each weighed row, then r / sqrt(w) and zeros, or of weights of 0 zeros and r."""
+        root = np.sqrt(weights[self._solver.weight_of])
+        pulls = np.divide(left, root, out=np.zeros(len(left)), where=root > 0)
+        return np.concatenate([left, pulls, np.where(root > 0, 0.0, left)])
 
 
 def _derived(
@@ -75,8 +90,18 @@ def _derived(
     directions: Sequence[Direction],
     d: Sequence[Expr],
     held: Sequence[Expr],
+    left: Sequence[tuple[Expr, Expr, Expr]],
 ) -> dict[tuple[int, int], Expr]:
-    """Return dA x + db by row and direction, for the unknowns d and the multipliers that are held fast."""
+    """Return dA x + db by row and direction, for unknowns, multipliers and what is left of weighed rows, all held fast.
+
+    Args:
+        symbolic: the system.
+        solver: what says which rows there are.
+        directions: how inputs move.
+        d: the unknowns.
+        held: the multipliers of the rows that hold exactly.
+        left: of each weighed row r, then r / sqrt(w) and 0, or of a weight of 0 these are 0 and r.
+    """
     graph, n = symbolic.graph, len(d)
     place = {row: k for k, row in enumerate(solver.exact.tolist())}
     places = zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True)
@@ -98,12 +123,13 @@ def _derived(
             add(column, rates.of(x), held[row])
     for row, k in place.items():
         add(first + k, rates.of(symbolic.b[row]), graph.one)
-    for k, (reading, which) in enumerate(zip(solver.soft, solver.weight_of, strict=True)):
-        weight, r, own = symbolic.weights[which], reading.at(dict(enumerate(d))), n + len(place) + k
+    for k, (reading, which, (r, pull, loose)) in enumerate(zip(solver.soft, solver.weight_of, left, strict=True)):
+        weight, own = symbolic.weights[which], n + len(place) + k
         root, by_weight = graph.sqrt(weight), seeds.get(weight.index, {})
         for column, x in reading.entries.items():
             add(own, rates.of(x), root * d[column])
             add(column, rates.of(x), weight * r)
-            add(column, by_weight, x * r)
+            add(column, by_weight, x * loose)
         add(own, rates.of(reading.b), root)
+        add(own, by_weight, pull)
     return {at: x for at, x in found.items() if not x.is_zero}
