@@ -78,7 +78,7 @@ def explained(problem: Problem, states: States, seed: int) -> NDArray[np.float64
 def nudged_problems(
     problem: Problem, states: States, n: int, seed: int = 0
 ) -> Iterator[tuple[Problem, States, Callable[[Extended], Extended] | None]]:
-    """Yield a problem n times with its data changed by a few units in the last place, and n times what changes its rows.
+    """Yield a problem n times with its data changed by some units in the last place, and n times what changes its rows.
 
     That changes rows (N, rows, 1 + nz) relative to the largest entry of each, as adding it up in doubles does.
     """
