@@ -39,8 +39,8 @@ from .observe.redundancy import redundancy
 from .observe.report import observability
 from .placement.design import best_sensors
 from .placement.selection import place
-from .program.backends.base import Status
 from .program.functions import CompiledFunction
+from .program.status import Status
 from .recursions.aba import aba
 from .recursions.christoffel import christoffel
 from .recursions.coriolis import coriolis

@@ -44,9 +44,9 @@ from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.backends.base import Status
-from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.remade import Uncopied
+from nori_dyn.program.status import Status
 from nori_dyn.solve.estimate import Layout
 from nori_dyn.solve.solver import Inputs, Outputs
 from nori_dyn.system.inputs import Missing, Weights, checked_state

@@ -22,7 +22,7 @@ from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.ticking import Ticking
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.program.backends.base import Status
+from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
 from nori_dyn.solve.solver import Singular, check_singular
 from nori_dyn.system.inputs import Missing, Weights, configuration

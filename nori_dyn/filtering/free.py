@@ -32,7 +32,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.planning.static_elimination import static_elimination
-from nori_dyn.program.backends.base import pivot_guards
+from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, WithUnknowns

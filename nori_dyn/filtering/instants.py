@@ -14,8 +14,8 @@ from nori_dyn.filtering.square_root import Information, Motion, Updated, propaga
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.filter_source import LARGEST_SQUARE
-from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import Closed, PlannedStates
 from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
 from nori_dyn.system.side_by_side import SideBySide

@@ -17,7 +17,6 @@ from nori_dyn.filtering.markov import NO_PART, mixed, weighed
 from nori_dyn.filtering.running import NO_SOLUTION, NOT_FINITE, UNDETERMINED, without_readings
 from nori_dyn.filtering.square_root import Information, Motion, Updated, estimate, propagated, updated
 from nori_dyn.filtering.tick import Tick
-from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.contact_source import ContactShape
 from nori_dyn.program.kernel.native import NativeKernel
@@ -149,7 +148,7 @@ class NativeJudging:
     def __init__(self, tick: Tick, of: Hypotheses, values: Floats) -> None:
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs, rows, cases = tick.solver.native, tick.rows.kernel, of.of_cases
-        assert isinstance(outputs, NativeBackend)
+        assert outputs is not None
         assert isinstance(rows, NativeKernel)
         numbers = ContactNumbers(
             counting=of.counting,
@@ -166,7 +165,7 @@ class NativeJudging:
         )
         compiler = needed_compiler("the native filter")
         shape = ContactShape(tick.shape, cases.tolist(), (of.exact_weights > 0).tolist())
-        self._native = NativeContacts(shape, numbers, compiler, rows, outputs.kernel, self.state, values)
+        self._native = NativeContacts(shape, numbers, compiler, rows, outputs, self.state, values)
         self.probabilities = self._native.probabilities
         self._afresh = tick.solver.ticker(self._native.free, values)
 

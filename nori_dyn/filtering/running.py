@@ -15,11 +15,10 @@ import numpy as np
 from nori_dyn.filtering.instants import undetermined
 from nori_dyn.filtering.square_root import Information, Motion, Updated, forgotten, propagated, updated
 from nori_dyn.filtering.tick import Said, Tick
-from nori_dyn.program.backends.base import Status
-from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_filter import NOTHING, NativeTick
+from nori_dyn.program.status import Status
 from nori_dyn.typing import Floats
 
 NOT_FINITE, UNDETERMINED, NO_SOLUTION = 1, 2, 3
@@ -200,13 +199,13 @@ class NativeRunning:
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs = tick.solver.native
         rows = tick.rows.kernel
-        assert isinstance(outputs, NativeBackend)
+        assert outputs is not None
         assert isinstance(rows, NativeKernel)
         self.native = kind(
             tick.shape,
             needed_compiler("the native filter"),
             rows,
-            outputs.kernel,
+            outputs,
             self.state,
             shared.values,
             (shared.R, shared.z),

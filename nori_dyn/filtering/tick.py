@@ -13,11 +13,12 @@ from nori_dyn.filtering.free import LEAST_PIVOT, Asked, Freed, array_of, dense, 
 from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.program.backends.base import pivot_guards
+from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.filter_step import TickShape
-from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
+from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.native_window import NativeRuns

@@ -15,7 +15,7 @@ from nori_dyn.filtering.running import NativeRunning, NumpyRunning, Running, Sha
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.native_filter import NativeTick
 from nori_dyn.program.remade import Uncopied
 from nori_dyn.solve.contact_numbers import Closed

@@ -22,9 +22,9 @@ from nori_dyn.filtering.ticking import Ticking
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Status
-from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.native_window import NativeWindowTick
+from nori_dyn.program.status import Status
 from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.typing import Floats
 

@@ -1,1 +1,1 @@
-"""Straight-line programs: plans and functions of a robot lowered to expressions, and the backends that run them."""
+"""Straight-line programs: plans and functions of a robot lowered to expressions, and the kernels that run them."""

@@ -1,102 +1,192 @@
-"""What a compiled plan needs to run again: sizes, limits and the addresses of its libraries, kept beside them.
+"""What all that is compiled has in common: a program on a kernel, and another way where its guards do not trust it.
 
-So a plan that was compiled before is loaded without tracing its equations again. The record is data only; the libraries
-are sealed and private (see `compiler`), and what is damaged or from another version is made anew.
+Source: docs/design.md, 4.8 and 5.2.
 """
 
-import hashlib
-import warnings
-from functools import cache
-from pathlib import Path
+from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import accumulate
+from math import nan, prod
+from types import SimpleNamespace
+from typing import Any, Literal, TypeAlias
 
-from nori_dyn.errors import NoriWarning
-from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.cache_files import read_entry, write_entry
-from nori_dyn.program.compiler import Compiler, c_identity, usable_folder
-from nori_dyn.program.kernel.native import Sizes
+import numpy as np
+from numpy import empty, ndarray
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.counting import Cost
+from nori_dyn.errors import InputError
+from nori_dyn.program.kernel.base import Kernel, is_refused
+from nori_dyn.program.kernel.single import Single
+from nori_dyn.program.remade import Remade
+from nori_dyn.tables.progress import Progress
+from nori_dyn.typing import Booleans, Floats
+
+Order: TypeAlias = Literal["C", "F"]
+
+Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
+"""What shows how far long work is, given a title; see `io.progress`."""
 
 
-class Compiled(BaseModel):
-    """A compiled plan.
+@contextmanager
+def unwatched(title: str) -> Iterator[Progress]:
+    """Show nothing."""
+    yield lambda stage, done=None: None
+
+
+class Arrays(SimpleNamespace):
+    """Arrays that a tick uses where they lie, by name: write into them, as in `inputs.q[:] = ...`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if value is not self.__dict__.get(name):  # as it is after `inputs.q += ...`
+            raise InputError(f"'{name}' stays where it is, as a tick uses it there: write into it, `.{name}[:] = ...`.")
+
+
+Trust: TypeAlias = tuple[Floats | float, Booleans | bool, Floats | float]
+"""How far to trust what was computed of a state, or of N states: in each place N numbers, or one for all.
+
+The largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation, nan when not
+computed; whether the program was given up for a freshly pivoted factorisation; one over the condition that this found,
+1 where the program held. A tuple without names is made in a tenth of the time.
+"""
+
+Solved: TypeAlias = tuple[Floats, Floats | float, Booleans | bool, Floats | float]
+"""The outputs of a state (n_outputs,), or of N states, and how far to trust them."""
+
+
+class Compiled(Remade):
+    """A program with guards: on arrays that stay where they are, on one state, or on many.
+
+    What the guards do not trust is computed in another way, where there is one. Not to be shared between threads.
 
     Attributes:
-        sizes: what its kernel has to know.
-        limits: what its kernel holds states against, see `state` in c/program.h.
-        guards: the unknown that each guarded pivot is of.
-        single: address of the library for single states.
-        batch: address of that for batches; None before the first.
-        packed: how many of its operations are computed two at a time, four and so on.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    sizes: Sizes
-    limits: list[FiniteFloat]
-    guards: list[str]
-    single: str
-    batch: str | None = None
-    packed: dict[int, int]
-
-
-def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
-    """Return a hash of all that a compiled program depends on: plan, compiler, and this package's own code.
+        kernel: what runs the program.
+        inputs: the arrays that `tick` reads, by name.
+        outputs: what `tick` writes.
+        tick: computes the outputs of what is in `inputs`, and checks nothing of that.
+        cost: counted operations of a tick, sines and cosines not counted.
 
     Args:
-        plan: the plan.
-        compiler: the compiler.
-        checked: whether the program computes the residual.
+        kernel: the kernel.
+        shapes: the shape of each input.
+        n_outputs: number of outputs.
+        usual: values of the last inputs, where they may be left out.
     """
-    order = plan.program_rows.tobytes() + plan.program_columns.tobytes()
-    parts = [
-        plan.system.fingerprint,
-        repr([output.name for output in plan.outputs]),
-        hashlib.sha256(order).hexdigest(),
-        repr((plan.regrouped, plan.seed, checked)),
-        c_identity(compiler),
-        _own_code(),
-    ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
+    inputs: Any
+    outputs: Any
+    tick: Callable[[], Any]
+    cost: Cost
 
-def recall(key: str) -> Compiled | None:
-    """Return the record of an identity; None where there is none that can be read."""
-    folder = usable_folder()
-    content = None if isinstance(folder, OSError) else read_entry(_path(folder, key))
-    if content is None:
-        return None
-    checksum, _, record = content.partition(b"\n")
-    try:
-        return Compiled.model_validate_json(record) if checksum == _checksum(record) else None
-    except ValidationError:
-        return None
+    def __init__(
+        self, kernel: Kernel, shapes: Mapping[str, tuple[int, ...]], n_outputs: int, usual: Sequence[Floats] = ()
+    ) -> None:
+        self.kernel, self._shapes, self._n_outputs = kernel, dict(shapes), n_outputs
+        self._single = Single(kernel, shapes.values(), n_outputs, usual)
+        self._solve, self._copy, self._at = self._single.solve, self._single.values.copy, self._single.at
+        self._has_residual = kernel.has_residual
+        self._usual = tuple(usual)
+        self._batch_quickly = self._quickly_in_batches(self._usual)
 
+    @property
+    def backend(self) -> str:
+        """Name of the backend."""
+        return self.kernel.name
 
-def remember(key: str, compiled: Compiled) -> None:
-    """Keep the record of an identity, whole or not at all."""
-    folder = usable_folder()
-    if isinstance(folder, OSError):
-        return
-    record = compiled.model_dump_json().encode()
-    try:
-        write_entry(_path(folder, key), _checksum(record) + b"\n" + record)
-    except OSError as error:
-        warnings.warn(f"the compiled program is not cached: {error}", NoriWarning, stacklevel=2)
+    def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> Sequence[Floats]:
+        """Return inputs of a state, or of N states, as arrays of their shapes, quaternions of unit length.
 
+        Raises:
+            InputError: they are none.
+        """
+        raise NotImplementedError
 
-def _path(folder: Path, key: str) -> Path:
-    return folder / f"{key}.json"
+    def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
+        """Return the outputs (n_outputs,) of a state that the guards do not trust.
 
+        Args:
+            state: the inputs.
+            which: the state, for messages.
 
-def _checksum(record: bytes) -> bytes:
-    return hashlib.sha256(record).hexdigest().encode()
+        Raises:
+            SingularSystemError: there are none.
+        """
+        raise NotImplementedError
 
+    def solved(self, *state: Floats) -> Solved:
+        """Return what is computed of a state that was checked, all inputs given."""
+        if not self._single.solve_all(*state):
+            return self._copy(), self._at.residual if self._has_residual else nan, False, 1.0
+        return self._otherwise(state, "this state")
 
-@cache
-def _own_code() -> str:
-    package = Path(__file__).parents[1]
-    hasher = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        hasher.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
-    return hasher.hexdigest()
+    def solved_batch(self, states: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Trust:
+        """Write the outputs of N states, whose shapes were checked; return how far to trust them.
+
+        Args:
+            states: the inputs, with a leading N; or without, of those that all states have.
+            outputs: where they go, one array (N, size) after the other.
+            threads: number of threads.
+
+        Raises:
+            InputError: a number is not finite.
+            SingularSystemError: a state has no outputs.
+        """
+        shapes = zip(states, self._shapes.values(), strict=True)
+        flat = [array.reshape(*array.shape[: array.ndim - len(shape)], -1) for array, shape in shapes]
+        outcomes, residual = self.kernel.batch(flat, outputs, threads)
+        if outcomes is None:
+            return nan if residual is None else residual, False, 1.0
+        return self._judged(states, outputs, outcomes, residual)
+
+    def _quickly_in_batches(
+        self, usual: tuple[Floats, ...]
+    ) -> Callable[[tuple[Any, ...], Any, Order | None, Any], Solved | None]:
+        """Return what does as `solved_batch` where all is as it should be, and returns the outputs too; None of others.
+
+        Inputs that have a usual value are left out; where there is no order, outputs lie as the first input does. All
+        that it uses is at hand: looking it up takes as long as some states.
+        """
+        shapes, n, judged = [*self._shapes.values()], self._n_outputs, self._judged
+        n_given = len(shapes) - len(usual) if all(len(shape) == 1 for shape in shapes) else -1
+        run = self.kernel.batches((*map(prod, shapes), n), 1, len(shapes) - len(usual))
+
+        def quick(given: tuple[Any, ...], threads: Any, order: Order | None, out: Any) -> Solved | None:
+            if len(given) != n_given or type(first := given[0]) is not ndarray or first.ndim != 2:
+                return None
+            if type(threads) is not int or threads < 1:
+                return None
+            N, values = len(first), out
+            if out is None:
+                is_by_number = order == "F" if order else first.flags.fnc
+                values = empty((N, n), order="F") if is_by_number else empty((N, n))
+            found = run((*given, *usual, values) if usual else (*given, values), N, threads)
+            if found is None:
+                return None
+            outcomes, residual = found
+            if outcomes is None:
+                return values, nan if residual is None else residual, False, 1.0
+            return values, *judged(given + usual, [values], outcomes, residual)
+
+        return quick
+
+    def _judged(
+        self,
+        states: Sequence[Floats],
+        outputs: Sequence[Floats],
+        outcomes: NDArray[np.int32],
+        residual: Floats | None,
+    ) -> Trust:
+        """Compute what the guards do not trust of N states in another way, in place; return how far to trust all."""
+        N, refused = len(outcomes), is_refused(outcomes)
+        if refused.any():
+            states = self._check(states, (N,))  # what is no state is refused here
+        residual, rcond = np.full(N, nan) if residual is None else residual, np.ones(N)
+        ends = list(accumulate(rows.shape[1] for rows in outputs))[:-1]
+        for k in np.flatnonzero(outcomes).tolist():
+            own = [X[k] if X.ndim > len(shape) else X for X, shape in zip(states, self._shapes.values(), strict=True)]
+            values, residual[k], _, rcond[k] = self._otherwise(own, f"state {k} of {N}")
+            for rows, part in zip(outputs, np.split(values, ends), strict=True):
+                rows[k] = part
+        return residual, outcomes != 0, rcond

@@ -5,50 +5,36 @@ Source: docs/design.md, 4.8; the functions are those of `recursions`, or anybody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from math import prod
-from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy import empty, ndarray
 
 from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
-from nori_dyn.algebra.counting import Cost, expression_cost
+from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.algebra.derivatives import Mode
+from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.compiled import Arrays, Compiled, Order, Solved, Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.base import Kernel, is_refused
-from nori_dyn.program.kernel.caller import LONG
+from nori_dyn.program.kernel.batches import aligned
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
-from nori_dyn.program.kernel.single import Single
 from nori_dyn.program.program import Program
-from nori_dyn.program.remade import Remade
 from nori_dyn.program.row_plan import row_plan
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
 from nori_dyn.system.limbs import of_joints
-from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Array, Floats
 
-Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
-"""What shows how far long work is, given a title; see `io.progress`."""
 
-
-@contextmanager
-def unwatched(title: str) -> Iterator[Progress]:
-    """Show nothing."""
-    yield lambda stage, done=None: None
-
-
-class CompiledFunction(Remade):
+class CompiledFunction(Compiled):
     """A function of a robot as a straight-line program. Not to be shared between threads.
 
     Attributes:
@@ -72,28 +58,27 @@ class CompiledFunction(Remade):
     def __init__(self, function: Traced, backend: str = "auto", watch: Watch = unwatched) -> None:
         self._function, self._watch = function, watch
         self._no_result = "is not finite, or loses its digits," if function.guards else "is not finite"
-        self._shapes = {name: array.shape for name, array in function.inputs.items()}
         self._kind = function.kind
-        self._outputs = _parts(function.outputs)
-        self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
-        program = self._program()
+        self._parts = _parts(function.outputs)
+        flat = tuple(x for array in function.outputs.values() for x in array.flat)
+        self._program = program = _program(function, flat)
+        limits = np.array([least for _, least in function.guards])
         ways: dict[str, Callable[[], Kernel]] = {
-            NATIVE: partial(self._native, program),
-            NUMPY: partial(NumpyKernel, replace(program, rows=None)),
+            NATIVE: partial(self._native, limits),
+            NUMPY: partial(NumpyKernel, replace(program, rows=None), lambda kernel: limits),
         }
-        self.kernel = chosen(backend, ways, "The function")
-        self.kernel.limits[:] = [least for _, least in function.guards]
-        self.backend = self.kernel.name
-        self.cost: Cost = program.cost if self.backend == NATIVE else expression_cost(self._flat)
-        self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
-        self._quick_batch = self._quickly_in_batches()
-        self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
-        if "q" in self._shapes:
+        shapes = {name: array.shape for name, array in function.inputs.items()}
+        super().__init__(chosen(backend, ways, "The function"), shapes, len(flat))
+        self.cost = program.cost if self.backend == NATIVE else expression_cost(flat)
+        state, values = aligned(len(program.scalars)), aligned(len(flat))
+        places = zip(shapes, _parts(function.inputs), strict=True)
+        self.inputs = Arrays(**{name: state[part].reshape(shape) for name, (part, shape) in places})
+        if "q" in shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
-        seen = self._single.values.view()
-        seen.flags.writeable = False
-        self.outputs = self._formed(seen)
-        self.tick: Callable[[], int] = self.kernel.bound(self._single.at)
+        self.tick: Callable[[], int] = self.kernel.bound(self.kernel.place(state, values))
+        values = values.view()
+        values.flags.writeable = False
+        self.outputs = self._formed(values)
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
@@ -110,16 +95,13 @@ class CompiledFunction(Remade):
             SingularSystemError: the result is not finite at this state.
         """
         given: Sequence[Any] = args if not kwargs and len(args) == len(self._shapes) else self._named(args, kwargs)
-        outcome = self._single.solve(given)
-        if outcome and is_refused(outcome):
-            outcome = self._single.solve(self._check(given))
-        if outcome:
-            return self._formed(self._afresh(self._check(given), "this state"))
-        return self._formed(self._single.values.copy())
+        outcome = self._solve(*given)
+        if not outcome:
+            return self._formed(self._copy())
+        state = self._check(given)
+        return self._formed((self.solved(*state) if is_refused(outcome) else self._otherwise(state, "this state"))[0])
 
-    def batch(
-        self, *args: Any, threads: int = 1, order: Literal["C", "F"] = "C", out: Any = None, **kwargs: Any
-    ) -> Any:
+    def batch(self, *args: Any, threads: int = 1, order: Order = "C", out: Any = None, **kwargs: Any) -> Any:
         """Return what the function returns, for N states: inputs and outputs with a leading N.
 
         Args:
@@ -142,59 +124,28 @@ class CompiledFunction(Remade):
             >>> H.shape, inertia.batch(np.ones((100, 2)), out=H) is H
             ((100, 2, 2), True)
         """
-        quick = None if kwargs else self._quick_batch(args, threads, order, out)
-        if quick is not None:
-            return quick
+        if not kwargs and len(args) == len(self._shapes) and (out is None or self._is_whole(out)):
+            found = self._batch_quickly(args, threads, order, None if out is None else out.reshape(len(out), -1))
+            if found is not None:
+                return self._formed(found[0]) if out is None else out
         given = self._named(args, kwargs)
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
         N = len(given[0])
-        arrays = self._shape(given, (N,))
-        values = np.empty((N, len(self._flat)), order=order) if out is None else None
+        named = zip(given, self._shapes.items(), strict=True)
+        arrays = [shaped(name, value, (N, *shape)) for value, (name, shape) in named]
+        values = np.empty((N, self._n_outputs), order=order) if out is None else None
         results = [values] if values is not None else self._places(out, given, N)
-        flat = [array.reshape(N, -1) for array in arrays]
-        outcomes, _ = self.kernel.batch(flat, results, counted("threads", threads))
-        if outcomes is not None:
-            states = self._check(given, (N,))  # what is no state is refused here
-            ends = np.cumsum([rows.shape[1] for rows in results])[:-1]
-            for k in np.flatnonzero(outcomes).tolist():
-                found = self._afresh([array[k] for array in states], f"state {k} of {N}")
-                for rows, part in zip(results, np.split(found, ends), strict=True):
-                    rows[k] = part
+        self.solved_batch(arrays, results, counted("threads", threads))
         return out if values is None else self._formed(values)
 
-    def _quickly_in_batches(self) -> Callable[[tuple[Any, ...], Any, Literal["C", "F"], Any], Any]:
-        """Return what does as `batch` where all arrays are in order, and no state is wrong; None of others."""
-        shapes, n, form = list(self._shapes.values()), len(self._flat), self._formed
-        run = self.kernel.batches([prod(shape) for shape in shapes] + [n], 1, len(shapes))
-        n_given = len(shapes) if all(len(shape) == 1 for shape in shapes) else -1
-        one = self._outputs[0][1] if self._kind is None else None
+    def _is_whole(self, out: Any) -> bool:
+        """Return whether an `out` is one array, in one piece, of what the function returns."""
+        if self._kind is not None or type(out) is not np.ndarray:
+            return False
+        return out.ndim > 0 and out.shape[1:] == self._parts[0][1] and out.flags.c_contiguous
 
-        def quick(given: tuple[Any, ...], threads: Any, order: Literal["C", "F"], out: Any) -> Any:
-            if len(given) != n_given or type(given[0]) is not ndarray or given[0].ndim != 2:
-                return None
-            if type(threads) is not int or threads < 1:
-                return None
-            N = len(given[0])
-            if out is None:
-                values = empty((N, n), order=order)
-            elif type(out) is ndarray and one is not None and out.shape == (N, *one) and out.flags.c_contiguous:
-                values = out.reshape(N, n)
-            else:
-                return None
-            found = run((*given, values), N, threads)
-            if found is None or found[0] is not None:
-                return None
-            return form(values) if out is None else out
-
-        return quick
-
-    def _afresh(self, state: Sequence[Floats], which: str) -> Floats:
-        """Return the outputs (n,) at a state where the program has none.
-
-        Raises:
-            SingularSystemError: there are none, or no other way to them.
-        """
+    def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
         raise SingularSystemError(f"{self._function.name} {self._no_result} at {which}.")
 
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
@@ -204,10 +155,10 @@ class CompiledFunction(Remade):
             InputError: they do not have what the function returns, cannot be written, or share memory.
         """
         one = self._kind is None
-        if not one and (not isinstance(out, tuple) or len(out) != len(self._outputs)):
-            raise InputError(f"out is a {type(out).__name__}, expected a tuple of {len(self._outputs)} arrays.")
+        if not one and (not isinstance(out, tuple) or len(out) != len(self._parts)):
+            raise InputError(f"out is a {type(out).__name__}, expected a tuple of {len(self._parts)} arrays.")
         read, found = dict(zip(self._shapes, given, strict=True)), []
-        for k, ((_, shape), given_out) in enumerate(zip(self._outputs, (out,) if one else out, strict=True)):
+        for k, ((_, shape), given_out) in enumerate(zip(self._parts, (out,) if one else out, strict=True)):
             name = "out" if one else f"out[{k}]"
             read[name] = array = checked_out(name, given_out, (N, *shape), read)
             rows = array.reshape(N, -1)
@@ -254,15 +205,6 @@ class CompiledFunction(Remade):
             found.append(self._function.tree.normalised(array) if name == "q" else array)
         return found
 
-    def _shape(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Floats]:
-        """Return inputs as arrays; whether their numbers are finite, and quaternions of unit length, is not looked at.
-
-        Raises:
-            InputError: a wrong shape.
-        """
-        shapes = self._shapes.items()
-        return [shaped(name, value, batch + shape) for value, (name, shape) in zip(given, shapes, strict=True)]
-
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         names = list(self._shapes)
         given = dict(zip(names, args, strict=False)) | dict(kwargs)
@@ -275,43 +217,47 @@ class CompiledFunction(Remade):
         """Return outputs (..., n) in the form that the function returns."""
         batch = values.shape[:-1]
         if self._kind is None:
-            return values.reshape(batch + self._outputs[0][1])
-        return self._kind([values[..., part].reshape(batch + shape) for part, shape in self._outputs])
+            return values.reshape(batch + self._parts[0][1])
+        return self._kind([values[..., part].reshape(batch + shape) for part, shape in self._parts])
 
-    def _native(self, program: Program) -> NativeKernel:
+    def _native(self, limits: Floats) -> NativeKernel:
         compiler = needed_compiler("a native function")
-        return NativeKernel.of(
-            program, compiler, partial(self._watch, "compiling for batches"), program.cost.total > LONG
-        )
+        before_batch = partial(self._watch, "compiling for batches")
+        program = self._program
+        return NativeKernel(lambda: program, lambda kernel: limits, compiler, before_batch=before_batch)
 
-    def _program(self) -> Program:
-        """Return what is computed: where counts say so, by rows."""
-        function, limbs = self._function, self._limbs()
-        inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
-        scalars = [x.index for array in inputs.values() for x in array]
-        pivots, q = tuple(guarded for guarded, _ in function.guards), function.inputs.get("q")
-        by_node = [[[scalars[k] for k in limb] for limb in group] for group in limbs]
-        return Program(
-            inputs=inputs,
-            outputs=self._flat,
-            pivots=pivots,
-            quaternions=() if q is None else tuple(scalars.index(q[s.start].index) for s in function.tree.quaternions),
-            constants_once=True,
-            rows=row_plan(function.graph, [*self._flat, *pivots], by_node),
-            limbs=limbs,
-        )
 
-    def _limbs(self) -> Limbs:
-        """Return which inputs correspond in isomorphic limbs: of arrays with numbers for each joint or each link."""
-        tree, first = self._function.tree, 0
-        found: list[tuple[int, int, Hashable]] = []
-        for name, shape in self._shapes.items():
-            if name == "q" or shape == (tree.nv,):
-                found += of_joints(tree, first, name)
-            elif shape[:1] == (tree.n_links,):
-                found += [(first + k, k * tree.n_links // prod(shape), name) for k in range(prod(shape))]
-            first += prod(shape)
-        return corresponding(isomorphic_limbs(tree), found)
+def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:
+    """Return what is computed: where counts say so, by rows."""
+    limbs = _limbs(function)
+    inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
+    scalars = [x.index for array in inputs.values() for x in array]
+    pivots, q = tuple(guarded for guarded, _ in function.guards), function.inputs.get("q")
+    by_node = [[[scalars[k] for k in limb] for limb in group] for group in limbs]
+    return Program(
+        inputs=inputs,
+        outputs=outputs,
+        pivots=pivots,
+        quaternions=() if q is None else tuple(scalars.index(q[s.start].index) for s in function.tree.quaternions),
+        n_weights=function.n_weights,
+        n_noise_weights=function.n_noise_weights,
+        constants_once=True,
+        rows=row_plan(function.graph, [*outputs, *pivots], by_node),
+        limbs=limbs,
+    )
+
+
+def _limbs(function: Traced) -> Limbs:
+    """Return which inputs correspond in isomorphic limbs: of arrays with numbers for each joint or each link."""
+    tree, first = function.tree, 0
+    found: list[tuple[int, int, Hashable]] = []
+    for name, array in function.inputs.items():
+        if name == "q" or array.shape == (tree.nv,):
+            found += of_joints(tree, first, name)
+        elif array.shape[:1] == (tree.n_links,):
+            found += [(first + k, k * tree.n_links // array.size, name) for k in range(array.size)]
+        first += array.size
+    return corresponding(isomorphic_limbs(tree), found)
 
 
 def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:

@@ -20,7 +20,7 @@ from nori_dyn.algebra.ranges import numbers, width
 from nori_dyn.errors import UnsupportedComponentError
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Guards, usual_sizes
+from nori_dyn.program.guards import Guards, usual_sizes
 from nori_dyn.program.limits import PIVOT_LIMIT
 from nori_dyn.recursions.derivatives import hybrid_dynamics_derivatives
 from nori_dyn.recursions.joint_terms import check_components

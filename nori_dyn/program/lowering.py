@@ -53,6 +53,7 @@ def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: boo
         inputs=symbolic.inputs,
         outputs=unknowns,
         pivots=tuple(guard.value for guard in guards),
+        pivot_names=tuple(_guarded_name(plan, guard) for guard in guards),
         refinement=refinement,
         equations=_equations(plan, columns, unknowns) if checked else (),
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
@@ -61,6 +62,12 @@ def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: boo
         limbs=corresponding_inputs(plan.system),
     )
     return SolutionProgram(program, np.array(columns, dtype=np.intp), guards)
+
+
+def _guarded_name(plan: EliminationPlan, guard: Guard) -> str:
+    """Return the name of the unknown that a guarded pivot is of; of one that D does not have, its link's."""
+    names, bodies = plan.system.variable_names, plan.refined.symbolic.bodies
+    return names[guard.column] if guard.column < len(names) else plan.system.tree.names[bodies[guard.column]]
 
 
 def _equations(plan: EliminationPlan, columns: Sequence[int], unknowns: Sequence[Expr]) -> tuple[tuple[Row, ...], ...]:

@@ -49,6 +49,7 @@ class Program:
         inputs: the arguments: for each array its scalars.
         outputs: the expressions returned.
         pivots: the expressions that must not be small.
+        pivot_names: what each is of, for people; empty where they have no names.
         refinement: of the outputs.
         equations: for the residual, the rows of each equation of D d + b = 0; none where it is not computed.
         quaternions: the place, among all inputs, of the first number of each unit quaternion.
@@ -62,6 +63,7 @@ class Program:
     inputs: Mapping[str, tuple[Expr, ...]]
     outputs: tuple[Expr, ...]
     pivots: tuple[Expr, ...] = ()
+    pivot_names: tuple[str, ...] = ()
     refinement: Refinement = Refinement()
     equations: tuple[tuple[Row, ...], ...] = ()
     quaternions: tuple[int, ...] = ()

@@ -19,7 +19,7 @@ from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.sensitivity import directions_of, sensitivities
-from nori_dyn.program.backends.base import Guards, pivot_guards
+from nori_dyn.program.guards import Guards, pivot_guards
 from nori_dyn.program.hybrid import HybridReadings
 from nori_dyn.program.layout import output_parts, sums_of
 from nori_dyn.program.limits import PIVOT_LIMIT, STEP_LIMIT
@@ -90,7 +90,8 @@ class Derivatives:
         whole, guards = self._planned(plan, inputs) if closed is None else closed
         results = self.arranged(whole)
         name = f"derivative by {', '.join(self.wrt)}"
-        return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards)
+        weights = len(symbolic.weights), system.n_noise_weights
+        return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards, *weights)
 
     def _planned(self, plan: EliminationPlan, inputs: Mapping[str, Array]) -> tuple[Array, Guards]:
         """Return them by the planned elimination (n_sums, n_directions), and what guards them."""

@@ -38,6 +38,8 @@ class Traced:
         kind: the type of tuple that the function returns; None where it returns one array.
         rule: returns its derivatives, where they are known: see `analytical`.
         guards: what must not be small where the outputs are to be trusted, and the least size of each.
+        n_weights, n_noise_weights: how many of the last inputs are weights, and the first of these, of equations of
+            motion.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Traced:
     kind: Callable[..., Any] | None
     rule: Rule | None
     guards: tuple[tuple[Expr, float], ...] = ()
+    n_weights: int = 0
+    n_noise_weights: int = 0
 
 
 def traced(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.fresh_derivative import FreshDerivative
-from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
-from nori_dyn.program.kernel.numpy import are_comparable
+from nori_dyn.program.compiled import Order, Solved, Watch, unwatched
+from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.limits import RCOND_LIMIT
+from nori_dyn.program.pivoting.derivative import PivotingDerivative
 from nori_dyn.program.sensitivity import Derivatives
 from nori_dyn.system.inputs import checked_state, checked_states
 from nori_dyn.typing import Floats
@@ -79,14 +79,9 @@ class EstimateDerivative(CompiledFunction):
             InputError: as `Solver.solve`.
             SingularSystemError: the system is singular at this state.
         """
-        state = checked_state(self.system, *self._given(args, kwargs), "refuse")
-        if self.system.is_weighted and not are_comparable(state[-1], self.system.n_noise_weights):
-            return self._formed(self._afresh(state, "this state"))
-        return super().__call__(*state)
+        return super().__call__(*checked_state(self.system, *self._given(args, kwargs), "refuse"))
 
-    def batch(
-        self, *args: Any, threads: int = 1, order: Literal["C", "F"] = "C", out: Any = None, **kwargs: Any
-    ) -> Any:
+    def batch(self, *args: Any, threads: int = 1, order: Order = "C", out: Any = None, **kwargs: Any) -> Any:
         """Return the derivatives at N states, each with a leading N; for the arguments see `CompiledFunction.batch`.
 
         Raises:
@@ -94,13 +89,7 @@ class EstimateDerivative(CompiledFunction):
             SingularSystemError: the system is singular at a state; names the first.
         """
         states = checked_states(self.system, *self._given(args, kwargs), "refuse")
-        found = super().batch(*states, threads=threads, order=order, out=out)
-        if self.system.is_weighted:
-            for k in np.flatnonzero(~are_comparable(states[-1], self.system.n_noise_weights)).tolist():
-                own = self._formed(self._afresh([array[k] for array in states], f"state {k} of {len(found[0])}"))
-                for array, values in zip(found, own, strict=True):
-                    array[k] = values
-        return found
+        return super().batch(*states, threads=threads, order=order, out=out)
 
     def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
         """Return q, qd, y and weights as they are given; None for those of the sensors."""
@@ -109,21 +98,16 @@ class EstimateDerivative(CompiledFunction):
         q, qd, y, *weights = self._named(args, kwargs)
         return q, qd, y, weights[0] if weights else None
 
-    def _afresh(self, state: Sequence[Floats], which: str) -> Floats:
-        """Return the derivatives (n,) with pivots of the state's own.
-
-        Raises:
-            SingularSystemError: the system is singular at this state.
-        """
+    def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
         found, rcond = self._fresh.at(*state)
         if found is None and rcond >= RCOND_LIMIT:
             lost = f"{self._function.name} {self._no_result} at {which}, whose estimate has a rcond of {rcond:.2g}."
             raise SingularSystemError(lost)
         if found is None:
             raise singular_at(self.system, state[0], rcond, which, state[3] if state[3:] else None)
-        return np.concatenate([array.ravel() for array in self._asked.arranged(found).values()])
+        return np.concatenate([array.ravel() for array in self._asked.arranged(found).values()]), np.nan, True, rcond
 
     @cached_property
-    def _fresh(self) -> FreshDerivative:
+    def _fresh(self) -> PivotingDerivative:
         asked = self._asked
-        return FreshDerivative(asked.plan, asked.wrt, [row for rows in asked.sums for row in rows])
+        return PivotingDerivative(asked.plan, asked.wrt, [row for rows in asked.sums for row in rows])

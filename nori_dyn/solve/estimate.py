@@ -11,7 +11,7 @@ from nori_dyn.errors import InputError, NotRequestedError
 from nori_dyn.model.closure import gaps
 from nori_dyn.model.kinematics import positions
 from nori_dyn.planning.outputs import Output
-from nori_dyn.program.backends.base import Found, Solution
+from nori_dyn.program.compiled import Solved
 from nori_dyn.program.layout import output_parts
 from nori_dyn.solve.summary import estimate_document
 from nori_dyn.system.builder import System
@@ -29,12 +29,11 @@ class Estimate(Shown):
         backend: name of the backend that ran.
         fell_back: whether the planned order was given up for a freshly pivoted factorisation.
         rcond: how far to trust it: one over the condition, by which the relative error of the entries may be magnified
-            in an unknown, where a factorisation found one; the ratio of pivots of the `umfpack` backend where that is
-            large enough; nan where the planned order held.
+            in an unknown, where a factorisation found one; nan where the planned order held.
 
     Args:
         layout: where the outputs lie.
-        found: what a backend found, for one state or for N; it becomes the estimate's own.
+        found: what was computed, of one state or of N; it becomes the estimate's own.
         backend: see above.
         turned: whether outputs in the coordinates of a frame are turned already; they are turned in place otherwise.
         q: the configurations (..., nq), of a robot with loops or couplings; None otherwise.
@@ -49,7 +48,7 @@ class Estimate(Shown):
     __slots__ = ("_found", "_layout", "_q", "_values", "backend")
 
     def __init__(
-        self, layout: Layout, found: Found, backend: str, turned: bool = False, q: Floats | None = None
+        self, layout: Layout, found: Solved, backend: str, turned: bool = False, q: Floats | None = None
     ) -> None:
         self._layout = layout
         self._found = found
@@ -57,8 +56,8 @@ class Estimate(Shown):
         self.backend = backend
         self._q = q
 
-    def become(self, found: Found, q: Floats | None) -> Estimate:
-        """Become the estimate of other states, that a backend found where this one has its values; return itself."""
+    def become(self, found: Solved, q: Floats | None) -> Estimate:
+        """Become the estimate of other states, whose outputs are where this one has its own; return itself."""
         self._found, self._q = found, q
         self._values = self._layout.read(found[0]) if self._layout.turns else None
         return self
@@ -84,23 +83,28 @@ class Estimate(Shown):
     @property
     def residual(self) -> Floats | float:
         """See `Estimate`."""
-        return self._solution.residual
+        return self._each[1]
 
     @property
     def fell_back(self) -> Booleans | bool:
         """See `Estimate`."""
-        return self._solution.fell_back
+        return self._each[2]
 
     @property
     def rcond(self) -> Floats | float:
         """See `Estimate`."""
-        rcond = np.asarray(self._solution.rcond)
+        rcond = np.asarray(self._each[3])
         found: Floats | float = np.where(rcond == 1.0, np.nan, rcond)[()]  # 1 where no factorisation found any
         return found
 
     @property
-    def _solution(self) -> Solution:
-        return Solution(*self._found).of_each()
+    def _each(self) -> Solved:
+        """What was computed, with a number for each of N states where there is one for all; of one state as it is."""
+        values, residual, fell_back, rcond = self._found
+        if values.ndim == 1:
+            return self._found
+        residual, fell_back, rcond = (np.array(np.broadcast_to(x, len(values))) for x in (residual, fell_back, rcond))
+        return values, residual, fell_back, rcond
 
     @property
     def singular(self) -> Booleans | np.bool_:
@@ -123,8 +127,8 @@ class Estimate(Shown):
         """Return the estimate of the same states, with all outputs of some of them (N,) nan."""
         if not which.any():
             return self
-        values = np.where(which[:, None], np.nan, self._found[0])
-        found = Solution(*self._found)._replace(values=values)
+        values, residual, fell_back, rcond = self._found
+        found = np.where(which[:, None], np.nan, values), residual, fell_back, rcond
         return Estimate(self._layout, found, self.backend, turned=True, q=self._q)
 
     @staticmethod
@@ -136,9 +140,11 @@ class Estimate(Shown):
             places: for each part the numbers of its states; all of them together are 0..N-1.
         """
         order = np.argsort(np.concatenate(places))
-        fields = [np.concatenate(each)[order] for each in zip(*(part._solution for part in parts), strict=True)]
+        each = zip(*(part._each for part in parts), strict=True)
+        values, residual, fell_back, rcond = (np.concatenate(own)[order] for own in each)
         q = np.concatenate([part._q for part in parts if part._q is not None] or [np.zeros((len(order), 0))])[order]
-        return Estimate(parts[0]._layout, Solution(*fields), parts[0].backend, turned=True, q=q if q.size else None)
+        found = values, residual, fell_back, rcond
+        return Estimate(parts[0]._layout, found, parts[0].backend, turned=True, q=q if q.size else None)
 
     @property
     def values(self) -> Mapping[str, Floats]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.arrays import counted
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
+from nori_dyn.program.compiled import Watch, unwatched
+from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, Judged
 from nori_dyn.program.remade import Remade

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping, Sequence
+from math import nan
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,17 +14,18 @@ from nori_dyn.errors import InputError, NoriWarning, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Status
-from nori_dyn.program.backends.native import NativeBackend
-from nori_dyn.program.backends.registry import make_backend
-from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.compiled import Arrays, Compiled, Solved, Watch, unwatched
+from nori_dyn.program.kernel.base import is_refused
+from nori_dyn.program.kernel.native import NativeKernel
+from nori_dyn.program.kernel.registry import kernel_of
 from nori_dyn.program.limits import RCOND_LIMIT
-from nori_dyn.program.remade import Remade
+from nori_dyn.program.pivoting.fallback import Fallback
+from nori_dyn.program.status import Status
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.plausibility.motion import degrees
 from nori_dyn.solve.solver_summary import solver_document
 from nori_dyn.system.builder import System
-from nori_dyn.system.inputs import MISSING, Missing, Weights, checked_state, checked_states
+from nori_dyn.system.inputs import MISSING, Missing, State, Weights, checked_state, checked_states
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
 
@@ -45,14 +46,6 @@ def check_singular(singular: Singular) -> None:
     """
     if singular not in SINGULAR:
         raise UnknownNameError("way to treat singular states", singular, SINGULAR)
-
-
-class Arrays(SimpleNamespace):
-    """Arrays that a tick uses where they lie, by name: write into them, as in `inputs.q[:] = ...`."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if value is not self.__dict__.get(name):  # as it is after `inputs.q += ...`
-            raise InputError(f"'{name}' stays where it is, as a tick uses it there: write into it, `.{name}[:] = ...`.")
 
 
 class Inputs(Arrays):
@@ -82,12 +75,14 @@ class Outputs(Arrays):
     """The arrays that `tick` writes, by the names of the outputs."""
 
 
-class Solver(Remade, Shown):
+class Solver(Compiled, Shown):
     """Runs a plan on states. Cheap to make; not to be shared between threads.
 
     Attributes:
         plan: the plan.
         backend: name of the backend.
+        kernel: what runs it.
+        cost: counted operations of a tick.
         inputs: the arrays that `tick` reads.
         outputs: the arrays that `tick` writes, by the names of the outputs: `outputs.tau`.
         is_doubting: whether `solve` and `solve_batch` warn, once, where angles look like degrees.
@@ -129,17 +124,23 @@ class Solver(Remade, Shown):
         wait: bool = True,
     ) -> None:
         plan.check_at_once()
-        self.plan = plan
-        with watch(f"preparing {plan.system.tree.name}") as stage:
+        self.plan, self.cost = plan, plan.cost
+        tree, weights = plan.system.tree, plan.system.weights
+        with watch(f"preparing {tree.name}") as stage:
             stage("compiling")
-            self._backend = make_backend(backend, plan, check_residual, wait)
-        self._quick, self._quick_batch = self._backend.quick, self._backend.quick_batch
-        self._is_ranged = plan.system.ranges is not None
-        self._closes = bool(plan.system.tree.closing_parts)
+            kernel = kernel_of(backend, plan, check_residual, wait)
         self._layout = Layout(plan.system, plan.outputs)
-        tree = plan.system.tree
-        zeros, weights = np.zeros(tree.nv + plan.system.ny), plan.system.weights
-        state = np.concatenate([tree.neutral_configuration(), zeros, weights])
+        sizes = plan.system.input_sizes
+        super().__init__(
+            kernel,
+            {name: (n,) for name, n in sizes.items()},
+            self._layout.size,
+            (weights,) if plan.system.is_weighted else (),
+        )
+        self._pivoting = Fallback(plan)
+        self._is_ranged = plan.system.ranges is not None
+        self._closes = bool(tree.closing_parts)
+        state = np.concatenate([tree.neutral_configuration(), np.zeros(tree.nv + plan.system.ny), weights])
         self.inputs = Inputs.of(state, tree, plan.system.ny)
         values = np.full(self._layout.size, np.nan)
         self.outputs = Outputs(**self._layout.views(values))
@@ -158,14 +159,9 @@ class Solver(Remade, Shown):
         return self.plan.system
 
     @property
-    def backend(self) -> str:
-        """Name of the backend."""
-        return self._backend.name
-
-    @property
-    def native(self) -> NativeBackend | None:
-        """The native backend, where it runs; what it is for C that calls its kernel."""
-        return self._backend if isinstance(self._backend, NativeBackend) else None
+    def native(self) -> NativeKernel | None:
+        """The kernel, where it is native code."""
+        return self.kernel if isinstance(self.kernel, NativeKernel) else None
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         """Return a function that does what `tick` does, on arrays of the caller's own.
@@ -181,14 +177,24 @@ class Solver(Remade, Shown):
         check_in_place("values", values, self._layout.size, is_written=True)
         if np.may_share_memory(state, values):
             raise InputError("state and values share memory: what a tick writes would change what it reads.")
-        run, outputs = self._backend.ticker(state, values), self._layout.views(values)
+        kernel, layout, pivoting = self.kernel, self._layout, self._pivoting  # without what has `tick`: it would stay
+        at, outputs = kernel.place(state, values), layout.views(values)
+        parts = np.split(state, np.cumsum([*self.system.input_sizes.values()])[:-1])
+
+        def otherwise() -> Status:
+            cause = pivoting.cause(kernel, kernel.run(at), parts, values)
+            values[:], residual, rcond = pivoting.solve(*parts)
+            is_solved = rcond >= RCOND_LIMIT and bool(np.isfinite(values).all())
+            return Status(is_solved, True, residual, rcond, cause=cause)
+
+        run: Callable[[], Status] = kernel.bound(at, judged=(Status(), otherwise))
 
         def turning() -> Status:
             status = run()
-            self._layout.turn(outputs)
+            layout.turn(outputs)
             return status
 
-        return turning if self._layout.turns else run
+        return turning if layout.turns else run
 
     def solve(
         self,
@@ -219,9 +225,15 @@ class Solver(Remade, Shown):
             >>> print(np.round(estimate.tau, 2), estimate.residual < 1e-12)
             [2.67 0.83] True
         """
-        found = self._quick(q, qd, y) if weights is None and missing in MISSING else None
+        found: Solved | None = None
+        if weights is None and missing in MISSING:
+            outcome = self._solve(q, qd, y)
+            if not outcome:
+                found = self._copy(), self._at.residual if self._has_residual else nan, False, 1.0
+            elif not is_refused(outcome):
+                found = self._otherwise((q, qd, np.asarray(y), *self._usual), "this state")
         if found is None or (self._is_ranged and self.system.saturated(np.asarray(y)).any()):
-            found = self._backend.solve(*checked_state(self.system, q, qd, y, weights, missing))
+            found = self.solved(*checked_state(self.system, q, qd, y, weights, missing))
         if found[2] and not found[3] >= RCOND_LIMIT:  # the planned order, where it holds, has no rcond
             state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[3])
             raise singular_at(self.system, state[0], rcond, weights=state[3] if state[3:] else None)
@@ -229,8 +241,8 @@ class Solver(Remade, Shown):
         if not calls & (calls - 1):  # at calls 1, 2, 4, 8 and so on
             self._look_at(q)
         if self._closes:
-            return Estimate(self._layout, found, self._backend.name, False, np.array(q, dtype=float))
-        return Estimate(self._layout, found, self._backend.name)
+            return Estimate(self._layout, found, self.kernel.name, False, np.array(q, dtype=float))
+        return Estimate(self._layout, found, self.kernel.name)
 
     def solve_batch(
         self,
@@ -275,13 +287,16 @@ class Solver(Remade, Shown):
             check_singular(singular)
         found = None
         if weights is None and missing == "refuse" and not self._is_ranged:
-            found = self._quick_batch(Q, Qd, Y, threads, None if out is None else self._layout.memory_of(out))
+            memory = None if out is None else self._layout.memory_of(out)
+            found = self._batch_quickly((Q, Qd, Y), threads, None, memory)
         if found is None:
             states = checked_states(self.system, Q, Qd, Y, weights, missing)
-            threads, values = counted("threads", threads), None
-            if out is not None:
-                values = self._layout.values_of(out, len(states[0]), {"Q": Q, "Qd": Qd, "Y": Y, "weights": weights})
-            found = self._backend.solve_batch(*states, threads=threads, out=values)
+            threads, N = counted("threads", threads), len(states[0])
+            if out is None:
+                values = np.empty((N, self._layout.size))
+            else:
+                values = self._layout.values_of(out, N, {"Q": Q, "Qd": Qd, "Y": Y, "weights": weights})
+            found = values, *self.solved_batch(states, (values,), threads)
         if found[3].__class__ is not float:  # one for all: nothing is wrong with any
             self._refuse(np.asarray(found[3]), (Q, Qd, Y, weights, missing), singular)
         self._calls = calls = self._calls + 1
@@ -290,7 +305,21 @@ class Solver(Remade, Shown):
         q = np.array(Q, dtype=float) if self._closes else None
         if out is not None and isinstance(out, Estimate):
             return out.become(found, q)
-        return Estimate(self._layout, found, self._backend.name, q=q)
+        return Estimate(self._layout, found, self.kernel.name, q=q)
+
+    __call__, batch = solve, solve_batch
+
+    def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> State:
+        q, qd, y, *weights = given
+        check: Callable[..., State] = checked_states if batch else checked_state
+        return check(self.system, q, qd, y, weights[0] if weights else None, "refuse")
+
+    def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
+        q, *others = state
+        if self.system.tree.quaternions and np.isfinite(q).all():
+            q = self.system.tree.normalised(q)
+        values, residual, rcond = self._pivoting.solve(q, *others)
+        return values, residual, True, rcond
 
     def _look_at(self, q: Floats) -> None:
         """Warn where angles look like degrees, the first time."""

@@ -42,9 +42,7 @@ def _together(solver: Solver) -> str:
 
 def _room(solver: Solver) -> str:
     """Return what a compiled program reads and writes beside its code: more than a first-level cache is slow."""
-    return (
-        "" if solver.native is None else f", in a workspace of {number(solver.native.kernel.work.nbytes / 1000, 2)} kB"
-    )
+    return "" if solver.native is None else f", in a workspace of {number(solver.native.work.nbytes / 1000, 2)} kB"
 
 
 def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:

@@ -11,9 +11,9 @@ from nori_dyn.algebra.arrays import batched, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Status
-from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.remade import Remade
+from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll, PlannedStates
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular

@@ -50,7 +50,7 @@ def unweighed_state(system: System, q: Floats, qd: Floats, y: Floats | Mapping[s
 def checked_state(
     system: System, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
 ) -> State:
-    """Return one state as the backends take it; for the arguments see `Solver.solve`.
+    """Return one state as kernels take it; for the arguments see `Solver.solve`.
 
     Raises:
         InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
@@ -60,7 +60,7 @@ def checked_state(
 
 
 def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing) -> State:
-    """Return N states as the backends take them; for the arguments see `Solver.solve_batch`.
+    """Return N states as kernels take them; for the arguments see `Solver.solve_batch`.
 
     Raises:
         InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.

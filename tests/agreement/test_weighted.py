@@ -7,8 +7,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
-from nori_dyn.program.backends.native import NativeBackend
-from nori_dyn.program.backends.usual import LARGEST_READING
+from nori_dyn.planning.outputs import output_columns
+from nori_dyn.program.kernel.usual import LARGEST_READING
 from nori_dyn.program.limits import STEP_LIMIT
 from tests.least_squares import constrained_least_squares
 from tests.robots import load
@@ -320,23 +320,22 @@ NEAR = (0.0, 1e-9, 1e-6, 1e-3)
 
 
 @lru_cache
-def backend(name):
+def native(name):
     tree, entries = SYSTEMS[name]
-    return NativeBackend(nd.plan(nd.System(tree, sensor_set(*entries))))
+    return nd.plan(nd.System(tree, sensor_set(*entries))).solver("native")
 
 
 def ranges(made):
     """Return the least and the largest inputs of usual states."""
-    record, system = made._record, made._plan.system
-    n = sum(system.input_sizes.values())
-    limits = np.array(record.limits)[len(record.guards) + len(made._columns) :]
+    kernel, n = made.kernel, sum(made.system.input_sizes.values())
+    limits = kernel.limits[len(kernel.pivot_names) + made._layout.size :]
     return limits[:n], limits[n : 2 * n]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_usual_states_are_right_at_coordinate_poses_and_at_the_ends_of_the_weights(name):
-    made = backend(name)
-    system, rng = made._plan.system, np.random.default_rng(1)
+    made = native(name)
+    system, rng = made.system, np.random.default_rng(1)
     low, high = (end[len(end) - system.n_weights :] for end in ranges(made))
     assert (low < system.weights).all()
     assert (system.weights < high).all()
@@ -347,8 +346,8 @@ def test_usual_states_are_right_at_coordinate_poses_and_at_the_ends_of_the_weigh
                 q[part] = rng.integers(-2, 3) * np.pi / 2 + rng.choice([-near, near])
         weights = np.where(rng.random(len(low)) < 0.5, low, high)
         state = q, rng.normal(size=system.tree.nv), 10 * rng.normal(size=system.ny), weights
-        right = np.asarray(reference(system, *state).d, dtype=float)[made._columns]
-        found = made.solve(*state).values
+        right = np.asarray(reference(system, *state).d, dtype=float)[output_columns(made.system, made.plan.outputs)]
+        found = made.solved(*state)[0]
         assert np.abs(found - right).max() <= STEP_LIMIT * max(1.0, np.abs(right).max())
 
 
@@ -359,15 +358,15 @@ def test_a_system_whose_weights_differ_by_decades_has_no_usual_states():
         {"type": "joint_acceleration", "joints": "all", "sigma": 1e3},
         {"type": "joint_torque", "joints": "all", "sigma": 1e-3},
     ]
-    low, high = ranges(NativeBackend(nd.plan(nd.System(tree, sensor_set(*spread, exact)))))
+    low, high = ranges(nd.plan(nd.System(tree, sensor_set(*spread, exact))).solver("native"))
     assert (low > high).all()
 
 
 @pytest.mark.parametrize("beyond", ["weight", "reading", "none"])
 def test_states_that_are_not_usual_are_refined_and_others_are_not(beyond):
     """Beside the program of NumPy, which refines always."""
-    made = backend("prior")
-    plan, rng = made._plan, np.random.default_rng(3)
+    made = native("prior")
+    plan, rng = made.plan, np.random.default_rng(3)
     system = plan.system
     refined = plan.solver("numpy")
     last = 0.0
@@ -378,11 +377,12 @@ def test_states_that_are_not_usual_are_refined_and_others_are_not(beyond):
             weights[0] *= 1e3
         if beyond == "reading":
             y[0] = 2 * LARGEST_READING
-        found = made.solve(q, qd, y, weights).values
-        expected = unknowns(system, refined.solve(q, qd, y, weights))[made._columns]
+        found = made.solved(q, qd, y, weights)[0]
+        expected = unknowns(system, refined.solve(q, qd, y, weights))[output_columns(made.system, made.plan.outputs)]
         last = max(last, np.abs(found - expected).max() / np.abs(expected).max())
-        batch = made.solve_batch(q[None], qd[None], y[None], weights[None]).values[0]
-        assert np.abs(batch - expected).max() <= 1e-9 * np.abs(expected).max()
+        batch = np.empty((1, len(found)))
+        made.solved_batch([q[None], qd[None], y[None], weights[None]], [batch])
+        assert np.abs(batch[0] - expected).max() <= 1e-9 * np.abs(expected).max()
     assert last <= 1e-9
     if beyond != "none":
         assert last <= 1e-15

@@ -1,4 +1,4 @@
-"""Every backend obeys the laws of `Backend`, and agrees with every other in every order, and with exact arithmetic."""
+"""Every backend obeys the laws of `Kernel`, and agrees with every other in every order, and with exact arithmetic."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,10 +16,11 @@ from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan, make_plan
-from nori_dyn.program.backends.base import Backend, Status
-from nori_dyn.program.backends.registry import BACKENDS, make_backend
 from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.kernel.registry import BACKENDS
 from nori_dyn.program.limits import RCOND_LIMIT
+from nori_dyn.program.status import Status
+from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import VariableKey
 from tests import covering
@@ -99,20 +100,38 @@ def planned(name: str, ordering: str = "recursive", outputs: tuple[str, ...] | N
 
 
 @cache
-def made(backend: str, name: str, ordering: str = "recursive", outputs: tuple[str, ...] | None = None) -> Backend:
+def made(backend: str, name: str, ordering: str = "recursive", outputs: tuple[str, ...] | None = None) -> Solver:
     if "umfpack" in (backend, ordering) and not has_umfpack():
         pytest.skip("the extra 'umfpack' is not installed")
     if backend == "native" and find_compiler() is None:
         pytest.skip("there is no C compiler")
-    return make_backend(backend, planned(name, ordering, outputs))
+    return Solver(planned(name, ordering, outputs), backend)
 
 
-def each_made(name: str, ordering: str = "recursive", but: str = "") -> Iterator[Backend]:
+def each_made(name: str, ordering: str = "recursive", but: str = "") -> Iterator[Solver]:
     """Yield the program of a system in every backend that is installed."""
     is_there = {"native": find_compiler() is not None, "numpy": True, "umfpack": has_umfpack()}
     for backend in ROWS:
         if is_there[backend] and backend != but:
             yield made(backend, name, ordering)
+
+
+class Found(NamedTuple):
+    """What was computed of a state, or of N states."""
+
+    values: np.ndarray
+    residual: np.ndarray
+    fell_back: np.ndarray
+    rcond: np.ndarray
+
+
+def one_of(run: Solver, *state: np.ndarray) -> Found:
+    return Found(*run.solved(*state))
+
+
+def many_of(run: Solver, *states: np.ndarray, threads: int = 1, out: np.ndarray | None = None) -> Found:
+    values = np.empty((len(states[0]), run._layout.size)) if out is None else out
+    return Found(values, *(np.broadcast_to(x, len(values)) for x in run.solved_batch(states, [values], threads)))
 
 
 @cache
@@ -180,8 +199,8 @@ def orders() -> Iterator[Any]:
 def test_all_agree_with_extended_precision(name, ordering):
     is_compiled = covering.ALL or ordering in ("recursive", ALSO_COMPILED.get(name))
     for run in each_made(name, ordering, but="" if is_compiled else "native"):
-        with noted(run.name):
-            solution = run.solve_batch(*states(name)).of_each()
+        with noted(run.backend):
+            solution = many_of(run, *states(name))
             columns = output_columns(planned(name, ordering).system, planned(name, ordering).outputs)
             assert_close(solution.values, exact_states(name)[:, columns], SOLVED)
             assert (solution.residual <= 1e-9).all()
@@ -192,16 +211,16 @@ def test_all_agree_with_extended_precision(name, ordering):
 def test_one_state_is_a_batch_of_one_and_a_ticker_is_solve_in_place(name):
     Q, Qd, Y = states(name)
     for run in each_made(name):
-        batch = run.solve_batch(Q, Qd, Y).of_each()
+        batch = many_of(run, Q, Qd, Y)
         state, values = np.zeros(Q.shape[1] + Qd.shape[1] + Y.shape[1]), np.full(batch.values.shape[1], 7.0)
         tick = run.ticker(state, values)
         for k in range(3):
-            one = run.solve(Q[k], Qd[k], Y[k])
-            alone = run.solve_batch(Q[k : k + 1], Qd[k : k + 1], Y[k : k + 1]).of_each()
+            one = one_of(run, Q[k], Qd[k], Y[k])
+            alone = many_of(run, Q[k : k + 1], Qd[k : k + 1], Y[k : k + 1])
             state[:] = np.concatenate([Q[k], Qd[k], Y[k]])
             before = state.copy()
             status = tick()
-            with noted(run.name):
+            with noted(run.backend):
                 assert isinstance(status, Status)
                 assert status.ok
                 np.testing.assert_array_equal(state, before)
@@ -215,14 +234,14 @@ def test_one_state_is_a_batch_of_one_and_a_ticker_is_solve_in_place(name):
 def test_nothing_depends_on_earlier_states(name):
     Q, Qd, Y = states(name)
     for run in each_made(name):
-        first = run.solve(Q[0], Qd[0], Y[0])
+        first = one_of(run, Q[0], Qd[0], Y[0])
         kept = first.values.copy()
         for k in range(1, 4):
-            run.solve(Q[k], Qd[k], Y[k])
-        batch = run.solve_batch(Q, Qd, Y)
-        again = run.solve(Q[0], Qd[0], Y[0])
-        turned = run.solve_batch(Q[::-1].copy(), Qd[::-1].copy(), Y[::-1].copy())
-        with noted(run.name):
+            one_of(run, Q[k], Qd[k], Y[k])
+        batch = many_of(run, Q, Qd, Y)
+        again = one_of(run, Q[0], Qd[0], Y[0])
+        turned = many_of(run, Q[::-1].copy(), Qd[::-1].copy(), Y[::-1].copy())
+        with noted(run.backend):
             assert_close(again.values, kept, EXACT)
             assert_close(first.values, kept, EXACT)  # nor does what was returned change afterwards
             assert_close(turned.values[::-1], batch.values, SOLVED)
@@ -232,17 +251,17 @@ def test_nothing_depends_on_earlier_states(name):
 @pytest.mark.parametrize("outputs", [None, ("tau",), ("qdd", "f")])
 def test_a_singular_state_gives_nan_never_numbers_and_does_not_spoil_the_next(outputs, backend):
     run = made(backend, "singular", outputs=outputs)
-    assert run.name == backend
+    assert run.backend == backend
     others = np.arange(N_STATES) != 2
     for angle in (0.0, 1e-17, np.pi):
         Q, Qd, Y = (x.copy() for x in states("singular"))
-        before = run.solve(Q[0], Qd[0], Y[0]).values.copy()
+        before = one_of(run, Q[0], Qd[0], Y[0]).values.copy()
         Q[2, 1] = angle
-        solution = run.solve(Q[2], Qd[2], Y[2])
+        solution = one_of(run, Q[2], Qd[2], Y[2])
         assert solution.rcond < RCOND_LIMIT, angle
         assert np.isnan(solution.values).all(), angle
-        assert_close(run.solve(Q[0], Qd[0], Y[0]).values, before, EXACT)
-        batch = run.solve_batch(Q, Qd, Y).of_each()
+        assert_close(one_of(run, Q[0], Qd[0], Y[0]).values, before, EXACT)
+        batch = many_of(run, Q, Qd, Y)
         assert np.isnan(batch.values[2]).all(), angle
         assert batch.rcond[2] < RCOND_LIMIT, angle
         assert np.isfinite(batch.values[others]).all(), angle
@@ -257,7 +276,7 @@ def test_near_a_singular_state_numbers_are_right(backend):
     for angle in (1e-3, 1e-5, 1e-7, 1e-9):
         q, qd, y = (x[1].copy() for x in states("singular"))
         q[1] = angle
-        solution = run.solve(q, qd, y)
+        solution = one_of(run, q, qd, y)
         assert solution.rcond >= RCOND_LIMIT, angle
         assert_close(solution.values, exact(system, q, qd, y)[columns], SOLVED)
         if backend in ("native", "numpy"):
@@ -273,7 +292,7 @@ def test_partial_outputs_are_those_of_the_whole(backend):
     whole_columns = output_columns(system, planned("forward-mixed_5").outputs)
     assert len(part) == system.tree.nv + 6 + system.tree.joints[1].nv
     place = {column: k for k, column in enumerate(whole_columns.tolist())}
-    solution, reference = (r.solve_batch(*states("forward-mixed_5")) for r in (run, everything))
+    solution, reference = (many_of(r, *states("forward-mixed_5")) for r in (run, everything))
     assert_close(solution.values, reference.values[:, [place[c] for c in part.tolist()]], SOLVED)
 
 
@@ -286,12 +305,12 @@ def test_many_states(backend):
     truth = random_states(tree, 531, seed=2)
     Y = readings(system, truth._replace(tau=np.random.default_rng(3).normal(size=truth.qd.shape)))
     run = made(backend, name)
-    batch = run.solve_batch(truth.q, truth.qd, Y)
+    batch = many_of(run, truth.q, truth.qd, Y)
     for k in (0, 7, 255, 256, 511, 512, 530):
-        assert_close(batch.values[k], run.solve(truth.q[k], truth.qd[k], Y[k]).values, SOLVED)
+        assert_close(batch.values[k], one_of(run, truth.q[k], truth.qd[k], Y[k]).values, SOLVED)
     for threads in (2, 5):
-        threaded = run.solve_batch(truth.q, truth.qd, Y, threads=threads)
+        threaded = many_of(run, truth.q, truth.qd, Y, threads=threads)
         np.testing.assert_array_equal(threaded.values, batch.values)  # to the last digit
     out = np.full((5, 2 + batch.values.shape[1], 531), np.nan)[2, 1:-1].T  # any steps
-    assert run.solve_batch(truth.q, truth.qd, Y, out=out).values is out
+    assert many_of(run, truth.q, truth.qd, Y, out=out).values is out
     np.testing.assert_array_equal(out, batch.values)

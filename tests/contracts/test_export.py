@@ -239,7 +239,7 @@ def test_a_pivot_that_vanishes_is_reported_and_does_not_spoil_the_next(guarded):
         flat = q.copy()
         flat[1] = angle
         refused(made, (flat, qd, y), SMALL_PIVOT)
-        assert planned("singular").solver("numpy")._backend.solve(flat, qd, y).fell_back, angle
+        assert planned("singular").solver("numpy").solved(flat, qd, y)[2], angle
         for field, values in made.solve(q, qd, y)[1].items():
             assert_close(values, before[field], EXACT)
 

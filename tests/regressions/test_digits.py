@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.errors import InputError
-from nori_dyn.program.backends.fresh import FreshSolver
+from nori_dyn.program.pivoting.solver import PivotingSolver
 from nori_dyn.solve.covariance import Covariance
 from tests.agreement.test_weighted import reference, unknowns
 from tests.compilers import needs_compiler
@@ -64,7 +64,7 @@ def test_massless_fingers_are_no_reason_to_refuse(name, fingers):
     q, qd, qdd = fingers.random_configuration(rng), rng.normal(size=fingers.nv), rng.normal(size=fingers.nv)
     estimate = plan.solver(backend(name)).solve(q, qd, qdd)
     assert_close(estimate.tau, nd.rnea(fingers, q, qd, qdd), SOLVED)
-    fresh = FreshSolver(plan).solve(q, qd, qdd)
+    fresh = PivotingSolver(plan).solve(q, qd, qdd)
     assert fresh.rcond > 1e-6
     assert fresh.residual < 1e-12
 
@@ -72,7 +72,7 @@ def test_massless_fingers_are_no_reason_to_refuse(name, fingers):
 def test_a_robot_at_rest_without_gravity_is_solved_afresh():
     """All of d is zero there, and so is every step of refinement, and what it is held against."""
     system = nd.System(nd.autotree(3, skew=0.5).replace(gravity=(0.0, 0.0, 0.0)), nd.sensors("inverse_dynamics"))
-    fresh = FreshSolver(nd.plan(system)).solve(np.ones(3), np.zeros(3), np.zeros(3))
+    fresh = PivotingSolver(nd.plan(system)).solve(np.ones(3), np.zeros(3), np.zeros(3))
     assert fresh.rcond > 1e-6
     np.testing.assert_array_equal(fresh.d, 0.0)
 

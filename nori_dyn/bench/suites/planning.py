@@ -88,7 +88,7 @@ def _measured(robot: Robot, problem: str, options: Options) -> Record:
         with fresh_cache():
             native = made[0].solver().native
             if native is not None:
-                figures["workspace [kB]"] = native.kernel.work.nbytes / 1000
+                figures["workspace [kB]"] = native.work.nbytes / 1000
 
     seconds |= timed_once({"compile": compile_it}, 1)
     q, qd, y = states.q, states.qd, states.y

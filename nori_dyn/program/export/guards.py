@@ -6,7 +6,7 @@ import numpy as np
 
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
+from nori_dyn.program.guards import guard_limits, pivot_ensemble
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.layout import Part

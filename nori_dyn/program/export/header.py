@@ -12,12 +12,12 @@ from typing import Any
 from nori_dyn.errors import named_contacts
 from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
-from nori_dyn.program.backends.base import PIVOT_STATES
 from nori_dyn.program.export.interface import Field, Interface, known, velocity_names
 from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.export.routine import Routine
 from nori_dyn.program.export.statuses import STATUSES
 from nori_dyn.program.export.text import MARK, comment, rendered, table
+from nori_dyn.program.guards import PIVOT_STATES
 from nori_dyn.program.limits import PIVOT_LIMIT, STEP_LIMIT
 from nori_dyn.system.variables import LOAD, kind_in_words
 

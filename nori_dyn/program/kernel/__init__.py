@@ -1,4 +1,5 @@
-"""Kernels: each runs a straight-line program on arrays. Plans (`backends`) and functions of a robot stand on them.
+"""Kernels: each runs a straight-line program on arrays; those that run plans are the backends of `registry`.
 
-A kernel knows expressions and arrays only: no robot, no pivots that shrink, no way out where numbers are not good.
+To add one: a class in one file here that obeys `base.Kernel`; what makes it of a plan, in `registry.BACKENDS`; a row in
+tests/contracts/test_backends.py.
 """

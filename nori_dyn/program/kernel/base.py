@@ -58,13 +58,26 @@ class Observed(NamedTuple):
 
 
 class Kernel(Protocol):
-    """A way to run a program; `place` says where its numbers are, `run` and `solve` take what that returns.
+    """A way to run a program: `place` says where its numbers are, `run` and `solve` take what that returns.
 
-    Attributes:
-        limits: what its guards hold a state against, see `state` in c/program.h; to be written before it is used.
+    Laws, for those that run plans, tested over the registry in tests/contracts/test_backends.py:
+
+    - `solve` is `batch` of one state, and `run` does the same in place, to rounding;
+    - of a state at which the guards do not trust the outputs, or which is none, the outcome is not OK;
+    - nothing depends on the states solved before.
     """
 
-    limits: Floats
+    @property
+    def has_residual(self) -> bool:
+        """Whether it computes the residual of a state that is solved."""
+
+    @property
+    def limits(self) -> Floats:
+        """What its guards hold a state against, see `state` in c/program.h; written in place."""
+
+    @property
+    def pivot_names(self) -> Sequence[str]:
+        """What each guarded pivot is of; empty where they have no names."""
 
     @property
     def name(self) -> str:

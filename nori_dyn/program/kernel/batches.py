@@ -15,7 +15,7 @@ ALIGNMENT = 64
 """Bytes of the widest vector."""
 
 
-class Routine(NamedTuple):
+class BatchEntry(NamedTuple):
     """What runs batches of a program.
 
     Attributes:
@@ -38,7 +38,7 @@ UNFIT, NO_ROOM = -1, -2
 
 
 def batches(
-    find_routine: Callable[[], Routine],
+    find_entry: Callable[[], BatchEntry],
     limits: Floats,
     has_residual: bool,
     sizes: Sequence[int],
@@ -48,7 +48,7 @@ def batches(
     """Return what runs batches of arrays of some sizes, all that it uses at hand.
 
     Args:
-        find_routine: returns the routine; called when it is first needed.
+        find_entry: returns the entry; called when it is first needed.
         limits: see `Kernel`.
         has_residual: whether the program computes the residual.
         sizes: how many numbers a state has in each array, outputs after inputs.
@@ -62,7 +62,7 @@ def batches(
         try:
             call = pop()
         except IndexError:
-            call = _Call(find_routine(), limits, tuple(sizes), n_out, n_each)
+            call = _Call(find_entry(), limits, tuple(sizes), n_out, n_each)
         residuals = call.residuals_of(N) if has_residual else None
         found = call.run(call.struct, id(arrays), N, threads)
         if not found:
@@ -90,16 +90,16 @@ class _Call:
 
     __slots__ = ("_ffi", "_kept", "_n_work", "_residuals", "_work", "outcomes", "run", "struct")
 
-    def __init__(self, routine: Routine, limits: Floats, sizes: tuple[int, ...], n_out: int, n_each: int) -> None:
-        ffi = self._ffi = routine.ffi
-        self.run, self._n_work = routine.run_call, routine.n_work
+    def __init__(self, entry: BatchEntry, limits: Floats, sizes: tuple[int, ...], n_out: int, n_each: int) -> None:
+        ffi = self._ffi = entry.ffi
+        self.run, self._n_work = entry.run_call, entry.n_work
         arrays, blocks = ffi.new("double *[]", len(sizes)), ffi.new("block[]", len(sizes))
         for block, size in zip(blocks, sizes, strict=True):
             block.n = size
         kept = ffi.from_buffer("double[]", limits)
         self.struct = call = ffi.new("call *")
-        call.run, call.n_arrays, call.n_each = routine.run, len(sizes), n_each
-        call.least, call.n_work = routine.least, routine.n_work
+        call.run, call.n_arrays, call.n_each = entry.run, len(sizes), n_each
+        call.least, call.n_work = entry.least, entry.n_work
         at = call.at
         at.n_out, at.arrays, at.blocks, at.limits = n_out, arrays, blocks, kept
         self._kept = arrays, blocks, kept

@@ -5,23 +5,26 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import cffi
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
-from nori_dyn.program.compiler import Compiler, c_file, load_library
+from nori_dyn.algebra.collector import collector_at_rest
+from nori_dyn.errors import CompilerError
+from nori_dyn.program.cache_files import cache_root
+from nori_dyn.program.compiler import Compiler, c_file, cached_library, library_key, load_library
 from nori_dyn.program.emit import Target, Unit, emit
-from nori_dyn.program.kernel.base import Batches, Judged, Observed, Outcomes
-from nori_dyn.program.kernel.batches import Routine, aligned, batches
+from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Observed, Outcomes
+from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches
 from nori_dyn.program.kernel.caller import by_cffi, caller
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.pool import pool
+from nori_dyn.program.kernel.record import Record, recall, remember
 from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
 
@@ -40,108 +43,95 @@ def interface() -> Any:
     return ffi
 
 
-class Sizes(BaseModel):
-    """What a kernel has to know of a compiled program.
-
-    Attributes:
-        n_inputs, n_outputs: numbers of a state.
-        n_work: length of the workspace.
-        first_pivot: where the pivots are in it; steps of refinement, or what is watched, come next.
-        n_pivots, n_steps, n_watched: how many there are.
-        has_residual: whether the residual is computed.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    n_inputs: int
-    n_outputs: int
-    n_work: int
-    first_pivot: int
-    n_pivots: int
-    n_steps: int
-    n_watched: int
-    has_residual: bool
-
-    @staticmethod
-    def of(program: Program, unit: Unit) -> Sizes:
-        """Return the sizes of a program that was written."""
-        return Sizes(
-            n_inputs=len(program.scalars),
-            n_outputs=len(program.outputs),
-            n_work=unit.n_work,
-            first_pivot=unit.first_pivot,
-            n_pivots=len(program.pivots),
-            n_steps=len(program.refinement.steps),
-            n_watched=len(program.refinement.watched),
-            has_residual=bool(program.equations),
-        )
-
-    @property
-    def n_limits(self) -> int:
-        """Number of limits, see `state` in c/program.h."""
-        return self.n_pivots + self.n_steps + (2 * self.n_inputs + self.n_watched if self.n_steps else 0)
-
-
 class NativeKernel:
-    """The libraries of a program.
+    """The libraries of a program: compiled, or found in the cache.
 
     Attributes:
-        limits: see `Kernel`; zeros at first.
+        limits: see `Kernel`.
+        pivot_names: see `Kernel`.
         run, solve: the entries for single states, see c/one_state.h; each takes what `place` returns.
         work: their workspace.
 
     Args:
-        single: the library for single states.
-        open_batch: returns that for batches; called when it is first needed.
-        compiler: the compiler that made them.
-        sizes: the sizes of the program.
-        is_long: whether a state takes long, see `caller.LONG`.
+        program: returns the program; called where it is not in the cache.
+        measure: returns the limits, by what the kernel computes before it has any.
+        compiler: the compiler.
+        key: identity of the program, under which the cache has a record of it: then it is not even traced. None where
+            it has none.
+        before_batch: what to be in while the library for batches is compiled, when it is first needed.
+
+    Raises:
+        CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
     name = NATIVE
 
     def __init__(
-        self, single: Any, open_batch: Callable[[], Any], compiler: Compiler, sizes: Sizes, is_long: bool = False
+        self,
+        program: Callable[[], Program],
+        measure: Callable[[Kernel], Floats],
+        compiler: Compiler,
+        key: str | None = None,
+        before_batch: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
-        self._ffi, self._open_batch, self._compiler = interface(), open_batch, compiler
-        self._single, self._sizes, self._is_long = single, sizes, is_long
-        self.run, self.solve = single.run, single.solve
-        self.work, self._held = aligned(sizes.n_work), np.zeros(sizes.n_limits + 1)
+        self._program, self._compiler, self._key, self._before_batch = program, compiler, key, before_batch
+        self._ffi = interface()
+        record = None if key is None else recall(key)
+        library = None if record is None else cached_library(self._ffi, record.single)
+        is_known = record is not None and library is not None
+        if record is None or library is None:
+            text, library = self._compiled(Target.ONE_STATE)
+            record = Record.of(program(), text, library_key(text.text, compiler))
+        self._single, self._record = library, record
+        self.run, self.solve, self.pivot_names = library.run, library.solve, record.pivot_names
+        self.work, self._held = aligned(record.n_work), np.zeros(record.n_limits + 1)
         self.limits = self._held[:-1]
         self._batches: dict[tuple[int, ...], Batches] = {}
+        if not is_known:
+            self._remember(limits=tuple(measure(self).tolist()))
+        self.limits[:] = self._record.limits
 
-    @staticmethod
-    def of(
-        program: Program,
-        compiler: Compiler,
-        before_batch: Callable[[], AbstractContextManager[Any]],
-        is_long: bool = False,
-    ) -> NativeKernel:
-        """Return the kernel of a program, compiled unless it is in the cache.
+    @property
+    def has_residual(self) -> bool:
+        """Whether the residual is computed, see `Kernel`."""
+        return self._record.has_residual
 
-        Args:
-            program: the program.
-            compiler: the compiler.
-            before_batch: what to be in while its library for batches is compiled, when it is first needed.
-            is_long: whether a state takes long, see `caller.LONG`.
+    @property
+    def packed(self) -> Mapping[int, int]:
+        """How many operations of a tick isomorphic limbs do together: two at a time, four and so on."""
+        return self._record.packed
 
-        Raises:
-            CompilerError: the compiler fails, or there is no room for what it makes.
-        """
+    def unit(self, target: Target) -> Unit:
+        """Return the C of the program."""
+        with collector_at_rest():
+            return emit(self._program(), target, self._compiler.lanes)
 
-        def open_batch() -> Any:
-            with before_batch():
-                return load_library(interface(), emit(program, Target.BATCH, compiler.lanes).text, compiler)
+    def _compiled(self, target: Target) -> tuple[Unit, Any]:
+        unit = self.unit(target)
+        return unit, load_library(self._ffi, unit.text, self._compiler)
 
-        unit = emit(program, Target.ONE_STATE, compiler.lanes)
-        single = load_library(interface(), unit.text, compiler)
-        return NativeKernel(single, open_batch, compiler, Sizes.of(program, unit), is_long)
+    def _remember(self, **changed: Any) -> None:
+        self._record = self._record.model_copy(update=changed)
+        if self._key is not None:
+            remember(self._key, self._record)
 
     @cached_property
-    def _routine(self) -> Routine:
-        library, threads = self._open_batch(), pool(self._ffi, self._compiler)
+    def _of_batches(self) -> Any:
+        """The library for batches; what is compiled for them is written when the first one comes."""
+        found = None if self._record.batch is None else cached_library(self._ffi, self._record.batch)
+        if found is None:
+            with self._before_batch():
+                unit, found = self._compiled(Target.BATCH)
+            if len(self._program().pivots) != self._record.n_pivots:
+                raise CompilerError(f"the cached program is of another trace of the plan: remove '{cache_root()}'.")
+            self._remember(batch=library_key(unit.text, self._compiler))
+        return found
+
+    @cached_property
+    def _batch_entry(self) -> BatchEntry:
+        library, threads = self._of_batches, pool(self._ffi, self._compiler)
         least = LEAST * self._compiler.lanes
-        return Routine(self._ffi, threads.run_call, library.run_batch, library.n_batch, least)
+        return BatchEntry(self._ffi, threads.run_call, library.run_batch, library.n_batch, least)
 
     def place(self, state: Floats, values: Floats) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
@@ -154,11 +144,13 @@ class NativeKernel:
     def bound(self, at: Any, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
         """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
         entry = self.solve if checks else self.run
-        return by_cffi(entry, at, judged) if self._is_long else caller(entry, at, judged, self._ffi, self._compiler)
+        if self._record.is_long:
+            return by_cffi(entry, at, judged)
+        return caller(entry, at, judged, self._ffi, self._compiler)
 
     def observed(self, *states: Floats) -> Observed:
         """Return what is computed at N states, see `Kernel`."""
-        n, first = self._sizes, self._sizes.first_pivot
+        n, first = self._record, self._record.first_pivot
         state, values = aligned(n.n_inputs), aligned(n.n_outputs)
         at = self.place(state, values)
         found = []
@@ -171,7 +163,7 @@ class NativeKernel:
 
     def guarded(self) -> tuple[Floats, Floats]:
         """Return the pivots and the steps that the last state left, see `Kernel`."""
-        n = self._sizes
+        n = self._record
         left = self.work[n.first_pivot :]
         return left[: n.n_pivots], left[n.n_pivots + n.n_steps :][: n.n_steps]
 
@@ -199,8 +191,8 @@ class NativeKernel:
         """Return what runs batches of arrays of some sizes, see there."""
         key = (*sizes, n_out, n_each)
         if key not in self._batches:
-            has_residual = self._sizes.has_residual
-            self._batches[key] = batches(lambda: self._routine, self._held, has_residual, sizes, n_out, n_each)
+            has = self.has_residual
+            self._batches[key] = batches(lambda: self._batch_entry, self._held, has, sizes, n_out, n_each)
         return self._batches[key]
 
     def _pointer(self, array: Floats) -> Any:

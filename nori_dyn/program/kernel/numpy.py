@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.kernel.base import Batches, Judged, Observed, Outcome, Outcomes
+from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Observed, Outcome, Outcomes
 from nori_dyn.program.kernel.choice import NUMPY
 from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
 from nori_dyn.program.program import Program
@@ -28,22 +28,26 @@ class NumpyKernel:
     """Runs a program on floats one state at a time, and on arrays chunk by chunk: what c/one_state.h does, in NumPy.
 
     Attributes:
-        limits: see `Kernel`; zeros at first. No state counts as usual.
+        limits, pivot_names, has_residual: see `Kernel`; limits are zeros at first. No state counts as usual.
 
     Args:
         program: the program.
+        measure: returns the limits, by what the kernel computes before it has any.
     """
 
     name = NUMPY
 
-    def __init__(self, program: Program) -> None:
-        parts = program.parts
+    def __init__(self, program: Program, measure: Callable[[Kernel], Floats] | None = None) -> None:
+        parts, self.pivot_names = program.parts, program.pivot_names
         self._program, self._compute = program, PythonProgram(program.inputs, [x for part in parts for x in part])
         self._ends = np.cumsum([len(part) for part in parts])[:-1]
         self._split = np.cumsum([len(scalars) for scalars in program.inputs.values()])[:-1]
         self.limits = np.zeros(len(program.pivots) + len(program.refinement.steps))
         self._residual = _Residual(program) if program.equations else None
+        self.has_residual = bool(program.equations)
         self._guarded = self.limits[:0], self.limits[:0]
+        if measure is not None:
+            self.limits[:] = measure(self)
 
     def place(self, state: Floats, values: Floats) -> _At:
         """Return where inputs and outputs are, see `Kernel`."""
@@ -98,7 +102,7 @@ class NumpyKernel:
             outcomes[part] = np.where(outcomes[part] == Outcome.OK, outcome, outcomes[part])
             for values, own in zip(outputs, np.split(found, ends, axis=1), strict=True):
                 values[part] = own
-        return outcomes if outcomes.any() else None, residuals if self._program.equations else None
+        return outcomes if outcomes.any() else None, residuals if self.has_residual else None
 
     def _states(self, inputs: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int32]]:
         """Return N states with quaternions of unit length, and the outcome of each as far as it is known."""

@@ -1,6 +1,7 @@
 """A kernel on arrays of its own: one state at a time, as it comes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Protocol
@@ -44,39 +45,74 @@ class Single:
     """A program on arrays of its own.
 
     Attributes:
-        state: all that it reads, one array after the other.
-        inputs: its parts, each of its shape.
+        inputs: what it reads, each of its shape.
         values: what it writes (n_outputs,).
-        slots: where to put inputs.
-        at: where these are, for the kernel.
-        run: computes the outputs of what is in the inputs, with the kernel's checks; returns the outcome.
+        at: where its arrays are, for the kernel; `at.residual` is that of the last state.
+        solve: computes the outputs of a state, one argument an input, with the kernel's checks; returns the outcome.
+            Where an input is no plain array of doubles of its shape it is refused as one that is not finite. The last
+            inputs that have a usual value are left out.
+        solve_all: the same of all inputs.
 
     Args:
         kernel: the kernel.
         shapes: the shape of each input.
         n_outputs: number of outputs.
+        usual: values of the last inputs.
     """
 
-    def __init__(self, kernel: Kernel, shapes: Iterable[tuple[int, ...]], n_outputs: int) -> None:
+    def __init__(
+        self, kernel: Kernel, shapes: Iterable[tuple[int, ...]], n_outputs: int, usual: Sequence[Floats] = ()
+    ) -> None:
         shapes = list(shapes)
         edges = [0, *accumulate(map(prod, shapes))]
-        self.state, self.values = aligned(edges[-1]), aligned(n_outputs)
-        self.inputs = [self.state[a:b].reshape(shape) for (a, b), shape in zip(pairwise(edges), shapes, strict=True)]
-        self.at = kernel.place(self.state, self.values)
-        self.run = kernel.bound(self.at, checks=True)
-        self.slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _Block(x) for x in self.inputs]  # type: ignore[arg-type]
+        state, self.values = aligned(edges[-1]), aligned(n_outputs)
+        self.inputs = [state[a:b].reshape(shape) for (a, b), shape in zip(pairwise(edges), shapes, strict=True)]
+        self.at = kernel.place(state, self.values)
+        slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _Block(x) for x in self.inputs]  # type: ignore[arg-type]
+        run, n = kernel.bound(self.at, checks=True), len(slots) - len(usual)
+        self.solve: Callable[..., int] = _unrolled(n)(slots[:n], run)
+        self.solve_all = self.solve
+        if usual:
+            solve_all = _unrolled(len(slots))(slots, run)
+            _put(slots[n:], usual)
 
-    def solve(self, given: Sequence[Any]) -> int:
-        """Compute the outputs of a state with the kernel's checks; return the outcome.
+            def solve_and_put_back(*given: Any) -> int:
+                outcome: int = solve_all(*given)
+                _put(slots[n:], usual)
+                return outcome
 
-        Where an input is no plain array of doubles of its shape it is refused as a number that is not finite is.
-        """
+            self.solve_all = solve_and_put_back
+
+
+def _put(slots: Sequence[Slot], usual: Sequence[Floats]) -> None:
+    """Put values into slots."""
+    for slot, value in zip(slots, usual, strict=True):
+        slot[ALL] = value
+
+
+@cache
+def _unrolled(n: int) -> Callable[..., Any]:
+    """Return what makes `Single.solve` of n inputs: a loop over three takes as long as a program of an arm."""
+    names, of_arrays = [f"x{k}" for k in range(n)], "".join(f"type(x{k}) is " for k in range(n))
+    source = f"""
+def made(slots, run):
+    [{", ".join(f"put{k}" for k in range(n))}] = slots
+    def solve({", ".join(names)}):
+        if not {of_arrays or "ndarray is "}ndarray:  # a masked array would lose its mask
+            return refused
         try:
-            for value, slot in zip(given, self.slots):  # noqa: B905 (as many, and `strict` takes as long as two slots)
-                if type(value) is not ndarray:  # a masked array would lose its mask
-                    return Outcome.INPUT_NOT_FINITE
-                slot[ALL] = value
-        except MISFITS:
-            return Outcome.INPUT_NOT_FINITE
-        outcome: int = self.run()
-        return outcome
+            {"; ".join(f"put{k}[every] = x{k}" for k in range(n)) or "pass"}
+        except misfits:
+            return refused
+        return run()
+    return solve
+"""
+    scope: dict[str, Any] = {
+        "ndarray": ndarray,
+        "every": ALL,
+        "misfits": MISFITS,
+        "refused": int(Outcome.INPUT_NOT_FINITE),
+    }
+    exec(source, scope)
+    made: Callable[..., Any] = scope["made"]
+    return made

@@ -15,7 +15,7 @@ from nori_dyn.planning.orderings import umfpack as umfpack_ordering
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
 from nori_dyn.planning.planner import make_plan
-from nori_dyn.program.backends.registry import make_backend
+from nori_dyn.program.kernel.registry import kernel_of
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import KINDS
 from tests.matrices import symbolic_matrix
@@ -131,7 +131,7 @@ def test_without_umfpack_auto_does_without_and_asking_for_it_names_the_extra(mon
         make_plan(System(TREE, INVERSE), ordering="umfpack")
     assert raised.value.extra == "umfpack"
     with pytest.raises(MissingExtraError, match="umfpack") as raised:
-        make_backend("umfpack", plan)
+        kernel_of("umfpack", plan)
     assert raised.value.extra == "umfpack"
 
 

@@ -154,6 +154,6 @@ def test_long_programs_are_called_for_more_states_before_the_next(monkeypatch):
     expected = {n: usual.batch(*state) for n, state in states.items()}
     monkeypatch.setattr(emit_module, "FAR", 0)
     far = nd.compile(nd.aba, tree)
-    assert f"#define GROUPS {emit_module.GROUPS_FAR}" in emit(far._program(), Target.BATCH, 4).text
+    assert f"#define GROUPS {emit_module.GROUPS_FAR}" in emit(far._program, Target.BATCH, 4).text
     for n, state in states.items():
         assert_close(far.batch(*state), expected[n], EXACT)

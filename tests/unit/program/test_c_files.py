@@ -10,7 +10,6 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program import compiler as compiler_module
-from nori_dyn.program.compiled import identity
 from nori_dyn.program.compiler import C_FOLDER, c_file, find_compiler, library_key
 from nori_dyn.program.contact_source import ContactShape, contact_source
 from nori_dyn.program.emit import Target, emit
@@ -18,6 +17,7 @@ from nori_dyn.program.export.statuses import FILTER_STATUSES
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.kernel.base import Outcome
+from nori_dyn.program.kernel.registry import identity
 from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.window_source import window_source
 from tests.compilers import needs_compiler
@@ -49,7 +49,7 @@ UNITS = {
         emit(program("inverse_dynamics", ["tau"], load("solo12", "floating")), Target.ONE_STATE, 4).text
     ),
     "one state, rows": lambda: (
-        emit(nd.compile(nd.minverse, load("g1", "floating"), backend="numpy")._program(), Target.ONE_STATE, 4).text
+        emit(nd.compile(nd.minverse, load("g1", "floating"), backend="numpy")._program, Target.ONE_STATE, 4).text
     ),
     "a batch": lambda: emit(program("forward_dynamics", checked=True), Target.BATCH, 4).text,
     "a batch, refined": lambda: emit(program(weighed(), ["tau"]), Target.BATCH, 2).text,

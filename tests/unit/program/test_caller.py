@@ -84,7 +84,7 @@ def test_a_solver_is_freed_with_its_last_reference(way):
     assert solver.tick().ok
     solver.inputs.qd[:] = np.nan
     assert not solver.tick().ok
-    alive = weakref.ref(solver._backend)
+    alive = weakref.ref(solver)
     del solver
     gc.collect()
     assert alive() is None

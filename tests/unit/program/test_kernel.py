@@ -27,16 +27,16 @@ def single(backend="native"):
 def test_a_slot_takes_doubles_wherever_they_lie_and_refuses_all_else():
     one, q = single(), np.array([0.1, -0.2, 0.3])
     for kind, given in FITS.items():
-        assert one.solve([given(q)]) == 0, kind
+        assert one.solve(given(q)) == 0, kind
         np.testing.assert_array_equal(one.inputs[0], given(q))
     for kind, given in MISFITS.items():
         if kind not in ("another class", "not aligned", "odd steps"):
-            assert one.solve([given(np.ones(3))]) == Outcome.INPUT_NOT_FINITE, kind
+            assert one.solve(given(np.ones(3))) == Outcome.INPUT_NOT_FINITE, kind
 
 
 def test_a_slot_of_several_axes_compares_them():
     f = nd.compile(lambda tree, fx: 2 * fx, nd.autotree(2), inputs=("fx",), backend="numpy")
-    assert [f._single.solve([np.ones(shape)]) for shape in ((2, 6), (12,), (6, 2))] == [
+    assert [f._single.solve(np.ones(shape)) for shape in ((2, 6), (12,), (6, 2))] == [
         0,
         *2 * [Outcome.INPUT_NOT_FINITE],
     ]
@@ -52,7 +52,7 @@ def test_both_kernels_agree():
     for kernel, out in zip((native, python), values, strict=True):
         assert kernel.batch(X, (out,)) == (None, None)
         one = Single(kernel, [(4,)] * 3, 4)
-        assert one.solve([x[7] for x in X]) == 0
+        assert one.solve(*(x[7] for x in X)) == 0
         assert_close(one.values, out[7], SOLVED)
     assert_close(values[0], values[1], SOLVED)
 

@@ -16,14 +16,12 @@ from nori_dyn.algebra.expressions import Graph
 from nori_dyn.errors import CompilerError
 from nori_dyn.program import compiler as compiler_module
 from nori_dyn.program import emit as emit_module
-from nori_dyn.program.backends import native as native_module
-from nori_dyn.program.backends import registry
-from nori_dyn.program.backends.native import NativeBackend
-from nori_dyn.program.compiled import identity
 from nori_dyn.program.compiler import cache_root, find_compiler, library_key, load_library
 from nori_dyn.program.emit import Target, emit
+from nori_dyn.program.kernel import native as native_module
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.native import interface
+from nori_dyn.program.kernel.registry import identity, kernel_of, native_kernel
 from nori_dyn.program.program import Program
 from tests.compilers import WIDTHS, compile_for, needs_compiler
 
@@ -131,9 +129,9 @@ def test_each_width_is_compiled_by_itself(plan):
     for width in WIDTHS:
         with pytest.MonkeyPatch.context() as patch:
             compile_for(width, patch)
-            backend = NativeBackend(plan)
-            single, batch = (backend.unit(target).text for target in (Target.ONE_STATE, Target.BATCH))
-            compiler = backend._compiler
+            kernel = native_kernel(plan, True)
+            single, batch = (kernel.unit(target).text for target in (Target.ONE_STATE, Target.BATCH))
+            compiler = kernel._compiler
         assert f"#define LANES {width}\n" in single
         assert f"#define LANES {width}\n" in batch
         assert width == 8 or "__AVX512F__" not in compiler.identity
@@ -164,14 +162,15 @@ def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypa
 @pytest.mark.parametrize("problem", ["inverse_dynamics", "forward_dynamics"])
 def test_a_plan_just_made_is_not_traced_again_and_leads_to_the_c_of_one_from_a_file(problem, monkeypatch):
     made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)), cache=False)
-    again = written(NativeBackend(replace(made, traced=None)))
+    again = written(replace(made, traced=None))
     monkeypatch.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
     monkeypatch.setattr(native_module, "recall", lambda key: None)
-    assert written(NativeBackend(made)) == again
+    assert written(made) == again
 
 
-def written(backend):
-    return [backend.unit(target).text for target in (Target.ONE_STATE, Target.BATCH)]
+def written(plan):
+    kernel = native_kernel(plan, True)
+    return [kernel.unit(target).text for target in (Target.ONE_STATE, Target.BATCH)]
 
 
 def states(solver, n):
@@ -289,7 +288,7 @@ def test_without_a_compiler_auto_is_numpy_with_one_warning(plan, monkeypatch):
 
 
 def test_auto_is_native_where_there_is_a_compiler(plan):
-    assert registry.make_backend("auto", plan).name == "native"
+    assert kernel_of("auto", plan).name == "native"
 
 
 HOSTILE = ('"', "*/ int x; /*", "\n#include <stdlib.h>\n", "double", "\\", "été", "'; import os #", "%s{}")
@@ -300,5 +299,5 @@ def test_names_do_not_get_into_the_source():
     tree = tree.replace(names=HOSTILE, joint_names=tuple(f"{name}j" for name in HOSTILE))
     plan = nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")), cache=False)
     plain = nd.plan(nd.System(nd.autotree(len(HOSTILE)), nd.sensors("inverse_dynamics")), cache=False)
-    assert written(NativeBackend(plan)) == written(NativeBackend(plain))
+    assert written(plan) == written(plain)
     assert np.isfinite(plan.solver("native").solve(np.ones(8), np.ones(8), np.ones(8)).tau).all()

@@ -137,7 +137,7 @@ def test_limbs_in_the_lanes_of_vectors_move_as_the_textbook_has_it(lanes):
     """Ten legs fill vectors of eight and of two, of four and of two, or of two."""
     tree = spider(10)
     function = compiled(rnea, tree, backend="native")
-    packed = emit(function._program(), Target.ONE_STATE, lanes).packed
+    packed = emit(function._program, Target.ONE_STATE, lanes).packed
     assert set(packed) == {lanes, 2}
     Q, rng = tree.random_configurations(19, 0), np.random.default_rng(0)
     Qd, Qdd = rng.normal(size=(2, 19, tree.nv))

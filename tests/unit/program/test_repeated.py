@@ -10,15 +10,15 @@ from nori_dyn.algebra.expressions import Op
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import make_plan
 from nori_dyn.program import repeated_writer
-from nori_dyn.program.backends import native as native_module
-from nori_dyn.program.backends.native import NativeBackend
-from nori_dyn.program.backends.numpy import NumpyBackend
 from nori_dyn.program.emit import Target, emit
+from nori_dyn.program.kernel import native as native_module
+from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.repeated import LEAST, Statements, repeated_forms
 from nori_dyn.program.repeated_writer import RepeatedWriter
 from nori_dyn.program.statements import FORMATS
 from nori_dyn.program.tracing import traced
 from nori_dyn.program.writer import Writer
+from nori_dyn.solve.solver import Solver
 from tests.compilers import needs_compiler
 from tests.tolerances import SAME_PROGRAM, SOLVED, assert_close
 
@@ -74,10 +74,10 @@ def test_roles_and_edges_part_blocks():
 
 
 def with_loops(plan, monkeypatch):
-    """Return the backend of a plan with loops wherever something repeats."""
+    """Return the solver of a plan with loops wherever something repeats."""
     monkeypatch.setattr(repeated_writer, "SHRINKS", np.inf)
     monkeypatch.setattr(native_module, "emit", partial(emit, large=0))
-    return NativeBackend(plan)
+    return Solver(plan, "native")
 
 
 def states(plan, n):
@@ -119,19 +119,21 @@ def test_loops_compute_what_straight_lines_do(case, monkeypatch):
     given = nd.sensors(sensors) if isinstance(sensors, str) else nd.SensorSet.from_dict(sensors)
     plan = make_plan(nd.System(tree, given), outputs, ordering="recursive")
     loops = with_loops(plan, monkeypatch)
-    assert "loop0" in loops.unit(Target.ONE_STATE).text
+    assert "loop0" in loops.native.unit(Target.ONE_STATE).text
     state = states(plan, 5)
-    expected = NumpyBackend(plan).solve_batch(*state).values
+    expected = np.empty((5, loops._layout.size))
+    Solver(plan, "numpy").solved_batch(state, [expected])
     for k in range(5):
-        one = loops.solve(*(array[k] for array in state))
-        assert not one.fell_back
-        assert_close(one.values, expected[k], SOLVED)
+        values, residual, fell_back, _ = loops.solved(*(array[k] for array in state))
+        assert not fell_back
+        assert_close(values, expected[k], SOLVED)
     if outputs is None:
-        assert one.residual < 1e-13
+        assert residual < 1e-13
     if outputs == ("qdd",) and not plan.system.is_weighted:
-        found = loops.solve_batch(*state)
-        assert not np.any(found.fell_back)
-        assert_close(found.values, expected, SOLVED)
+        found = np.empty_like(expected)
+        _, fell_back, _ = loops.solved_batch(state, [found])
+        assert not np.any(fell_back)
+        assert_close(found, expected, SOLVED)
 
 
 @needs_compiler
@@ -148,6 +150,6 @@ def test_functions_may_have_loops(monkeypatch):
 
 def test_small_programs_stay_straight():
     plan = make_plan(nd.System(nd.autotree(60), nd.sensors("inverse_dynamics")), ["tau"], ordering="recursive")
-    program = native_module.solution_program(plan, output_columns(plan.system, plan.outputs).tolist()).program
+    program = solution_program(plan, output_columns(plan.system, plan.outputs).tolist()).program
     assert type(repeated_writer.writer_of(program)) is Writer
     assert type(repeated_writer.writer_of(program, large=0)) is RepeatedWriter

@@ -245,7 +245,7 @@ def test_small_programs_and_programs_without_combinations_have_none():
 def test_limbs_in_lanes_are_preferred_where_they_save_more(name, base, has_rows):
     """Four legs share vectors of four; the fingers of a hand and two legs share too little."""
     made = compiled(aba_derivatives, load(name, base), backend="numpy")
-    assert (made._program().rows is not None) is has_rows
+    assert (made._program.rows is not None) is has_rows
 
 
 @pytest.mark.usefixtures("eager")
@@ -266,7 +266,7 @@ def test_long_programs_go_through_a_batch_state_by_state(monkeypatch, base):
     monkeypatch.setattr(emit_module, "BY_STATE", 0)
     tree = load("panda", base)
     f, n = compiled(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau")), 41
-    assert '#include "states.h"' in emit_module.emit(f._program(), emit_module.Target.BATCH, BLOCK).text
+    assert '#include "states.h"' in emit_module.emit(f._program, emit_module.Target.BATCH, BLOCK).text
     rng = np.random.default_rng(3)
     q = tree.random_configurations(n, rng)
     qd, tau = rng.normal(size=(2, n, tree.nv))

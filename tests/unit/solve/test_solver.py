@@ -9,8 +9,8 @@ import pytest
 from nori_dyn.api.plan import Plan, plan
 from nori_dyn.errors import BackendError, InputError, SingularSystemError
 from nori_dyn.planning.orderings.umfpack import has_umfpack, umfpack_module
-from nori_dyn.program.backends.registry import BACKENDS
 from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.kernel.registry import BACKENDS
 from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.backends.base import Status
+from nori_dyn.program.status import Status
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 TREE = nd.autotree(3)

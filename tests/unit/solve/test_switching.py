@@ -10,9 +10,8 @@ import nori_dyn as nd
 from nori_dyn.api import plan as plans_module
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.model.tree import Frame
-from nori_dyn.program.backends import native
-from nori_dyn.program.backends.registry import BACKENDS
 from nori_dyn.program.kernel.native import NativeKernel
+from nori_dyn.program.kernel.registry import BACKENDS
 from nori_dyn.system.side_by_side import SideBySide
 from tests.compilers import needs_compiler
 from tests.covering import covering
@@ -264,7 +263,7 @@ def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
         raise AssertionError("something is planned, compiled or placed")
 
     monkeypatch.setattr(plans_module, "make_plan", forbidden)
-    monkeypatch.setattr(native.NativeBackend, "_prepare", forbidden)
+    monkeypatch.setattr(NativeKernel, "__init__", forbidden)
     monkeypatch.setattr(NativeKernel, "place", forbidden)
 
     def turn(times):

@@ -7,8 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import CompilerError, InputError, NoriWarning
-from nori_dyn.program.backends import meanwhile
-from nori_dyn.program.backends.native import NativeBackend
+from nori_dyn.program.kernel.registry import BACKENDS, native_kernel
 from tests.compilers import needs_compiler
 
 pytestmark = needs_compiler
@@ -25,12 +24,11 @@ def gate(monkeypatch) -> Event:
     """What holds the compiler up until it is set."""
     gate = Event()
 
-    class Held(NativeBackend):
-        def __init__(self, *args) -> None:
-            gate.wait()
-            super().__init__(*args)
+    def held(*args):
+        gate.wait()
+        return native_kernel(*args)
 
-    monkeypatch.setattr(meanwhile, "NativeBackend", Held)
+    monkeypatch.setitem(BACKENDS, "native", held)
     return gate
 
 
@@ -56,7 +54,7 @@ def test_numpy_serves_until_native_code_is_there(plan, gate):
         with pytest.raises(InputError, match="q has shape"):
             solver.solve(np.zeros(2), np.zeros(3), np.zeros(3))
         gate.set()
-        solver._backend.join()
+        solver.kernel.join()
     assert plan.solver(wait=False).backend == "native"  # what is compiled already serves at once
 
 
@@ -64,9 +62,9 @@ def test_a_compiler_that_fails_is_told_to_the_next_call(plan, monkeypatch):
     def failing(*_) -> None:
         raise CompilerError("the compiler 'cc' fails: no space left.")
 
-    monkeypatch.setattr(meanwhile, "NativeBackend", failing)
+    monkeypatch.setitem(BACKENDS, "native", failing)
     solver = plan.solver(wait=False)
-    solver._backend.join()
+    solver.kernel.join()
     with pytest.warns(NoriWarning, match="The plan goes on through NumPy"):
         estimate = solver.solve(np.zeros(3), np.zeros(3), np.ones(3))
     assert estimate.backend == solver.backend == "numpy"
@@ -77,14 +75,14 @@ def test_a_compiler_that_fails_is_told_to_the_next_call(plan, monkeypatch):
 def test_the_states_of_a_set_are_compiled_one_after_the_other(own_cache, monkeypatch):
     at_once, most = [], []
 
-    class Watched(NativeBackend):
-        def __init__(self, *args) -> None:
-            at_once.append(1)
-            most.append(len(at_once))
-            super().__init__(*args)
-            at_once.pop()
+    def watched(*args):
+        at_once.append(1)
+        most.append(len(at_once))
+        made = native_kernel(*args)
+        at_once.pop()
+        return made
 
-    monkeypatch.setattr(meanwhile, "NativeBackend", Watched)
+    monkeypatch.setitem(BACKENDS, "native", watched)
     wrench = {"type": "external_wrench", "links": "all"}
     contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
     motion = {"type": "joint_acceleration", "joints": "all"}
@@ -99,6 +97,6 @@ def test_the_states_of_a_set_are_compiled_one_after_the_other(own_cache, monkeyp
             assert solver.tick().ok
             assert solver.outputs.tau == pytest.approx([expected], abs=1e-12)
         for one in solver._solvers:
-            one._backend.join()
+            one.kernel.join()
     assert solver.backend == "native"
     assert most == [1, 1]

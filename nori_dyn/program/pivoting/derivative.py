@@ -18,8 +18,8 @@ from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.planning.bordered import Rates, seeds_of
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.sensitivity import directions_of
-from nori_dyn.program.backends.fresh import FreshSolver
 from nori_dyn.program.limits import RCOND_LIMIT
+from nori_dyn.program.pivoting.solver import PivotingSolver
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
@@ -30,7 +30,7 @@ LEFT = ("left", "pull", "loose")
 NO_WEIGHTS = np.zeros(0)
 
 
-class FreshDerivative:
+class PivotingDerivative:
     """Solves for the derivatives of a plan's estimate, whatever the planned order.
 
     Args:
@@ -42,7 +42,7 @@ class FreshDerivative:
     def __init__(self, plan: EliminationPlan, wrt: Sequence[str], sums: Sequence[Mapping[int, float]]) -> None:
         plan = plan.traced_anew()
         directions, _ = directions_of(plan, wrt)
-        self._solver, symbolic, self._n = FreshSolver(plan), plan.symbolic, plan.system.shape[1]
+        self._solver, symbolic, self._n = PivotingSolver(plan), plan.symbolic, plan.system.shape[1]
         self._outputs = np.zeros((len(sums), self._n))
         for row, one in zip(self._outputs, sums, strict=True):
             row[list(one)] = list(one.values())
@@ -86,7 +86,7 @@ class FreshDerivative:
 
 def _derived(
     symbolic: SymbolicSystem,
-    solver: FreshSolver,
+    solver: PivotingSolver,
     directions: Sequence[Direction],
     d: Sequence[Expr],
     held: Sequence[Expr],

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import LIGHTEST, natural_sizes, sample_entries
-from nori_dyn.program.backends.base import equation_starts, find_wrong_input
+from nori_dyn.program.guards import equation_starts, find_wrong_input
 from nori_dyn.program.kernel.numpy import relative_residual
 from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.python_source import PythonProgram
@@ -57,7 +57,7 @@ class Fresh:
 
     Attributes:
         d: the unknowns (n,); nan where they are not determined.
-        residual: as in `Solution`.
+        residual: as of an estimate.
         rcond: one over the condition: how far an unknown may move, by its natural size, where each equation is off by
             the natural size of its terms; of a weighed reading, by its sigma. No scaling of rows or columns changes it.
             Zero where the matrix is singular.
@@ -69,7 +69,7 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FreshSystem:
+class PivotedSystem:
     """The system of one state, factorised, and its solution.
 
     Attributes:
@@ -87,7 +87,7 @@ class FreshSystem:
     rcond: float
 
 
-class FreshSolver:
+class PivotingSolver:
     """Solves a plan's system at one state, whatever the planned order.
 
     Attributes:
@@ -150,7 +150,7 @@ class FreshSolver:
         d = at.x[: self._n].astype(float)
         return Fresh(d if at.rcond >= RCOND_LIMIT else nothing, self._residual(at.factors.A, at.b, at.x), at.rcond)
 
-    def factorised(self, *state: Floats) -> FreshSystem | None:
+    def factorised(self, *state: Floats) -> PivotedSystem | None:
         """Return the system of a state that is in order, and its solution; None where it is singular."""
         computed = self._program.single(*state)
         A, b, sizes = self._assembled(computed, state)
@@ -160,7 +160,7 @@ class FreshSolver:
         x, is_settled = factors.solve(-b, self.natural)
         if not is_settled:
             return None
-        return FreshSystem(factors, b, x, self._left(computed, state, x), factors.rcond(self.natural, sizes))
+        return PivotedSystem(factors, b, x, self._left(computed, state, x), factors.rcond(self.natural, sizes))
 
     def _left(self, computed: Floats, state: tuple[Floats, ...], x: Extended) -> Floats:
         """Return Y d + b_Y (n_soft,): of rows that have a weight it is known to all its digits, by their t."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from nori_dyn.algebra.expressions import Op
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
+from nori_dyn.program.guards import guard_limits, pivot_ensemble
 from nori_dyn.program.kernel.base import Kernel
 from nori_dyn.program.lowering import SolutionProgram
 from nori_dyn.typing import Booleans, Floats

@@ -1,0 +1,131 @@
+"""NumPy while a program is compiled, and native code from then on: the first estimate does not wait for the compiler.
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from threading import Lock, Thread
+from typing import Any
+
+from nori_dyn.errors import CompilerError, NoriWarning
+from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Observed, Outcomes
+from nori_dyn.typing import Floats
+
+_TURN = Lock()
+"""Programs are compiled one after the other: the first is there sooner, and who runs them is not crowded out."""
+
+
+class _At:
+    """Where a program reads its inputs and writes its outputs, for the kernel that runs it now."""
+
+    def __init__(self, kernel: Kernel, state: Floats, values: Floats) -> None:
+        self._kernel, self._arrays = kernel, (state, values)
+        self._at = kernel.place(state, values)
+
+    def of(self, kernel: Kernel) -> Any:
+        """Return what a kernel calls it."""
+        if kernel is not self._kernel:
+            self._kernel, self._at = kernel, kernel.place(*self._arrays)
+        return self._at
+
+    @property
+    def residual(self) -> float:
+        """The residual of the last state that was solved."""
+        residual: float = self._at.residual
+        return residual
+
+
+class Meanwhile:
+    """Runs a program by one kernel until a thread of its own has made another; whoever calls next is served by that.
+
+    Where compiling fails it warns, at the next call, and stays with the first.
+
+    Args:
+        first: the kernel at first.
+        make: makes the other.
+    """
+
+    def __init__(self, first: Kernel, make: Callable[[], Kernel]) -> None:
+        self._first = first
+        self._made: Kernel | None = None
+        self._failed: Exception | None = None
+        self._thread = Thread(target=self._compile, args=(make,), name="nori_dyn compiles", daemon=True)
+        self._thread.start()
+
+    def _compile(self, make: Callable[[], Kernel]) -> None:
+        try:
+            with _TURN:
+                self._made = make()
+        except Exception as error:  # for whoever calls next, in whose thread it can be seen
+            self._failed = error
+
+    def join(self) -> None:
+        """Wait until it is compiled, or cannot be."""
+        self._thread.join()
+
+    @property
+    def serving(self) -> Kernel:
+        """The kernel that runs the program now."""
+        failed, self._failed = self._failed, None
+        if isinstance(failed, CompilerError):
+            warnings.warn(
+                f"{failed} The plan goes on through NumPy instead, which is slower.", NoriWarning, stacklevel=4
+            )
+        elif failed is not None:
+            raise failed
+        return self._made or self._first
+
+    @property
+    def name(self) -> str:
+        return self.serving.name
+
+    @property
+    def has_residual(self) -> bool:
+        return self._first.has_residual
+
+    @property
+    def limits(self) -> Floats:
+        return self.serving.limits
+
+    @property
+    def pivot_names(self) -> Sequence[str]:
+        return self.serving.pivot_names
+
+    def place(self, state: Floats, values: Floats) -> _At:
+        return _At(self._first, state, values)
+
+    def run(self, at: _At) -> int:
+        kernel = self.serving
+        return kernel.run(at.of(kernel))
+
+    def solve(self, at: _At) -> int:
+        kernel = self.serving
+        return kernel.solve(at.of(kernel))
+
+    def bound(self, at: _At, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+        kernel = self._first
+        run = kernel.bound(at.of(kernel), checks, judged)
+
+        def bound() -> Any:
+            nonlocal kernel, run
+            if kernel is self._first and self.serving is not kernel:
+                kernel = self.serving
+                run = kernel.bound(at.of(kernel), checks, judged)
+            return run()
+
+        return bound
+
+    def observed(self, *states: Floats) -> Observed:
+        return self.serving.observed(*states)
+
+    def guarded(self) -> tuple[Floats, Floats]:
+        return self.serving.guarded()
+
+    def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
+        return lambda arrays, N, threads: self.serving.batches(sizes, n_out, n_each)(arrays, N, threads)
+
+    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
+        return self.serving.batch(inputs, outputs, threads)

@@ -1,0 +1,109 @@
+"""What a compiled program needs to run again: sizes, limits and the addresses of its libraries, kept beside them.
+
+So a plan that was compiled before is loaded without tracing its equations again. The record is data only; the libraries
+are sealed and private (see `compiler`), and what is damaged or from another version is made anew.
+"""
+
+import hashlib
+import warnings
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+
+from nori_dyn.errors import NoriWarning
+from nori_dyn.program.cache_files import read_entry, write_entry
+from nori_dyn.program.compiler import usable_folder
+from nori_dyn.program.emit import Unit
+from nori_dyn.program.kernel.caller import LONG
+from nori_dyn.program.program import Program
+
+
+class Record(BaseModel):
+    """A compiled program.
+
+    Attributes:
+        n_inputs, n_outputs: numbers of a state.
+        n_work: length of the workspace.
+        first_pivot: where the pivots are in it; steps of refinement, or what is watched, come next.
+        n_pivots, n_steps, n_watched: how many there are.
+        has_residual: whether the residual is computed.
+        is_long: whether a state takes long, see `caller.LONG`.
+        packed: how many of its operations are computed two at a time, four and so on.
+        pivot_names: what each pivot is of; empty where they have no names.
+        limits: what its kernel holds states against, see `state` in c/program.h.
+        single: address of the library for single states.
+        batch: address of that for batches; None before the first.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    n_inputs: int
+    n_outputs: int
+    n_work: int
+    first_pivot: int
+    n_pivots: int
+    n_steps: int
+    n_watched: int
+    has_residual: bool
+    is_long: bool
+    packed: dict[int, int]
+    pivot_names: tuple[str, ...]
+    single: str
+    batch: str | None = None
+    limits: tuple[FiniteFloat, ...] = ()
+
+    @staticmethod
+    def of(program: Program, unit: Unit, address: str) -> "Record":
+        """Return the record of a program whose library for single states is at an address; without limits."""
+        return Record(
+            n_inputs=len(program.scalars),
+            n_outputs=len(program.outputs),
+            n_work=unit.n_work,
+            first_pivot=unit.first_pivot,
+            n_pivots=len(program.pivots),
+            n_steps=len(program.refinement.steps),
+            n_watched=len(program.refinement.watched),
+            has_residual=bool(program.equations),
+            is_long=program.cost.total > LONG,
+            packed=unit.packed,
+            pivot_names=program.pivot_names,
+            single=address,
+        )
+
+    @property
+    def n_limits(self) -> int:
+        """Number of limits, see `state` in c/program.h."""
+        return self.n_pivots + self.n_steps + (2 * self.n_inputs + self.n_watched if self.n_steps else 0)
+
+
+def recall(key: str) -> Record | None:
+    """Return the record of an identity; None where there is none that can be read."""
+    folder = usable_folder()
+    content = None if isinstance(folder, OSError) else read_entry(_path(folder, key))
+    if content is None:
+        return None
+    checksum, _, record = content.partition(b"\n")
+    try:
+        return Record.model_validate_json(record) if checksum == _checksum(record) else None
+    except ValidationError:
+        return None
+
+
+def remember(key: str, record: Record) -> None:
+    """Keep the record of an identity, whole or not at all."""
+    folder = usable_folder()
+    if isinstance(folder, OSError):
+        return
+    content = record.model_dump_json().encode()
+    try:
+        write_entry(_path(folder, key), _checksum(content) + b"\n" + content)
+    except OSError as error:
+        warnings.warn(f"the compiled program is not cached: {error}", NoriWarning, stacklevel=2)
+
+
+def _path(folder: Path, key: str) -> Path:
+    return folder / f"{key}.json"
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()

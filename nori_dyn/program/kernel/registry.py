@@ -1,0 +1,115 @@
+"""The backends: kernels that run a plan, by name; `auto` is the fastest that can run here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+from nori_dyn.errors import InputError
+from nori_dyn.planning.outputs import output_columns
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.compiler import Compiler, c_identity, cached_library, find_compiler, needed_compiler
+from nori_dyn.program.guards import computes_residual
+from nori_dyn.program.kernel.base import Kernel
+from nori_dyn.program.kernel.choice import AUTO, NATIVE, NUMPY, chosen
+from nori_dyn.program.kernel.meanwhile import Meanwhile
+from nori_dyn.program.kernel.native import NativeKernel, interface
+from nori_dyn.program.kernel.numpy import NumpyKernel
+from nori_dyn.program.kernel.record import recall
+from nori_dyn.program.kernel.umfpack import UmfpackKernel
+from nori_dyn.program.kernel.usual import measured_limits
+from nori_dyn.program.lowering import SolutionProgram, solution_program
+
+
+def native_kernel(plan: EliminationPlan, check_residual: bool) -> NativeKernel:
+    """Return the kernel that runs a plan as C; it is compiled, or found in the cache, and not even traced then."""
+    checked, compiler = check_residual and computes_residual(plan), needed_compiler("the native backend")
+
+    @cache
+    def solution() -> SolutionProgram:
+        """Return the program, over expressions of its own: what is cached of it was made of the very same."""
+        return solution_program(plan.untouched(), output_columns(plan.system, plan.outputs).tolist(), checked)
+
+    return NativeKernel(
+        lambda: solution().program,
+        lambda kernel: measured_limits(plan, solution(), kernel),
+        compiler,
+        identity(plan, compiler, checked),
+    )
+
+
+def numpy_kernel(plan: EliminationPlan, check_residual: bool) -> NumpyKernel:
+    """Return the kernel that runs a plan through NumPy."""
+    checked = check_residual and computes_residual(plan)
+    solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked)
+    return NumpyKernel(solution.program, lambda kernel: measured_limits(plan, solution, kernel))
+
+
+BACKENDS: dict[str, Callable[[EliminationPlan, bool], Kernel]] = {
+    NATIVE: native_kernel,
+    NUMPY: numpy_kernel,
+    UmfpackKernel.name: UmfpackKernel,
+}
+"""What makes each, of a plan, and whether the residual is computed where there is one."""
+
+
+def kernel_of(name: str, plan: EliminationPlan, check_residual: bool = True, wait: bool = True) -> Kernel:
+    """Return what runs a plan.
+
+    Args:
+        name: the backend, or "auto".
+        plan: the plan.
+        check_residual: whether the residual is computed where all of d is.
+        wait: whether to wait for the compiler; if not, NumPy runs the plan until it is compiled.
+
+    Raises:
+        InputError: not to wait makes sense for "auto" only.
+        UnknownBackendError: there is no such backend.
+        MissingExtraError: the backend needs an extra that is not installed.
+        CompilerError: "native" was asked for and there is no C compiler, or it fails; "auto" warns and takes NumPy.
+    """
+    ways = {name: partial(make, plan, check_residual) for name, make in BACKENDS.items()}
+    if not wait:
+        if name != AUTO:
+            raise InputError(f"wait=False is for backend='auto', which goes from NumPy to native code, not '{name}'.")
+        if find_compiler() is not None and not is_compiled(plan, check_residual):
+            return Meanwhile(ways[NUMPY](), ways[NATIVE])
+    return chosen(name, ways, "The plan")
+
+
+def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
+    """Return whether the cache has what would be compiled, so that it is there at once."""
+    checked, compiler = check_residual and computes_residual(plan), needed_compiler("the native backend")
+    record = recall(identity(plan, compiler, checked))
+    return record is not None and cached_library(interface(), record.single) is not None
+
+
+def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
+    """Return a hash of all that a compiled plan depends on: plan, compiler, and this package's own code.
+
+    Args:
+        plan: the plan.
+        compiler: the compiler.
+        checked: whether the program computes the residual.
+    """
+    order = plan.program_rows.tobytes() + plan.program_columns.tobytes()
+    parts = [
+        plan.system.fingerprint,
+        repr([output.name for output in plan.outputs]),
+        hashlib.sha256(order).hexdigest(),
+        repr((plan.regrouped, plan.seed, checked)),
+        c_identity(compiler),
+        _own_code(),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@cache
+def _own_code() -> str:
+    package = Path(__file__).parents[2]
+    hasher = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        hasher.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return hasher.hexdigest()
