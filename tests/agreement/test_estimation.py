@@ -6,9 +6,7 @@ torque at the free joint, exactly. With them D d + b = 0 leaves the six numbers 
 wrenches on the feet.
 
 Nothing is assumed of a foot that carries: a prior of mean zero there would pull the estimate off the truth. Where no
-prior does, readings without noise have the true d as their minimum, whatever the weights. Where the readings have the
-noise that the weights claim, the error of the estimate is normal with the covariance P of `tests.least_squares`, so
-that e^T P^-1 e is chi-square; so is the weighted sum of squared residuals, with rows minus free unknowns as degrees.
+prior does, readings without noise have the true d as their minimum, whatever the weights.
 """
 
 from dataclasses import dataclass
@@ -16,13 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-import scipy.stats as st
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
-from tests.agreement.test_weighted import reference, unknowns
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.walking import Walk, walk
@@ -32,14 +28,6 @@ BOTH = pytest.mark.parametrize("name", [pytest.param(QUADRUPED, marks=pytest.mar
 
 TRUE = 1e-6
 """How close the estimates come to the truth without noise, relative to its largest number."""
-
-KINDS = ("a", "f", "tau", "tau_J", "fx", "qdd")
-
-DRAWS = 2000
-"""Of the noise, at one tick."""
-
-LIKELY = 1e-3
-"""The least likely that a statistic may be; with the seeds below each is far above."""
 
 FULL_SCALE = [-8 * 9.81, 8 * 9.81]
 """Range of the accelerometers [m/s^2]."""
@@ -87,13 +75,6 @@ class Bench:
         places, of_rows = self.of_rows(weights)
         exact = self.system.shape[0] - len(places)
         return int(np.count_nonzero(of_rows)) - (self.system.shape[1] - exact)
-
-    def misfit(self, q: np.ndarray, qd: np.ndarray, Y: np.ndarray, d: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the weighted sum of squared residuals (N,) of d (N, n) for readings Y (N, ny) at one state."""
-        places, of_rows = self.of_rows(weights)
-        b = self.system.b(q, qd, np.zeros(self.system.ny))[places]
-        residual = d @ self.system.D(q).toarray()[places].T + b - Y
-        return (of_rows * residual**2).sum(axis=1)
 
 
 def common(motion: Walk) -> list[dict]:
@@ -228,56 +209,3 @@ def test_a_saturated_accelerometer_is_done_without():
 def noisy(readings: np.ndarray, seed: int, sigma: np.ndarray) -> np.ndarray:
     """Return readings (N, n) with independent normal errors of some deviations (n,)."""
     return readings + np.random.default_rng(seed).normal(size=readings.shape) * sigma
-
-
-def likely(values: np.ndarray, degrees: int) -> bool:
-    """Return whether values may well be drawn from a chi-square distribution: their mean, and all of them."""
-    off = abs(values.mean() - degrees) / np.sqrt(2 * degrees / len(values))
-    return bool(2 * st.norm.sf(off) > LIKELY and st.kstest(values, st.chi2(degrees).cdf).pvalue > LIKELY)
-
-
-def normalised(errors: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """Return e^T P^-1 e (N,) of errors (N, k)."""
-    return np.square(np.linalg.solve(np.linalg.cholesky(P), errors.T)).sum(axis=0)
-
-
-@BOTH
-@pytest.mark.parametrize("on_all_feet", [True, False])
-def test_errors_have_the_covariance_that_the_weights_promise(name, on_all_feet):
-    """At one tick, over many draws of the noise: of the joint torques, of the wrenches on the feet, and the misfit."""
-    here = bench(name)
-    ticks, weights = here.motion[here.motion.touching.all(axis=1) == on_all_feet], on_board(here)
-    k, system = ticks.n // 2, here.system
-    q, qd, y = ticks.q[k], ticks.qd[k], ticks.readings(system)[k]
-    Y = noisy(np.tile(y, (DRAWS, 1)), 7, here.sigma())
-    found = here.solver.solve_batch(*(np.tile(x, (DRAWS, 1)) for x in (q, qd)), Y, weights)
-    assert not found.fell_back.any()
-
-    P = reference(system, q, qd, y, weights).covariance.astype(float)
-    errors = np.array([unknowns(system, {v: found[v][n] for v in KINDS}) for n in range(DRAWS)])
-    d = errors.copy()
-    errors -= ticks.d(system)[k]
-    kinds = {kind: [v for v in system.variables if v.kind == kind] for kind in ("tau", "fx")}
-    actuated = np.r_[tuple(v.slice for v in kinds["tau"][1:])]
-    feet = np.r_[tuple(v.slice for v in kinds["fx"] if v.body in here.feet)]
-    for part in (actuated, feet):
-        z = normalised(errors[:, part], P[np.ix_(part, part)])
-        assert likely(z, len(part))
-        assert not likely(1.1**2 * z, len(part))  # a noise that is a tenth larger would be seen
-    assert likely(here.misfit(q, qd, Y, d, weights), here.degrees(weights))
-
-
-@BOTH
-@pytest.mark.parametrize("choice", ["on board", pytest.param("with the pose", marks=pytest.mark.long)])
-def test_the_misfit_of_each_tick_is_that_of_its_noise(name, choice):
-    """Along a walk, all phases, one draw a tick: the residuals of a model that is right."""
-    here = bench(name)
-    ticks, weights = here.motion, SETS[choice](here)
-    assert ticks.n == 100
-    Y = noisy(ticks.readings(here.system), 8, here.sigma())
-    found = here.solver.solve_batch(ticks.q, ticks.qd, Y, weights)
-    misfit = []
-    for n in range(ticks.n):
-        d = unknowns(here.system, {v: found[v][n] for v in KINDS})
-        misfit.append(here.misfit(ticks.q[n], ticks.qd[n], Y[n : n + 1], d[None], weights)[0])
-    assert likely(np.array(misfit), here.degrees(weights))
