@@ -120,7 +120,7 @@ def masses(tree: KinematicTree) -> list[Mass]:
 
 @dataclass(frozen=True)
 class Truth:
-    """A true motion: the variables of the system in body coordinates, and the energies."""
+    """A true motion: the variables of the system in body coordinates, and the kinetic energy."""
 
     a: Floats
     f: Floats
@@ -128,9 +128,6 @@ class Truth:
     fx: Floats
     qdd: Floats
     kinetic: float
-    potential: float
-    power: float
-    """Of the joint torques and the external wrenches."""
 
     def d(self, system: System) -> NDArray[np.float64]:
         """Return the vector d in the layout of a system."""
@@ -180,7 +177,7 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
         v[i] = v_p + np.cross(w_p, arm) + speed
         acc[i] = acc_p + np.cross(alpha_p, arm) + np.cross(w_p, np.cross(w_p, arm)) + 2 * np.cross(w_p, speed) + push
     F, N = np.zeros((n, 3)), np.zeros((n, 3))
-    kinetic = potential = power = 0.0
+    kinetic = 0.0
     tau = np.zeros(tree.nv)
     bodies = masses(tree)
     for i in reversed(range(n)):
@@ -198,14 +195,12 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
             N[p] += N[i] + np.cross(o[i] - o[p], F[i])
         speed_com = v[i] + np.cross(w[i], c)
         kinetic += body.mass * speed_com @ speed_com / 2 + w[i] @ I @ w[i] / 2
-        potential -= body.mass * g @ (o[i] + c)
-        power += moment_x @ w[i] + force_x @ v[i]
     a, f = [], []
     for i in range(n):
         apparent = acc[i] - g - np.cross(w[i], v[i])  # with a_0 = -a_g, in Plücker coordinates
         a.append(np.concatenate([R[i].T @ alpha[i], R[i].T @ apparent]))
         f.append(np.concatenate([R[i].T @ N[i], R[i].T @ F[i]]))
-    return Truth(np.array(a), np.array(f), tau, fx, qdd, kinetic, potential, power + float(tau @ qd))
+    return Truth(np.array(a), np.array(f), tau, fx, qdd, kinetic)
 
 
 def _exponential(w: Floats, u: Floats) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Every joint obeys the laws in Joint's docstring; `tests/agreement/test_energy.py` holds it against Pinocchio's."""
+"""Every joint obeys the laws in Joint's docstring; `agreement/test_laws_of_motion.py` holds all against a textbook."""
 
 import math
 from dataclasses import replace
