@@ -8,7 +8,6 @@ import pytest
 
 import nori_dyn as nd
 from tests.compilers import needs_compiler
-from tests.robots import load
 from tests.tolerances import SOLVED, assert_close
 from tests.walking import SIDES, Walk, walk
 
@@ -151,14 +150,3 @@ def test_in_the_air_it_is_forward_dynamics(name):
     found = plan_set.solver("numpy").solve(q, qd, readings(plan_set, jump)[0], ())
     for output, expected in (("tau", tau), ("qdd", qdd), ("fx", jump.wrenches[0])):
         assert_close(found[output], expected, SOLVED)
-
-
-@pytest.mark.parametrize("name", ["iCubGenova04", pytest.param("talos_reduced", marks=pytest.mark.long)])
-def test_the_shipped_set_of_bipeds_is_well_posed_in_every_state(name):
-    tree, known = load(name, "floating"), nd.sensors("biped_contacts")
-    rng = np.random.default_rng(3)
-    for state in ((), ("l_foot",), ("r_foot",), ("l_foot", "r_foot")):
-        system = nd.System(tree, known.in_contact(*state))
-        for q in (tree.neutral_configuration(), tree.random_configuration(rng)):
-            values = np.linalg.svd(system.D(q).toarray(), compute_uv=False)
-            assert values[-1] > 1e-6 * values[0]

@@ -99,15 +99,6 @@ def test_estimates_equal_qr_in_extended_precision(tree, noise):
     check(planned(tree, noise))
 
 
-def test_one_plan_serves_any_noise_of_the_dynamics():
-    plan = planned("chain", "all")
-    system, solver = plan.system, plan.solver("numpy")
-    *at, _ = state(system, 1)
-    for sigma in (1e-6, 1e-4, 1e-2, 1):
-        weights = system.weighting({name: sigma**-2 for name in system.weight_names if name.startswith("3")})
-        assert error(system, solver.solve(*at, weights), weights, *at) <= CONFIGURED, sigma
-
-
 @pytest.mark.parametrize("exact", ["joint_torque", "joint_acceleration", "external_wrench", "rigid_contact"])
 def test_exact_readings_beside_noisy_dynamics(exact):
     """What is read exactly of a body leaves the noise of its equations to the others."""

@@ -23,7 +23,7 @@ from tests.robots import (
     to_pinocchio,
     velocity_map,
 )
-from tests.systems import TORQUES, random_states, sensor_set
+from tests.systems import random_states
 from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
 
 Floats = np.ndarray
@@ -226,29 +226,6 @@ def test_four_cells_see_three_numbers_of_the_wrench():
     assert np.linalg.matrix_rank(seen) == 3
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", HUMANOIDS)
-def test_forward_dynamics_of_a_humanoid_on_flat_feet(name):
-    tree, feet = load(name, "floating", clean=False), HUMANOIDS[name]
-    bodies = [tree.names[tree.frame(foot).link] for foot in feet]
-    unloaded = {"type": "external_wrench", "links": {"except": bodies}, "value": 0}
-    standing = sensor_set(TORQUES, unloaded, {"type": "rigid_contact", "links": list(feet)})
-    model = pinocchio_model(ROBOTS[name], "floating")
-    truth = random_states(tree, 20, seed=1)
-    tau = np.random.default_rng(1).normal(size=(20, tree.nv))
-    plan = nd.plan(System(tree, standing), outputs=("qdd", "fx"))
-    estimate = plan.solver("numpy").solve_batch(truth.q, truth.qd, tau)
-    frames = [model.getFrameId(foot) for foot in feet]
-    for k in range(20):
-        q, v, rate = there(tree, model, truth.q[k], truth.qd[k], estimate.qdd[k])
-        torques = np.linalg.solve(velocity_map(tree, model, truth.q[k]).T, tau[k])
-        expected, forces = pinocchio_on_contacts(model, q, v, torques, frames, slice(0, 6))
-        assert_close(rate, expected, SOLVED)
-        for foot, force in zip(feet, forces, strict=True):
-            frame = tree.frame(foot)
-            assert_close(frame.X.force_matrix() @ estimate.fx[k, frame.link], np.roll(force, 3), SOLVED)
-
-
 def test_three_axes_in_each_foot_do_not_suffice():
     """Nori (18), as shipped: a humanoid on two three-axis load cells; the wrench between the feet is not all seen."""
     tree = load("iCubGenova04", "floating")
@@ -260,21 +237,3 @@ def test_three_axes_in_each_foot_do_not_suffice():
     feet = {f"fx:{tree.names[tree.frame(foot).link]}" for foot in HUMANOIDS["iCubGenova04"]}
     assert feet <= {name.split(".")[0] for name in undetermined}
     assert {name.split(":")[0] for name in undetermined} <= {"fx", "f", "tau"}
-
-
-@pytest.mark.long
-def test_shipped_sets_of_the_icub():
-    """Torques that hold it up on its feet, from its imu, are those with which it does what it does."""
-    tree = load("iCubGenova04", "floating")
-    truth = random_states(tree, 5, seed=4)
-    torques = np.random.default_rng(4).normal(size=(5, tree.nv))
-    torques[:, :6] = 0
-    stands = nd.plan(System(tree, nd.sensors("icub_standing"))).solver("numpy")
-    moving = stands.solve_batch(truth.q, truth.qd, torques)
-    on_board = sensor_set(
-        *nd.sensors("icub_imu").to_dict()["measurements"][:-1], {"type": "external_wrench", "links": "all"}
-    )
-    felt = nd.plan(System(tree, on_board), outputs=("tau",)).solver("numpy")
-    w, u, a = truth.qd[:, :3], truth.qd[:, 3:6], moving.a[:, 0]
-    Y = np.hstack([moving.qdd[:, 6:], a[:, 3:] + np.cross(w, u), a[:, :3], moving.fx.reshape(5, -1)])
-    assert_close(felt.solve_batch(truth.q, truth.qd, Y).tau, torques, SOLVED)
