@@ -36,6 +36,9 @@ LIGHTEST = 1e-6
 """No entry counts as smaller than this share of the largest of its column in natural units, wanted or not; by a weight
 it is one of that much of the estimate over the weight."""
 
+SOON = USUAL | {"inverse": 6, "vague": 5}
+"""Which problem of a family is tried where the scale is below 1: one that is soon known to eighty digits."""
+
 OUTPUTS = (KINDS, ("tau", "qdd"), ("tau",), ("fx",), ("a", "f"))
 
 SCRIPT = '''"""Do a failure of the attack on derivatives again: a state that is {what}."""
@@ -194,7 +197,7 @@ def again(seed: int, family: str, backend: str, state: int) -> None:
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_no_derivative_is_wrong_in_silence(family, attack_scale, attack_seed, attacked, attack_scripts):
     failures, is_short = [], attack_scale < 1
-    for number in [USUAL[family]] if is_short else range(round(PROBLEMS * attack_scale)):
+    for number in [SOON[family]] if is_short else range(round(PROBLEMS * attack_scale)):
         seed = 1000 * attack_seed + 100 * list(FAMILIES).index(family) + number
         case = Case.of(seed, family, FEW if is_short else STATES)
         if case is None:

@@ -138,7 +138,7 @@ WRITERS = {
         ("a.csv.gz", "a.csv.gz-metadata.json"),
     ),
 }
-USUAL = "solve, csv", "solve, h5", "plan", "identify"
+USUAL = "solve, csv", "solve, h5", "plan"
 """What is denied the disk without `--all` too."""
 
 
