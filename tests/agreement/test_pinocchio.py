@@ -1,25 +1,17 @@
-"""Inverse, forward and hybrid dynamics on real robots and long chains, in Python and in C, against Pinocchio."""
+"""Inverse, forward and hybrid dynamics on real robots, in Python and in C, against Pinocchio."""
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
 
-import nori_dyn as nd
 from nori_dyn.api.plan import Plan, plan
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.planner import make_plan
-from nori_dyn.program import repeated_writer
-from nori_dyn.program.emit import Target, emit
-from nori_dyn.program.kernel import native as native_module
-from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 from tests import covering as arrays
 from tests.compilers import needs_compiler
-from tests.covering import covering
-from tests.in_pinocchio import in_pinocchio
 from tests.peers import pin
 from tests.robots import (
     ROBOTS,
@@ -31,7 +23,7 @@ from tests.robots import (
     velocity_map,
 )
 from tests.systems import PROBLEMS, Truth, hybrid, random_states, readings
-from tests.tolerances import ILL_SOLVED, RECURSION, SOLVED, Tolerance, assert_close
+from tests.tolerances import ILL_SOLVED, SOLVED, Tolerance, assert_close
 
 N_STATES = 100 if arrays.ALL else 25
 SNAPPED = ("kinova", "romeo", "baxter", "ur5", "hyq", "talos_reduced", "talos_full")
@@ -161,17 +153,6 @@ def test_dynamics(name, base, problem):
     check(planned(name, base, problem), *known)
 
 
-@covering(
-    where={"kinova-fixed": ("kinova", "fixed"), "anymal-floating": ("anymal", "floating")},
-    problem=["inverse", "forward"],
-    ordering=["superlu", "recursive", "markowitz", *(["umfpack"] if has_umfpack() else [])],
-)
-def test_orderings(where, problem, ordering):
-    made = planned(*where, problem, ordering)
-    assert made.ordering == ordering
-    check(made, *asked(*where, problem))
-
-
 @needs_compiler
 @pytest.mark.parametrize(("name", "base"), cases(FEW[::2]))
 @pytest.mark.parametrize("problem", ["inverse", "forward"])
@@ -204,33 +185,3 @@ def test_massless_fingers_are_the_cause(name):
     for i in weightless:
         assert f"link '{tree.names[i]}'" in str(raised.value)
     assert {f"qdd:{tree.joint_names[i]}" for i in weightless} <= set(raised.value.undetermined)
-
-
-N = 24
-
-
-@needs_compiler
-@pytest.mark.parametrize("branching", [1.0, 2.0])
-def test_many_links_agree_with_pinocchio(branching, monkeypatch):
-    monkeypatch.setattr(repeated_writer, "SHRINKS", np.inf)
-    monkeypatch.setattr(native_module, "emit", partial(emit, large=0))
-    tree = nd.autotree(N, branching, 1.5)
-    model, _, q_order, v_order = in_pinocchio(tree)
-    data = model.createData()
-    rng = np.random.default_rng(0)
-    q, qd, x = rng.uniform(-1, 1, N), rng.normal(size=N) / 10, rng.normal(size=N)
-    there = pin.neutral(model)
-    there[q_order] = q
-    qd_there, x_there = np.zeros(N), np.zeros(N)
-    qd_there[v_order], x_there[v_order] = qd, x
-    cases = {
-        "inverse_dynamics": ("tau", pin.rnea(model, data, there, qd_there, x_there).copy(), RECURSION),
-        "forward_dynamics": ("qdd", pin.aba(model, data, there, qd_there, x_there).copy(), SOLVED),
-    }
-    for problem, (output, expected, tolerance) in cases.items():
-        plan = make_plan(nd.System(tree, nd.sensors(problem)), [output], ordering="recursive")
-        solver = Solver(plan, "native")
-        assert "loop0" in solver.native.unit(Target.ONE_STATE).text
-        estimate = solver.solve(q, qd, x)
-        assert not estimate.fell_back
-        assert_close(estimate[output], expected[v_order], tolerance)
