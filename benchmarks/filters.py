@@ -1,10 +1,9 @@
-"""How exact a filter and a smoother are: ticks beside the textbook in extended precision; what no sensor sees.
+"""What filters say of themselves: how it drifts what no sensor sees, and where drawn ticks lie in their chi-squares.
 
 python -m benchmarks.filters
 
-The first table is of the robots of `tests/observers.py`, with times that vary, readings that are missing, weights that
-change and contacts that switch. The second is of a push and offsets that one pose does not tell apart, beside a
-textbook filter in doubles, and both beside a hundred digits.
+The first table is of a push and offsets that one pose does not tell apart, beside a textbook filter in doubles, both
+beside a hundred digits; the second is of the robots of `tests/observers.py`.
 """
 
 from __future__ import annotations
@@ -12,42 +11,18 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from tests.drawn import DRAWN, consistency, hard
 
 from nori_dyn.api.filter import Filter
 from nori_dyn.api.plan import plan
 from nori_dyn.tables import Document, Table
-from tests.kalman import Known, Part, filtered
+from tests.agreement.test_filter import DRAWN, consistency
 from tests.observers import observer
+from tests.ticks import Part
 from tests.unseen import exactly, pushed_or_off
 
 ROBOTS = ("arm", "quadruped", "humanoid")
 CASES = ((10.0, 0.1), (1e3, 1e-2), (1e4, 1e-3), (1e6, 1e-5))
 """What is known at first of a push and offsets, and the noise of what reads their sum."""
-
-
-def exactness(ticks: int) -> Table:
-    """Return how far filters are from the textbook."""
-    rows = []
-    for name in ROBOTS:
-        ran = hard(name, ticks)
-        known = filtered(ran.instants)
-        means, deviations, outputs, squares = zip(*(_off(ran, k, one) for k, one in enumerate(known)), strict=True)
-        worst = (max(means), max(deviations), max(outputs), max(squares))
-        rows.append((name, str(len(known[0].mean)), str(len(known)), *(f"{each:.0e}" for each in worst)))
-    heads = ("robot", "memory", "ticks", "mean", "deviations", "outputs", "chi-square")
-    return Table("Filter less textbook, relative", heads, tuple(rows))
-
-
-def _off(ran, k: int, known: Known) -> tuple[float, float, float, float]:  # type: ignore[no-untyped-def]
-    tracked = ran.tracked[k]
-    mean = np.abs(tracked.memory.mean - known.mean).max() / max(1.0, np.abs(known.mean).max())
-    spread = np.abs(tracked.memory.deviations / np.sqrt(np.diagonal(known.covariance)) - 1).max()
-    off = 0.0
-    for output in ran.observer.outputs:
-        d = known.d[ran.columns(k, output)]
-        off = max(off, float(np.abs(tracked[output].ravel() - d).max() / max(1.0, np.abs(d).max())))
-    return float(mean), float(spread), off, abs(tracked.nis - known.nis) / max(1.0, known.nis)
 
 
 def chances(ticks: int) -> Table:
@@ -112,12 +87,11 @@ def _plain(system, names, q, Y, true) -> str:  # type: ignore[no-untyped-def]
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--ticks", type=int, default=1000, help="those beside the textbook")
-    parser.add_argument("--drawn", type=int, default=max(DRAWN.values()), help="those of consistency, and of no view")
+    parser.add_argument("--ticks", type=int, default=DRAWN, help="how many")
     options = parser.parse_args()
     for name in ROBOTS:
         observer(name)
-    print(Document((unseen(options.drawn), chances(options.drawn), exactness(options.ticks))).text(140))
+    print(Document((unseen(options.ticks), chances(options.ticks))).text(140))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.system.builder import System
-from tests.kalman import Part
+from tests.ticks import Part
 
 Floats = NDArray[np.float64]
 

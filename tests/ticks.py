@@ -1,11 +1,8 @@
-"""Estimates over time by the textbook, from the equations of a system and what persists in it; dense, and slow.
+"""What a tick says by the equations of a system and what persists in it; dense, and slow.
 
 A tick is the rows that hold exactly, E d + e = 0, and those that are weighed, Y d + c = noise, of `System.D` and
 `System.b`; what persists, m, are numbers of d. All d that obey the exact rows are d_0 + C u with u = [s | m], s
-coordinates of the rest, of which nothing is known beforehand. `filtered` is Kalman's filter with a covariance, in
-Joseph's form, in extended precision; s is taken out of the weighed rows of a tick by the rows that do not see it.
-
-Source: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, ch. 5.2.3.
+coordinates of the rest, of which nothing is known beforehand.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
-from tests.least_squares import Extended, orthogonal_factors, solve_upper
+from tests.least_squares import Extended
 
 Floats = NDArray[np.float64]
 
@@ -157,30 +154,6 @@ class Pose:
         return d
 
 
-@dataclass(frozen=True)
-class Instant:
-    """A tick.
-
-    Attributes:
-        part: whose rows hold.
-        q: the configuration.
-        b: of all rows of the system.
-        weights: of the system (n_weights,); 0 where a reading is missing.
-        dt: time since the one before [s].
-    """
-
-    part: Part
-    q: Floats
-    b: Floats
-    weights: Floats
-    dt: float
-
-    @cached_property
-    def w(self) -> Floats:
-        """The weight of each weighed row."""
-        return self.weights[self.part.weights]
-
-
 def biases(system: System, Q: Floats, Qd: Floats, Y: Floats) -> Floats:
     """Return b of N states (N, rows)."""
     parts = system.bias(velocities(system.tree, Q.T, Qd.T), np.where(np.isfinite(Y), Y, 0.0).T)
@@ -189,114 +162,6 @@ def biases(system: System, Q: Floats, Qd: Floats, Y: Floats) -> Floats:
     for k in (0, len(Q) - 1):
         np.testing.assert_allclose(B[k], system.b(Q[k], Qd[k], np.where(np.isfinite(Y[k]), Y[k], 0.0)), atol=1e-9)
     return B
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known of a tick after its readings.
-
-    Attributes:
-        u, P: mean and covariance of [s | m].
-        d: mean of all unknowns.
-        C: d = d_0 + C u.
-        n_s: number of s.
-        nis, degrees: normalised innovation squared, and its degrees of freedom.
-        evidence: log-likelihood of the readings, with s in these coordinates.
-    """
-
-    u: Extended
-    P: Extended
-    d: Extended
-    C: Extended
-    n_s: int
-    nis: float
-    degrees: int
-    evidence: float
-
-    @property
-    def mean(self) -> Extended:
-        """Of what persists."""
-        return self.u[self.n_s :]
-
-    @property
-    def covariance(self) -> Extended:
-        """Of what persists."""
-        return self.P[self.n_s :, self.n_s :]
-
-    def deviations(self, columns: Sequence[int] | NDArray[np.intp]) -> Extended:
-        """Return the standard deviations of some numbers of d."""
-        C = self.C[columns]
-        return np.sqrt(np.sum((C @ self.P) * C, axis=1))
-
-
-def filtered(ticks: Sequence[Instant]) -> list[Known]:
-    """Return what is known of each tick from its readings and all before."""
-    mean, sigma = ticks[0].part.beginning()
-    m, P = np.asarray(mean, np.longdouble), np.diag(sigma**2).astype(np.longdouble)
-    assert np.isfinite(P.astype(float)).all(), "something is known at first"
-    found: list[Known] = []
-    for number, tick in enumerate(ticks):
-        pose, k = tick.part.pose(tick.q), len(m)
-        d_0 = pose.start(tick.b[tick.part.exact], k)
-        seen = tick.w > 0
-        root = np.sqrt(tick.w[seen].astype(np.longdouble))
-        H = root[:, None] * pose.YC[seen]
-        h = root * (pose.Y[seen].astype(np.longdouble) @ d_0 + tick.b[tick.part.weighed][seen])
-        H_s, H_m, n_s = H[:, : pose.n_s], H[:, pose.n_s :], pose.n_s
-        factors = orthogonal_factors(H_s)
-        turned = factors.QT_times(np.column_stack([H_m, h]))
-        G, g = turned[n_s:, :k], turned[n_s:, k]
-        S = G @ P @ G.T + np.eye(len(G))
-        innovation = -(g + G @ m)
-        W = solved(S, np.column_stack([G @ P, innovation])) if len(G) else np.zeros((0, k + 1), np.longdouble)
-        gain = W[:, :k].T
-        m = m + gain @ innovation
-        J = np.eye(k) - gain @ G
-        P = J @ P @ J.T + gain @ gain.T
-        nis = float(innovation @ W[:, k])
-        # s = -R^-1 Q^T (H_m m + h) + noise, the noise of covariance (R^T R)^-1
-        R, order = factors.R, factors.order
-        slope, constant = np.empty((n_s, k), np.longdouble), np.empty(n_s, np.longdouble)
-        slope[order], constant[order] = -solve_upper(R, turned[:n_s, :k]), -solve_upper(R, turned[:n_s, k])
-        own = np.empty((n_s, n_s), np.longdouble)
-        own[order] = solve_upper(R, np.eye(n_s, dtype=np.longdouble))
-        L = np.vstack([slope, np.eye(k, dtype=np.longdouble)])
-        P_u = L @ P @ L.T
-        P_u[:n_s, :n_s] += own @ own.T
-        u = np.concatenate([slope @ m + constant, m])
-        log_S = log_determinant(S)
-        log_s = 2 * np.sum(np.log(np.abs(np.diagonal(R)))) if n_s else 0.0
-        evidence = np.sum(np.log(root)) - (log_s + log_S + nis + len(G) * np.log(2 * np.pi)) / 2
-        d = d_0 + pose.C @ u
-        now = Known(u, P_u, d, pose.C, n_s, nis, len(G), float(evidence))
-        if number + 1 < len(ticks):
-            dt = ticks[number + 1].dt
-            a, Q = tick.part.motion(dt)
-            F = np.hstack([np.zeros((k, n_s)), np.diag(a)]).astype(np.longdouble)
-            shift = np.zeros(k, np.longdouble)
-            rated = np.flatnonzero(tick.part.rates >= 0)
-            columns = tick.part.rates[rated]
-            F[rated] += np.longdouble(dt) * pose.C[columns]
-            shift[rated] = np.longdouble(dt) * d_0[columns]
-            m, P = F @ u + shift, F @ P_u @ F.T + np.diag(Q)
-        found.append(now)
-    return found
-
-
-def solved(S: Extended, X: Extended) -> Extended:
-    """Return S^-1 X of a positive definite S (n, n), refined by residuals in extended precision."""
-    scale = 1 / np.sqrt(np.diagonal(S))
-    scaled, right = S * np.multiply.outer(scale, scale), scale[:, None] * X
-    factors = la.cho_factor(scaled.astype(float))
-    Z = np.zeros(X.shape, np.longdouble)
-    for _ in range(REFINEMENTS):
-        Z += la.cho_solve(factors, (right - scaled @ Z).astype(float))
-    return scale[:, None] * Z
-
-
-def log_determinant(S: Extended) -> float:
-    """Return the logarithm of the determinant of a positive definite matrix."""
-    return float(np.linalg.slogdet(S.astype(float))[1])
 
 
 def _range(part: slice) -> range:
