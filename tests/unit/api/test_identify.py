@@ -277,7 +277,7 @@ def test_a_wrist_sensor_tells_what_it_carries(tmp_path):
     assert not {each.owner for each in told} & {f"panda_link{k}" for k in range(1, 6)}
 
 
-@pytest.mark.parametrize("contact", ["measured", "noisy", "unknown"])
+@pytest.mark.parametrize("contact", ["measured", pytest.param("noisy", marks=pytest.mark.long), "unknown"])
 def test_a_floating_robot_in_contact(tmp_path, contact):
     """Solo with one foot in contact, whose wrench is read exactly, with noise, or not at all."""
     tree = load("solo12", base="floating")

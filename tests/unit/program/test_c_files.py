@@ -44,7 +44,7 @@ def weighed():
 
 UNITS = {
     "one state, with the residual": lambda: emit(program("inverse_dynamics", checked=True), Target.ONE_STATE, 4).text,
-    "one state, refined": lambda: emit(program(weighed(), ["tau"]), Target.ONE_STATE, 4).text,
+    "one state, refined": lambda: emit(program(weighed(), ["tau"], nd.autotree(2)), Target.ONE_STATE, 4).text,
     "one state, quaternions and limbs": lambda: (
         emit(program("inverse_dynamics", ["tau"], load("solo12", "floating")), Target.ONE_STATE, 4).text
     ),
@@ -52,7 +52,7 @@ UNITS = {
         emit(nd.compile(nd.minverse, load("g1", "floating"), backend="numpy")._program, Target.ONE_STATE, 4).text
     ),
     "a batch": lambda: emit(program("forward_dynamics", checked=True), Target.BATCH, 4).text,
-    "a batch, refined": lambda: emit(program(weighed(), ["tau"]), Target.BATCH, 2).text,
+    "a batch, refined": lambda: emit(program(weighed(), ["tau"], nd.autotree(2)), Target.BATCH, 2).text,
     "threads": lambda: c_file("threads.c"),
     "calls from Python": lambda: c_file("python_call.c"),
     "ticks that step back": lambda: window_source(SHAPE, 4),
@@ -99,7 +99,7 @@ int main(void) {
 @pytest.mark.parametrize("lanes", [2, 4, 8])
 def test_batches_stay_within_their_arrays(lanes, tmp_path):
     """Of any number of states, state by state and number by number, each array as long as it has to be."""
-    made = program("forward_dynamics", ["qdd"], nd.autotree(5, skew=0.4))
+    made = program("forward_dynamics", ["qdd"], nd.autotree(2, skew=0.4))
     sizes = [*(len(scalars) for scalars in made.inputs.values()), len(made.outputs)]
     main = MAIN.replace("SIZES", ", ".join(map(str, sizes))).replace("N_LIMITS", "N_PIVOTS")
     (tmp_path / "it.c").write_text(emit(made, Target.BATCH, lanes).text + main)

