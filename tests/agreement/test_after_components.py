@@ -69,7 +69,7 @@ def test_files_have_a_column_for_each_number(tmp_path):
 
 
 @needs_compiler
-@pytest.mark.parametrize("is_weighted", [False, True], ids=["square", "weighed"])
+@pytest.mark.parametrize("is_weighted", [False, pytest.param(True, marks=pytest.mark.long)], ids=["square", "weighed"])
 def test_exported_c_is_what_the_solver_gives(is_weighted, tmp_path):
     plan = planned(is_weighted)
     made = Exported.of(plan, tmp_path / "it")

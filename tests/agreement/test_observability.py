@@ -218,9 +218,9 @@ def svd_rank(system: System, q: np.ndarray) -> int:
     return int(np.sum(values > 1e-11 * values[0]))
 
 
-@pytest.mark.parametrize("seeds", [range(20), *(long(range(k, k + 20)) for k in range(20, 200, 20))], ids=str)
+@pytest.mark.parametrize("seeds", [range(12), *(long(range(k, k + 20)) for k in range(12, 192, 20))], ids=str)
 def test_generic_rank_and_what_is_not_determined_one_by_one(seeds):
-    """Of 200 systems in all: the rank is that at random configurations, and the null space that of components."""
+    """Of 192 systems in all: the rank is that at random configurations, and the null space that of components."""
     deficient = 0
     for seed in seeds:
         system = random_system(seed)

@@ -182,7 +182,7 @@ def check_closed_form(tree, problem):
     assert HybridReadings.of(system) is not None
     plan = nd.plan(system, outputs=["tau", "qdd"], ordering="recursive", cache=False)
     check(plan, random_state(system), ("q", "qd", "y"), n=2)
-    check(plan, random_state(system), ("y",), outputs=[f"tau:{tree.joint_names[1]}"], n=5)
+    check(plan, random_state(system), ("y",), outputs=[f"tau:{tree.joint_names[1]}"], n=2)
 
 
 @pytest.mark.parametrize("make", [four_bar, sprung_leg, lambda: TREES["branched"]])

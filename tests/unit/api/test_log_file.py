@@ -19,7 +19,6 @@ from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.partial import Partial
 from nori_dyn.logs.registry import open_log
-from tests.covering import covering
 
 N = 1000
 CHECKPOINT = 100
@@ -91,7 +90,9 @@ def stop_before_the_last_step(monkeypatch, log, out, **options):
             estimate_to_file(runner(11), log, out, **options)
 
 
-@covering(strength=1, ending=[".csv", ".npz", ".parquet"], name=["one", "two"])
+@pytest.mark.parametrize(
+    ("ending", "name"), [(".csv", "two"), (".parquet", "one"), pytest.param(".npz", "one", marks=pytest.mark.long)]
+)
 def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, monkeypatch, ending, name):
     if ending == ".parquet":
         pytest.importorskip("pyarrow")

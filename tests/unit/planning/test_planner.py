@@ -135,17 +135,6 @@ def test_without_umfpack_auto_does_without_and_asking_for_it_names_the_extra(mon
     assert raised.value.extra == "umfpack"
 
 
-def test_cost_grows_with_the_number_of_links():
-    """Linear growth, no fill-in for inverse dynamics; tests/unit/test_imports.py plans a chain of 100."""
-    short, long = (make_plan(System(autotree(n, 1, 1.5, 0.9), FORWARD)) for n in (16, 24))
-    assert long.system.shape == (480, 480)
-    assert long.cost.total < 1.58 * short.cost.total
-    assert long.tried[0].fill_in < 1.58 * short.tried[0].fill_in
-    inverse = make_plan(System(autotree(24, 1, 1.5, 0.9), INVERSE))
-    assert inverse.tried[0].fill_in == 0
-    assert inverse.pattern.nnz == inverse.tried[0].nonzeros
-
-
 @pytest.fixture(scope="module")
 def system() -> System:
     return System(TREES["two_roots"], INVERSE)

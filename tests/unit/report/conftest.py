@@ -5,7 +5,7 @@ import pytest
 from tests.browser import CHROMIUM
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser():
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt-get install chromium")
