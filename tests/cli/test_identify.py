@@ -42,7 +42,10 @@ def test_a_robot_is_found_written_and_drawn(told, here):
     assert text(page.find(".//h1")).startswith("✓Errors of 0.049 to 0.052 N m on what was held out, ")
 
 
-@pytest.mark.parametrize("files", [("--out",), ("--out", "--components-out")])
+BOTH = pytest.param(("--out", "--components-out"), marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("files", [("--out",), BOTH])
 def test_what_is_said_to_load_it_loads_all_that_was_found(told, figures, here, files):
     """The friction of the corrected file was left out, and torques erred by all of it."""
     names = {"--out": "found.urdf", "--components-out": "found.yaml"}

@@ -361,6 +361,7 @@ def test_an_export_of_the_plan_takes_its_place_and_back(tmp_path):
 
 
 @needs_cmake
+@pytest.mark.long
 def test_cmake_builds_the_library_and_the_example(running, tmp_path):
     made = running("contacts").made
     checked(["cmake", "-S", made.folder, "-B", tmp_path])

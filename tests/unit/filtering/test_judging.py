@@ -274,7 +274,7 @@ def test_rows_do_not_jump_at_special_poses(name):
         np.testing.assert_allclose(said.X, beside.X, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", ["native", "numpy"])
+@pytest.mark.parametrize("backend", [pytest.param("native", marks=pytest.mark.long), "numpy"])
 def test_rows_whose_pivots_vanish_tell_nothing(monkeypatch, backend):
     """A choice of what is free that does not suit a biped with a foot turned up: A is lost there, and is not read."""
     monkeypatch.setattr(free, "PREFERRED", 1.0)
