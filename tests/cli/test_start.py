@@ -2,6 +2,7 @@
 version, completion, interrupts.
 """
 
+import inspect
 import os
 import subprocess
 import sys
@@ -157,3 +158,28 @@ def test_standard_output_that_is_full_is_told_in_a_line(buffered):
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     words = "error: standard output cannot be written: No space left on device.\n"
     assert (done.returncode, done.stderr) == (1, words)
+
+
+IN_PYTHON = {
+    "plan": nd.plan,
+    "solve": nd.estimate,
+    "identify": nd.identify,
+    "identifiability": nd.identifiability,
+    "excite": nd.exciting_motion,
+    "place": nd.place,
+}
+
+
+def test_what_is_left_out_is_as_in_python_and_switches_are_off():
+    commands = typer.main.get_command(app).commands
+    given = {name: {option.name: option.default for option in commands[name].params} for name in COMMANDS}
+    for name, function in IN_PYTHON.items():
+        for each in inspect.signature(function).parameters.values():
+            default = ",".join(each.default) if isinstance(each.default, tuple) else each.default
+            here = given[name].get(each.name)
+            if here is not None and isinstance(here, type(default)):
+                assert here == default, (name, each.name)
+    assert {option for each in given.values() for option, default in each.items() if default is True} == {
+        "cache",
+        "physical",
+    }

@@ -61,6 +61,7 @@ def test_numbers_of_a_column_have_as_many_decimals():
     assert numbers([34.56, -1e-17, 0.01, np.nan]) == ["34.56", "0.00", "0.01", "nan"]
     assert numbers([12345.678, 1.0]) == ["12,346", "1"]
     assert numbers([1e-7, 2e-9]) == ["1e-7", "2e-9"]
+    assert numbers([1.5e-4, 2e-9]) == ["0.0001500", "0.0000000"]
     assert numbers([0.0, 0.0]) == ["0", "0"]
     assert numbers([]) == []
 

@@ -7,6 +7,7 @@ import textwrap
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -19,6 +20,7 @@ from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.partial import Partial
 from nori_dyn.logs.registry import open_log
+from nori_dyn.report.log_lines import report_lines
 
 N = 1000
 CHECKPOINT = 100
@@ -146,6 +148,7 @@ def test_a_run_that_was_stopped_before_its_last_step_only_takes_that(tmp_path, m
     stop_before_the_last_step(monkeypatch, log, out)
     report = estimate_to_file(runner(11), log, out)
     assert (report.resumed, report.samples) == (N, N)
+    assert "backend numpy: 5,000,000 us a sample" in next(report_lines(replace(report, seconds=5.0), log.path))
     with np.load(out) as arrays:
         assert arrays["tau"].shape == (N, 2)
 

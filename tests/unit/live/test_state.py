@@ -100,6 +100,9 @@ def test_time_that_begins_anew_is_taken_as_such(record):
     assert imu(state, 0.55) is None
     assert joints(state, 0.6) == 0.6
     assert np.isfinite(state.sample(0.6)).all()
+    assert joints(state, -0.3) is None  # less than a second is out of order
+    assert joints(state, -0.9) == -0.9
+    assert state.tracks[JOINTS].counts == {"restarts": 2, "out_of_order": 1}
     state = state_of(record)  # a stamp far in the future does no lasting harm
     joints(state, 1.0)
     joints(state, 1e9)

@@ -102,6 +102,7 @@ def test_every_sensor_of_a_square_system_is_critical():
     assert found.failing_sets == tuple((name,) for name in found.critical)
     assert "a:link1.ax" not in found.lost["qdd:joint2"]
     assert {"a:link2.wz", "f:link2.mz", "tau:joint1"} <= set(found.lost["qdd:joint2"])
+    assert "that may not" not in str(found)  # all may not
 
 
 def test_known_values_do_not_fail():
