@@ -21,6 +21,7 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.cache_files import CACHE_VARIABLE
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport, c_export
+from tests import covering
 
 Floats = NDArray[np.float64]
 
@@ -133,7 +134,7 @@ class Exported(NamedTuple):
         header = f"{export.name}{'' if export.monitor is None else '_monitor'}.h"
         ffi.cdef(checked([*compiler.command, "-E", "-P", folder / header]))
         made = Exported(export, folder, ffi, None)
-        objects = made.objects("-O2", *flags, "-fPIC")
+        objects = made.objects("-O2" if covering.ALL else "-O1", *flags, "-fPIC")
         compile_c("-shared", "-o", library, *objects, "-lm")  # linked with -ffast-math, it would change this process
         return made._replace(library=ffi.dlopen(str(library)))
 

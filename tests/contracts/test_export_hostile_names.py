@@ -7,6 +7,7 @@ from nori_dyn.api.plan import plan
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame
+from nori_dyn.program.export.files import CExport
 from nori_dyn.system.builder import System
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import KNOWN, OK
@@ -47,7 +48,7 @@ def named(names: tuple[str, ...], robot: str, folder) -> Exported:
     return Exported.of(plan(system, outputs=outputs), folder, "-trigraphs", name="it")
 
 
-def observed(names: tuple[str, ...], robot: str, folder) -> Exported:
+def observed(names: tuple[str, ...], robot: str, folder) -> CExport:
     """Return the export of a filter of the same robot, offsets of the torques of its joints learned."""
     names = names[: TREE.n_links]
     tree = TREE.replace(name=robot, names=names, joint_names=names, frames={})
@@ -55,14 +56,14 @@ def observed(names: tuple[str, ...], robot: str, folder) -> Exported:
     memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 1}, "offsets": {"of": "offset", "walk": 1}}
     sensors = SensorSet.from_dict({"name": robot, "measurements": [torque, KNOWN[1]], "memory": memory})
     filtering = Filter(plan(System(tree, sensors), outputs=("tau", "offset")), dt=0.001, backend="numpy")
-    return Exported.made(filtering.export(folder, name="it"), folder, "-trigraphs")
+    return filtering.export(folder, name="it")
 
 
 PLAIN = tuple(f"p{k}" for k in range(len(HOSTILE)))
 
 
-def assert_same_but_for_names(hostile: Exported, plain: Exported) -> None:
-    for file, text in hostile.export.files.items():
+def assert_same_but_for_names(hostile: CExport, plain: CExport) -> None:
+    for file, text in hostile.files.items():
         assert text.isascii()
         assert text.count("/*") == text.count("*/")
         assert "include <stdlib" not in text
@@ -70,10 +71,10 @@ def assert_same_but_for_names(hostile: Exported, plain: Exported) -> None:
         assert code(hostile, file) == code(plain, file)
 
 
-def code(made: Exported, file: str) -> str:
+def code(made: CExport, file: str) -> str:
     """Return a file without its comments, its fields and enumerators by number."""
-    text = re.sub(r"/\*.*?\*/", "", made.export.files[file], flags=re.DOTALL)
-    numbers = {name: f"name{k}" for k, name in enumerate([*made.export.outputs, *made.export.indices])}
+    text = re.sub(r"/\*.*?\*/", "", made.files[file], flags=re.DOTALL)
+    numbers = {name: f"name{k}" for k, name in enumerate([*made.outputs, *made.indices])}
     return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
 
 
@@ -86,7 +87,7 @@ def test_names_stay_in_comments_and_fields(tmp_path):
     assert {"fx", "tau", "fx_l_sole", "fx_l_sole_2", "fx_l_sole_3"} <= set(fields)
     assert {"IT_LINK_double", "IT_LINK_unnamed", "IT_LINK_unnamed_2"} <= set(hostile.export.indices)
     assert all(re.fullmatch(r"[A-Z]+(_[A-Za-z0-9]+)*", name) for name in hostile.export.indices)
-    assert_same_but_for_names(hostile, plain)
+    assert_same_but_for_names(hostile.export, plain.export)
     q, qd, y = random_states(TREE, 1, seed=1)[:3]
     status, found = hostile.solve(q[0], qd[0], y[0])
     assert status == OK
@@ -97,3 +98,4 @@ def test_names_stay_in_comments_and_fields(tmp_path):
 def test_names_stay_in_comments_and_fields_of_filters(tmp_path):
     hostile = observed(HOSTILE, HOSTILE[1], tmp_path / "hostile")
     assert_same_but_for_names(hostile, observed(PLAIN, "plain", tmp_path / "plain"))
+    assert Exported.made(hostile, tmp_path / "it", "-trigraphs").library
