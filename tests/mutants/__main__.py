@@ -53,10 +53,13 @@ OUTSIDE = {
     "measurements": ["tests/contracts/test_measurements.py", "tests/contracts/test_equations.py"],
     "components": ["tests/contracts/test_components.py", "tests/contracts/test_equations.py"],
     "cli": ["tests/cli"],
+    "tables": ["tests/unit/test_tables.py"],
+    "logs": ["tests/contracts/test_log_formats.py"],
+    "live": ["tests/contracts/test_transports.py", "tests/cli/test_serve.py"],
     "C": ["tests/unit/program", "tests/unit/filtering", "tests/contracts/test_export"],
     "(root)": ["tests/unit/test_imports.py", "tests/cli"],
 }
-"""Where the tests of a room are that has none in `unit`."""
+"""Where the tests of a room are that has none in `unit`, or has others too."""
 
 
 def main() -> None:

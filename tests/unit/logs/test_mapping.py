@@ -190,6 +190,13 @@ def test_columns_that_are_named_after_joints(tmp_path):
     np.testing.assert_array_equal(log.q, np.column_stack([arrays["hip_pos"], arrays["knee_pos"]]))
 
 
+def test_names_that_end_as_those_of_joints_are_theirs(tmp_path):
+    np.savez(tmp_path / "log.npz", **{f"position:fer_joint{k}": np.ones(N) for k in (2, 1)})
+    found, text = drafted(tmp_path / "log.npz", arm("panda_joint1", "panda_joint2"))
+    assert entries(found)["q:{joint}"]["from"] == ["position:fer_joint1", "position:fer_joint2"]
+    assert "which the robot calls a little otherwise" in text
+
+
 def test_degrees_and_milliseconds_are_seen_and_what_was_wanted_is_not_taken_for_what_was_measured(tmp_path):
     tree = arm("hip", "knee")
     angle = np.linspace([-80, 0], [80, 120], N)
