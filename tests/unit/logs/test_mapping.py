@@ -236,6 +236,25 @@ def test_wrenches_and_inertial_units_find_their_sensors(tmp_path):
     assert entry["from"] == [f"foot_ft[{k}]" for k in range(6)]
 
 
+def test_messages_of_inertial_units_and_of_a_pose(tmp_path):
+    units = ({"type": "accelerometer", "links": f"link{k}", "name": f"imu_{k}", "sigma": 0.1} for k in (1, 2))
+    felt = {"imu_2": np.array([0, 0, 9.8]), "imu_1": np.array([0, 0.6, 0.8])}
+    columns = {name: [f"/{name}/data.linear_acceleration.{a}" for a in "xyz"] for name in felt}
+    pose = [f"/odom.position.{a}" for a in "xyz"] + [f"/odom.orientation.{a}" for a in "xyzw"]
+    arrays = {c: np.full(N, x) for name, own in columns.items() for c, x in zip(own, felt[name], strict=True)}
+    np.savez(tmp_path / "log.npz", **arrays, **dict.fromkeys(pose, np.full(N, 0.5)))
+    found, _ = drafted(tmp_path / "log.npz", on_a_free_base(ARM), sensor_set(ACCELERATIONS, WRENCHES, *units))
+    assert entries(found)["q:joint1"]["from"] == pose
+    for name, own in columns.items():
+        assert entries(found)[name]["from"] == own
+        assert entries(found)[name].get("unit") == ("g" if name == "imu_1" else None)
+    only = sensor_set(
+        ACCELERATIONS, WRENCHES, {"type": "accelerometer", "links": "link2", "name": "wrist", "sigma": 0.1}
+    )
+    found, _ = drafted(tmp_path / "log.npz", ARM, only)
+    assert entries(found)["wrist"]["from"] == columns["imu_2"]  # the first of the log: there is but one sensor
+
+
 def test_a_table_without_names_tells_its_ranges(tmp_path):
     np.savetxt(tmp_path / "log.csv", np.linspace([0, -1], [5, 1], N), delimiter=",")
     found, text = drafted(tmp_path / "log.csv", arm("hip"))
