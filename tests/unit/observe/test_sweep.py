@@ -113,8 +113,9 @@ def test_errors_of_a_task_come_back(workers):
 
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
 import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which is ignored in what a shell runs in the background
 from nori_dyn.observe import sweep as module
 module.PATIENCE = 0.0
 print("once", flush=True)
