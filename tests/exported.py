@@ -185,7 +185,7 @@ class Exported(NamedTuple):
     def check(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> tuple[int, dict[str, Floats]]:
         """Return the status of the monitor at a state, and what it writes by field, as `solve`."""
         assert self.export.monitor is not None
-        shapes = self.export.monitor.shapes
+        shapes = {member.name: member.shape for member in self.export.monitor.members}
         return self._run("check", "check_workspace", "diagnosis", shapes, (), (q, qd, y, weights))
 
     def _run(

@@ -10,10 +10,11 @@ from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import WrongKindError
 from nori_dyn.filtering import filter as core
 from nori_dyn.filtering import window as core_window
-from nori_dyn.io.export import export_filter
+from nori_dyn.filtering.export import c_filter
+from nori_dyn.io.export import export
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.export.over_time import CFilter
+from nori_dyn.program.export.files import CExport
 from nori_dyn.tables.progress import progress_bar
 
 
@@ -62,7 +63,7 @@ class Filter(core.Filter):
         plans, contact_names, self._name = plans_of(plan, "nd.Filter")
         super().__init__(plans, contact_names, dt, backend, progress_bar, self._name)
 
-    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CFilter:
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
 
         The code begins with what the sensors' config says, whatever this filter has seen. With contacts it is one
@@ -86,7 +87,7 @@ class Filter(core.Filter):
             >>> list(exported.outputs)
             ['qdd', 'memory', 'nis', 'degrees', 'log_likelihood']
         """
-        return export_filter(self, self._name, folder, lang, name)
+        return export(folder, lang, lambda: c_filter(self, self._name, name))
 
 
 class Window(core_window.Window):

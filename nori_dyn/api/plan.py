@@ -148,9 +148,10 @@ class Plan(EliminationPlan):
             >>> sorted(exported.files)[:5], exported.inputs
             (['CMakeLists.txt', 'arm.c', 'arm.h', 'arm.hpp', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
         """
-        from nori_dyn.io.export import export  # and with it all of filters, which few plans need
+        from nori_dyn.io.export import export  # which few plans need
+        from nori_dyn.program.export.files import c_export
 
-        return export(self, folder, lang, name, monitor)
+        return export(folder, lang, lambda: c_export(self, name, monitor))
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.

@@ -21,7 +21,7 @@ from nori_dyn.errors import (
     UnplannedStateError,
     named_contacts,
 )
-from nori_dyn.io.export import export_set
+from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import tree_of
 from nori_dyn.io.plan_set_files import PlanSetData, is_plan_set, plan_set_from_text, plan_set_to_text
@@ -29,7 +29,7 @@ from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.export.files import CExport
+from nori_dyn.program.export.files import CExport, c_set_export
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.given import check_sensors, check_tree
 from nori_dyn.system.side_by_side import SideBySide
@@ -146,7 +146,7 @@ class PlanSet(Shown):
             PlanError: there are more contacts than exported code has room for.
             FileFormatError: the folder cannot be written, or holds other files.
         """
-        return export_set(self.plans, self.contact_names, self.sensors.name, folder, lang, name)
+        return export(folder, lang, lambda: c_set_export(self.plans, self.contact_names, self.sensors.name, name))
 
     def save(self, path: str | Path) -> None:
         """Write the plans to one file: data only, with the model and sensors in it, whole or not at all.

@@ -104,7 +104,7 @@ def export(
         f"{made.name}_{function}: {up_to}{made.cost.total:,} operations{besides}{states}, {made.n_sines:,} sines and "
         f"cosines, {made.n_pivots:,} guarded pivots, a {struct} of {8 * made.n_work / 1000:,.1f} kB. Outputs: "
         f"{listed(made.outputs)}.",
-        *([] if made.monitor is None else [f"{made.name}_check: {made.monitor.routine.cost.total:,} operations."]),
+        *([] if made.monitor is None else [f"{made.name}_check: {made.monitor.function.cost.total:,} operations."]),
         f"Written to {unbroken(str(out))}: {listed(made.files)}. {made.name}.h says how to call it.",
     )
     build = f"cmake -S {shlex.quote(str(out))} -B build && cmake --build build && build/{made.name}_example"
@@ -115,7 +115,7 @@ def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
     """Return the figures of an export."""
     from nori_dyn.report.json_figures import cost_json
 
-    routines = [*made.routines, *([] if made.monitor is None else [made.monitor.routine])]
+    functions = [*made.functions, *([] if made.monitor is None else [made.monitor.function])]
     return {
         "name": made.name,
         "lang": lang,
@@ -127,7 +127,7 @@ def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
         "sines_and_cosines": made.n_sines,
         "guarded_pivots": made.n_pivots,
         "workspace_bytes": 8 * made.n_work,
-        "functions": {routine.function: cost_json(routine.cost) for routine in routines},
+        "functions": {function.name: cost_json(function.cost) for function in functions},
     }
 
 

@@ -6,124 +6,38 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
-from nori_dyn import __version__
 from nori_dyn.errors import FileFormatError, UnknownNameError
-from nori_dyn.filtering.filter import Filter
-from nori_dyn.filtering.instants import GAP
-from nori_dyn.filtering.tick import Tick
 from nori_dyn.io.files import reason, usual_mode
-from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.emit import FOLDER
-from nori_dyn.program.export.files import CExport, c_export, c_set_export
-from nori_dyn.program.export.over_time import CFilter, TickParts, c_filter
+from nori_dyn.program.export.files import CExport
 from nori_dyn.program.export.text import MARK
 
 LANGUAGES = ("c",)
 
 
-def export(
-    plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False
-) -> CExport:
-    """Write a plan as source code that stands alone, and return what was written.
+def export(folder: str | Path, lang: str, make: Callable[[], CExport]) -> CExport:
+    """Write source code that stands alone, and return what was written.
 
     Args:
-        plan: the plan.
         folder: where to; made when it does not exist. One that holds files of anything but an earlier export of the
             same name is refused.
         lang: the language: "c".
-        name: what to call the files, functions and types; from the robot's name when left out.
-        monitor: whether to write what judges estimates and readings as well.
+        make: makes it.
 
     Raises:
         UnknownNameError: there is no such language.
-        IdentifierError: the name is not an identifier of C, or one that is taken.
-        PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
         FileFormatError: the folder cannot be written, or holds other files.
     """
-    _check_language(lang)
-    made = c_export(plan, name, __version__, monitor)
-    write_folder(folder, made.files, made.name)
-    return made
-
-
-def export_set(
-    plans: Mapping[ContactState, EliminationPlan],
-    contacts: Sequence[str],
-    sensors: str,
-    folder: str | Path,
-    lang: str = "c",
-    name: str | None = None,
-) -> CExport:
-    """Write the plans of contact states as source code that stands alone, and return what was written.
-
-    Args:
-        plans: the plan of each state, for one robot, with the same outputs.
-        contacts: the names of all contacts.
-        sensors: what the sensors are called.
-        folder: as for `export`.
-        lang: as for `export`.
-        name: as for `export`.
-
-    Raises:
-        UnknownNameError: as `export`.
-        IdentifierError: as `export`.
-        FileFormatError: as `export`.
-        PlanError: there are more contacts than exported code has room for.
-    """
-    _check_language(lang)
-    made = c_set_export(plans, contacts, sensors, name, __version__)
-    write_folder(folder, made.files, made.name)
-    return made
-
-
-def export_filter(of: Filter, sensors: str, folder: str | Path, lang: str = "c", name: str | None = None) -> CFilter:
-    """Write a filter as source code that stands alone, and return what was written.
-
-    Args:
-        of: the filter; the code begins with what its sensors' config says, whatever it has seen.
-        sensors: what the sensors are called.
-        folder: as for `export`.
-        lang: as for `export`.
-        name: as for `export`.
-
-    Raises:
-        UnknownNameError: as `export`.
-        IdentifierError: as `export`.
-        FileFormatError: as `export`.
-        PlanError: there are more contacts than exported code has room for.
-    """
-    _check_language(lang)
-    parts = {state: _parts(of.plans[state], tick) for state, tick in of.ticks.items()}
-    made = c_filter(parts, of.contact_names, of.dt, GAP * of.dt, sensors, name, __version__)
-    write_folder(folder, made.files, made.name)
-    return made
-
-
-def _parts(plan: EliminationPlan, tick: Tick) -> TickParts:
-    freed, first = tick.freed, tick.beginning()
-    return TickParts(
-        plan=plan,
-        solving=freed.plan,
-        rows=freed.rows.traced,
-        shape=tick.shape,
-        free_names=freed.names,
-        memory_units=tick.memory_units,
-        first_root=np.diagonal(first.R),
-        first_z=first.z,
-    )
-
-
-def _check_language(lang: str) -> None:
     if lang not in LANGUAGES:
         raise UnknownNameError("language of export", lang, LANGUAGES)
+    made = make()
+    write_folder(folder, made.files, made.name)
+    return made
 
 
 def check_folder(folder: str | Path) -> None:

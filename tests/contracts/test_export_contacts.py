@@ -149,7 +149,7 @@ def test_the_example_runs_and_so_does_a_program_in_cpp(made, tmp_path):
 def test_a_plan_set_exports_itself(planned, tmp_path):
     made = planned.export(tmp_path / "out", name="two")
     assert written(tmp_path / "out") == dict(made.files)
-    assert len(made.routines) == len(planned.states)
+    assert len(made.functions) == len(planned.states)
     assert made.inputs["y"] == len(planned.measurement_names)
 
 

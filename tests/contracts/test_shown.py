@@ -17,9 +17,8 @@ from nori_dyn.model.joints import Free, axis_rotation
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport, observability
-from nori_dyn.program.export.interface import Interface
+from nori_dyn.program.export.interface import readings
 from nori_dyn.system.builder import System
-from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Shown
 from tests.covering import covering
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -221,9 +220,9 @@ def said(report: ObservabilityReport) -> list[object]:
 
 def units_in_c(bound: System) -> list[str]:
     """Return the unit of each reading as the header of exported C has it."""
-    interface = Interface("it", (bound,), SideBySide([bound], "it"), ())
-    assert [reading.name for reading in interface.readings] == list(bound.measurement_names)
-    return [reading.unit for reading in interface.readings]
+    found = readings([bound])
+    assert list(found) == list(bound.measurement_names)
+    return [unit for unit, _ in found.values()]
 
 
 def assert_same(plain: System, *others: System) -> ObservabilityReport:

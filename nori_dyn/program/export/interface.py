@@ -1,72 +1,136 @@
-"""What callers of exported code see, of one plan or of the plans of several contact states: inputs, outputs, names."""
+"""What callers of exported code see, of one plan, of the plans of several contact states, or of a filter.
+
+The structs of inputs and outputs, with the name, the unit and the meaning of each number; enumerators that name their
+places; the statuses. The header, the class for C++ and the example are templates over this description. Names of the
+model and of its sensors stand in comments, in the fields of the outputs and in enumerators; see `names`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-import numpy as np
-
-from nori_dyn.errors import named_contacts
+from nori_dyn.errors import PlanError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.model.joints import FORCE, MOTION, Joint
+from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.kinematics import positions
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.export.names import comment_text, distinct_identifiers, enumerators
-from nori_dyn.program.export.text import numbers
+from nori_dyn.program.export.names import (
+    checked_identifier,
+    comment_text,
+    default_identifier,
+    distinct_identifiers,
+    enumerators,
+)
+from nori_dyn.program.export.text import table
 from nori_dyn.program.layout import Part, output_parts
+from nori_dyn.program.limits import WEIGHT_SPREAD
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.system.variables import OF_JOINTS, SPATIAL, Variable, component_names
+from nori_dyn.system.variables import LOAD, OF_JOINTS, SPATIAL, Variable, component_names, kind_in_words
 
-OF_FILTERS = ("memory", "nis", "degrees", "log_likelihood")
+STATUSES = {
+    "OK": "solved",
+    "INPUT_NOT_FINITE": "a number of the inputs is infinite or not a number",
+    "QUATERNION_NOT_UNIT": f"a quaternion of q is not of unit length, to within {QUATERNION_TOLERANCE:g}",
+    "SMALL_PIVOT": "the system is singular at this configuration, or so nearly that digits are lost",
+    "OUTPUT_NOT_FINITE": "the inputs are so large that the arithmetic overflows",
+    "INACCURATE": "digits are lost: the weights differ too much, or the system is nearly singular",
+    "NEGATIVE_WEIGHT": "a weight is below zero",
+    "WEIGHT_SPREAD": f"weights of sensors, those of zero left out, span a ratio of more than {WEIGHT_SPREAD:g}",
+    "ZERO_WEIGHT": "there is no solution in the planned order while these weights are zero",
+    "UNPLANNED_CONTACTS": "the contact state is not planned",
+}
+"""What exported code returns, by number: the same in every export, and what each means."""
+
+FILTER_STATUSES = STATUSES | {
+    "UNDETERMINED": "something is not determined by the readings up to now, nor known at first",
+    "TIME_NOT_POSITIVE": "the time since the last tick is not a positive number",
+}
+"""Those of filters."""
+
+OVER_TIME = {
+    "memory": "What persists, as it is estimated at the tick.",
+    "nis": "What the readings are off from what was expected of them, as a sum of squares over their expected spread: "
+    "a chi-square of so many degrees of freedom where all that is told of noise is true.",
+    "degrees": "Its degrees of freedom, a whole number.",
+    "log_likelihood": "The logarithm of the likelihood of the readings, given those before.",
+}
 """Outputs that a filter has besides."""
 
+MOST_CONTACTS = 31
+"""Contacts that have a bit each in an enum of C."""
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A number of y.
+ALL = {
+    "a": "spatial accelerations of the links, angular [rad/s^2], then linear [m/s^2]",
+    "f": "wrenches transmitted to the links through their joints, couple [N m], then force [N]",
+    "tau": "joint torques and forces",
+    "fx": "external wrenches on the links, couple [N m], then force [N]",
+    "qdd": "joint accelerations, the time derivative of qd",
+    LOAD: "torques and forces in the joints: what the motors give less what rotors, friction and springs take",
+}
+ONE = {
+    "a": "spatial acceleration of link {}",
+    "f": "wrench transmitted to link {} through its joint",
+    "tau": "torque or force of joint {}",
+    "fx": "external wrench on link {}",
+    "qdd": "acceleration of joint {}, the time derivative of its part of qd",
+    LOAD: "torque or force in joint {}: what its motor gives less what rotor, friction and spring take",
+}
+ACCELERATION = (
+    " Gravity is included: at rest it is 1 g upwards. The linear part is the spatial one: for the acceleration of the "
+    "origin itself add w x v."
+)
+QUATERNIONS = (
+    f" Quaternions must be of unit length: within {QUATERNION_TOLERANCE:g} of it they are normalised (not in place), "
+    "further away they are refused. All zeros are no configuration: the neutral quaternion has w = 1."
+)
+
+
+class Place(NamedTuple):
+    """A number of an array, or a row of a matrix.
 
     Attributes:
-        name: its name.
-        unit: its unit, empty where it has none.
-        sensor: what kind of sensor it is of.
+        name: what its enumerator is made of.
+        cells: what a comment says of it, as cells of a table.
     """
 
     name: str
-    unit: str
-    sensor: str
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
-    """A field of the outputs.
+class Member:
+    """A number or an array of doubles in a struct of C.
 
     Attributes:
         name: its identifier.
-        part: the output.
+        about: what it is.
+        places: its numbers, or its rows; none where there is nothing to say of them.
         sizes: its dimensions as C declares them, numbers or macros; none for a single number.
+        shape: its shape; () for a single number.
+        part: of outputs of a plan, where it lies in them.
     """
 
     name: str
-    part: Part
-    sizes: tuple[str, ...]
+    about: str
+    places: tuple[Place, ...] = ()
+    sizes: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    part: Part | None = None
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape; () for a single number."""
-        return self.part.shape if self.sizes else ()
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """How C refers to each of its numbers, "tau[3]"."""
-        return tuple(self.name + "".join(f"[{k}]" for k in index) for index in np.ndindex(self.shape))
+    def text(self) -> str:
+        """What a comment says of it, see `wrapped`."""
+        at = ((f"{self.name}[{k}]" if self.sizes else self.name, *place.cells) for k, place in enumerate(self.places))
+        return "\n".join([self.about, *(table(at) if self.places else ())])
 
 
-@dataclass(frozen=True, slots=True)
-class Enumeration:
+class Enumeration(NamedTuple):
     """Names of places: an enum of C.
 
     Attributes:
@@ -80,63 +144,65 @@ class Enumeration:
     values: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Interface:
     """What callers see.
 
     Attributes:
         name: what the code is called, an identifier.
         systems: the systems solved, one a contact state.
-        inputs: where the readings and weights of each system are among those of all.
-        fields: the fields of the outputs, the same for all systems.
+        all: where the readings and weights of each system are among those of all.
         contacts: the names of the contacts; none where there is one system only.
         states: the contacts that are closed where each system holds.
-        solved: the system whose unknowns the outputs are, where it is not the first of `systems`.
-        memory: of filters: the name of each number that persists.
+        solving: the plan whose outputs are wanted; of a filter, that which computes them given what is free.
+        memory: of filters: the unit of each number that persists, by its name.
         free: of filters: the name of each number that exact rows leave free, in any state.
     """
 
     name: str
     systems: tuple[System, ...]
-    inputs: SideBySide
-    fields: tuple[Field, ...]
-    contacts: tuple[str, ...] = ()
-    states: tuple[ContactState, ...] = ()
-    solved: System | None = None
-    memory: tuple[str, ...] = ()
-    free: tuple[str, ...] = ()
+    all: SideBySide
+    contacts: tuple[str, ...]
+    states: tuple[ContactState, ...]
+    solving: EliminationPlan
+    memory: Mapping[str, str]
+    free: tuple[str, ...]
 
     @staticmethod
-    def of(plan: EliminationPlan, name: str) -> Interface:
-        """Return the interface of a plan."""
-        return Interface(name, (plan.system,), SideBySide([plan.system], plan.system.sensors.name), _fields(plan, name))
-
-    @staticmethod
-    def of_set(
-        plans: Mapping[ContactState, EliminationPlan], contacts: Sequence[str], name: str, sensors: str
+    def of(
+        plans: Mapping[ContactState, EliminationPlan],
+        contacts: Sequence[str],
+        sensors: str,
+        name: str | None,
+        solving: EliminationPlan | None = None,
+        memory: Mapping[str, str] | None = None,
+        free: Iterable[str] = (),
     ) -> Interface:
         """Return the interface of the plans of contact states, for one robot, with the same outputs.
 
         Args:
-            plans: the plan of each contact state.
+            plans: the plan of each contact state; one, of no contacts, where there are none.
             contacts: the names of all contacts.
-            name: what the code is called, an identifier.
             sensors: what the sensors are called.
-        """
-        systems = tuple(plan.system for plan in plans.values())
-        fields = _fields(next(iter(plans.values())), name)
-        return Interface(name, systems, SideBySide(systems, sensors), fields, tuple(contacts), tuple(plans))
-
-    def over_time(self, solving: EliminationPlan, memory: Sequence[str], free: Sequence[str]) -> Interface:
-        """Return the interface of a filter, whose outputs another plan computes; it has more of these.
-
-        Args:
-            solving: the plan that computes the outputs, given what exact rows leave free.
+            name: what to call files, functions and types; from the robot's name when None.
+            solving: see `Interface`; the first plan when None.
             memory: see `Interface`.
             free: see `Interface`.
+
+        Raises:
+            IdentifierError: the name is not an identifier of C, or one that is taken.
+            PlanError: there are more contacts than an enum of C has bits.
         """
-        fields = _fields(solving, self.name, OF_FILTERS)
-        return replace(self, solved=solving.system, fields=fields, memory=tuple(memory), free=tuple(free))
+        if len(contacts) > MOST_CONTACTS:
+            raise PlanError(
+                f"sensors '{sensors}' have {len(contacts)} contacts: exported code has room for {MOST_CONTACTS}."
+            )
+        first, systems = next(iter(plans.values())), tuple(plan.system for plan in plans.values())
+        name = default_identifier(first.system.tree.name) if name is None else checked_identifier(name)
+        together = SideBySide(systems, sensors)
+        return Interface(
+            name, systems, together, tuple(contacts), tuple(plans), solving or first, memory or {}, tuple(free)
+        )
 
     @property
     def NAME(self) -> str:
@@ -149,90 +215,90 @@ class Interface:
         return self.systems[0].tree
 
     @property
-    def variables(self) -> Sequence[Variable]:
-        """The unknowns that the outputs are of."""
-        return (self.solved or self.systems[0]).variables
+    def statuses(self) -> Mapping[str, str]:
+        """What a call may return, and what it means."""
+        return FILTER_STATUSES if self.memory else STATUSES
 
     @property
-    def input_sizes(self) -> dict[str, int]:
-        """The length of each input that there is, by its field."""
-        sizes = {"q": self.tree.nq, "qd": self.tree.nv, "y": self.inputs.ny, "weights": self.inputs.n_weights}
-        return {field: n for field, n in sizes.items() if n}
+    def suffixes(self) -> list[str]:
+        """What names of functions of each contact state end with."""
+        states = distinct_identifiers([named_contacts(state) for state in self.states])
+        return [f"_{state}" for state in states] if self.contacts else [""]
+
+    def file(self, number: int, part: str = "") -> str:
+        """Return the name of a file of one of the contact states."""
+        suffix = self.suffixes[number]
+        return f"{self.name}{suffix and '_state'}{suffix}{part}.c"
 
     def places(self, number: int) -> list[int] | None:
         """Return where the inputs of one of the systems lie in the struct of all; None where they are all, in order."""
-        n, inputs = self.tree.nq + self.tree.nv, self.inputs
-        of_y, of_weights = inputs.y_places[number] + n, inputs.weight_places[number] + n + inputs.ny
-        found = [*range(n), *of_y.tolist(), *of_weights.tolist()]
-        return None if found == list(range(sum(self.input_sizes.values()))) else found
-
-    @property
-    def output_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each output, by its field."""
-        return {field.name: field.shape for field in self.fields}
-
-    @property
-    def readings(self) -> tuple[Reading, ...]:
-        """The numbers of y."""
-        found: dict[str, Reading] = {}
-        for system in self.systems:
-            for row in system.measurements:
-                names = component_names(row.name, row.equation.components)
-                for name, unit in zip(names, row.units, strict=True):
-                    found.setdefault(name, Reading(name, unit, row.equation.group))
-        return tuple(found.values())
-
-    @property
-    def reads_spatial_vectors(self) -> bool:
-        """Whether a sensor reads an acceleration or a wrench of a link."""
-        at = positions(self.tree, self.tree.neutral_configuration())
-        rows = (row for system in self.systems for row in system.measurements)
-        return any(key.kind in SPATIAL for row in rows for key in row.equation.blocks(at))
+        found = self.all.places(number).tolist()
+        return None if found == list(range(sum(member.shape[0] for member in self.inputs))) else found
 
     @property
     def neutral(self) -> dict[int, float]:
         """The numbers of the neutral configuration that are not zero, by their place."""
         return {k: value for k, value in enumerate(self.tree.neutral_configuration().tolist()) if value}
 
-    @property
-    def default_weights(self) -> str:
-        """The weights as configured, as lines of C."""
-        return numbers(self.inputs.weights.tolist())
+    @cached_property
+    def inputs(self) -> tuple[Member, ...]:
+        """What a call reads."""
+        return tuple(_inputs(self))
+
+    @cached_property
+    def outputs(self) -> tuple[Member, ...]:
+        """What a call writes: the outputs of the plan, then those of a filter."""
+        if not self.memory:
+            return tuple(_outputs(self))
+        units = [Place(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
+        memory, *judged = (Member(name, about) for name, about in OVER_TIME.items())
+        return (*_outputs(self, OVER_TIME), self.array(memory.name, memory.about, "N_MEMORY", units), *judged)
 
     @property
-    def contact_bits(self) -> dict[str, int]:
-        """The bit of each contact, by its enumerator."""
-        return {name: 1 << k for k, name in enumerate(enumerators(f"{self.NAME}_CONTACT", self.contacts))}
+    def asked(self) -> tuple[Member, ...]:
+        """The outputs of the plan."""
+        return tuple(member for member in self.outputs if member.part is not None)
 
-    @property
-    def state_names(self) -> list[str]:
-        """An identifier of each contact state."""
-        return distinct_identifiers([named_contacts(state) for state in self.states])
-
-    @property
-    def state_masks(self) -> dict[str, int]:
+    @cached_property
+    def masks(self) -> dict[str, int]:
         """The sum of the bits of each contact state, by its enumerator."""
         bits = {contact: 1 << k for k, contact in enumerate(self.contacts)}
         named = enumerators(f"{self.NAME}_STATE", [named_contacts(state) for state in self.states])
         return {name: sum(bits[one] for one in state) for name, state in zip(named, self.states, strict=True)}
 
-    @property
+    @cached_property
     def enumerations(self) -> tuple[Enumeration, ...]:
-        """The names of all places."""
+        """The names of all places, and of contacts."""
         return tuple(_enumerations(self))
 
+    def array(self, name: str, about: str, count: str, places: Iterable[Place]) -> Member:
+        """Return a member that is as long as a macro says."""
+        places = tuple(places)
+        return Member(name, about, places, (f"{self.NAME}_{count}",), (len(places),))
 
-def _fields(plan: EliminationPlan, name: str, taken: Sequence[str] = ()) -> tuple[Field, ...]:
-    """Return the fields of a plan's outputs, by names that are not taken; what was asked for twice is there once."""
-    parts = list({part.output.name: part for part in output_parts(plan.system, plan.outputs)}.values())
-    fields = []
-    made = distinct_identifiers([*taken, *(part.output.name for part in parts)])[len(taken) :]
-    for field, part in zip(made, parts, strict=True):
-        sizes = tuple(map(str, part.shape)) if part.shape != (1,) else ()
-        if is_whole(part.output) and (part.output.is_of_joints or part.output.is_spatial):
-            sizes = (f"{name.upper()}_{'NV' if part.output.is_of_joints else 'N_LINKS'}", *sizes[1:])
-        fields.append(Field(field, part, sizes))
-    return tuple(fields)
+    def enumeration(self, group: str, names: Iterable[str], about: str) -> Enumeration:
+        """Return the enum of some names, numbered from 0."""
+        made = enumerators(f"{self.NAME}_{group.upper()}", list(names))
+        return Enumeration(f"{self.name}_{group.lower()}_index", about, {name: k for k, name in enumerate(made)})
+
+    def known(self, number: int) -> str:
+        """Return what is closed in a contact state, what components hold, what sensors take as known, as paragraphs.
+
+        Of a filter, what is known give or take is left out.
+        """
+        rows = self.systems[number].rows
+        held = [comment_text(row.name) for row in rows if not row.is_dynamic and not row.is_sensor]
+        known: dict[str, list[str]] = {}
+        for row in rows:
+            if row.is_sensor and not row.equation.is_measured and (row.is_exact or not self.memory):
+                values = getattr(row.equation, "value", None) or ()
+                each = values[:1] if len(set(values)) == 1 else values
+                known.setdefault(" ".join(f"{value:g}" for value in each), []).append(comment_text(row.name))
+        text = f"\nClosed: {comment_text(named_contacts(self.states[number]))}.\n" * bool(self.contacts)
+        text += f"\nHeld, as accelerations: {', '.join(held)}. Whether q and qd fit them is not checked.\n" * bool(held)
+        for value, names in known.items():
+            text += f"\nTaken as known{value and f', {value} each'}: {', '.join(names)}.\n"
+        return text
 
 
 def is_whole(output: Output) -> bool:
@@ -240,75 +306,138 @@ def is_whole(output: Output) -> bool:
     return output.body is None and not output.owner
 
 
-def enumeration(interface: Interface, group: str, names: Sequence[str], about: str) -> Enumeration:
-    """Return the enum of some names, numbered from 0."""
-    made = enumerators(f"{interface.NAME}_{group.upper()}", names)
-    return Enumeration(f"{interface.name}_{group.lower()}_index", about, {name: k for k, name in enumerate(made)})
-
-
-def _enumerations(interface: Interface) -> list[Enumeration]:
-    tree, inputs = interface.tree, interface.inputs
-    joints = list(zip(tree.joint_names, tree.joints, strict=True))
-    named = {
-        "Q": ([f"{name} {what}".rstrip() for name, joint in joints for what in coordinate_names(joint)], "q"),
-        "QD": ([f"{name} {what}".rstrip() for name, joint in joints for what in velocity_names(joint)], "qd"),
-        "Y": (inputs.measurement_names, "y"),
-        "WEIGHT": (inputs.weight_names, "weights"),
-        "MEMORY": (interface.memory, "memory"),
-        "FREE": (interface.free, "what exact rows leave free"),
-    }
-    whole = {field.part.output.kind: field.name for field in interface.fields if is_whole(field.part.output)}
-    for kind in OF_JOINTS:
-        if kind in whole:
-            own = [v for v in interface.variables if v.kind == kind]
-            places = [f"{tree.joint_names[v.body]} {component}".rstrip() for v in own for component in v.components]
-            named[kind.upper()] = (places, whole[kind])
-    given = {key: (names, f"Places in {field}.") for key, (names, field) in named.items() if names}
-    found = [enumeration(interface, key, names, about) for key, (names, about) in given.items()]
-    rows = [field for kind, field in whole.items() if kind in SPATIAL]
-    if rows:
-        found.append(enumeration(interface, "LINK", tree.names, f"Rows of {', '.join(rows)}."))
-    kinds = {field.part.output.kind for field in interface.fields}
-    for components, what, of in ((MOTION, "motion", {"a"}), (FORCE, "force", {"f", "fx"})):
-        if kinds & of:
-            values = {f"{interface.NAME}_{component.upper()}": k for k, component in enumerate(components)}
-            about = "Components of spatial accelerations." if what == "motion" else "Components of wrenches."
-            found.append(Enumeration(f"{interface.name}_{what}_index", about, values))
+def readings(systems: Iterable[System]) -> dict[str, tuple[str, str]]:
+    """Return for each number of y, by its name, its unit, empty where it has none, and what kind of sensor it is of."""
+    found: dict[str, tuple[str, str]] = {}
+    for row in (row for system in systems for row in system.measurements):
+        names = component_names(row.name, row.equation.components)
+        for name, unit in zip(names, row.units, strict=True):
+            found.setdefault(name, (unit, row.equation.group))
     return found
 
 
-def coordinate_names(joint: Joint) -> list[str]:
-    """Return what to call each number of a joint's configuration; empty for a single one."""
+def _inputs(of: Interface) -> Iterator[Member]:
+    tree, inputs = of.tree, of.all
+    joints = list(zip(tree.joint_names, tree.joints, strict=True))
+    coordinates = [
+        Place(f"{name} {short}".rstrip(), (comment_text(name), what))
+        for name, joint in joints
+        for short, what in _coordinates(joint)
+    ]
+    yield of.array(
+        "q", f"q: the configuration ({tree.nq}).{QUATERNIONS if tree.quaternions else ''}", "NQ", coordinates
+    )
+    velocities = [
+        _of_joint(name, f"v{part[1:]}" if part.startswith("a") else part, unit)
+        for name, joint in joints
+        for part, unit in zip(joint.motion_components, joint.units("rad/s", "m/s"), strict=True)
+    ]
+    turning = " A free or spherical joint has it in the axes of its body, angular first." if tree.quaternions else ""
+    yield of.array("qd", f"qd: the velocity ({tree.nv}).{turning}", "NV", velocities)
+    if inputs.ny:
+        about = f"y: the readings ({inputs.ny}): place, name, unit, sensor."
+        if _reads_spatial_vectors(of):
+            about += " A spatial vector is in the coordinates of its link, or of the frame that the sensor names."
+        if any(system.ranges is not None for system in of.systems):
+            about += " Ranges of sensors are not checked: leave a saturated one out by a weight of 0."
+        own = readings(of.systems).items()
+        cells = ((name, (comment_text(name), unit and f"[{unit}]", comment_text(kind))) for name, (unit, kind) in own)
+        yield of.array("y", about, "NY", (Place(*one) for one in cells))
+    if inputs.n_weights:
+        about = f"1 / sigma^2 of the sensors ({inputs.n_weights}), 0 to leave one out: place, name, as configured."
+        named = zip(inputs.weight_names, inputs.weights.tolist(), strict=True)
+        weights = (Place(name, (comment_text(name), f"{weight:g}")) for name, weight in named)
+        yield of.array("weights", f"weights: {about}", "N_WEIGHTS", weights)
+
+
+def _coordinates(joint: Joint) -> Iterator[tuple[str, str]]:
+    """Yield what to call each number of a joint's configuration, nothing where it is the only one, and what it is."""
     kinds = joint.coordinates
-    if len(kinds) == 1:
-        return [""]
-    lengths = ["shift"] if kinds.count("length") == 1 else ["x", "y", "z"]
-    names = {"angle": iter(["angle"]), "length": iter(lengths), "quaternion": iter(["qx", "qy", "qz", "qw"])}
-    return [next(names[kind]) for kind in kinds]
+    axes = {kind: iter("xyzw") for kind in kinds}
+    for kind in kinds:
+        if kind == "angle":
+            short, what = "angle", "angle [rad]"
+        elif kind == "quaternion":
+            short = f"q{next(axes[kind])}"
+            what = f"quaternion {short[1]}"
+        elif kinds.count(kind) == 1:
+            short, what = "shift", "shift [m]"
+        else:
+            short = next(axes[kind])
+            what = f"position {short}, in the axes of the parent [m]"
+        yield short if len(kinds) > 1 else "", what
 
 
-def velocity_names(joint: Joint) -> list[str]:
-    """Return what to call each number of a joint's velocity; empty for a single one."""
-    return [f"v{part[1:]}" if part.startswith("a") else part for part in joint.motion_components]
+def _reads_spatial_vectors(of: Interface) -> bool:
+    """Return whether a sensor reads an acceleration or a wrench of a link."""
+    at = positions(of.tree, of.tree.neutral_configuration())
+    rows = (row for system in of.systems for row in system.measurements)
+    return any(key.kind in SPATIAL for row in rows for key in row.equation.blocks(at))
 
 
-def known(system: System, exactly: bool = False) -> Iterator[str]:
-    """Yield what components hold, and what sensors take as known, as lines of a comment.
+def _outputs(of: Interface, taken: Iterable[str] = ()) -> Iterator[Member]:
+    """Yield the outputs of a plan, by names that are not taken; what was asked for twice is there once."""
+    system, taken = of.solving.system, [*taken]
+    parts = {part.output.name: part for part in output_parts(system, of.solving.outputs)}
+    names = distinct_identifiers([*taken, *parts])[len(taken) :]
+    for name, part in zip(names, parts.values(), strict=True):
+        output, sizes = part.output, tuple(map(str, part.shape)) if part.shape != (1,) else ()
+        if is_whole(output) and (output.is_of_joints or output.is_spatial):
+            sizes = (f"{of.NAME}_{'NV' if output.is_of_joints else 'N_LINKS'}", *sizes[1:])
+        about, places = _output(of.tree, output, [v for v in system.variables if output.covers(v)])
+        yield Member(
+            name, f"{comment_text(output.name)}: {about}", tuple(places), sizes, part.shape if sizes else (), part
+        )
 
-    Args:
-        system: the system.
-        exactly: leave out what is known give or take.
-    """
-    held = [comment_text(row.name) for row in system.rows if not row.is_dynamic and not row.is_sensor]
-    if held:
-        yield ""
-        yield f"Held, as accelerations: {', '.join(held)}. Whether q and qd fit them is not checked."
-    known: dict[str, list[str]] = {}
-    for row in system.rows:
-        if row.is_sensor and not row.equation.is_measured and (row.is_exact or not exactly):
-            values = getattr(row.equation, "value", None) or ()
-            each = values[:1] if len(set(values)) == 1 else values
-            known.setdefault(" ".join(f"{value:g}" for value in each), []).append(comment_text(row.name))
-    for value, names in known.items():
-        yield ""
-        yield f"Taken as known{', ' + value + ' each' if value else ''}: {', '.join(names)}."
+
+def _output(tree: KinematicTree, output: Output, own: Sequence[Variable]) -> tuple[str, list[Place]]:
+    """Return what an output of some variables is, and its places."""
+    kind, body = output.kind, output.body
+    if not output.is_spatial:
+        places = [_of_joint(v.owner, *number) for v in own for number in zip(v.components, v.units, strict=True)]
+        if not output.is_of_joints:
+            about = ", ".join(f"{kind_in_words(v.kind)} {comment_text(v.owner)}" for v in own)
+        else:
+            about = ALL[kind] if body is None else ONE[kind].format(comment_text(tree.joint_names[body]))
+        return f"{about} ({len(places)}).", places
+    components, note = (MOTION, ACCELERATION) if kind == "a" else (FORCE, "")
+    if body is None:
+        places = [Place(link, (comment_text(link),)) for link in tree.names]
+        return f"{ALL[kind]} ({tree.n_links} x 6: {' '.join(components)}).{note}", places
+    frame = comment_text(output.owner)
+    where = "" if output.X is None else f", in the coordinates of its frame {frame} and about the frame's origin"
+    about = f"{ONE[kind].format(comment_text(tree.names[body]))}{where} (6).{note}"
+    return about, [Place(component, (component, f"[{UNITS[component]}]")) for component in components]
+
+
+def _of_joint(name: str, component: str, unit: str) -> Place:
+    """Return a number of a joint, or of what else has components that are not those of a link."""
+    return Place(f"{name} {component}".rstrip(), (f"{comment_text(name)} {component}".rstrip(), f"[{unit}]"))
+
+
+def _enumerations(of: Interface) -> Iterator[Enumeration]:
+    def places(member: Member, group: str) -> Enumeration:
+        return of.enumeration(group, (place.name for place in member.places), f"Places in {member.name}.")
+
+    for member in (*of.inputs, *(member for member in of.outputs if member.name == "memory" and of.memory)):
+        yield places(member, "weight" if member.name == "weights" else member.name)
+    if of.free:
+        yield of.enumeration("free", of.free, "Places in what exact rows leave free.")
+    whole = {member.part.output.kind: member for member in of.asked if member.part and is_whole(member.part.output)}
+    yield from (places(whole[kind], kind) for kind in OF_JOINTS if kind in whole)
+    rows = [member.name for kind, member in whole.items() if kind in SPATIAL]
+    if rows:
+        yield of.enumeration("link", of.tree.names, f"Rows of {', '.join(rows)}.")
+    kinds = {member.part.output.kind for member in of.asked if member.part}
+    for components, tag, what, those in (
+        (MOTION, "motion", "spatial accelerations", {"a"}),
+        (FORCE, "force", "wrenches", {"f", "fx"}),
+    ):
+        if kinds & those:
+            values = {f"{of.NAME}_{component.upper()}": k for k, component in enumerate(components)}
+            yield Enumeration(f"{of.name}_{tag}_index", f"Components of {what}.", values)
+    if of.contacts:
+        bits = {name: 1 << k for k, name in enumerate(enumerators(f"{of.NAME}_CONTACT", of.contacts))}
+        about = f"Contacts: a state is the sum of those that are closed, as in {' | '.join([*bits][:2])}."
+        yield Enumeration(f"{of.name}_contact", about, bits)
+        yield Enumeration(f"{of.name}_state", "The contact states that are planned.", of.masks)

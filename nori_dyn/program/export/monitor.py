@@ -2,94 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
+import math
+from dataclasses import dataclass, replace
 
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.export.header import member
-from nori_dyn.program.export.interface import Enumeration, Interface, enumeration
+from nori_dyn.program import monitoring
+from nori_dyn.program.export.c_function import CFunction, c_function
+from nori_dyn.program.export.interface import Enumeration, Interface, Member, Place
 from nori_dyn.program.export.names import comment_text
-from nori_dyn.program.export.routine import Routine, routine
-from nori_dyn.program.export.text import rendered, table
-from nori_dyn.program.monitoring import CRITICAL, DRIFT, FLOOR, ROUNDING, SCALE, Judged
+from nori_dyn.program.monitoring import Judged
 from nori_dyn.program.program import Program
 
+OF_READINGS = {
+    "residuals": "What each weighed reading is off, reading less estimate.",
+    "spreads": "The standard deviation to expect of each residual of sound sensors; 0 where nothing else checks the "
+    "reading.",
+    "normalised": "Each residual over its spread, of variance 1 for sound sensors; 0 where nothing else checks the "
+    "reading.",
+}
+OF_ALL = {
+    "chi_square": "The sum of the squared residuals, each times its weight.",
+    "p_value": "The probability that sound sensors fit together as badly; 1 where nothing is redundant.",
+}
 
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CMonitor:
-    """The monitor of a plan as C: a header and a file.
+    """The monitor of a plan as C.
 
     Attributes:
-        routine: what judges a state.
-        header: the header.
+        function: what judges a state.
+        members: what it writes.
         readings: the enum of the weighed readings.
-        shapes: the shape of each number or array that it writes, by its field.
-
-    Raises:
-        PlanError: no row is weighed, or the equations of motion are.
+        freedom: the degrees of freedom of the chi-square.
     """
 
-    def __init__(self, plan: EliminationPlan, interface: Interface) -> None:
+    function: CFunction
+    members: tuple[Member, ...]
+    readings: Enumeration
+    freedom: int
+
+    @staticmethod
+    def of(plan: EliminationPlan, interface: Interface) -> CMonitor:
+        """Return the monitor of a plan.
+
+        Raises:
+            PlanError: no row is weighed, or the equations of motion are.
+        """
         judged = Judged.of(plan)
-        m, name = len(judged.readings), interface.name
-        self.readings: Enumeration = enumeration(interface, "READING", judged.readings, "Weighed readings.")
-        deviations = {f"sigma_{field.name}": field for field in interface.fields}
-        each = ("residuals", "spreads", "normalised")
-        self.shapes = {
-            **{field: of.shape for field, of in deviations.items()},
-            **dict.fromkeys(each, (m,)),
-            "chi_square": (),
-            "p_value": (),
-        }
-        program = _program(judged, interface)
-        n_deviations = len(program.outputs) - 2 * m
-        values: dict[str, Any] = {"m": m, "freedom": m - judged.needed}
-        once = routine(
+        found, freedom = judged.uncertainty, len(judged.readings) - judged.needed
+        variances = [x for member in interface.asked if member.part for x in found.variances[member.part.slice]]
+        program = Program(
+            inputs=plan.symbolic.inputs,
+            outputs=(*variances, *found.innovations, *found.explained),
+            quaternions=tuple(part.start for part in plan.system.tree.quaternions),
+            n_weights=len(plan.symbolic.weights),
+            n_noise_weights=plan.system.n_noise_weights,
+        )
+        once = c_function(
             program,
             "check.c.jinja",
             interface,
-            (f"{name}_monitor.c", f"{name}_check"),
-            n_more=len(program.scalars) + n_deviations,
+            f"{interface.name}_monitor.c",
+            f"{interface.name}_check",
+            n_more=len(program.scalars) + len(variances),
             judged=judged,
-            n_deviations=n_deviations,
-            sizes=[int(np.prod(field.part.shape)) for field in interface.fields],
-            scale=SCALE,
-            drift=DRIFT,
-            floor=FLOOR,
-            rounding=ROUNDING,
-            critical=CRITICAL,
-            **values,
+            n_deviations=len(variances),
+            freedom=freedom,
+            sizes=[math.prod(member.shape) for member in interface.asked],
+            monitoring=monitoring,
         )
-        self.routine: Routine = replace(once, cost=once.cost + once.cost)  # at two scales of the weights
-        self.header = rendered(
-            "monitor.h.jinja",
-            it=interface,
-            readings=self.readings,
-            deviations="\n\n".join(
-                member([f"Posterior standard deviations of {of.name}."], field, of.sizes)
-                for field, of in deviations.items()
-            ),
-            table="\n".join(f"     *{line}" for line in _readings(judged)),
-            counted=self.routine.counted,
-            n_work=self.routine.n_work,
-            **values,
+        members = [
+            replace(
+                member, name=f"sigma_{member.name}", about=f"Posterior standard deviations of {member.name}.", places=()
+            )
+            for member in interface.asked
+        ]
+        readings = [Place(name, (comment_text(name),)) for name in judged.readings]
+        of_readings = [interface.array(name, about, "N_READINGS", readings) for name, about in OF_READINGS.items()]
+        members += of_readings[:1] + [replace(member, places=()) for member in of_readings[1:]]
+        members += [Member(name, about) for name, about in OF_ALL.items()]
+        return CMonitor(
+            replace(once, cost=once.cost + once.cost),  # at two scales of the weights
+            tuple(members),
+            interface.enumeration("reading", judged.readings, "Weighed readings."),
+            freedom,
         )
-
-
-def _program(judged: Judged, interface: Interface) -> Program:
-    """Return what the C is to compute: variances of the outputs, residuals, variances along the readings."""
-    found, plan = judged.uncertainty, judged.plan
-    variances = tuple(x for field in interface.fields for x in found.variances[field.part.slice])
-    return Program(
-        inputs=plan.symbolic.inputs,
-        outputs=(*variances, *found.innovations, *found.explained),
-        quaternions=tuple(part.start for part in plan.system.tree.quaternions),
-        n_weights=len(plan.symbolic.weights),
-        n_noise_weights=plan.system.n_noise_weights,
-    )
-
-
-def _readings(judged: Judged) -> Iterator[str]:
-    yield from table((f"[{k}]", comment_text(name)) for k, name in enumerate(judged.readings))

@@ -1,0 +1,111 @@
+"""Filters as C: the steps of a tick, which are those that run in this process, and what stands around them.
+
+Each contact state has three files: the straight-line programs of its rows and of its outputs, and its steps. One more
+chooses among the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nori_dyn.filtering.filter import Filter
+from nori_dyn.filtering.instants import GAP
+from nori_dyn.filtering.tick import Tick
+from nori_dyn.program.export.c_function import OF_PROGRAMS, CFunction, c_function, solving_program
+from nori_dyn.program.export.files import CExport, assembled
+from nori_dyn.program.export.interface import Interface
+from nori_dyn.program.export.text import rendered
+from nori_dyn.program.filter_step import tick_source
+from nori_dyn.program.program import Program
+
+OF_FILTERS = (*OF_PROGRAMS, "filter.h", "recall.h", "square_root.h", "tick.h")
+"""What units and the steps of a filter include."""
+
+BESIDES = 6
+"""Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
+
+
+def c_filter(of: Filter, sensors: str, name: str | None = None) -> CExport:
+    """Return a filter as C, which begins with what its sensors' config says, whatever this one has seen.
+
+    Args:
+        of: the filter.
+        sensors: what the sensors are called.
+        name: what to call the files, functions and types; from the robot's name when left out.
+
+    Raises:
+        IdentifierError: the name is not an identifier of C, or one that is taken.
+        PlanError: there are more contacts than an enum of C has bits.
+    """
+    ticks = list(of.ticks.values())
+    first, free = ticks[0], list(dict.fromkeys(name for tick in ticks for name in tick.freed.names))
+    memory = dict(zip(first.memory_names, first.memory_units, strict=True))
+    it = Interface.of(of.plans, of.contact_names, sensors, name, first.freed.plan, memory, free)
+    states, code = list[tuple[CFunction, ...]](), dict[str, str]()
+    for number, tick in enumerate(ticks):
+        rows, outputs = _rows(tick, it, number), _outputs(tick, it, number)
+        beginning = tick.beginning()
+        steps = rendered(
+            "filter_tick.c.jinja",
+            it=it,
+            number=number,
+            file=it.file(number, "_tick"),
+            rows=rows,
+            outputs=outputs,
+            source=tick_source(tick.shape, 1, alone=True),
+            longest=GAP * of.dt,
+            first_root=np.diagonal(beginning.R).tolist(),
+            first_z=beginning.z.tolist(),
+            free_places=[free.index(name) for name in tick.freed.names],
+        )
+        states.append((rows, outputs))
+        code |= {rows.file: rows.text, outputs.file: outputs.text, it.file(number, "_tick"): steps}
+    code = {f"{it.name}.c": rendered("filter.c.jinja", it=it), **code}
+    arrays = _arrays(ticks, it, states)
+    n_work = sum(arrays.values()) + BESIDES
+    return assembled(it, states, code, n_work, OF_FILTERS, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
+
+
+def _rows(tick: Tick, it: Interface, number: int) -> CFunction:
+    """Return what computes what readings say of what is free."""
+    traced = tick.freed.rows.traced
+    program = Program(
+        inputs={name: tuple(array.flat) for name, array in traced.inputs.items()},
+        outputs=tuple(x for array in traced.outputs.values() for x in array.flat),
+        pivots=tuple(guarded for guarded, _ in traced.guards),
+    )
+    names = it.file(number, "_rows"), f"{it.name}_compute_rows{it.suffixes[number]}"
+    limits, about = [limit for _, limit in traced.guards], "What readings say of what is free."
+    return c_function(program, "unit.c.jinja", it, *names, limits, about=about)
+
+
+def _outputs(tick: Tick, it: Interface, number: int) -> CFunction:
+    """Return what computes the outputs, given what is free."""
+    program, limits = solving_program(tick.freed.plan, it)
+    program = replace(program, quaternions=(), limbs=())  # a tick has brought them to unit length
+    names = it.file(number, "_outputs"), f"{it.name}_compute_outputs{it.suffixes[number]}"
+    return c_function(program, "unit.c.jinja", it, *names, limits, about="The outputs, given what is free.")
+
+
+def _arrays(ticks: Sequence[Tick], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:
+    """Return the length of each array of a filter: what the largest contact state needs."""
+    shapes, n_weights = [tick.shape for tick in ticks], [system.n_weights for system in it.systems]
+    steps = [shape.steps for shape in shapes]
+    k = steps[0].k
+    return {
+        "R": k * k,
+        "z": k,
+        "decay": k,
+        "Q": k,
+        "said": max(len(one.A) + one.p + len(one.X) + one.n_v for one in steps),
+        "state": max(shape.n_motion + shape.n_y + n for shape, n in zip(shapes, n_weights, strict=True)),
+        "free": max(shape.n_motion + len(shape.exact) + shape.steps.n for shape in shapes),
+        "weights": max(one.p for one in steps),
+        "u": max(one.n for one in steps),
+        "pivots": max(one.n for one in steps),
+        "work": max(one.n_work(1) for one in steps),
+        "w": max(function.n_work for functions in states for function in functions),
+    }

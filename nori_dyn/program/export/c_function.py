@@ -1,0 +1,141 @@
+"""A function of exported code: the unit of a program, which is what runs here, too, in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.counting import Cost, expression_cost
+from nori_dyn.algebra.expressions import Expr
+from nori_dyn.planning.outputs import output_columns
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
+from nori_dyn.program.compiler import c_file
+from nori_dyn.program.emit import FOLDER, Target, emit
+from nori_dyn.program.export.interface import Interface
+from nori_dyn.program.export.text import MARK, rendered
+from nori_dyn.program.kernel.base import Outcome
+from nori_dyn.program.kernel.numpy import NumpyKernel
+from nori_dyn.program.layout import Part
+from nori_dyn.program.lowering import SolutionProgram, solution_program
+from nori_dyn.program.program import Program, Refinement
+from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.typing import Floats
+
+OF_PROGRAMS = ("checks.h", "functions.h", "one_state.h", "program.h", "scalars.h", "sines.h", "statuses.h")
+"""What a unit includes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CFunction:
+    """A function of exported code, and the file that it stands in.
+
+    Attributes:
+        file: the file's name.
+        name: the function's name.
+        text: the file.
+        cost: operations of a call, sines and cosines not counted.
+        n_sines: sines and cosines of a call.
+        n_pivots: number of guarded pivots.
+        n_work: length of the workspace in doubles.
+    """
+
+    file: str
+    name: str
+    text: str
+    cost: Cost
+    n_sines: int
+    n_pivots: int
+    n_work: int
+
+
+def copied(names: Iterable[str]) -> dict[str, str]:
+    """Return C that does not depend on the robot, by its place in an export."""
+    return {f"{FOLDER}/{name}": f"/* {name}: {MARK}; do not edit. */\n\n{c_file(name)}" for name in names}
+
+
+def c_function(
+    program: Program,
+    template: str,
+    interface: Interface,
+    file: str,
+    name: str,
+    limits: Iterable[float] = (),
+    places: Sequence[int] | None = None,
+    n_more: int = 0,
+    **values: Any,
+) -> CFunction:
+    """Return a function around the unit of a program, with its figures.
+
+    Args:
+        program: the program.
+        template: of the file.
+        interface: what callers see.
+        file: what to call the file.
+        name: what to call the function.
+        limits: the least size of each pivot, then, where the solution is refined, the usual size of each output.
+        places: where each input lies among those of the caller; in order when None.
+        n_more: doubles of workspace beside those of the program.
+        values: for the template.
+    """
+    unit = emit(program, Target.STAND_ALONE, places=places, without_vectors=f"{interface.NAME}_NO_VECTORS")
+    limits = [float(limit) for limit in limits]
+    text = rendered(template, it=interface, unit=unit.text, file=file, function=name, limits=limits, **values)
+    cost, n_work = expression_cost((*program.outputs, *program.pivots)), max(1, unit.n_work + n_more)
+    return CFunction(file, name, text, cost, 2 * unit.n_angles, len(program.pivots), n_work)
+
+
+def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Program, Floats]:
+    """Return what computes the outputs of an interface by a plan, and the limits of its guards.
+
+    Outputs and their steps in the coordinates of a frame are turned to it. No state counts as usual: what is there
+    would have to be measured by running it.
+    """
+    parts = [member.part for member in interface.asked if member.part is not None]
+    solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist())
+    program, limits = solution.program, _limits(plan, solution, parts)
+
+    def turned(values: Sequence[Expr]) -> Iterator[Expr]:
+        for part in parts if values else ():
+            own = values[part.slice]
+            rows = () if part.matrix is None else part.matrix.tolist()
+            yield from (sum(map(mul, row, own), program.graph.zero) for row in rows) if rows else own
+
+    by, made = program.refinement, tuple(turned(program.outputs))
+    refinement = Refinement(tuple(turned(by.steps)), tuple(turned(by.twice)), tuple(turned(by.further)))
+    return replace(program, outputs=made, refinement=refinement), limits
+
+
+def _limits(plan: EliminationPlan, solution: SolutionProgram, parts: Iterable[Part] = ()) -> Floats:
+    """Return the least size of each pivot, then, where the solution is refined, the usual size of each output.
+
+    A frame's components have the size of the largest of them.
+    """
+    pivots = solution.program.pivots
+    sizes = np.zeros((0, 1))
+    if pivots:
+        sizes = PythonProgram(solution.program.inputs, pivots).batch(*pivot_ensemble(plan))
+    limits = guard_limits(plan, solution, sizes.T)
+    usual = limits[len(pivots) :]
+    for part in parts:
+        if part.matrix is not None and len(usual):
+            usual[part.slice] = usual[part.slice].max()
+    return limits
+
+
+def working_configuration(plan: EliminationPlan) -> Floats:
+    """Return a configuration (nq,) that the guards let pass: the neutral one where they do."""
+    neutral = plan.system.tree.neutral_configuration()
+    solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist())
+    if not solution.guards and not solution.program.refinement.steps:
+        return neutral
+    kernel = NumpyKernel(solution.program)
+    kernel.limits[:] = _limits(plan, solution)
+    Q, *others = pivot_ensemble(plan)
+    states = [np.vstack([neutral, Q]), *(np.vstack([array[:1], array]) for array in others)]
+    outcomes, _ = kernel.batch(states, [np.empty((len(Q) + 1, len(solution.columns)))])
+    return neutral if outcomes is None else np.asarray(states[0][int(np.argmax(outcomes == Outcome.OK))])
