@@ -14,14 +14,16 @@ import numpy as np
 from nori_dyn.filtering.filter import Filter
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.tick import Tick
+from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.export.c_function import OF_PROGRAMS, CFunction, c_function, solving_program
 from nori_dyn.program.export.files import CExport, assembled
 from nori_dyn.program.export.interface import Interface
 from nori_dyn.program.export.text import rendered
+from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.filter_step import tick_source
 from nori_dyn.program.program import Program
 
-OF_FILTERS = (*OF_PROGRAMS, "filter.h", "recall.h", "square_root.h", "tick.h")
+OF_FILTERS = (*OF_PROGRAMS, "alone.h", "filter.h", "square_root.h", "tick.h")
 """What units and the steps of a filter include."""
 
 BESIDES = 6
@@ -47,22 +49,14 @@ def c_filter(of: Filter, sensors: str, name: str | None = None) -> CExport:
     states, code = list[tuple[CFunction, ...]](), dict[str, str]()
     for number, tick in enumerate(ticks):
         rows, outputs = _rows(tick, it, number), _outputs(tick, it, number)
-        beginning = tick.beginning()
-        steps = rendered(
-            "filter_tick.c.jinja",
-            it=it,
-            number=number,
-            file=it.file(number, "_tick"),
-            rows=rows,
-            outputs=outputs,
-            source=tick_source(tick.shape, 1, alone=True),
-            longest=GAP * of.dt,
-            first_root=np.diagonal(beginning.R).tolist(),
-            first_z=beginning.z.tolist(),
-            free_places=[free.index(name) for name in tick.freed.names],
-        )
+        file, source = it.file(number, "_tick"), _steps(tick, it, number, GAP * of.dt)
+        values = {"file": file, "number": number, "rows": rows.name, "outputs": outputs.name, "source": source}
         states.append((rows, outputs))
-        code |= {rows.file: rows.text, outputs.file: outputs.text, it.file(number, "_tick"): steps}
+        code |= {
+            rows.file: rows.text,
+            outputs.file: outputs.text,
+            file: rendered("filter_tick.c.jinja", it=it, **values),
+        }
     code = {f"{it.name}.c": rendered("filter.c.jinja", it=it), **code}
     arrays = _arrays(ticks, it, states)
     n_work = sum(arrays.values()) + BESIDES
@@ -88,6 +82,25 @@ def _outputs(tick: Tick, it: Interface, number: int) -> CFunction:
     program = replace(program, quaternions=(), limbs=())  # a tick has brought them to unit length
     names = it.file(number, "_outputs"), f"{it.name}_compute_outputs{it.suffixes[number]}"
     return c_function(program, "unit.c.jinja", it, *names, limits, about="The outputs, given what is free.")
+
+
+def _steps(tick: Tick, it: Interface, number: int, longest: float) -> str:
+    """Return the C of the steps, and what they have to know, see c/alone.h."""
+    places, quaternions = it.places(number), [part.start for part in it.tree.quaternions]
+    first, free = tick.beginning(), [it.free.index(name) for name in tick.freed.names]
+    text = defined(
+        {
+            "LONGEST": longest,
+            "N_WEIGHTS": it.systems[number].n_weights,
+            "AT(k)": "k" if places is None else "places[k]",
+            "N_QUATERNIONS": len(quaternions),
+            "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
+        }
+    )
+    text += listed_table("places", places or ()) * (places is not None)
+    text += listed_table("quaternions", quaternions) + listed_table("free_places", free)
+    text += listed_table("first_root", np.diagonal(first.R).tolist(), "double")
+    return f"{text}{listed_table('first_z', first.z.tolist(), 'double')}{tick_source(tick.shape, 1, alone=True)}"
 
 
 def _arrays(ticks: Sequence[Tick], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:

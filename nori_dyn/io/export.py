@@ -7,7 +7,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,8 +75,6 @@ def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -
     stage = None
     try:
         stale = [] if is_new else _stale(folder, files, name)
-        if not is_new:
-            _refuse_others(folder, {*files, *stale})
         stage = Path(tempfile.mkdtemp(dir=folder.parent if is_new else folder, prefix=".export-"))
         for file, text in files.items():
             (stage / file).parent.mkdir(exist_ok=True)
@@ -119,29 +116,25 @@ def _move(stage: Path, folder: Path, files: Sequence[str], stale: Sequence[str])
 
 
 def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:
-    """Return the files that an earlier export of some name wrote, and this one does not."""
-    ours = re.compile(
-        rf"{re.escape(name)}(_monitor|_states|_state_\w+|_parts|_rows|_outputs|_tick)\.[ch]|{FOLDER}/\w+\.h"
-    )
-    found = {file: path for file, path in _present(folder).items() if ours.fullmatch(file) and file not in files}
-    return sorted(file for file, path in found.items() if MARK in _beginning(path))
+    """Return the files that an earlier export of some name wrote, and this one does not.
 
-
-def _present(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder, and of the folder in it for C that does not depend on the robot."""
+    Raises:
+        FileFormatError: there are files that are of no such export.
+    """
+    parts = r"(_monitor|_states|_state_\w+|_parts|_rows|_outputs|_tick)\.[ch]"
+    ours = re.compile(rf"{re.escape(name)}{parts}|{FOLDER}/\w+\.h")
     paths = [*folder.iterdir(), *((folder / FOLDER).iterdir() if (folder / FOLDER).is_dir() else ())]
-    return {path.relative_to(folder).as_posix(): path for path in paths if path.is_file()}
-
-
-def _refuse_others(folder: Path, files: AbstractSet[str]) -> None:
-    found = {file: path for file, path in sorted(_present(folder).items()) if not path.name.startswith(".")}
-    others = [file for file, path in found.items() if file not in files or MARK not in _beginning(path)]
-    others += [name for name in files if (folder / name).is_dir()]
+    seen = sorted(path for path in paths if path.is_file() and not path.name.startswith("."))
+    found = {path.relative_to(folder).as_posix(): path for path in seen}
+    stale = [file for file in found if file not in files and ours.fullmatch(file)]
+    others = [file for file, path in found.items() if file not in {*files, *stale} or MARK not in _beginning(path)]
+    others += [file for file in files if (folder / file).is_dir()]
     if others:
         shown = ", ".join(others[:6]) + (", ..." if len(others) > 6 else "")
         raise FileFormatError(
             f"{folder}: holds what is not of an earlier export of this name: {shown}. Name a new or an empty folder."
         )
+    return stale
 
 
 def _beginning(path: Path) -> str:

@@ -87,47 +87,44 @@ def c_export(plan: EliminationPlan, name: str | None = None, monitor: bool = Fal
         PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are; one instant does not
             determine what the plan is for, see `EliminationPlan.check_at_once`.
     """
-    return _at_once({(): plan}, (), plan.system.sensors.name, name, monitor)
+    return c_set_export({(): plan}, (), plan.system.sensors.name, name, monitor)
 
 
 def c_set_export(
-    plans: Mapping[ContactState, EliminationPlan], contacts: Sequence[str], sensors: str, name: str | None = None
+    plans: Mapping[ContactState, EliminationPlan],
+    contacts: Sequence[str],
+    sensors: str,
+    name: str | None = None,
+    monitor: bool = False,
 ) -> CExport:
     """Return the plans of contact states as C: one file for each, and one function that chooses among them.
 
     Args:
-        plans: the plan of each state, for one robot, with the same outputs.
+        plans: the plan of each state, for one robot, with the same outputs; one, of no contacts, where there are none.
         contacts: the names of all contacts.
         sensors: what the sensors are called.
         name: as for `c_export`.
+        monitor: as for `c_export`; of a plan without contacts.
 
     Raises:
         IdentifierError: as `c_export`.
         PlanError: there are more contacts than an enum of C has bits; as `c_export`.
     """
-    return _at_once(plans, contacts, sensors, name)
-
-
-def _at_once(
-    plans: Mapping[ContactState, EliminationPlan],
-    contacts: Sequence[str],
-    sensors: str,
-    name: str | None,
-    monitor: bool = False,
-) -> CExport:
-    it, states, code = Interface.of(plans, contacts, sensors, name), [], {}
-    for number, plan in enumerate(plans.values()):
-        plan.check_at_once()
-        program, limits = solving_program(plan, it)
-        names = it.file(number), f"{it.name}_solve{it.suffixes[number]}"
-        solving = c_function(program, "unit.c.jinja", it, *names, limits, it.places(number), number=number)
-        states.append((solving,))
-        code[solving.file] = solving.text
+    it = Interface.of(plans, contacts, sensors, name)
+    states = [(_solving(plan, it, number),) for number, plan in enumerate(plans.values())]
+    code = {solving.file: solving.text for (solving,) in states}
     if contacts:
         code[f"{it.name}.c"] = rendered("states.c.jinja", it=it, states=states)
-    judging = CMonitor.of(it.solving, it) if monitor else None
     n_work = max(solving.n_work for (solving,) in states)
-    return assembled(it, states, code, n_work, OF_PROGRAMS, judging)
+    return assembled(it, states, code, n_work, OF_PROGRAMS, CMonitor.of(it.solving, it) if monitor else None)
+
+
+def _solving(plan: EliminationPlan, it: Interface, number: int) -> CFunction:
+    """Return what solves in one of the contact states."""
+    plan.check_at_once()
+    program, limits = solving_program(plan, it)
+    names = it.file(number), f"{it.name}_solve{it.suffixes[number]}"
+    return c_function(program, "unit.c.jinja", it, *names, limits, it.places(number), number=number)
 
 
 def assembled(
@@ -173,6 +170,7 @@ def assembled(
     }
     headers = {f"{name}.h": rendered("header.h.jinja", **values)}
     if monitor is not None:
+        copies = [*copies, "judge.h"]
         headers[f"{name}_monitor.h"] = rendered("monitor.h.jinja", **values)
         code = {**code, monitor.function.file: monitor.function.text}
     headers[f"{name}.hpp"] = rendered("class.hpp.jinja", **values)

@@ -355,16 +355,14 @@ def _coordinates(joint: Joint) -> Iterator[tuple[str, str]]:
     kinds = joint.coordinates
     axes = {kind: iter("xyzw") for kind in kinds}
     for kind in kinds:
-        if kind == "angle":
-            short, what = "angle", "angle [rad]"
-        elif kind == "quaternion":
-            short = f"q{next(axes[kind])}"
-            what = f"quaternion {short[1]}"
-        elif kinds.count(kind) == 1:
+        axis = next(axes[kind])
+        short, what = {
+            "angle": ("angle", "angle [rad]"),
+            "quaternion": (f"q{axis}", f"quaternion {axis}"),
+            "length": (axis, f"position {axis}, in the axes of the parent [m]"),
+        }[kind]
+        if kind == "length" and kinds.count(kind) == 1:
             short, what = "shift", "shift [m]"
-        else:
-            short = next(axes[kind])
-            what = f"position {short}, in the axes of the parent [m]"
         yield short if len(kinds) > 1 else "", what
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nori_dyn.planning.planner import EliminationPlan
@@ -10,6 +11,7 @@ from nori_dyn.program import monitoring
 from nori_dyn.program.export.c_function import CFunction, c_function
 from nori_dyn.program.export.interface import Enumeration, Interface, Member, Place
 from nori_dyn.program.export.names import comment_text
+from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.monitoring import Judged
 from nori_dyn.program.program import Program
 
@@ -66,17 +68,11 @@ class CMonitor:
             f"{interface.name}_monitor.c",
             f"{interface.name}_check",
             n_more=len(program.scalars) + len(variances),
-            judged=judged,
-            n_deviations=len(variances),
-            freedom=freedom,
-            sizes=[math.prod(member.shape) for member in interface.asked],
-            monitoring=monitoring,
+            numbers=_numbers(judged, [math.prod(member.shape) for member in interface.asked]),
         )
         members = [
-            replace(
-                member, name=f"sigma_{member.name}", about=f"Posterior standard deviations of {member.name}.", places=()
-            )
-            for member in interface.asked
+            Member(f"sigma_{of.name}", f"Posterior standard deviations of {of.name}.", (), of.sizes, of.shape)
+            for of in interface.asked
         ]
         readings = [Place(name, (comment_text(name),)) for name in judged.readings]
         of_readings = [interface.array(name, about, "N_READINGS", readings) for name, about in OF_READINGS.items()]
@@ -88,3 +84,20 @@ class CMonitor:
             interface.enumeration("reading", judged.readings, "Weighed readings."),
             freedom,
         )
+
+
+def _numbers(judged: Judged, fields: Sequence[int]) -> str:
+    """Return what the C of a monitor has to know, see c/judge.h.
+
+    Args:
+        judged: the weighed readings.
+        fields: how many numbers each output has.
+    """
+    sizes = {
+        "N_READINGS": len(judged.readings),
+        "N_DEVIATIONS": sum(fields),
+        "N_FIELDS": len(fields),
+        "N_NEEDED": judged.needed,
+        **{name: getattr(monitoring, name) for name in ("SCALE", "DRIFT", "FLOOR", "ROUNDING", "CRITICAL")},
+    }
+    return defined(sizes) + listed_table("weight_of", judged.weight_of.tolist()) + listed_table("fields", fields)

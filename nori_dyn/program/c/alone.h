@@ -1,0 +1,147 @@
+/* A filter that stands alone: all that it knows lies in a struct of its user, which has no pointer.
+
+   The unit says before, beside what a tick needs: FILTER, the struct, and OUTPUTS, that of the outputs; COMPUTE_ROWS and
+   COMPUTE_OUTPUTS, the straight-line programs; LONGEST, the longest time over which rates are known; N_WEIGHTS; AT(k):
+   where input k is; N_QUATERNIONS and `quaternions`, which of the inputs their first numbers are. first_root, first_z:
+   of what is known at first, one over each standard deviation, and the mean times that. free_places: which of all that
+   is free, in any contact state, each number of u is. */
+
+#include "checks.h"
+#include "statuses.h"
+#include "tick.h"
+
+/* x becomes R^-1 x, for n rows; 0 where a pivot vanishes. */
+static void solve_back(int n, const double *R, double *x) {
+    for (int i = n; i-- > 0;) {
+        const double pivot = R[i * WIDTH + i];
+        for (int l = i + 1; l < n; ++l) x[i] -= R[i * WIDTH + l] * x[l];
+        x[i] = pivot ? x[i] / pivot : 0;
+    }
+}
+
+/* The estimate of the memory and its standard deviations; what is not determined is 0, with a deviation of infinity. */
+static void recall(const double *work, double *mean, double *deviations) {
+    const double *const R = work + N_S * WIDTH + N_S;
+    double column[K];
+    int lost = 0;
+    for (int i = 0; i < K; ++i) {
+        mean[i] = R[i * WIDTH + K];
+        deviations[i] = 0;
+    }
+    solve_back(K, R, mean);
+    for (int j = 0; j < K; ++j) {
+        if (!R[j * WIDTH + j]) {
+            ++lost;
+            continue;
+        }
+        for (int i = 0; i <= j; ++i) column[i] = i == j;
+        solve_back(j + 1, R, column);
+        for (int i = 0; i <= j; ++i) deviations[i] += column[i] * column[i];
+    }
+    for (int i = 0; i < K; ++i) deviations[i] = sqrt(deviations[i]);
+    if (lost) {
+        blot(K, R, column, mean, 0);
+        blot(K, R, column, deviations, INFINITY);
+    }
+}
+
+/* What a straight-line program reads, works in and writes. */
+typedef struct {
+    const double *in;
+    double *w, *out;
+} reading;
+
+static int run_rows(const void *at) {
+    const reading *const it = (const reading *)at;
+    return COMPUTE_ROWS(it->in, it->w, it->out);
+}
+
+static int run_outputs(const void *at) {
+    const reading *const it = (const reading *)at;
+    return COMPUTE_OUTPUTS(it->in, it->w, it->out);
+}
+
+/* Where the numbers of a filter are, for the steps. */
+static filter steps_of(FILTER *of) {
+    const filter found = {.known = {of->R, of->z},
+                          .A = of->said,
+                          .c = of->said + N_A,
+                          .X = of->said + N_A + P,
+                          .x = of->said + N_A + P + N_X,
+                          .weights = of->weights,
+                          .decay = of->decay,
+                          .Q = of->Q,
+                          .u = of->u,
+                          .pivots = of->pivots,
+                          .work = of->work};
+    return found;
+}
+
+/* Begins, with what is known at first. */
+static void begin(FILTER *of) {
+    filter steps = steps_of(of);
+    memset(of, 0, sizeof *of);
+    for (int i = 0; i < K; ++i) {
+        of->R[K * i + i] = first_root[i];
+        of->z[i] = first_z[i];
+    }
+    put_known(&steps, 0);
+    of->last = of->lost = -1;
+}
+
+/* Copies a state, its quaternions of unit length. Returns whether it is one. */
+static int taken(double *state, const double *in) {
+    const int n = N_STATE + N_WEIGHTS;
+    for (int k = 0; k < n; ++k) state[k] = in[AT(k)];
+    if (!all_finite(n, state)) return INPUT_NOT_FINITE;
+    for (int k = 0; k < N_QUATERNIONS; ++k) {
+        double *const q = state + quaternions[k];
+        if (!normalise(q, QUATERNION_TOLERANCE, q)) return QUATERNION_NOT_UNIT;
+    }
+    for (int k = N_STATE; k < n; ++k)
+        if (!(state[k] >= 0)) return NEGATIVE_WEIGHT;
+    return OK;
+}
+
+/* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */
+static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
+    static const int reasons[] = {OK, OUTPUT_NOT_FINITE, UNDETERMINED, SMALL_PIVOT};
+    const reading rows = {of->state, of->w, of->said}, outputs = {of->free, of->w, (double *)out};
+    filter steps = steps_of(of);
+    tick now = {.steps = &steps,
+                .rows = run_rows,
+                .outputs = run_outputs,
+                .rows_at = &rows,
+                .outputs_at = &outputs,
+                .go_on = go_on,
+                .state = of->state,
+                .free = of->free,
+                .totals = of->totals};
+    int status = taken(of->state, in);
+    of->lost = -1;
+    if (status == OK) {
+        status = reasons[step(&now, 0, 0)];
+    } else {
+        coast(&now);
+    }
+    of->has_rates = now.has_rates;
+    for (int j = N; status == UNDETERMINED && j-- > 0;)
+        if (of->pivots[j] == 0) of->lost = free_places[j];
+    if (status != OK) {
+        memset(out, 0xff, sizeof *out); /* all bits set is not a number */
+        return status;
+    }
+    memcpy(out->memory, of->u + N_S, sizeof out->memory);
+    out->nis = steps.nis;
+    out->degrees = steps.degrees;
+    out->log_likelihood = steps.log_likelihood;
+    return OK;
+}
+
+/* What is known goes on by a time dt. */
+static void pass(FILTER *of, double dt) {
+    filter steps = steps_of(of);
+    tick now = {.steps = &steps, .dt = of->dt, .longest = LONGEST, .has_rates = of->has_rates};
+    go_on(&now, dt);
+    of->dt = now.dt;
+}
