@@ -96,7 +96,7 @@ def export(
     if as_json:
         print_json(_figures(made, lang.value, out))
         return
-    states = f" in each of {made.n_states} contact states" if made.n_states > 1 else ""
+    states = f" in each of {len(made.states)} contact states" if len(made.states) > 1 else ""
     up_to = "up to " if states else ""
     function, struct = ("step", "filter") if as_filter else ("solve", "workspace")
     besides = " beside the filter's own" if as_filter else ""

@@ -15,7 +15,7 @@ from nori_dyn.filtering.filter import Filter
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.export.c_function import OF_PROGRAMS, CFunction, c_function, solving_program
+from nori_dyn.program.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.program.export.files import CExport, assembled
 from nori_dyn.program.export.interface import Interface
 from nori_dyn.program.export.text import rendered
@@ -23,8 +23,8 @@ from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.filter_step import tick_source
 from nori_dyn.program.program import Program
 
-OF_FILTERS = (*OF_PROGRAMS, "alone.h", "filter.h", "square_root.h", "tick.h")
-"""What units and the steps of a filter include."""
+OF_FILTERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
+"""What the steps of a filter include beside what a unit does."""
 
 BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""

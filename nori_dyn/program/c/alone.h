@@ -6,9 +6,10 @@
    of what is known at first, one over each standard deviation, and the mean times that. free_places: which of all that
    is free, in any contact state, each number of u is. */
 
-#include "checks.h"
-#include "statuses.h"
 #include "tick.h"
+#include "checks.h"
+#include "program.h"
+#include "statuses.h"
 
 /* x becomes R^-1 x, for n rows; 0 where a pivot vanishes. */
 static void solve_back(int n, const double *R, double *x) {
@@ -45,19 +46,13 @@ static void recall(const double *work, double *mean, double *deviations) {
     }
 }
 
-/* What a straight-line program reads, works in and writes. */
-typedef struct {
-    const double *in;
-    double *w, *out;
-} reading;
-
 static int run_rows(const void *at) {
-    const reading *const it = (const reading *)at;
+    const state *const it = (const state *)at;
     return COMPUTE_ROWS(it->in, it->w, it->out);
 }
 
 static int run_outputs(const void *at) {
-    const reading *const it = (const reading *)at;
+    const state *const it = (const state *)at;
     return COMPUTE_OUTPUTS(it->in, it->w, it->out);
 }
 
@@ -90,23 +85,23 @@ static void begin(FILTER *of) {
 }
 
 /* Copies a state, its quaternions of unit length. Returns whether it is one. */
-static int taken(double *state, const double *in) {
+static int taken(double *to, const double *in) {
     const int n = N_STATE + N_WEIGHTS;
-    for (int k = 0; k < n; ++k) state[k] = in[AT(k)];
-    if (!all_finite(n, state)) return INPUT_NOT_FINITE;
+    for (int k = 0; k < n; ++k) to[k] = in[AT(k)];
+    if (!all_finite(n, to)) return INPUT_NOT_FINITE;
     for (int k = 0; k < N_QUATERNIONS; ++k) {
-        double *const q = state + quaternions[k];
+        double *const q = to + quaternions[k];
         if (!normalise(q, QUATERNION_TOLERANCE, q)) return QUATERNION_NOT_UNIT;
     }
     for (int k = N_STATE; k < n; ++k)
-        if (!(state[k] >= 0)) return NEGATIVE_WEIGHT;
+        if (!(to[k] >= 0)) return NEGATIVE_WEIGHT;
     return OK;
 }
 
 /* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */
 static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     static const int reasons[] = {OK, OUTPUT_NOT_FINITE, UNDETERMINED, SMALL_PIVOT};
-    const reading rows = {of->state, of->w, of->said}, outputs = {of->free, of->w, (double *)out};
+    const state rows = {of->state, of->w, of->said, 0, 0}, outputs = {of->free, of->w, (double *)out, 0, 0};
     filter steps = steps_of(of);
     tick now = {.steps = &steps,
                 .rows = run_rows,

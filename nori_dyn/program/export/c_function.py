@@ -14,10 +14,9 @@ from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
-from nori_dyn.program.compiler import c_file
-from nori_dyn.program.emit import FOLDER, Target, emit
+from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.export.interface import Interface
-from nori_dyn.program.export.text import MARK, rendered
+from nori_dyn.program.export.text import rendered
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.layout import Part
@@ -25,9 +24,6 @@ from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.program import Program, Refinement
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.typing import Floats
-
-OF_PROGRAMS = ("checks.h", "functions.h", "one_state.h", "program.h", "scalars.h", "sines.h", "statuses.h")
-"""What a unit includes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,11 +47,6 @@ class CFunction:
     n_sines: int
     n_pivots: int
     n_work: int
-
-
-def copied(names: Iterable[str]) -> dict[str, str]:
-    """Return C that does not depend on the robot, by its place in an export."""
-    return {f"{FOLDER}/{name}": f"/* {name}: {MARK}; do not edit. */\n\n{c_file(name)}" for name in names}
 
 
 def c_function(

@@ -10,18 +10,16 @@ from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import named_contacts
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.export.c_function import (
-    OF_PROGRAMS,
-    CFunction,
-    c_function,
-    copied,
-    solving_program,
-    working_configuration,
-)
+from nori_dyn.program.compiler import c_file
+from nori_dyn.program.emit import FOLDER
+from nori_dyn.program.export.c_function import CFunction, c_function, solving_program, working_configuration
 from nori_dyn.program.export.interface import Interface
 from nori_dyn.program.export.monitor import CMonitor
 from nori_dyn.program.export.names import comment_text
-from nori_dyn.program.export.text import rendered, table
+from nori_dyn.program.export.text import MARK, rendered, table
+
+OF_PROGRAMS = ("checks.h", "functions.h", "one_state.h", "program.h", "scalars.h", "sines.h", "statuses.h")
+"""What a unit includes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,11 +55,6 @@ class CExport:
     def cost(self) -> Cost:
         """Operations of a call, sines and cosines not counted; of contact states, of that which needs the most."""
         return max(map(_cost, self.states), key=lambda cost: cost.total)
-
-    @property
-    def n_states(self) -> int:
-        """Number of contact states; 1 where there are no contacts."""
-        return len(self.states)
 
     @property
     def n_sines(self) -> int:
@@ -116,7 +109,7 @@ def c_set_export(
     if contacts:
         code[f"{it.name}.c"] = rendered("states.c.jinja", it=it, states=states)
     n_work = max(solving.n_work for (solving,) in states)
-    return assembled(it, states, code, n_work, OF_PROGRAMS, CMonitor.of(it.solving, it) if monitor else None)
+    return assembled(it, states, code, n_work, monitor=CMonitor.of(it.solving, it) if monitor else None)
 
 
 def _solving(plan: EliminationPlan, it: Interface, number: int) -> CFunction:
@@ -132,7 +125,7 @@ def assembled(
     states: Sequence[tuple[CFunction, ...]],
     code: Mapping[str, str],
     n_work: int,
-    copies: Iterable[str],
+    copies: Sequence[str] = (),
     monitor: CMonitor | None = None,
     **values: object,
 ) -> CExport:
@@ -143,7 +136,7 @@ def assembled(
         states: see `CExport`.
         code: the files that compute.
         n_work: see `CExport`.
-        copies: the headers that these include, which do not depend on the robot.
+        copies: headers that these include, which do not depend on the robot, beside those of a unit.
         monitor: see `CExport`.
         values: for the templates.
     """
@@ -158,9 +151,7 @@ def assembled(
         "monitor": monitor,
         "n_work": n_work,
         "size": 8 * (sum(math.prod(member.shape) for member in members) + n_work + n_more),
-        "q": [
-            (k, value) for k, (value, at_first) in enumerate(zip(q.tolist(), neutral, strict=True)) if value != at_first
-        ],
+        "q": {k: value for k, value in enumerate(q.tolist()) if value != neutral[k]},
         "by_state": "\n".join(
             table(
                 (comment_text(named_contacts(state)), f"{system.shape[0]:,}", f"{_cost(functions).total:,}")
@@ -170,17 +161,20 @@ def assembled(
     }
     headers = {f"{name}.h": rendered("header.h.jinja", **values)}
     if monitor is not None:
-        copies = [*copies, "judge.h"]
+        copies = ("judge.h",)
         headers[f"{name}_monitor.h"] = rendered("monitor.h.jinja", **values)
         code = {**code, monitor.function.file: monitor.function.text}
     headers[f"{name}.hpp"] = rendered("class.hpp.jinja", **values)
     inner = f"{name}_{'parts' if it.memory else 'states'}"
     inside = {f"{inner}.h": rendered("inner.h.jinja", file=inner, **values)} if it.memory or it.contacts else {}
     example = rendered("main.c.jinja", **values)
+    copied = {
+        f"{FOLDER}/{file}": f"/* {file}: {MARK}; do not edit. */\n\n{c_file(file)}" for file in (*OF_PROGRAMS, *copies)
+    }
     build = rendered("CMakeLists.txt.jinja", sources=list(code), headers=list(headers), **values)
     return CExport(
         name=name,
-        files={**headers, **inside, **code, **copied(copies), "main.c": example, "CMakeLists.txt": build},
+        files={**headers, **inside, **code, **copied, "main.c": example, "CMakeLists.txt": build},
         inputs={member.name: member.shape[0] for member in it.inputs},
         outputs={member.name: member.shape for member in it.outputs},
         indices={place: value for one in enumerations for place, value in one.values.items()},

@@ -222,8 +222,8 @@ class Interface:
     @property
     def suffixes(self) -> list[str]:
         """What names of functions of each contact state end with."""
-        states = distinct_identifiers([named_contacts(state) for state in self.states])
-        return [f"_{state}" for state in states] if self.contacts else [""]
+        names = [named_contacts(state) for state in self.states]
+        return [f"_{name}" for name in distinct_identifiers(names)] if self.contacts else [""]
 
     def file(self, number: int, part: str = "") -> str:
         """Return the name of a file of one of the contact states."""
@@ -262,9 +262,8 @@ class Interface:
     @cached_property
     def masks(self) -> dict[str, int]:
         """The sum of the bits of each contact state, by its enumerator."""
-        bits = {contact: 1 << k for k, contact in enumerate(self.contacts)}
-        named = enumerators(f"{self.NAME}_STATE", [named_contacts(state) for state in self.states])
-        return {name: sum(bits[one] for one in state) for name, state in zip(named, self.states, strict=True)}
+        sums = (sum(1 << self.contacts.index(one) for one in state) for state in self.states)
+        return dict(zip(enumerators(f"{self.NAME}_STATE", map(named_contacts, self.states)), sums, strict=True))
 
     @cached_property
     def enumerations(self) -> tuple[Enumeration, ...]:
@@ -278,7 +277,7 @@ class Interface:
 
     def enumeration(self, group: str, names: Iterable[str], about: str) -> Enumeration:
         """Return the enum of some names, numbered from 0."""
-        made = enumerators(f"{self.NAME}_{group.upper()}", list(names))
+        made = enumerators(f"{self.NAME}_{group.upper()}", names)
         return Enumeration(f"{self.name}_{group.lower()}_index", about, {name: k for k, name in enumerate(made)})
 
     def known(self, number: int) -> str:

@@ -6,7 +6,7 @@ A name from a model gets into C source by these two ways only.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nori_dyn.errors import IdentifierError
 
@@ -105,10 +105,10 @@ def distinct_identifiers(names: Sequence[str], longest: int = LONGEST) -> list[s
     return list(found)
 
 
-def enumerators(prefix: str, names: Sequence[str]) -> list[str]:
+def enumerators(prefix: str, names: Iterable[str]) -> list[str]:
     """Return an identifier for each of some names, all with the same prefix, as short as every compiler reads them."""
     longest = max(SIGNIFICANT - len(prefix) - len("__999"), SHORTEST)
-    return [f"{prefix}_{made}" for made in distinct_identifiers(names, longest)]
+    return [f"{prefix}_{made}" for made in distinct_identifiers([*names], longest)]
 
 
 def comment_text(name: str) -> str:

@@ -80,7 +80,7 @@ def table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
         yield "    " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def numbers(values: Iterable[float], each: int = 4) -> str:
+def numbers(values: Iterable[float]) -> str:
     """Return numbers as the lines between the braces of an array."""
     shown = [repr(value) for value in values] or ["0"]
-    return "\n".join(f"    {', '.join(shown[k : k + each])}," for k in range(0, len(shown), each))
+    return "\n".join(f"    {', '.join(shown[k : k + 4])}," for k in range(0, len(shown), 4))
