@@ -74,7 +74,6 @@ def c_function(
         values: for the template.
     """
     unit = emit(program, Target.STAND_ALONE, places=places, without_vectors=f"{interface.NAME}_NO_VECTORS")
-    limits = [float(limit) for limit in limits]
     text = rendered(template, it=interface, unit=unit.text, file=file, function=name, limits=limits, **values)
     cost, n_work = expression_cost((*program.outputs, *program.pivots)), max(1, unit.n_work + n_more)
     return CFunction(file, name, text, cost, 2 * unit.n_angles, len(program.pivots), n_work)

@@ -141,10 +141,9 @@ def assembled(
         values: for the templates.
     """
     name, q, neutral = it.name, working_configuration(it.solving), it.tree.neutral_configuration()
-    enumerations, members, n_more = [*it.enumerations], [*it.inputs, *it.outputs], 0
-    if monitor is not None:
-        enumerations, n_more = [*enumerations, monitor.readings], monitor.function.n_work
-        members += monitor.members
+    enumerations = [*it.enumerations, *([monitor.readings] if monitor else [])]
+    members = [*it.inputs, *it.outputs, *(monitor.members if monitor else [])]
+    n_more = monitor.function.n_work if monitor else 0
     values |= {
         "it": it,
         "states": states,
@@ -161,7 +160,7 @@ def assembled(
     }
     headers = {f"{name}.h": rendered("header.h.jinja", **values)}
     if monitor is not None:
-        copies = ("judge.h",)
+        copies = (*copies, "judge.h")
         headers[f"{name}_monitor.h"] = rendered("monitor.h.jinja", **values)
         code = {**code, monitor.function.file: monitor.function.text}
     headers[f"{name}.hpp"] = rendered("class.hpp.jinja", **values)

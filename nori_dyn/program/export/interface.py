@@ -91,7 +91,7 @@ QUATERNIONS = (
 )
 
 
-class Place(NamedTuple):
+class Element(NamedTuple):
     """A number of an array, or a row of a matrix.
 
     Attributes:
@@ -104,13 +104,13 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Member:
+class CMember:
     """A number or an array of doubles in a struct of C.
 
     Attributes:
         name: its identifier.
         about: what it is.
-        places: its numbers, or its rows; none where there is nothing to say of them.
+        elements: its numbers, or its rows; none where there is nothing to say of them.
         sizes: its dimensions as C declares them, numbers or macros; none for a single number.
         shape: its shape; () for a single number.
         part: of outputs of a plan, where it lies in them.
@@ -118,7 +118,7 @@ class Member:
 
     name: str
     about: str
-    places: tuple[Place, ...] = ()
+    elements: tuple[Element, ...] = ()
     sizes: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     part: Part | None = None
@@ -126,8 +126,11 @@ class Member:
     @property
     def text(self) -> str:
         """What a comment says of it, see `wrapped`."""
-        at = ((f"{self.name}[{k}]" if self.sizes else self.name, *place.cells) for k, place in enumerate(self.places))
-        return "\n".join([self.about, *(table(at) if self.places else ())])
+        at = (
+            (f"{self.name}[{k}]" if self.sizes else self.name, *element.cells)
+            for k, element in enumerate(self.elements)
+        )
+        return "\n".join([self.about, *(table(at) if self.elements else ())])
 
 
 class Enumeration(NamedTuple):
@@ -235,27 +238,22 @@ class Interface:
         found = self.all.places(number).tolist()
         return None if found == list(range(sum(member.shape[0] for member in self.inputs))) else found
 
-    @property
-    def neutral(self) -> dict[int, float]:
-        """The numbers of the neutral configuration that are not zero, by their place."""
-        return {k: value for k, value in enumerate(self.tree.neutral_configuration().tolist()) if value}
-
     @cached_property
-    def inputs(self) -> tuple[Member, ...]:
+    def inputs(self) -> tuple[CMember, ...]:
         """What a call reads."""
         return tuple(_inputs(self))
 
     @cached_property
-    def outputs(self) -> tuple[Member, ...]:
+    def outputs(self) -> tuple[CMember, ...]:
         """What a call writes: the outputs of the plan, then those of a filter."""
         if not self.memory:
             return tuple(_outputs(self))
-        units = [Place(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
-        memory, *judged = (Member(name, about) for name, about in OVER_TIME.items())
+        units = [Element(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
+        memory, *judged = (CMember(name, about) for name, about in OVER_TIME.items())
         return (*_outputs(self, OVER_TIME), self.array(memory.name, memory.about, "N_MEMORY", units), *judged)
 
     @property
-    def asked(self) -> tuple[Member, ...]:
+    def asked(self) -> tuple[CMember, ...]:
         """The outputs of the plan."""
         return tuple(member for member in self.outputs if member.part is not None)
 
@@ -270,10 +268,10 @@ class Interface:
         """The names of all places, and of contacts."""
         return tuple(_enumerations(self))
 
-    def array(self, name: str, about: str, count: str, places: Iterable[Place]) -> Member:
+    def array(self, name: str, about: str, count: str, elements: Iterable[Element]) -> CMember:
         """Return a member that is as long as a macro says."""
-        places = tuple(places)
-        return Member(name, about, places, (f"{self.NAME}_{count}",), (len(places),))
+        elements = tuple(elements)
+        return CMember(name, about, elements, (f"{self.NAME}_{count}",), (len(elements),))
 
     def enumeration(self, group: str, names: Iterable[str], about: str) -> Enumeration:
         """Return the enum of some names, numbered from 0."""
@@ -315,11 +313,11 @@ def readings(systems: Iterable[System]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _inputs(of: Interface) -> Iterator[Member]:
+def _inputs(of: Interface) -> Iterator[CMember]:
     tree, inputs = of.tree, of.all
     joints = list(zip(tree.joint_names, tree.joints, strict=True))
     coordinates = [
-        Place(f"{name} {short}".rstrip(), (comment_text(name), what))
+        Element(f"{name} {short}".rstrip(), (comment_text(name), what))
         for name, joint in joints
         for short, what in _coordinates(joint)
     ]
@@ -341,11 +339,11 @@ def _inputs(of: Interface) -> Iterator[Member]:
             about += " Ranges of sensors are not checked: leave a saturated one out by a weight of 0."
         own = readings(of.systems).items()
         cells = ((name, (comment_text(name), unit and f"[{unit}]", comment_text(kind))) for name, (unit, kind) in own)
-        yield of.array("y", about, "NY", (Place(*one) for one in cells))
+        yield of.array("y", about, "NY", (Element(*one) for one in cells))
     if inputs.n_weights:
         about = f"1 / sigma^2 of the sensors ({inputs.n_weights}), 0 to leave one out: place, name, as configured."
         named = zip(inputs.weight_names, inputs.weights.tolist(), strict=True)
-        weights = (Place(name, (comment_text(name), f"{weight:g}")) for name, weight in named)
+        weights = (Element(name, (comment_text(name), f"{weight:g}")) for name, weight in named)
         yield of.array("weights", f"weights: {about}", "N_WEIGHTS", weights)
 
 
@@ -372,7 +370,7 @@ def _reads_spatial_vectors(of: Interface) -> bool:
     return any(key.kind in SPATIAL for row in rows for key in row.equation.blocks(at))
 
 
-def _outputs(of: Interface, taken: Iterable[str] = ()) -> Iterator[Member]:
+def _outputs(of: Interface, taken: Iterable[str] = ()) -> Iterator[CMember]:
     """Yield the outputs of a plan, by names that are not taken; what was asked for twice is there once."""
     system, taken = of.solving.system, [*taken]
     parts = {part.output.name: part for part in output_parts(system, of.solving.outputs)}
@@ -381,40 +379,40 @@ def _outputs(of: Interface, taken: Iterable[str] = ()) -> Iterator[Member]:
         output, sizes = part.output, tuple(map(str, part.shape)) if part.shape != (1,) else ()
         if is_whole(output) and (output.is_of_joints or output.is_spatial):
             sizes = (f"{of.NAME}_{'NV' if output.is_of_joints else 'N_LINKS'}", *sizes[1:])
-        about, places = _output(of.tree, output, [v for v in system.variables if output.covers(v)])
-        yield Member(
-            name, f"{comment_text(output.name)}: {about}", tuple(places), sizes, part.shape if sizes else (), part
+        about, elements = _output(of.tree, output, [v for v in system.variables if output.covers(v)])
+        yield CMember(
+            name, f"{comment_text(output.name)}: {about}", tuple(elements), sizes, part.shape if sizes else (), part
         )
 
 
-def _output(tree: KinematicTree, output: Output, own: Sequence[Variable]) -> tuple[str, list[Place]]:
-    """Return what an output of some variables is, and its places."""
+def _output(tree: KinematicTree, output: Output, own: Sequence[Variable]) -> tuple[str, list[Element]]:
+    """Return what an output of some variables is, and its elements."""
     kind, body = output.kind, output.body
     if not output.is_spatial:
-        places = [_of_joint(v.owner, *number) for v in own for number in zip(v.components, v.units, strict=True)]
+        elements = [_of_joint(v.owner, *number) for v in own for number in zip(v.components, v.units, strict=True)]
         if not output.is_of_joints:
             about = ", ".join(f"{kind_in_words(v.kind)} {comment_text(v.owner)}" for v in own)
         else:
             about = ALL[kind] if body is None else ONE[kind].format(comment_text(tree.joint_names[body]))
-        return f"{about} ({len(places)}).", places
+        return f"{about} ({len(elements)}).", elements
     components, note = (MOTION, ACCELERATION) if kind == "a" else (FORCE, "")
     if body is None:
-        places = [Place(link, (comment_text(link),)) for link in tree.names]
-        return f"{ALL[kind]} ({tree.n_links} x 6: {' '.join(components)}).{note}", places
+        elements = [Element(link, (comment_text(link),)) for link in tree.names]
+        return f"{ALL[kind]} ({tree.n_links} x 6: {' '.join(components)}).{note}", elements
     frame = comment_text(output.owner)
     where = "" if output.X is None else f", in the coordinates of its frame {frame} and about the frame's origin"
     about = f"{ONE[kind].format(comment_text(tree.names[body]))}{where} (6).{note}"
-    return about, [Place(component, (component, f"[{UNITS[component]}]")) for component in components]
+    return about, [Element(component, (component, f"[{UNITS[component]}]")) for component in components]
 
 
-def _of_joint(name: str, component: str, unit: str) -> Place:
+def _of_joint(name: str, component: str, unit: str) -> Element:
     """Return a number of a joint, or of what else has components that are not those of a link."""
-    return Place(f"{name} {component}".rstrip(), (f"{comment_text(name)} {component}".rstrip(), f"[{unit}]"))
+    return Element(f"{name} {component}".rstrip(), (f"{comment_text(name)} {component}".rstrip(), f"[{unit}]"))
 
 
 def _enumerations(of: Interface) -> Iterator[Enumeration]:
-    def places(member: Member, group: str) -> Enumeration:
-        return of.enumeration(group, (place.name for place in member.places), f"Places in {member.name}.")
+    def places(member: CMember, group: str) -> Enumeration:
+        return of.enumeration(group, (element.name for element in member.elements), f"Places in {member.name}.")
 
     for member in (*of.inputs, *(member for member in of.outputs if member.name == "memory" and of.memory)):
         yield places(member, "weight" if member.name == "weights" else member.name)

@@ -9,18 +9,17 @@ from dataclasses import dataclass, replace
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program import monitoring
 from nori_dyn.program.export.c_function import CFunction, c_function
-from nori_dyn.program.export.interface import Enumeration, Interface, Member, Place
+from nori_dyn.program.export.interface import CMember, Element, Enumeration, Interface
 from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.monitoring import Judged
 from nori_dyn.program.program import Program
 
+UNCHECKED = "0 where nothing else checks the reading."
 OF_READINGS = {
     "residuals": "What each weighed reading is off, reading less estimate.",
-    "spreads": "The standard deviation to expect of each residual of sound sensors; 0 where nothing else checks the "
-    "reading.",
-    "normalised": "Each residual over its spread, of variance 1 for sound sensors; 0 where nothing else checks the "
-    "reading.",
+    "spreads": f"The standard deviation to expect of each residual of sound sensors; {UNCHECKED}",
+    "normalised": f"Each residual over its spread, of variance 1 for sound sensors; {UNCHECKED}",
 }
 OF_ALL = {
     "chi_square": "The sum of the squared residuals, each times its weight.",
@@ -40,7 +39,7 @@ class CMonitor:
     """
 
     function: CFunction
-    members: tuple[Member, ...]
+    members: tuple[CMember, ...]
     readings: Enumeration
     freedom: int
 
@@ -71,13 +70,13 @@ class CMonitor:
             numbers=_numbers(judged, [math.prod(member.shape) for member in interface.asked]),
         )
         members = [
-            Member(f"sigma_{of.name}", f"Posterior standard deviations of {of.name}.", (), of.sizes, of.shape)
+            CMember(f"sigma_{of.name}", f"Posterior standard deviations of {of.name}.", (), of.sizes, of.shape)
             for of in interface.asked
         ]
-        readings = [Place(name, (comment_text(name),)) for name in judged.readings]
+        readings = [Element(name, (comment_text(name),)) for name in judged.readings]
         of_readings = [interface.array(name, about, "N_READINGS", readings) for name, about in OF_READINGS.items()]
-        members += of_readings[:1] + [replace(member, places=()) for member in of_readings[1:]]
-        members += [Member(name, about) for name, about in OF_ALL.items()]
+        members += of_readings[:1] + [replace(member, elements=()) for member in of_readings[1:]]
+        members += [CMember(name, about) for name, about in OF_ALL.items()]
         return CMonitor(
             replace(once, cost=once.cost + once.cost),  # at two scales of the weights
             tuple(members),

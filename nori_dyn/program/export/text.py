@@ -82,5 +82,5 @@ def table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
 
 def numbers(values: Iterable[float]) -> str:
     """Return numbers as the lines between the braces of an array."""
-    shown = [repr(value) for value in values] or ["0"]
+    shown = [repr(float(value)) for value in values] or ["0"]
     return "\n".join(f"    {', '.join(shown[k : k + 4])}," for k in range(0, len(shown), 4))
