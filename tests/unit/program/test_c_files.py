@@ -103,17 +103,34 @@ def test_batches_stay_within_their_arrays(lanes, tmp_path):
     sizes = [*(len(scalars) for scalars in made.inputs.values()), len(made.outputs)]
     main = MAIN.replace("SIZES", ", ".join(map(str, sizes))).replace("N_LIMITS", "N_PIVOTS")
     (tmp_path / "it.c").write_text(emit(made, Target.BATCH, lanes).text + main)
+    run_sanitized(tmp_path)
+
+
+def run_sanitized(folder) -> str:
+    """Return what a program of all C in a folder prints; it is compiled with sanitizers, and ends well."""
     flags = ["-O1", "-g", "-w", "-I", str(C_FOLDER), "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    build = subprocess.run(
-        [*find_compiler().command, *flags, "-o", str(tmp_path / "it"), str(tmp_path / "it.c"), "-lm"],
-        capture_output=True,
-        text=True,
-    )
+    sources = [str(path) for path in sorted(folder.glob("*.c"))]
+    command = [*find_compiler().command, *flags, "-o", str(folder / "it"), *sources, "-lm"]
+    build = subprocess.run(command, capture_output=True, text=True)
     if build.returncode and "san" in build.stderr:
         pytest.skip("no sanitizers here")
     assert build.returncode == 0, build.stderr[:2000]
-    done = subprocess.run([tmp_path / "it"], capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"})
+    done = subprocess.run([folder / "it"], capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"})
     assert done.returncode == 0, done.stderr[:2000]
+    return done.stdout
+
+
+EXPORTS = {
+    "a monitor": lambda: nd.plan(nd.System(nd.autotree(1), weighed()), outputs=["tau"]).export("it", monitor=True),
+    "a filter": lambda: nd.Filter(nd.plan(nd.System(nd.autotree(2), "momentum_observer")), 0.01, "numpy").export("it"),
+}
+
+
+@pytest.mark.parametrize("what", EXPORTS)
+def test_what_is_exported_stays_within_its_arrays(what, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    EXPORTS[what]()
+    assert "chi-square" in run_sanitized(tmp_path / "it")
 
 
 def test_a_header_that_changes_has_all_code_compiled_anew(tmp_path, monkeypatch):
