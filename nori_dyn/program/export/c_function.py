@@ -13,10 +13,10 @@ from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
 from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.export.interface import Interface
 from nori_dyn.program.export.text import rendered
+from nori_dyn.program.guards import guard_limits, pivot_ensemble
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.layout import Part

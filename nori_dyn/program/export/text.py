@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from nori_dyn import __version__
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.backends.base import PIVOT_STATES
 from nori_dyn.program.emit import FOLDER
 from nori_dyn.program.export.names import comment_text
+from nori_dyn.program.guards import PIVOT_STATES
 from nori_dyn.program.limits import PIVOT_LIMIT, STEP_LIMIT
 
 if TYPE_CHECKING:
