@@ -114,12 +114,14 @@ class PlanSet(Shown):
         return SideBySide([one.system for one in self.plans.values()], self.sensors.name)
 
     def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> SwitchingSolver:
-        """Return a solver that switches between the states; their programs are compiled, or found compiled, first.
+        """Return a solver that switches between the states; each is compiled when it is first needed.
+
+        Before a control loop begins, `SwitchingSolver.prepare` compiles all of them, on all cores.
 
         Args:
             backend: as for `Plan.solver`.
             check_residual: whether `solve` and `solve_batch` check the residual, see `Solver`.
-            wait: as for `Plan.solver`; the states are compiled one after the other.
+            wait: as for `Plan.solver`, for each state when it is first needed.
 
         Raises:
             InputError: not to wait for a backend that is not "auto".

@@ -93,7 +93,9 @@ def prepared(
     runner.check_memory()
     if isinstance(plans, PlanSet):
         closed = None if closed is None else plans.sensors.contact_state(closed)
-        many = plans.solver(backend).solve
+        solver = plans.solver(backend)
+        solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
+        many = solver.solve
         return Solving(runner.systems, runner.contacts, closed, lambda q, qd, y, c: many(q, qd, y, c, missing="drop"))
     one = plans.monitor(backend).check if monitor else plans.solver(backend).solve
     return Solving(runner.systems, runner.contacts, None, lambda q, qd, y, _: one(q, qd, y, missing="drop"))

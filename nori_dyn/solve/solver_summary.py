@@ -58,5 +58,9 @@ def switching_document(solver: SwitchingSolver) -> Document:
         ("backend", solver.backend),
         ("readings", listed(solver.measurement_names, MOST_NAMES) or "none"),
     )
-    rows = tuple((("*" if state == solver.contacts else ""), named_contacts(state)) for state in solver.states)
-    return Document((Facts(facts), Table("Contact states", ("", "closed"), rows, left=(0, 1))))
+    rows = tuple(
+        ("*" if state == solver.contacts else "", named_contacts(state), "yes" if state in solver.prepared else "")
+        for state in solver.states
+    )
+    note = f"{len(solver.prepared)} of {len(solver.states)} are prepared, the others when they are first needed."
+    return Document((Facts(facts), Table("Contact states", ("", "closed", "prepared"), rows, (note,), left=(0, 1, 2))))

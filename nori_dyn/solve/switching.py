@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +30,10 @@ from nori_dyn.typing import Floats, Indices
 class SwitchingSolver(Remade, Shown):
     """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
 
-    All programs are compiled when it is made, unless it is not to wait; then neither a switch nor a tick plans or
-    allocates anything. A state whose readings are not the first of all readings takes its own from among them at each
-    tick, which costs about a microsecond.
+    The program of a state is compiled when the state is first needed: by a switch to it, or where it is solved. Before
+    a control loop begins `prepare` compiles all of them; then neither a switch nor a tick allocates anything. A state
+    whose readings are not the first of all readings takes its own from among them at each tick, which costs about a
+    microsecond.
 
     Attributes:
         contact_names: all contacts.
@@ -46,7 +50,7 @@ class SwitchingSolver(Remade, Shown):
         check_residual: as for `Solver`.
         watch: as for `Solver`.
         name: what to call the sensors, for messages.
-        wait: as for `Solver`; the states are compiled one after the other.
+        wait: as for `Solver`, for each state when it is first needed.
 
     Raises:
         InputError: not to wait for a backend that is not "auto".
@@ -83,30 +87,28 @@ class SwitchingSolver(Remade, Shown):
         self._planned = PlannedStates(self.contact_names, self.states)
         systems = [plan.system for plan in plans.values()]
         self._tree, self._all = systems[0].tree, SideBySide(systems, name)
-        self._solvers: list[Solver] = []
-        with watch(f"preparing {self._tree.name}") as stage:
-            for state, plan in plans.items():
-                stage(f"compiling for {named_contacts(state)}", len(self._solvers) / len(plans))
-                self._solvers.append(Solver(plan, backend, check_residual, wait=wait))
+        self._plans, self._watch = tuple(plans.values()), watch
+        self._make = partial(Solver, backend=backend, check_residual=check_residual, wait=wait)
+        self._solvers: dict[int, Solver] = {}
+        self._is_doubting = True
         first, tree = next(iter(plans.values())), self._tree
         layout = Layout(first.system, first.outputs)
         zeros = np.zeros(tree.nv + self._all.ny)
-        inputs = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
-        values = np.full(layout.size, np.nan)
-        self.inputs = Inputs.of(inputs, tree, self._all.ny)
-        self.outputs = Outputs(**layout.views(values))
-        self._ticks = [
-            _ticker(solver, inputs, values, self._all.places(number)) for number, solver in enumerate(self._solvers)
-        ]
-        self._number, self._tick = 0, self._ticks[0]
+        self._inputs = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
+        self._values = np.full(layout.size, np.nan)
+        self.inputs = Inputs.of(self._inputs, tree, self._all.ny)
+        self.outputs = Outputs(**layout.views(self._values))
+        self._ticks: dict[int, Callable[[], Status]] = {}
+        self._go_to(0)
 
     @property
     def is_doubting(self) -> bool:
-        return any(solver.is_doubting for solver in self._solvers)
+        return self._is_doubting and all(solver.is_doubting for solver in self._solvers.values())
 
     @is_doubting.setter
     def is_doubting(self, is_doubting: bool) -> None:
-        for solver in self._solvers:
+        self._is_doubting = is_doubting
+        for solver in self._solvers.values():
             solver.is_doubting = is_doubting
 
     def __repr__(self) -> str:
@@ -127,7 +129,12 @@ class SwitchingSolver(Remade, Shown):
     @property
     def backend(self) -> str:
         """Name of the backend of the present state."""
-        return self._solvers[self._number].backend
+        return self._solver(self._number).backend
+
+    @property
+    def prepared(self) -> tuple[ContactState, ...]:
+        """The states whose programs are there."""
+        return tuple(state for number, state in enumerate(self.states) if number in self._solvers)
 
     @property
     def measurement_names(self) -> tuple[str, ...]:
@@ -163,8 +170,43 @@ class SwitchingSolver(Remade, Shown):
             UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        number = self._planned.number_of(closed)
+        self._go_to(self._planned.number_of(closed))
+
+    def prepare(self, states: Iterable[Closed] | None = None) -> None:
+        """Compile the programs of some states beforehand, on all cores; of all when None.
+
+        Args:
+            states: the contact states, each as for `switch`.
+
+        Raises:
+            UnknownContactError: there is no such contact.
+            UnplannedStateError: a state has no plan.
+            BackendError: as of the solver.
+        """
+        asked = range(len(self.states)) if states is None else map(self._planned.number_of, states)
+        numbers = [number for number in dict.fromkeys(asked) if number not in self._solvers]
+        if not numbers:
+            return
+        with self._watch(f"preparing {self._tree.name}") as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
+            stage(f"compiling 1 of {len(numbers)}", 0.0)
+            for k, solver in enumerate(pool.map(self._make, (self._plans[number] for number in numbers))):
+                if k + 1 < len(numbers):
+                    stage(f"compiling {k + 2} of {len(numbers)}", (k + 1) / len(numbers))
+                solver.is_doubting = self._is_doubting
+                self._solvers[numbers[k]] = solver
+        for number in numbers:
+            self._ticks[number] = _ticker(self._solvers[number], self._inputs, self._values, self._all.places(number))
+
+    def _go_to(self, number: int) -> None:
+        if number not in self._ticks:
+            self.prepare([self.states[number]])
         self._number, self._tick = number, self._ticks[number]
+
+    def _solver(self, number: int) -> Solver:
+        """Return the solver of a state, made if it is not there."""
+        if number not in self._solvers:
+            self.prepare([self.states[number]])
+        return self._solvers[number]
 
     def tick(self) -> Status:
         """Solve the state in `inputs` in the present contact state, write `outputs`, and return a status.
@@ -180,7 +222,7 @@ class SwitchingSolver(Remade, Shown):
             UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        return self._solvers[self._planned.number_of(closed)]
+        return self._solver(self._planned.number_of(closed))
 
     def solve(
         self,
@@ -202,7 +244,7 @@ class SwitchingSolver(Remade, Shown):
         """
         number = self._number if contacts is None else self._planned.number_of(contacts)
         own, weighting = self._all.reading(number, y), self._all.weighting(number, weights)
-        return self._solvers[number].solve(q, qd, own, weighting, missing)
+        return self._solver(number).solve(q, qd, own, weighting, missing)
 
     def solve_batch(
         self,
@@ -231,13 +273,14 @@ class SwitchingSolver(Remade, Shown):
         if weights is not None and not isinstance(weights, Mapping):
             weights = numeric("weights", weights)
         numbers = np.full(N, self._number) if contacts is None else self._planned.numbers_of(contacts, N)
-        estimates, places = [], []
-        for number in np.unique(numbers).tolist():
+        estimates, places, occurring = [], [], np.unique(numbers).tolist()
+        self.prepare([self.states[number] for number in occurring])
+        for number in occurring:
             those = np.flatnonzero(numbers == number)
             weighting: Any = self._all.weighting(number, weights, (N,))
             if np.ndim(weighting) > 1:
                 weighting = weighting[those]
-            y = self._all.reading(number, Y[those], (len(those),))
+            y: Any = self._all.reading(number, Y[those], (len(those),))
             try:
                 found = self._solvers[number].solve_batch(Q[those], Qd[those], y, weighting, missing, threads, "nan")
             except InputError:

@@ -8,8 +8,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.api import plan as plans_module
-from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
+from nori_dyn.errors import InputError, SingularSystemError, UnknownContactError, UnplannedStateError
 from nori_dyn.model.tree import Frame
+from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.registry import BACKENDS
 from nori_dyn.system.side_by_side import SideBySide
@@ -253,9 +254,31 @@ def test_weights_that_begin_alike_are_one():
 
 
 @needs_compiler
+def test_a_state_is_compiled_when_it_is_first_needed(own_cache):
+    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=[("a", "b"), ("a",), ("b",), ()])
+    solver, states = plan_set.solver("native"), plan_set.states
+    Q, Qd, Y, _ = data(plan_set, 1)
+
+    def compiled():
+        return len([*(cache_root() / "native").glob("*.json")])
+
+    assert (solver.prepared, compiled()) == (states[:1], 1)
+    solver.solve(Q[0], Qd[0], Y[0], contacts=states[2])
+    assert (solver.prepared, compiled()) == ((states[0], states[2]), 2)
+    assert "2 of 4 are prepared" in str(solver)
+    solver.switch(states[1])
+    assert (solver.prepared, compiled()) == (states[:3], 3)
+    with pytest.raises(UnknownContactError):
+        solver.prepare([("d",)])
+    solver.prepare()
+    assert (solver.prepared, compiled()) == (states, 4)
+
+
+@needs_compiler
 def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
     plan_set = planned()
     solver = plan_set.solver("native")
+    solver.prepare()
     Q, Qd, Y, _ = data(plan_set, 1)
     states = [*plan_set.states, np.array([True, False, True])]
 

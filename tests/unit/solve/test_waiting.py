@@ -96,7 +96,7 @@ def test_the_states_of_a_set_are_compiled_one_after_the_other(own_cache, monkeyp
             solver.inputs.y[:] = 1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0
             assert solver.tick().ok
             assert solver.outputs.tau == pytest.approx([expected], abs=1e-12)
-        for one in solver._solvers:
+        for one in solver._solvers.values():
             one.kernel.join()
     assert solver.backend == "native"
     assert most == [1, 1]
