@@ -22,6 +22,8 @@ from nori_dyn.io.plan_files import (
     VERSION,
     OrderData,
     PlanData,
+    order_from_text,
+    order_to_text,
     permutation_of,
     plan_from_text,
     plan_to_text,
@@ -30,6 +32,7 @@ from nori_dyn.io.plan_files import (
     tried_orderings,
 )
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.planning.identity import planner_identity
 from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import determined_outputs
 from nori_dyn.planning.over_time import SHOWN, unknown_at_first
@@ -201,7 +204,7 @@ def plan(
     outputs: Sequence[str] | None = None,
     ordering: str = "auto",
     seed: int = 0,
-    effort: float = 0.0,
+    effort: int = 0,
     cache: bool = True,
     progress: Watched = None,
 ) -> Plan:
@@ -216,7 +219,8 @@ def plan(
             None for all.
         ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest stable one.
         seed: seed of the sampled configurations and of the search.
-        effort: time [s] to search for a cheaper order beside the orderings by name.
+        effort: how much to search for a cheaper order beside the orderings by name, in entries that eliminations
+            update. It is no time, so that every machine makes the same plan; a million takes some twenty seconds.
         cache: whether to look up, and store, the plan.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
@@ -225,7 +229,7 @@ def plan(
         SystemShapeError: too few or too many rows.
         SingularSystemError: no unique solution at any configuration; nor over time, where something persists.
         SensorConfigError: a sensor whose rows do not fit.
-        PlanError: an unknown ordering or output, a seed below zero.
+        PlanError: an unknown ordering or output, a seed below zero, an effort that is no whole number.
         MissingExtraError: the ordering needs an extra that is not installed.
 
     Example:
@@ -237,20 +241,25 @@ def plan(
     check_system(system, "nd.plan")
     if seed < 0:
         raise PlanError(f"the seed is {seed}: it must be zero or larger.")
+    if not isinstance(effort, int) or effort < 0:
+        raise PlanError(
+            f"the effort is {effort!r}: it must be a whole number, of entries that the search may update. A million "
+            "take some twenty seconds."
+        )
     entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
     found = None if entry is None else read_entry(entry)
     if found is not None:
         with suppress(NoriError):  # a damaged entry is made anew
-            return _restored(plan_from_text(found), system)
+            return plan_of(system, outputs, order_from_text(found), VERSION)
     with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
         made = make_plan(system, outputs, ordering, seed, effort, stage, Plan)
         if made.is_over_time:
             stage("what is learned over time")
             _check_over_time(made)
-    if entry is not None and isinstance(system.sensors, SensorSet):
+    if entry is not None and isinstance(system.sensors, SensorSet):  # others may change under one fingerprint
         try:
             entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_entry(entry, made.content())
+            write_entry(entry, order_to_text(made).encode())
         except OSError as error:
             warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=2)
     return made
@@ -285,9 +294,10 @@ def cache_folder() -> Path:
     return cache_root() / "plans"
 
 
-def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: float) -> Path:
+def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: int) -> Path:
     names = None if outputs is None else list(outputs)
-    key = [VERSION, system.fingerprint, names, sorted(orderings_named(ordering)), ordering, seed, effort]
+    of_code = [VERSION, planner_identity(), sorted(orderings_named(ordering))]
+    key = [*of_code, system.fingerprint, names, ordering, seed, effort]
     return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
 
 

@@ -191,7 +191,7 @@ def plan_set(
     leave_out_singular: bool = False,
     ordering: str = "auto",
     seed: int = 0,
-    effort: float = 0.0,
+    effort: int = 0,
     cache: bool = True,
     progress: Watched = None,
 ) -> PlanSet:

@@ -1,6 +1,7 @@
 """Plans from elsewhere: whether their orders can be eliminated in, found out once for each content.
 
-That takes as long as tracing the system. What has passed is remembered in the user's cache, by its hash.
+That takes as long as tracing the system. What has passed is remembered in the user's cache, by its hash and that of the
+planner's code.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import suppress
 from nori_dyn.errors import PlanError
 from nori_dyn.io.plan_files import VERSION
 from nori_dyn.planning.elimination import ZeroPivotError
+from nori_dyn.planning.identity import planner_identity
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 
@@ -27,7 +29,7 @@ def verify(content: str, plans: Iterable[EliminationPlan]) -> None:
         PlanError: they do, or are of another size than the system.
     """
     folder = cache_root() / "verified"
-    mark = folder / hashlib.sha256(f"{VERSION}\n{content}".encode()).hexdigest()
+    mark = folder / hashlib.sha256(f"{VERSION} {planner_identity()}\n{content}".encode()).hexdigest()
     if read_entry(mark) is not None:
         return
     for plan in plans:

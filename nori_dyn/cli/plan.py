@@ -60,7 +60,14 @@ def plan(
     ordering: Annotated[
         str, typer.Option(help="umfpack, superlu, recursive, markowitz, or auto for the cheapest stable one.")
     ] = "auto",
-    effort: Annotated[float, typer.Option(min=0, help="Time [s] to search for a cheaper order.")] = 0.0,
+    effort: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="How much to search for a cheaper order, in entries that eliminations update: a million take some "
+            "twenty seconds.",
+        ),
+    ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,
     inertias: Mended = Inertias.AS_GIVEN,

@@ -27,6 +27,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.repeats import Repeat
 
 FORMAT = "nori_dyn plan"
+ORDER_FORMAT = "nori_dyn order"
 VERSION = 5
 """Raised whenever the content, or what is computed from it, changes its meaning."""
 
@@ -139,6 +140,13 @@ class OrderData(_Data):
     is_over_time: bool = False
 
 
+class CachedOrder(OrderData):
+    """The content of an entry of the cache: what was planned, for a system that is at hand."""
+
+    format: Literal["nori_dyn order"]
+    version: int
+
+
 class PlanData(OrderData):
     """The content of a plan file."""
 
@@ -160,6 +168,20 @@ def plan_to_text(plan: EliminationPlan, output_names: list[str] | None) -> str:
         raise PlanError(f"{plan!r} cannot be saved: its sensors are a {type(sensors).__name__}, not a SensorSet.")
     content = {"tree": tree_data(plan.system.tree), "sensors": sensors.to_dict(), "outputs": output_names}
     return sealed(FORMAT, {**content, **order_data(plan).model_dump()})
+
+
+def order_to_text(plan: EliminationPlan) -> str:
+    """Return the content of a plan's entry in the cache: permutations and counts, without model and sensors."""
+    return sealed(ORDER_FORMAT, order_data(plan).model_dump())
+
+
+def order_from_text(text: str | bytes) -> CachedOrder:
+    """Return the content of an entry of the cache, checked.
+
+    Raises:
+        PlanError: it is damaged, or no such entry at all.
+    """
+    return unsealed(text, ORDER_FORMAT, CachedOrder, "an entry of the cache of plans", "`nori_dyn.plan`")
 
 
 def order_data(plan: EliminationPlan) -> OrderData:

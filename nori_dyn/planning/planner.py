@@ -195,7 +195,7 @@ def make_plan(
     outputs: Sequence[str] | None = None,
     ordering: str = AUTO,
     seed: int = 0,
-    effort: float = 0.0,
+    effort: int = 0,
     progress: Progress = lambda stage, done=None: None,
     kind: type[Made] = EliminationPlan,  # type: ignore[assignment]
 ) -> Made:
@@ -206,7 +206,7 @@ def make_plan(
         outputs: names of the outputs wanted; None for all.
         ordering: an ordering by name, or "auto" for the cheapest stable one of all.
         seed: seed of the sampled configurations and of the search.
-        effort: time [s] to search for a cheaper order beside the orderings by name.
+        effort: entries that eliminations may update in search of a cheaper order beside the orderings by name.
         progress: called with the name of each stage as it begins, and while searching with the share that is done.
         kind: the class of plan to make.
 
@@ -238,7 +238,7 @@ def _planned(
     methods: Mapping[str, OrderingMethod],
     ordering: str,
     seed: int,
-    effort: float,
+    effort: int,
     progress: Progress,
     kind: type[Made],
     system: System,
@@ -248,10 +248,11 @@ def _planned(
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, outputs), seed)
     found: list[tuple[TriedOrdering, Ordering, LiftedProgram]] = []
+    patience = PATIENCE
     # where rows are weighed the program goes from the leaves to the root, whatever the order
     one_does = (system.is_weighted or search.is_large) and ordering == AUTO
     for name, method in methods.items():
-        if found and (one_does or search.updates > PATIENCE):
+        if found and (one_does or search.updates > patience):
             break
         progress(f"ordering {name}")
         try:
@@ -270,10 +271,12 @@ def _planned(
             continue
         found.append((TriedOrdering(*counted, program.cost, program.stability), order, program))
         if effort:
+            before = search.updates
             found.extend(
                 (TriedOrdering(*counted, better.cost, better.stability), order, better)
-                for better in search.restarts(order, effort if one_does else effort / len(methods), progress)
+                for better in search.restarts(order, effort if one_does else effort // len(methods), progress)
             )
+            patience += search.updates - before
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
     found.sort(key=lambda item: (item[0].burden, item[0].cost.total))  # of equal programs, what suits UMFPACK best

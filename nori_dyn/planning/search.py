@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -232,14 +231,17 @@ class Search:
     def _number(self, program: LiftedProgram) -> int:
         return next(k for k, (regrouped, _, _) in enumerate(self._refinements) if regrouped == program.regrouped)
 
-    def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[LiftedProgram]:
-        """Yield better and better programs that break ties at random, for some time."""
+    def restarts(self, order: Ordering, effort: int, progress: Progress) -> Iterator[LiftedProgram]:
+        """Yield better and better programs that break ties at random, until so many entries have been updated."""
         n = max(problem.symbolic.shape[1] for _, _, problem in self._refinements)
         best = self.lifted(order)
-        start, count = time.monotonic(), 0
-        while (passed := time.monotonic() - start) < seconds:
-            progress(f"search, {best.cost.total} operations after {count} tries", passed / seconds)
-            program = self._program(count % len(self._refinements), order, ties=self._rng.permutation(n))
+        start, count = self.updates, 0
+        while (done := self.updates - start) < effort:
+            open_ = [which for which in range(len(self._refinements)) if which not in self._triangular]
+            if not open_:
+                return
+            progress(f"search, {best.cost.total} operations after {count} tries", done / effort)
+            program = self._program(open_[count % len(open_)], order, ties=self._rng.permutation(n))
             count += 1
             if program and program.burden < best.burden:
                 best = program

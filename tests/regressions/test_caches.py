@@ -73,18 +73,25 @@ def test_a_seed_below_zero_is_refused(tmp_path):
             nd.plan(nd.System(nd.autotree(2), nd.sensors("inverse_dynamics")), seed=seed)
 
 
+def test_an_effort_that_is_no_whole_number_is_refused():
+    for effort in (0.5, 60.0, -1, float("inf"), "60"):
+        with pytest.raises(nd.errors.PlanError, match=f"the effort is {effort!r}.*whole number"):
+            nd.plan(nd.System(nd.autotree(2), nd.sensors("inverse_dynamics")), effort=effort)
+
+
 # --------------------------------------------------------------------------------------------------------------
 # Plans came out otherwise on busy machines, as time ran out before all orderings were tried.
 
 
 def test_a_slow_clock_changes_no_plan(monkeypatch):
     system = nd.System(on_a_free_base(nd.autotree(7, branching=2, skew=0.3)), nd.sensors("forward_dynamics"))
-    quick = nd.plan(system, outputs=["qdd"], cache=False)
+    quick = [nd.plan(system, outputs=["qdd"], effort=effort, cache=False) for effort in (0, 30_000)]
     ticks = itertools.count(step=1e4)
-    monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
-    slow = nd.plan(system, outputs=["qdd"], cache=False)
-    assert plan_to_text(slow, ["qdd"]) == plan_to_text(quick, ["qdd"])
-    assert len(quick.tried) >= 3
+    for clock in ("monotonic", "perf_counter", "process_time", "time"):
+        monkeypatch.setattr(time, clock, lambda: next(ticks))
+    slow = [nd.plan(system, outputs=["qdd"], effort=effort, cache=False) for effort in (0, 30_000)]
+    assert [plan_to_text(one, ["qdd"]) for one in slow] == [plan_to_text(one, ["qdd"]) for one in quick]
+    assert len(quick[0].tried) >= 3
 
 
 def test_of_equal_programs_the_order_that_is_cheapest_on_D_is_taken():

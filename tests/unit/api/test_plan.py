@@ -12,6 +12,7 @@ from nori_dyn.api import verification
 from nori_dyn.api.plan import cache_folder
 from nori_dyn.io import plan_files
 from nori_dyn.io.plan_files import VERSION
+from nori_dyn.planning import identity
 from tests.covering import covering
 from tests.robots import ROBOTS
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -99,6 +100,7 @@ def test_another_question_is_planned(counted):
         {"outputs": ("tau",)},
         {"ordering": "recursive"},
         {"seed": 1},
+        {"effort": 1},
         {"system": system(nd.autotree(4, skew=1.1))},
         {"system": system(nd.autotree(4, skew=1.0).replace(gravity=(0.0, 0.0, -1.62)))},
         {"system": system(sensors="forward_dynamics")},
@@ -106,6 +108,40 @@ def test_another_question_is_planned(counted):
     for n, other in enumerate(others, 2):
         nd.plan(**{"system": system(), **other})
         assert len(counted) == n, other
+
+
+def test_an_entry_of_the_cache_holds_permutations_and_neither_model_nor_sensors(counted):
+    tree, names = nd.autotree(4, skew=1.0), ("tau", "fx:link3")
+    made = nd.plan(system(tree), outputs=names)
+    (entry,) = cache_folder().iterdir()
+    content = json.loads(entry.read_text())
+    assert content["row_permutation"] == made.row_permutation.tolist()
+    assert content["program_columns"] == made.program_columns.tolist()
+    assert not {"tree", "sensors", "outputs"} & content.keys()
+    assert "link3" not in json.dumps({key: x for key, x in content.items() if key != "candidates"})
+    found = nd.plan(system(tree), outputs=names)
+    assert len(counted) == 1
+    assert plan_files.plan_to_text(found, list(names)) == plan_files.plan_to_text(made, list(names))
+
+
+def test_a_plan_of_other_code_is_no_entry(counted, monkeypatch, tmp_path):
+    """Whatever changes in what a plan depends on; and nothing else does."""
+    package = tmp_path / "nori_dyn"
+    for name in identity.MODULES:
+        (package / name / "deep").mkdir(parents=True)
+        (package / name / "deep" / "code.py").write_text("x = 1\n")
+    monkeypatch.setattr(identity, "PACKAGE", package)
+    monkeypatch.setattr(plans_module, "planner_identity", identity.planner_identity.__wrapped__)
+    nd.plan(system())
+    for n, name in enumerate(identity.MODULES, 2):
+        (package / name / "deep" / "code.py").write_text("x = 2\n")
+        nd.plan(system())
+        nd.plan(system())
+        assert len(counted) == n, name
+    (package / "planning" / "notes.txt").write_text("x")
+    (package / "other.py").write_text("x")
+    nd.plan(system())
+    assert len(counted) == n
 
 
 def test_a_damaged_cache_entry_is_made_anew(counted):

@@ -51,14 +51,24 @@ def test_stages_are_told_and_effort_is_spent_on_a_search_that_never_makes_it_wor
     assert stages == ["worst-case sparsity", "ordering markowitz"]
     told: list[float | None] = []
     system = System(TREE, FORWARD)
-    searched = make_plan(system, ordering="recursive", effort=0.5, progress=lambda stage, done=None: told.append(done))
-    plain = make_plan(system, ordering="recursive")
+    searched = make_plan(system, effort=20_000, progress=lambda stage, done=None: told.append(done))
+    plain = make_plan(system)
     shares = [done for done in told if done is not None]
-    assert shares == sorted(shares)
-    assert shares[0] < 0.2
-    assert shares[-1] <= 1
+    of_each = [k for k, done in enumerate(shares) if done == 0]
+    assert len(of_each) == len(plain.tried)  # each ordering has its part of it
+    for first, last in zip(of_each, [*of_each[1:], None], strict=True):
+        assert len(shares[first:last]) > 2
+        assert shares[first:last] == sorted(shares[first:last])
+        assert shares[first:last][-1] < 1
+    assert {one.ordering for one in searched.tried} == {one.ordering for one in plain.tried}
     assert searched.tried[0].burden <= plain.tried[0].burden
     assert searched.cost == expression_cost(searched.solved.unknowns[: searched.system.shape[1]])
+
+
+def test_effort_ends_at_once_where_nothing_is_to_be_won():
+    told: list[float | None] = []
+    make_plan(System(TREE, INVERSE), effort=10**12, progress=lambda stage, done=None: told.append(done))
+    assert set(told) == {None}
 
 
 def refused(system, *parts):
