@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.api.planned import Planned
 from nori_dyn.errors import WrongKindError
 from nori_dyn.filtering import filter as core
 from nori_dyn.filtering import window as core_window
@@ -59,7 +58,7 @@ class Filter(core.Filter):
         [2.]
     """
 
-    def __init__(self, plan: Plan | PlanSet, dt: float, backend: str = "auto") -> None:
+    def __init__(self, plan: Planned, dt: float, backend: str = "auto") -> None:
         plans, contact_names, self._name = plans_of(plan, "nd.Filter")
         super().__init__(plans, contact_names, dt, backend, progress_bar, self._name)
 
@@ -137,19 +136,17 @@ class Window(core_window.Window):
         8
     """
 
-    def __init__(self, plan: Plan | PlanSet, dt: float, lag: int, backend: str = "auto") -> None:
+    def __init__(self, plan: Planned, dt: float, lag: int, backend: str = "auto") -> None:
         plans, contact_names, name = plans_of(plan, "nd.Window")
         super().__init__(plans, contact_names, dt, lag, backend, progress_bar, name)
 
 
-def plans_of(plan: Plan | PlanSet, taker: str) -> tuple[Mapping[ContactState, EliminationPlan], tuple[str, ...], str]:
+def plans_of(plan: Planned, taker: str) -> tuple[Mapping[ContactState, EliminationPlan], tuple[str, ...], str]:
     """Return the plan of each contact state, all contacts, and the name of the sensors.
 
     Raises:
         WrongKindError: no plan.
     """
-    if isinstance(plan, Plan):
-        return {(): plan}, (), plan.system.sensors.name
-    if isinstance(plan, PlanSet):
-        return plan.plans, plan.contact_names, plan.sensors.name
-    raise WrongKindError(taker, "a plan or a plan set", plan, f"make one, {taker}(nd.plan(system), dt=0.001)")
+    if not isinstance(plan, Planned):
+        raise WrongKindError(taker, "a plan or a plan set", plan, f"make one, {taker}(nd.plan(system), dt=0.001)")
+    return plan.states.plans, plan.contact_names, plan.sensors.name

@@ -15,8 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from nori_dyn.api.log_run import LogRunner, Solved
-from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet, one_of
+from nori_dyn.api.planned import Planned
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import check_writable, reason
 from nori_dyn.logs.fields import schema_of, written
@@ -226,23 +225,21 @@ def _schema(runner: LogRunner, said: dict[str, bool], log: Log) -> Schema:
     return schema_of(runner.system, runner.outputs, **said, metadata=metadata_of(runner.plans, log), memory=())
 
 
-def metadata_of(plans: Plan | PlanSet, log: Log) -> dict[str, str]:
+def metadata_of(plans: Planned, log: Log) -> dict[str, str]:
     """Return what a file of estimates says of itself."""
-    plan = one_of(plans)
     return {
         "nori_dyn.version": version("nori_dyn"),
-        "nori_dyn.robot": plan.system.tree.name,
-        "nori_dyn.sensors": plans.sensors.name if isinstance(plans, PlanSet) else plan.system.sensors.name,
+        "nori_dyn.robot": plans.tree.name,
+        "nori_dyn.sensors": plans.sensors.name,
         "nori_dyn.fingerprint": fingerprint_of(plans),
         "nori_dyn.log": log.path.name,
     }
 
 
-def fingerprint_of(plans: Plan | PlanSet) -> str:
+def fingerprint_of(plans: Planned) -> str:
     """Return what tells one plan, or plan set, from others: the fingerprint of its system, or of all of them."""
-    if isinstance(plans, Plan):
-        return plans.system.fingerprint
-    return identity_of([one.system.fingerprint for one in plans.plans.values()])
+    each = [one.system.fingerprint for one in plans.states.values()]
+    return identity_of(each) if plans.contact_names else each[0]
 
 
 def _identity(runner: LogRunner, log: Log) -> str:

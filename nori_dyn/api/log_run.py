@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet, one_of
+from nori_dyn.api.planned import Planned
 from nori_dyn.errors import InputError, NoriError, PlanError
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
@@ -89,11 +88,11 @@ class LogRunner:
         UnknownSensorNameError: there is no such contact.
     """
 
-    plans: Plan | PlanSet
+    plans: Planned
     options: RunOptions = field(default_factory=RunOptions)
 
     def __post_init__(self) -> None:
-        if isinstance(self.plans, Plan):
+        if not self.contacts:
             if self.options.closed is not None:
                 raise InputError("contacts can be chosen for a plan set; this plan is for one contact state.")
         elif self.options.monitor:
@@ -102,24 +101,22 @@ class LogRunner:
     @property
     def systems(self) -> dict[ContactState, System]:
         """What is solved in each contact state."""
-        if isinstance(self.plans, Plan):
-            return {(): self.plans.system}
-        return {state: one.system for state, one in self.plans.plans.items()}
+        return {state: one.system for state, one in self.plans.states.items()}
 
     @property
     def contacts(self) -> tuple[str, ...]:
         """The names of the contacts, of a plan set."""
-        return () if isinstance(self.plans, Plan) else self.plans.contact_names
+        return self.plans.contact_names
 
     @property
     def outputs(self) -> tuple[Output, ...]:
         """What is estimated."""
-        return one_of(self.plans).outputs
+        return self.plans.states.first.outputs
 
     @property
     def system(self) -> System:
         """What is solved; of a plan set in its first state."""
-        return next(iter(self.systems.values()))
+        return self.plans.states.first.system
 
     def check_memory(self) -> None:
         """Refuse sensors with memory: estimates of single instants leave it out.
@@ -183,11 +180,9 @@ class LogRunner:
         self.check_memory()
         tree, record = self.system.tree, Record.of(self.systems, self.contacts)
         rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
-        if isinstance(self.plans, Plan):
-            self._prepared(rest)
-            return
         for state in self.plans.states:
-            self._prepared((*rest, np.array([[name in state for name in self.contacts]])))
+            closed = [np.array([[name in state for name in self.contacts]])] if self.contacts else []
+            self._prepared((*rest, *closed))
 
     def weights(self, samples: Samples) -> Floats | None:
         """Return the weights of samples (n, n_weights) whose readings have deviations of their own; None without any.
@@ -211,15 +206,14 @@ class LogRunner:
     @property
     def closed(self) -> ContactState | None:
         """The contacts that are closed throughout, of a plan set; None where the log says which are."""
-        if isinstance(self.plans, Plan) or self.options.closed is None:
+        if not self.contacts or self.options.closed is None:
             return None
-        return self.plans.sensors.contact_state(self.options.closed)
+        closed: ContactState = self.plans.sensors.contact_state(self.options.closed)
+        return closed
 
     def _prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
         """Return what solves a batch, compiled, as one of some states shows."""
-        judge = None
-        if self.options.monitor and isinstance(self.plans, Plan):
-            judge = self.plans.monitor(self.options.backend)
+        judge = self.plans.states.first.monitor(self.options.backend) if self.options.monitor else None
         solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
         solver.is_doubting = False  # the log is looked at as a whole
         run: Callable[..., Estimate | Diagnosis] = solver.solve_batch if judge is None else judge.check_batch

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from nori_dyn.api.system import System
+from nori_dyn.api.planned import PlannedStates
+from nori_dyn.api.system import Named, System
 from nori_dyn.api.verification import verify
 from nori_dyn.errors import NoriError, NoriWarning, PlanError, SingularSystemError
 from nori_dyn.io.files import read_text, write_bytes
@@ -31,7 +32,9 @@ from nori_dyn.io.plan_files import (
     tree_of,
     tried_orderings,
 )
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.identity import planner_identity
 from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import determined_outputs
@@ -39,11 +42,13 @@ from nori_dyn.planning.over_time import SHOWN, unknown_at_first
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
+from nori_dyn.system.equation import Sensors
 from nori_dyn.system.given import check_system
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Watched, progress_bar
 
 if TYPE_CHECKING:
+    from nori_dyn.api.plan_set import PlanSet
     from nori_dyn.program.export.files import CExport
     from nori_dyn.solve.derivative import EstimateDerivative
     from nori_dyn.solve.monitor import Monitor
@@ -62,6 +67,41 @@ class Plan(EliminationPlan):
     """
 
     system: System
+
+    @property
+    def states(self) -> PlannedStates:
+        """The contact states that have a plan: one, of no contacts, which is this plan's."""
+        return PlannedStates({(): self})
+
+    @property
+    def tree(self) -> KinematicTree:
+        """The robot."""
+        return self.system.tree
+
+    @property
+    def sensors(self) -> Sensors:
+        """The sensors."""
+        return self.system.sensors
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """No contacts: those of `system` are settled."""
+        return ()
+
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        """The name of each number of y."""
+        return self.system.measurement_names
+
+    @property
+    def left_out(self) -> Mapping[ContactState, str]:
+        """No state is left out."""
+        return {}
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The name of each weight."""
+        return self.system.weight_names
 
     def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> Solver:
         """Return a solver that runs the plan.
@@ -199,6 +239,7 @@ class Plan(EliminationPlan):
             raise PlanError(f"{path}: {error}") from None
 
 
+@overload
 def plan(
     system: System,
     outputs: Sequence[str] | None = None,
@@ -207,22 +248,45 @@ def plan(
     effort: int = 0,
     cache: bool = True,
     progress: Watched = None,
-) -> Plan:
+) -> Plan: ...
+
+
+@overload
+def plan(
+    system: KinematicTree,
+    sensors: SensorSet | Named,
+    outputs: Sequence[str] | None = None,
+    states: Iterable[Iterable[str]] | None = None,
+    *,
+    leave_out_singular: bool = False,
+    ordering: str = "auto",
+    seed: int = 0,
+    effort: int = 0,
+    cache: bool = True,
+    progress: Watched = None,
+) -> Plan | PlanSet: ...
+
+
+def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan | PlanSet:
     """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
 
-    What persists, and of which nothing is known at first, need not be determined by one instant: where time tells it,
-    the plan is for filters only, `Plan.is_over_time`.
+        nd.plan(system, outputs)
+        nd.plan(tree, sensors, outputs)
+
+    Of a robot and sensors with contacts it is that of all contact states, as `nd.plan_set` returns it, and takes the
+    same options. What persists, and of which nothing is known at first, need not be determined by one instant: where
+    time tells it, the plan is for filters only, `Plan.is_over_time`.
 
     Args:
-        system: the system, of a robot and its sensors.
-        outputs: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or single ones ("fx:l_sole");
-            None for all.
-        ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest stable one.
-        seed: seed of the sampled configurations and of the search.
-        effort: how much to search for a cheaper order beside the orderings by name, in entries that eliminations
-            update. It is no time, so that every machine makes the same plan; a million takes some twenty seconds.
-        cache: whether to look up, and store, the plan.
-        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        system: the system, of a robot and its sensors; or a robot, after which its sensors come.
+        given: what follows, in this order.
+        options: what follows, by name. `outputs`: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or
+            single ones ("fx:l_sole"); None for all. `ordering`: "umfpack", "superlu", "recursive", "markowitz", or
+            "auto" for the cheapest stable one. `seed`: of the sampled configurations and of the search. `effort`: how
+            much to search for a cheaper order beside the orderings by name, in entries that eliminations update. It is
+            no time, so that every machine makes the same plan; a million takes some twenty seconds. `cache`: whether
+            to look up, and store, the plan. `progress`: True to show it, or what is told of it, see
+            `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.
@@ -237,8 +301,27 @@ def plan(
         >>> solver = plan.solver()
         >>> print(np.round(solver.solve(np.zeros(2), np.zeros(2), np.ones(2)).tau, 2))
         [3.5  1.17]
+        >>> nd.plan(nd.autotree(2), "forward_dynamics", ["qdd"]).cost.total
+        24
     """
+    if isinstance(system, KinematicTree) and (given or options):
+        from nori_dyn.api.plan_set import plan_robot  # which plans states by this
+
+        return plan_robot(system, *given, **options)
     check_system(system, "nd.plan")
+    return plan_system(cast(System, system), *given, **options)
+
+
+def plan_system(
+    system: System,
+    outputs: Sequence[str] | None = None,
+    ordering: str = "auto",
+    seed: int = 0,
+    effort: int = 0,
+    cache: bool = True,
+    progress: Watched = None,
+) -> Plan:
+    """Return the plan of a system, see `plan`."""
     if seed < 0:
         raise PlanError(f"the seed is {seed}: it must be zero or larger.")
     if not isinstance(effort, int) or effort < 0:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 from pathlib import Path
+from typing import Any
 
-from nori_dyn.api.plan import Plan, plan, plan_of
+from nori_dyn.api.plan import Plan, plan_of, plan_system
+from nori_dyn.api.planned import Planned, PlannedStates
 from nori_dyn.api.summary import plan_set_document
 from nori_dyn.api.system import Named, System
 from nori_dyn.api.verification import verify
@@ -35,6 +37,12 @@ from nori_dyn.system.given import check_sensors, check_tree
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Document, Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
+
+OF_ONE_STATE = {
+    *("system", "outputs", "ordering", "row_permutation", "column_permutation", "program_rows", "program_columns"),
+    *("tried", "undetermined", "cost", "pattern", "stability", "symbolic", "refined", "monitor", "derivative"),
+}
+"""What a plan has that differs from state to state."""
 
 MAX_CONTACTS = 6
 """Largest number of contacts of which all states are planned unless told which: 64 plans."""
@@ -95,9 +103,15 @@ class PlanSet(Shown):
         return self.sensors.contact_names
 
     @property
-    def states(self) -> tuple[ContactState, ...]:
-        """The contact states that have a plan."""
-        return tuple(self.plans)
+    def states(self) -> PlannedStates:
+        """The contact states that have a plan; by state, their plans."""
+        return PlannedStates(self.plans)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OF_ONE_STATE:
+            states = "; ".join(map(named_contacts, self.plans))
+            raise PlanError(f"`{name}` is of one contact state: `states[closed].{name}`. Planned are: {states}.")
+        raise AttributeError(f"'PlanSet' has no attribute '{name}'")
 
     @property
     def measurement_names(self) -> tuple[str, ...]:
@@ -131,7 +145,7 @@ class PlanSet(Shown):
         name = self.sensors.name
         return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, name, wait)
 
-    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plans of all states as source code that stands alone: all files, or none.
 
         There is one function, which is told which contacts are closed, and one set of inputs and outputs, in the order
@@ -141,13 +155,16 @@ class PlanSet(Shown):
             folder: as for `Plan.export`.
             lang: as for `Plan.export`.
             name: as for `Plan.export`.
+            monitor: a monitor is of one contact state: it is refused.
 
         Raises:
             UnknownNameError: there is no such language.
             IdentifierError: the name is not an identifier of C, or one that is taken.
-            PlanError: there are more contacts than exported code has room for.
+            PlanError: there are more contacts than exported code has room for; a monitor is asked for.
             FileFormatError: the folder cannot be written, or holds other files.
         """
+        if monitor:
+            raise PlanError("a plan set has no monitor. Export the plan of one contact state with its monitor.")
         return export(folder, lang, lambda: c_set_export(self.plans, self.contact_names, self.sensors.name, name))
 
     def save(self, path: str | Path) -> None:
@@ -175,11 +192,6 @@ class PlanSet(Shown):
                 return loaded
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
-
-
-def one_of(plans: Plan | PlanSet) -> Plan:
-    """Return a plan as it is, and of a plan set that of its first state: robot and outputs are those of all."""
-    return plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
 
 
 def plan_set(
@@ -236,7 +248,7 @@ def plan_set(
     left_out: dict[ContactState, str] = {}
     for state in _wanted(sensors, states):
         try:
-            plans[state] = plan(
+            plans[state] = plan_system(
                 System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache, progress
             )
         except (SystemShapeError, SingularSystemError) as error:
@@ -251,7 +263,24 @@ def plan_set(
     return PlanSet(tree, sensors, plans, left_out)
 
 
-def load_plans(path: str | Path) -> Plan | PlanSet:
+def plan_robot(
+    tree: KinematicTree,
+    sensors: SensorSet | Named,
+    outputs: Sequence[str] | None = None,
+    states: Iterable[Iterable[str]] | None = None,
+    *,
+    leave_out_singular: bool = False,
+    **options: Any,
+) -> Plan | PlanSet:
+    """Return the plan of a robot with its sensors, and of all contact states where these have contacts; see `plan`."""
+    if isinstance(sensors, str | os.PathLike):
+        sensors = load_sensors(sensors)
+    if getattr(sensors, "contact_names", ()) or states is not None:
+        return plan_set(tree, sensors, outputs, states, leave_out_singular=leave_out_singular, **options)
+    return plan_system(System(tree, sensors), outputs, **options)
+
+
+def load_plans(path: str | Path) -> Planned:
     """Return the plan, or the plan set, in a file.
 
     Raises:

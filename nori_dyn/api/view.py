@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from nori_dyn.api.log_estimate import LogEstimate
-from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet, one_of
+from nori_dyn.api.planned import Planned
 from nori_dyn.api.system import System
 from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindError
 from nori_dyn.io.files import check_writable, write_bytes
@@ -206,18 +205,19 @@ def _notes(found: LogEstimate) -> Iterator[str]:
             yield f"Of {stream.samples:,} samples of {what}: {', '.join(odd)}."
 
 
-def can_be_judged(plans: Plan | PlanSet) -> bool:
+def can_be_judged(plans: Planned) -> bool:
     """Return whether a plan has a monitor: sensors with sigmas, and equations of motion without."""
-    return isinstance(plans, Plan) and plans.system.is_weighted and not plans.system.n_noise_weights
+    system = plans.states.first.system
+    return not plans.contact_names and system.is_weighted and not system.n_noise_weights
 
 
-def write_foxglove_layout(plans: Plan | PlanSet, path: str | os.PathLike[str]) -> None:
+def write_foxglove_layout(plans: Planned, path: str | os.PathLike[str]) -> None:
     """Write a layout of Foxglove for the topics that the estimates of a plan are written to.
 
     Raises:
         FileFormatError: the file cannot be written.
     """
-    plan = one_of(plans)
+    plan = plans.states.first
     whole = len(set(output_columns(plan.system, plan.outputs).tolist())) == plan.system.shape[1]
     schema = schema_of(plan.system, plan.outputs, True, whole, can_be_judged(plans), {})
     save_foxglove_layout(schema, Path(path))

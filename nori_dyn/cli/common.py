@@ -15,7 +15,7 @@ from nori_dyn.io.files import read_bytes
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.plan_set import PlanSet
+    from nori_dyn.api.planned import Planned
     from nori_dyn.logs.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree
@@ -173,15 +173,17 @@ def robot_options(
     )
 
 
-def plan_set_json(plans: PlanSet) -> dict[str, Any]:
-    """Return the plans of contact states as JSON."""
+def planned_json(plans: Planned) -> dict[str, Any]:
+    """Return a plan, or the plans of contact states, as JSON."""
     from nori_dyn.report.json_figures import plan_json, tree_json
 
+    if not plans.contact_names:
+        return plan_json(plans.states.first)
     return {
         **tree_json(plans.tree),
         "sensors": plans.sensors.name,
         "contacts": list(plans.contact_names),
-        "states": [{"closed": list(state), **plan_json(one)} for state, one in plans.plans.items()],
+        "states": [{"closed": list(state), **plan_json(one)} for state, one in plans.states.items()],
         "left_out": [{"closed": list(state), "reason": reason} for state, reason in plans.left_out.items()],
     }
 

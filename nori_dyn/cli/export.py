@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nori_dyn.cli.common import Json, print_json
-from nori_dyn.errors import IdentifierError, PlanError
+from nori_dyn.errors import IdentifierError
 from nori_dyn.program.export.names import checked_identifier
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import listed, unbroken
@@ -79,7 +79,6 @@ def export(
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
     from nori_dyn.api.filter import Filter
-    from nori_dyn.api.plan import Plan
     from nori_dyn.api.plan_set import load_plans
     from nori_dyn.io.export import check_folder
 
@@ -87,12 +86,8 @@ def export(
     loaded = load_plans(plan)
     if dt is not None:
         made: CExport = Filter(loaded, dt, backend="numpy").export(out, lang.value, name)
-    elif isinstance(loaded, Plan):
-        made = loaded.export(out, lang.value, name, monitor)
-    elif monitor:
-        raise PlanError(f"{plan}: a plan set has no monitor. Export the plan of one contact state with its monitor.")
     else:
-        made = loaded.export(out, lang.value, name)
+        made = loaded.export(out, lang.value, name, monitor)
     if as_json:
         print_json(_figures(made, lang.value, out))
         return

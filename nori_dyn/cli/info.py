@@ -19,7 +19,7 @@ from nori_dyn.cli.common import (
     is_planned,
     load,
     next_command,
-    plan_set_json,
+    planned_json,
     print_json,
     robot_options,
 )
@@ -28,8 +28,7 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.plan import Plan
-    from nori_dyn.api.plan_set import PlanSet
+    from nori_dyn.api.planned import Planned
     from nori_dyn.io.model_sensors import ModelSensor
     from nori_dyn.model.tree import KinematicTree
 
@@ -152,16 +151,10 @@ def _show_tree(
     show(tree.shown(), *parts, *(f"note: {note}" for note in notes))
 
 
-def _show_plans(plans: Plan | PlanSet, as_json: bool) -> None:
-    from nori_dyn.api.plan import Plan
-    from nori_dyn.report.json_figures import plan_json
-
-    if isinstance(plans, Plan):
-        names, figures = plans.system.measurement_names, plan_json(plans)
-    else:
-        names, figures = plans.measurement_names, plan_set_json(plans)
+def _show_plans(plans: Planned, as_json: bool) -> None:
+    names = plans.measurement_names
     if as_json:
-        print_json({**figures, "measurements": list(names)})
+        print_json({**planned_json(plans), "measurements": list(names)})
         return
     show(plans.shown(), Facts(((f"y ({len(names):,})", listed(names)),)))
 

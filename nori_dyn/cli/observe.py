@@ -194,15 +194,10 @@ def observe(
 
 def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
     """Return the robot and the sensors of a plan, or of a plan set."""
-    from nori_dyn.api.plan import Plan
     from nori_dyn.api.plan_set import load_plans
-    from nori_dyn.measurements.sensor_set import SensorSet
 
     plans = load_plans(path)
-    if not isinstance(plans, Plan):
-        return plans.tree, plans.sensors
-    assert isinstance(plans.system.sensors, SensorSet)  # what a file holds
-    return plans.system.tree, plans.system.sensors
+    return plans.tree, plans.sensors
 
 
 def _workspace(report: ObservabilityReport, swept: Conditioning) -> Document:

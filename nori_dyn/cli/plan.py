@@ -22,7 +22,7 @@ from nori_dyn.cli.common import (
     load,
     missing_sensors,
     next_command,
-    plan_set_json,
+    planned_json,
     print_json,
 )
 from nori_dyn.io.files import check_writable
@@ -30,8 +30,7 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.plan import Plan
-    from nori_dyn.api.plan_set import PlanSet
+    from nori_dyn.api.planned import Planned
 
 ALL = "all"
 """What is said for the contacts of a plan set."""
@@ -82,7 +81,6 @@ def plan(
     from nori_dyn.api.plan_set import plan_set
     from nori_dyn.api.system import System
     from nori_dyn.io.sensor_configs import load_sensors
-    from nori_dyn.report.json_figures import plan_json
 
     if sensors is None:
         raise missing_sensors()
@@ -94,18 +92,16 @@ def plan(
         out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")
         check_writable(out)
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
-    result: Plan | PlanSet
+    result: Planned
     if contacts == ALL:
         result = plan_set(
             tree, known, names, leave_out_singular=True, ordering=ordering, seed=seed, effort=effort, cache=cache
         )
-        figures = {**plan_set_json(result), "measurements": len(result.measurement_names)} if as_json else {}
     else:
         result = make_plan(System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
-        figures = {**plan_json(result), "measurements": result.system.ny} if as_json else {}
     result.save(out)
     if as_json:
-        print_json({**figures, "plan": str(out)})
+        print_json({**planned_json(result), "measurements": len(result.measurement_names), "plan": str(out)})
         return
     then = next_command(
         "filter" if known.memory else "solve", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv"

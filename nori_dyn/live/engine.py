@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nori_dyn.api.log_run import LogRunner, RunOptions
-from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.api.planned import Planned
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.live.differentiation import CausalDerivative
 from nori_dyn.live.state import State
@@ -73,7 +72,7 @@ class Solving(NamedTuple):
 
 
 def prepared(
-    plans: Plan | PlanSet, monitor: bool = False, backend: str = "auto", closed: ContactState | None = None
+    plans: Planned, monitor: bool = False, backend: str = "auto", closed: ContactState | None = None
 ) -> Solving:
     """Return plans compiled for one sample at a time.
 
@@ -91,13 +90,13 @@ def prepared(
     """
     runner = LogRunner(plans, RunOptions(closed=closed, monitor=monitor, backend=backend))
     runner.check_memory()
-    if isinstance(plans, PlanSet):
+    if plans.contact_names:
         closed = None if closed is None else plans.sensors.contact_state(closed)
         solver = plans.solver(backend)
         solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
         many = solver.solve
         return Solving(runner.systems, runner.contacts, closed, lambda q, qd, y, c: many(q, qd, y, c, missing="drop"))
-    one = plans.monitor(backend).check if monitor else plans.solver(backend).solve
+    one = plans.states.first.monitor(backend).check if monitor else plans.solver(backend).solve
     return Solving(runner.systems, runner.contacts, None, lambda q, qd, y, _: one(q, qd, y, missing="drop"))
 
 

@@ -9,8 +9,7 @@ from importlib.metadata import version
 import numpy as np
 
 from nori_dyn.api.log_file import fingerprint_of
-from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet, one_of
+from nori_dyn.api.planned import Planned
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
 from nori_dyn.live.engine import Tick
@@ -41,7 +40,7 @@ class Publication:
     def __init__(
         self,
         transport: Transport,
-        plans: Plan | PlanSet,
+        plans: Planned,
         prefix: str = PREFIX,
         monitor: bool = False,
     ) -> None:
@@ -100,13 +99,13 @@ class _Writer:
         return bytes(self._data)
 
 
-def _schema(plans: Plan | PlanSet, monitor: bool) -> Schema:
+def _schema(plans: Planned, monitor: bool) -> Schema:
     """Return what is published of each sample."""
-    one = one_of(plans)
+    one = plans.states.first
     metadata = {
         "nori_dyn.version": version("nori_dyn"),
         "nori_dyn.robot": one.system.tree.name,
-        "nori_dyn.sensors": one.system.sensors.name if isinstance(plans, Plan) else plans.sensors.name,
+        "nori_dyn.sensors": plans.sensors.name,
         "nori_dyn.fingerprint": fingerprint_of(plans),
     }
     schema = schema_of(one.system, one.outputs, True, False, monitor, metadata)

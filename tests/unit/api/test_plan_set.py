@@ -41,6 +41,34 @@ def test_all_states_are_planned_unless_told_which():
     assert f"a, b, c: {plan_set[ALL[0]].cost.total} operations" in repr(plan_set)
 
 
+def test_a_robot_with_its_sensors_is_planned_in_all_its_states():
+    straight, turned = nd.plan(TREE, sensors(), ("tau",)), nd.plan(TREE, sensors(), ("tau",), [("b", "a"), ()])
+    assert straight.states == ALL
+    assert turned.states == (("a", "b"), ())
+    assert dict(turned.states.items()) == turned.plans
+    assert turned.states[("b", "a")] is turned.states.first is turned[("a", "b")]
+    assert turned.states[()].cost == turned.plans[()].cost
+    assert straight.states["c"] is straight.plans[("c",)]
+    with pytest.raises(UnplannedStateError, match=r"state 'c' is not planned. Planned: a, b; no contact"):
+        turned.states["c"]
+    for name in ("cost", "row_permutation", "pattern"):
+        with pytest.raises(PlanError, match=rf"`{name}` is of one contact state.*Planned are: a, b; no contact"):
+            getattr(turned, name)
+    with pytest.raises(AttributeError, match="no attribute 'price'"):
+        turned.price  # noqa: B018 (read for its error)
+
+
+def test_a_plan_has_one_state():
+    system = nd.System(TREE, sensors().in_contact("a"))
+    one, same = nd.plan(system, ("tau",)), nd.plan(TREE, sensors().in_contact("a"), ("tau",))
+    assert one.states == ((),)
+    assert one.states[()] is one.states.first is one
+    assert (one.contact_names, one.left_out, one.tree) == ((), {}, TREE)
+    assert (one.measurement_names, one.weight_names) == (system.measurement_names, system.weight_names)
+    assert same.system.fingerprint == one.system.fingerprint
+    assert (same.row_permutation == one.row_permutation).all()
+
+
 def test_states_may_be_named_in_any_order_and_twice():
     named = [("b", "a"), (), ["c"], ("a", "b")]
     for states in (named, named[::-1], named[2:] + named[:2]):

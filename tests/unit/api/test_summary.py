@@ -30,5 +30,6 @@ def test_plans_of_contact_states_as_text():
     solver.switch(("tip2",))
     rows = [" ".join(line.split()) for line in str(solver).splitlines()]
     assert "closed now tip2" in rows
-    assert "* tip2" in rows
+    assert "* tip2 yes" in rows
     assert "no contact" in rows
+    assert "2 of 4 are prepared, the others when they are first needed." in rows
