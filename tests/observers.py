@@ -146,9 +146,9 @@ def observer(name: str) -> Observer:
     sensors, states, outputs = SensorSet.from_dict(config), STATES.get(name, ((),)), OUTPUTS.get(name, ("qdd", "tau"))
     plans: Plan | PlanSet
     if name in STATES:
-        plans = plan_set(tree, sensors, states=states, outputs=outputs, ordering="recursive")
+        plans = plan_set(tree, sensors, states=states, outputs=outputs)
     else:
-        plans = plan(System(tree, sensors), outputs=outputs, ordering="recursive")
+        plans = plan(System(tree, sensors), outputs=outputs)
     return Observer(plans, states, PERIODS[name], outputs)
 
 

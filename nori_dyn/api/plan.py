@@ -220,7 +220,7 @@ class Plan(EliminationPlan):
 
     @staticmethod
     def load(path: str | Path, system: System | None = None) -> Plan:
-        """Return the plan in a file; one of an older version is planned anew, with the ordering and the seed in it.
+        """Return the plan in a file; one of an older version is planned anew, with the seed in it.
 
         Args:
             path: the file.
@@ -281,19 +281,22 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan | 
         system: the system, of a robot and its sensors; or a robot, after which its sensors come.
         given: what follows, in this order.
         options: what follows, by name. `outputs`: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or
-            single ones ("fx:l_sole"); None for all. `ordering`: "umfpack", "superlu", "recursive", "markowitz", or
-            "auto" for the cheapest stable one. `seed`: of the sampled configurations and of the search. `effort`: how
-            much to search for a cheaper order beside the orderings by name, in entries that eliminations update. It is
-            no time, so that every machine makes the same plan; a million takes some twenty seconds. `cache`: whether
-            to look up, and store, the plan. `progress`: True to show it, or what is told of it, see
-            `nori_dyn.tables.progress`; on a terminal when None.
+            single ones ("fx:l_sole"); None for all. `ordering`: "auto" for the cheapest stable order of the refined
+            system; or "umfpack", "superlu", "recursive", "markowitz" for D itself in the P and Q of that ordering,
+            which takes more operations. Of a weighted system a name is for the P and Q by which the backend "umfpack"
+            factorises: the program is that of the recursions. `seed`: of the sampled configurations and of the search.
+            `effort`: how much further to search with "auto", in entries that eliminations update. It is no time, so
+            that every machine makes the same plan; a million take some twenty seconds. `cache`: whether to look up, and
+            store, the plan. `progress`: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a
+            terminal when None.
 
     Raises:
         WrongKindError: not a system.
         SystemShapeError: too few or too many rows.
         SingularSystemError: no unique solution at any configuration; nor over time, where something persists.
         SensorConfigError: a sensor whose rows do not fit.
-        PlanError: an unknown ordering or output, a seed below zero, an effort that is no whole number.
+        PlanError: an unknown ordering or output, a seed below zero; an effort that is no whole number, or with an
+            ordering by name.
         MissingExtraError: the ordering needs an extra that is not installed.
 
     Example:
@@ -379,7 +382,7 @@ def cache_folder() -> Path:
 
 def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: int) -> Path:
     names = None if outputs is None else list(outputs)
-    of_code = [VERSION, planner_identity(), sorted(orderings_named(ordering))]
+    of_code = [VERSION, planner_identity(), orderings_named(ordering)]
     key = [*of_code, system.fingerprint, names, ordering, seed, effort]
     return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
 
@@ -404,8 +407,10 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, vers
         PlanError: an output that the system does not have, or no permutations.
     """
     if version in OLDER:
-        return make_plan(system, outputs, data.ordering, data.seed, kind=Plan)
+        return make_plan(system, outputs, seed=data.seed, kind=Plan)
     system = system_of(system, data)
+    if data.regrouped is None and system.is_weighted:
+        raise PlanError("it eliminates D itself, and its system is one of least squares.")
     n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
     return Plan(
         system=system,

@@ -57,13 +57,17 @@ def plan(
         str | None, typer.Option(help="Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.")
     ] = None,
     ordering: Annotated[
-        str, typer.Option(help="umfpack, superlu, recursive, markowitz, or auto for the cheapest stable one.")
+        str,
+        typer.Option(
+            help="auto for the cheapest stable order of the refined system; umfpack, superlu, recursive or markowitz "
+            "for D itself in the P and Q of that ordering."
+        ),
     ] = "auto",
     effort: Annotated[
         int,
         typer.Option(
             min=0,
-            help="How much to search for a cheaper order, in entries that eliminations update: a million take some "
+            help="How much further to search with auto, in entries that eliminations update: a million take some "
             "twenty seconds.",
         ),
     ] = 0,

@@ -113,6 +113,7 @@ class CandidateData(_Data):
     nonzeros: int
     program: CostData
     stability: StabilityData
+    program_ordering: str = ""
 
 
 class RepeatData(_Data):
@@ -132,7 +133,7 @@ class OrderData(_Data):
     column_permutation: list[int]
     program_rows: list[int]
     program_columns: list[int]
-    regrouped: bool
+    regrouped: bool | None
     candidates: list[CandidateData] = Field(min_length=1)
     seed: NonNegativeInt
     repeats: list[RepeatData] = []
@@ -303,6 +304,7 @@ def tried_orderings(data: OrderData) -> tuple[TriedOrdering, ...]:
             nonzeros=c.nonzeros,
             program=_cost(c.program),
             stability=Stability(**c.stability.model_dump()),
+            program_ordering=c.program_ordering,
         )
         for c in data.candidates
     )

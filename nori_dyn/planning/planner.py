@@ -1,19 +1,19 @@
 """The offline planner: from a system to its elimination order and what it costs.
 
 Two orders are planned. The paper's orders D itself: UMFPACK runs on it, and the tables of fill-in show it. The
-program's orders the refined system, and is what is compiled: lifted from the first, or from the order of the recursions
-where that leads to less.
+program's is what is compiled: of an ordering by name the same, and of `auto` one of the refined system, lifted from the
+first, or from the order of the recursions where that leads to less.
 
 Source: Nori, problem 2 and remark 4; docs/design.md, 4.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,17 +24,16 @@ from nori_dyn.errors import PlanError, SingularSystemError, SystemShapeError
 from nori_dyn.planning.cost import RULES, engine_rule
 from nori_dyn.planning.diagnosis import check_shape, singular_error
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
-from nori_dyn.planning.orderings.markowitz import markowitz
-from nori_dyn.planning.orderings.problem import Ordering
-from nori_dyn.planning.orderings.registry import AUTO, OrderingMethod, orderings_named
+from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
+from nori_dyn.planning.orderings.registry import AUTO, MARKOWITZ, ORDERINGS, orderings_named
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns, resolve_outputs
 from nori_dyn.planning.over_time import no_single_instant, over_time, unknown_at_first
 from nori_dyn.planning.repeats import Settled, settle
-from nori_dyn.planning.search import Burden, LiftedProgram, Search, Stability, burden
+from nori_dyn.planning.search import Burden, PlannedProgram, Search, Stability, burden, n_states, updates_of
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.planning.summary import plan_document
 from nori_dyn.system.builder import System
-from nori_dyn.system.refined import RefinedSystem, refine
+from nori_dyn.system.refined import RefinedSystem, as_given, refine
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.tables import Document, Shown
 from nori_dyn.tables.progress import Progress
@@ -61,9 +60,10 @@ class TriedOrdering:
         published: "operations" of the same by the paper's published rule (fig. 1), for comparison.
         fill_in: entries of L and U that are not in D.
         nonzeros: entries of L and U, the diagonal counted once.
-        program: operations of the program that it leads to, everything from q, qd and y to the outputs counted; of that
-            of the recursions where it is not worth lifting.
+        program: operations of the program that it leads to, everything from q, qd and y to the outputs counted.
         stability: how well the program's pivots hold.
+        program_ordering: the ordering whose order that program has: this one, or "recursive" where lifting the order of
+            the recursions leads to less, or this one is not worth lifting. "" in files that do not say.
     """
 
     ordering: str
@@ -73,6 +73,7 @@ class TriedOrdering:
     nonzeros: int
     program: Cost
     stability: Stability
+    program_ordering: str = ""
 
     @property
     def burden(self) -> Burden:
@@ -87,11 +88,13 @@ class EliminationPlan(Shown):
     Attributes:
         system: the system.
         outputs: what was asked for.
-        ordering: name of the ordering chosen.
-        row_permutation: P (n), as indices: the permuted matrix is D[P][:, Q].
+        ordering: name of the ordering whose order the program has.
+        row_permutation: P (n), as indices: the permuted matrix is D[P][:, Q]. UMFPACK's kernel takes Q from it.
         column_permutation: Q (n).
-        program_rows, program_columns: the same for the refined system, which the program eliminates.
-        regrouped: whether inertia is moved across joints in it, see `internal_links`.
+        program_rows, program_columns: the same for what the program eliminates: D itself, in P and Q, or the refined
+            system.
+        regrouped: whether inertia is moved across joints in the refined system, see `internal_links`; None where the
+            program eliminates D itself.
         tried: what each ordering tried leads to, the chosen one first.
         seed: the seed of everything random.
         undetermined: columns of d that no sensor tells, and no output may show: forces in loops whose rows repeat
@@ -109,7 +112,7 @@ class EliminationPlan(Shown):
     column_permutation: Indices
     program_rows: Indices
     program_columns: Indices
-    regrouped: bool
+    regrouped: bool | None
     tried: tuple[TriedOrdering, ...]
     seed: int
     undetermined: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -148,9 +151,13 @@ class EliminationPlan(Shown):
 
     @cached_property
     def refined(self) -> RefinedSystem:
-        """The refined system."""
+        """What the program eliminates: the refined system, or D as it is given."""
         system = over_time(self.system) if self.is_over_time else self.system
-        return self.traced or refine(system, self.seed, self.regrouped)
+        if self.traced is not None:
+            return self.traced
+        if self.regrouped is None:
+            return as_given(system, self.seed)
+        return refine(system, self.seed, self.regrouped)
 
     def check_at_once(self) -> None:
         """Check that one instant determines what the plan is for.
@@ -188,6 +195,28 @@ class EliminationPlan(Shown):
         """Return the elimination of D in the planned order, step by step."""
         return Elimination(self.symbolic, FIELD).run(self.row_permutation, self.column_permutation)
 
+    def graph(self) -> Any:
+        """Return the bipartite graph of D as a `networkx.Graph`, with its blocks and the order of P and Q.
+
+        Nodes are ("row", i) and ("column", j), and each nonzero of D is an edge between them; `is_unit` says whether it
+        is the constant 1 or -1. Nodes have a `name` ("3f:link2.mz", "tau:joint1"), the name of their equation or
+        variable as `block`, the `step` of the elimination in which they are the pivot's, and as `component` the
+        diagonal block of D's block triangular form, in an order in which these can be solved: as many as rows where D
+        is a triangle. Of a weighted system rows and columns are those of the conditions of optimality.
+
+        Raises:
+            MissingExtraError: networkx is not installed, which the extra `graph` brings.
+
+        Example:
+            >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"))
+            >>> graph = plan.graph()  # of the extra `graph`
+            >>> len(graph), len({graph.nodes[node]["component"] for node in graph})  # a triangle: each row by itself
+            (80, 40)
+        """
+        from nori_dyn.planning.graph import bipartite_graph  # and with it parts of SciPy, which few plans need
+
+        return bipartite_graph(self)
+
 
 @collector_at_rest()
 def make_plan(
@@ -204,9 +233,11 @@ def make_plan(
     Args:
         system: the system.
         outputs: names of the outputs wanted; None for all.
-        ordering: an ordering by name, or "auto" for the cheapest stable one of all.
+        ordering: an ordering by name, for D itself in its P and Q; or "auto" for the cheapest stable order of the
+            refined system. Of a weighted system a name is for the P and Q of the conditions of optimality, as UMFPACK
+            factorises them; the program has the order of the recursions in the refined system, whatever the name.
         seed: seed of the sampled configurations and of the search.
-        effort: entries that eliminations may update in search of a cheaper order beside the orderings by name.
+        effort: entries that eliminations may update in search of a cheaper order, with "auto".
         progress: called with the name of each stage as it begins, and while searching with the share that is done.
         kind: the class of plan to make.
 
@@ -214,14 +245,16 @@ def make_plan(
         SystemShapeError: too few or too many rows.
         SingularSystemError: no unique solution at any configuration.
         NotClosedError: loops that cannot be closed.
-        PlanError: an unknown ordering or output.
+        PlanError: an unknown ordering or output; an effort with an ordering by name.
         MissingExtraError: the ordering needs an extra that is not installed.
     """
-    methods = orderings_named(ordering)
+    orderings_named(ordering)
+    if effort and ordering != AUTO:
+        raise PlanError(f"ordering '{ordering}' leaves nothing to search: `effort` is for ordering 'auto'.")
     resolve_outputs(system, outputs)  # wrong names are told before loops are closed
     settled = settle(system, seed)
     resolved = determined_outputs(settled.system, outputs, settled.undetermined)
-    planned = partial(_planned, settled, resolved, methods, ordering, seed, effort, progress, kind)
+    planned = partial(_planned, settled, resolved, ordering, seed, effort, progress, kind)
     try:
         return planned(settled.system)
     except (SystemShapeError, SingularSystemError):
@@ -235,7 +268,6 @@ def make_plan(
 def _planned(
     settled: Settled,
     outputs: tuple[Output, ...],
-    methods: Mapping[str, OrderingMethod],
     ordering: str,
     seed: int,
     effort: int,
@@ -246,46 +278,16 @@ def _planned(
     """Return the plan of a settled system, eliminated as it is or with rows on what persists; see `make_plan`."""
     check_shape(system)
     progress("worst-case sparsity")
-    search = Search(system, output_columns(system, outputs), seed)
-    found: list[tuple[TriedOrdering, Ordering, LiftedProgram]] = []
-    patience = PATIENCE
-    # where rows are weighed the program goes from the leaves to the root, whatever the order
-    one_does = (system.is_weighted or search.is_large) and ordering == AUTO
-    for name, method in methods.items():
-        if found and (one_does or search.updates > patience):
-            break
-        progress(f"ordering {name}")
-        try:
-            order = search.order(method)
-            work = Elimination(search.original, FIELD).run(order.rows, order.columns)
-            search.updates += work.updates
-            operations = engine_rule(work)
-            counted = (name, operations, RULES["published_fig1"](work), work.fill_in, work.nonzeros)
-            work.forget()
-            least = min((candidate.cost.total for candidate, _, _ in found), default=operations.total)
-            program = search.lifted(order) if operations.total <= PROMISING * least else search.recursions
-        except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
-            rank = _rank(error, lambda: search.order(markowitz))
-            if rank is not None:
-                raise singular_error(system, rank, seed) from None
-            continue
-        found.append((TriedOrdering(*counted, program.cost, program.stability), order, program))
-        if effort:
-            before = search.updates
-            found.extend(
-                (TriedOrdering(*counted, better.cost, better.stability), order, better)
-                for better in search.restarts(order, effort if one_does else effort // len(methods), progress)
-            )
-            patience += search.updates - before
-    if not found:
-        raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
-    found.sort(key=lambda item: (item[0].burden, item[0].cost.total))  # of equal programs, what suits UMFPACK best
-    best, order, program = found[0]
-    traced, written = search.written(program)
+    columns = output_columns(system, outputs)
+    if ordering == AUTO or system.is_weighted:
+        found, traced, written = _searched(system, columns, ordering, seed, effort, progress)
+    else:
+        found, traced, written = _as_ordered(system, columns, ordering, seed, progress)
+    _, order, program = found[0]
     return kind(
         system=settled.system,
         outputs=outputs,
-        ordering=best.ordering,
+        ordering=program.ordering,
         row_permutation=_freeze(order.rows),
         column_permutation=_freeze(order.columns),
         program_rows=_freeze(program.order.rows),
@@ -300,7 +302,85 @@ def _planned(
     )
 
 
-def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:
+Found: TypeAlias = tuple[list[tuple[TriedOrdering, Ordering, PlannedProgram]], RefinedSystem, StaticElimination | None]
+"""What was tried with its order of D and its program, the best first; the system that this eliminates, and how."""
+
+
+def _as_ordered(system: System, columns: Indices, ordering: str, seed: int, progress: Progress) -> Found:
+    """Return the elimination of D itself in the P and Q of an ordering."""
+    progress(f"ordering {ordering}")
+    given = as_given(system, seed)
+    problem = ordering_problem(system, given.symbolic, seed, n_states(system))
+    try:
+        order = ORDERINGS[ordering](problem)
+        work = Elimination(given.symbolic, FIELD, problem.natural_samples).run(order.rows, order.columns)
+    except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
+        rank = _rank(error, lambda: ORDERINGS[MARKOWITZ](problem))
+        raise _no_pivots(system, ordering) if rank is None else singular_error(system, rank, seed) from None
+    counts, updates, stability = _counts(work), updates_of(work), Stability.of(work, problem, system)
+    work.forget()
+    written = static_elimination(given, order)
+    program = PlannedProgram(ordering, order, updates, None, written.cost(columns.tolist()), stability)
+    return [(_tried(ordering, counts, program), order, program)], given, written
+
+
+def _searched(system: System, columns: Indices, ordering: str, seed: int, effort: int, progress: Progress) -> Found:
+    """Return the cheapest stable elimination of the refined system."""
+    search, patience = Search(system, columns, seed), PATIENCE
+    found: list[tuple[TriedOrdering, Ordering, PlannedProgram]] = []
+    names = orderings_named(ordering)
+    # where rows are weighed the program goes from the leaves to the root, whatever the order
+    one_does = (system.is_weighted or search.is_large) and ordering == AUTO
+    for name in names:
+        if found and (one_does or search.updates > patience):
+            break
+        progress(f"ordering {name}")
+        try:
+            order = search.order(name)
+            work = Elimination(search.original, FIELD).run(order.rows, order.columns)
+            search.updates += work.updates
+            counts = _counts(work)
+            work.forget()
+            operations = counts[0].total
+            least = min((candidate.cost.total for candidate, _, _ in found), default=operations)
+            program = search.lifted(name) if operations <= PROMISING * least else search.recursions
+        except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
+            rank = _rank(error, lambda: search.order(MARKOWITZ))
+            if rank is not None:
+                raise singular_error(system, rank, seed) from None
+            continue
+        found.append((_tried(name, counts, program), order, program))
+        if effort:
+            before = search.updates
+            found.extend(
+                (_tried(name, counts, better), order, better)
+                for better in search.restarts(name, effort if one_does else effort // len(names), progress)
+            )
+            patience += search.updates - before
+    if not found:
+        raise _no_pivots(system, ordering)
+    found.sort(key=lambda item: (item[0].burden, item[0].cost.total))  # of equal programs, what suits UMFPACK best
+    return found, *search.written(found[0][2])
+
+
+Counts: TypeAlias = tuple[Cost, Cost, int, int]
+
+
+def _counts(work: Elimination[int]) -> Counts:
+    """Return the operations of an elimination of D, the same as published, its fill-in and nonzeros."""
+    return engine_rule(work), RULES["published_fig1"](work), work.fill_in, work.nonzeros
+
+
+def _tried(name: str, counts: Counts, program: PlannedProgram) -> TriedOrdering:
+    """Return what an ordering leads to."""
+    return TriedOrdering(name, *counts, program.cost, program.stability, program.ordering)
+
+
+def _no_pivots(system: System, ordering: str) -> PlanError:
+    return PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
+
+
+def _rank(error: Exception, exact: Callable[[], object]) -> int | None:
     """Return the rank of a system that is singular for all q; None when it is not singular."""
     if isinstance(error, ZeroPivotError) and error.rank is not None:
         return error.rank

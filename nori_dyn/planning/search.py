@@ -21,8 +21,7 @@ from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.problem import STABILITY_STATES, Ordering, OrderingProblem, ordering_problem
-from nori_dyn.planning.orderings.recursive import recursive
-from nori_dyn.planning.orderings.registry import OrderingMethod
+from nori_dyn.planning.orderings.registry import ORDERINGS, RECURSIVE
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, can_regroup, refine
@@ -92,20 +91,22 @@ def burden(cost: Cost, stability: Stability) -> Burden:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LiftedProgram:
-    """An order of a refined system, and what it leads to.
+class PlannedProgram:
+    """An order of a system, and what it leads to.
 
     Attributes:
+        ordering: name of the ordering whose order it has, or whose order of D it is lifted from.
         order: the order.
         updates: how many entries each of its pivots updates (n).
-        regrouped: whether inertia is moved across joints, see `internal_links`.
+        regrouped: whether inertia is moved across joints in the refined system, see `internal_links`; None of D itself.
         cost: operations of the program, everything from q, qd and y to the outputs counted.
         stability: how well its pivots hold.
     """
 
+    ordering: str
     order: Ordering
     updates: Indices
-    regrouped: bool
+    regrouped: bool | None
     cost: Cost
     stability: Stability
 
@@ -114,11 +115,26 @@ class LiftedProgram:
         return burden(self.cost, self.stability)
 
 
+def is_large(system: System) -> bool:
+    """Return whether so much is to be planned that the first that is found has to do, see `LARGE`."""
+    return system.shape[0] > LARGE
+
+
+def n_states(system: System) -> int:
+    """Return the number of configurations at which stability is sampled."""
+    return FEW_STATES if is_large(system) else STABILITY_STATES
+
+
+def updates_of(work: Elimination[int]) -> Indices:
+    """Return how many entries each pivot of an elimination has updated (n)."""
+    return np.array([len(step.l) * len(step.u) for step in work.pivots], dtype=np.intp)
+
+
 class Search:
     """Lifts orders to the refined systems, and counts the programs that they lead to.
 
     Attributes:
-        is_large: whether so much is to be searched that the first that is found has to do, see `LARGE`.
+        is_large: see `is_large`.
         updates: entries that eliminations have updated so far: the work done.
     """
 
@@ -127,21 +143,21 @@ class Search:
         self._columns = columns.tolist()
         self._rng = np.random.default_rng(seed)
         self._refinements: list[tuple[bool, RefinedSystem, OrderingProblem]] = []
-        self.is_large = system.shape[0] > LARGE
-        n_samples = FEW_STATES if self.is_large else STABILITY_STATES
+        self.is_large = is_large(system)
+        n_samples = n_states(system)
         for regrouped in (False, True) if can_regroup(system) and not self.is_large else (False,):
             refined = refine(system, seed, regrouped)
             problem = ordering_problem(system, refined.symbolic, seed, n_samples, refined.definitions)
             self._refinements.append((regrouped, refined, problem))
         self.problem = ordering_problem(system, self.original, seed, n_samples)
-        self._triangular: dict[int, LiftedProgram] = {}  # where all orders are as good
+        self._triangular: dict[int, PlannedProgram] = {}  # where all orders are as good
         self._parts: dict[int, tuple[AlikeParts, ...]] = {}
-        self._alike: dict[LiftedProgram, LiftedProgram | None] = {}
-        self._known: dict[tuple[int, bytes], LiftedProgram | None] = {}
-        self._orders: dict[OrderingMethod, Ordering] = {}
+        self._alike: dict[PlannedProgram, PlannedProgram | None] = {}
+        self._known: dict[tuple[int, bytes], PlannedProgram | None] = {}
+        self._orders: dict[str, Ordering] = {}
         self._limits = [math.inf] * len(self._refinements)
         self._sizes = [len(refined.symbolic.graph) for _, refined, _ in self._refinements]
-        self._last: dict[int, tuple[LiftedProgram, StaticElimination]] = {}
+        self._last: dict[int, tuple[PlannedProgram, StaticElimination]] = {}
         self.updates = 0
 
     @property
@@ -149,7 +165,7 @@ class Search:
         """The system as given."""
         return self._refinements[0][1].original
 
-    def written(self, program: LiftedProgram) -> tuple[RefinedSystem, StaticElimination | None]:
+    def written(self, program: PlannedProgram) -> tuple[RefinedSystem, StaticElimination | None]:
         """Return the refined system that a program eliminates, and its elimination where that was the last one there.
 
         Nothing else is left of what was written down while searching.
@@ -161,27 +177,26 @@ class Search:
             solved = None
         return self._refinements[which][1], solved
 
-    def order(self, method: OrderingMethod) -> Ordering:
-        """Return the order of the original system that a method finds, which is asked once.
+    def order(self, name: str) -> Ordering:
+        """Return the order of the original system that an ordering finds, which is asked once.
 
         Raises:
             ZeroPivotError, RuntimeError: it finds none.
         """
-        if method not in self._orders:
-            self._orders[method] = method(self.problem)
-        return self._orders[method]
+        if name not in self._orders:
+            self._orders[name] = ORDERINGS[name](self.problem)
+        return self._orders[name]
 
     @cached_property
-    def recursions(self) -> LiftedProgram:
+    def recursions(self) -> PlannedProgram:
         """The program in the order of the recursions."""
         return self._best([*(program for found in self._recursions for program in found), self.early])
 
     @cached_property
-    def _recursions(self) -> list[list[LiftedProgram | None]]:
+    def _recursions(self) -> list[list[PlannedProgram | None]]:
         """The programs of each refinement in the order of the recursions: to the root, and as D has it."""
-        order = self.order(recursive)
         return [
-            [self._program(which, order, to_root) for to_root in (True, False)]
+            [self._program(which, RECURSIVE, to_root) for to_root in (True, False)]
             for which in range(len(self._refinements))
         ]
 
@@ -191,17 +206,17 @@ class Search:
         costs = [min(program.cost.total for program in found if program) for found in self._recursions]
         return [which for which, cost in enumerate(costs) if cost <= NEAR * min(costs)]
 
-    def lifted(self, order: Ordering) -> LiftedProgram:
-        """Return the best program that an order of the original system leads to, or that of the recursions.
+    def lifted(self, name: str) -> PlannedProgram:
+        """Return the best program that an ordering of the original system leads to, or that of the recursions.
 
         Raises:
             ZeroPivotError: the system is singular for all q.
         """
         # first, as it limits the work on others; of weighted systems it would be the same program
-        found: list[LiftedProgram | None] = [] if self._system.is_weighted else [self.recursions]
-        return self._best([*found, *(self._program(which, order) for which in self._near), self.early])
+        found: list[PlannedProgram | None] = [] if self._system.is_weighted else [self.recursions]
+        return self._best([*found, *(self._program(which, name) for which in self._near), self.early])
 
-    def _best(self, found: Sequence[LiftedProgram | None]) -> LiftedProgram:
+    def _best(self, found: Sequence[PlannedProgram | None]) -> PlannedProgram:
         """Return the best of some programs, or of those in which limbs that are alike are eliminated alike."""
         programs = sorted((program for program in found if program), key=lambda program: program.burden)
         most = NEAR * min(program.cost.total for program in programs)
@@ -209,7 +224,7 @@ class Search:
         alike = [self._equalised(program) for program in best_of_each if program.cost.total <= most]
         return min([*filter(None, alike), *programs], key=lambda program: program.burden)
 
-    def _equalised(self, program: LiftedProgram) -> LiftedProgram | None:
+    def _equalised(self, program: PlannedProgram) -> PlannedProgram | None:
         """Return the program in which limbs that are alike have the order of one of them; None where they have it."""
         if program not in self._alike:
             which = self._number(program)
@@ -219,7 +234,7 @@ class Search:
             if order is not None:
                 with suppress(ZeroPivotError):  # what is not zero in one limb may be in another
                     work = Elimination(problem.symbolic, FIELD, problem.natural_samples).run(order.rows, order.columns)
-                    self._alike[program] = self._lowered(which, work)
+                    self._alike[program] = self._lowered(which, program.ordering, work)
         return self._alike[program]
 
     def _limbs(self, which: int) -> tuple[AlikeParts, ...]:
@@ -228,42 +243,44 @@ class Search:
             self._parts[which] = () if self.is_large else alike_parts(self._system, self._refinements[which][1])
         return self._parts[which]
 
-    def _number(self, program: LiftedProgram) -> int:
+    def _number(self, program: PlannedProgram) -> int:
         return next(k for k, (regrouped, _, _) in enumerate(self._refinements) if regrouped == program.regrouped)
 
-    def restarts(self, order: Ordering, effort: int, progress: Progress) -> Iterator[LiftedProgram]:
+    def restarts(self, name: str, effort: int, progress: Progress) -> Iterator[PlannedProgram]:
         """Yield better and better programs that break ties at random, until so many entries have been updated."""
         n = max(problem.symbolic.shape[1] for _, _, problem in self._refinements)
-        best = self.lifted(order)
+        best = self.lifted(name)
         start, count = self.updates, 0
         while (done := self.updates - start) < effort:
             open_ = [which for which in range(len(self._refinements)) if which not in self._triangular]
             if not open_:
                 return
             progress(f"search, {best.cost.total} operations after {count} tries", done / effort)
-            program = self._program(open_[count % len(open_)], order, ties=self._rng.permutation(n))
+            program = self._program(open_[count % len(open_)], name, ties=self._rng.permutation(n))
             count += 1
             if program and program.burden < best.burden:
                 best = program
                 yield program
 
     def _program(
-        self, which: int, order: Ordering, to_root: bool = False, ties: Indices | None = None
-    ) -> LiftedProgram | None:
+        self, which: int, name: str, to_root: bool = False, ties: Indices | None = None
+    ) -> PlannedProgram | None:
         """Return the program of a lifted order; None where it costs far more than the recursions."""
         _, refined, _ = self._refinements[which]
         if which in self._triangular and ties is None:
             return self._triangular[which]
-        classes = lifted_classes(order, self._system, refined, to_root)
+        classes = lifted_classes(self.order(name), self._system, refined, to_root)
         key = (which, classes.tobytes())
+        if self._system.is_weighted:
+            name = RECURSIVE  # bodies go from the leaves to the root, whatever the order
         if ties is not None:
-            return self._make_program(which, classes, ties)
+            return self._make_program(which, name, classes, ties)
         if key not in self._known:
-            self._known[key] = self._make_program(which, classes, ties)
+            self._known[key] = self._make_program(which, name, classes, ties)
         return self._known[key]
 
     @cached_property
-    def early(self) -> LiftedProgram | None:
+    def early(self) -> PlannedProgram | None:
         """The best program in which each force of a loop goes with its own row, if there is one.
 
         What a limb tells of a loop is then of the size of the loop's force as soon as the limb is done: the early
@@ -273,13 +290,13 @@ class Search:
         for which, to_root in product(range(len(self._refinements)), (False, True)):
             _, refined, problem = self._refinements[which]
             if refined.held:
-                classes = lifted_classes(self.order(recursive), self._system, refined, to_root)
+                classes = lifted_classes(self.order(RECURSIVE), self._system, refined, to_root)
                 problem = replace(problem, definitions={**problem.definitions, **refined.held})
                 with suppress(ZeroPivotError):
-                    found.append(self._lowered(which, greedy(problem, classes)))
+                    found.append(self._lowered(which, RECURSIVE, greedy(problem, classes)))
         return min(found, key=lambda program: program.burden, default=None)
 
-    def _make_program(self, which: int, classes: Indices, ties: Indices | None) -> LiftedProgram | None:
+    def _make_program(self, which: int, name: str, classes: Indices, ties: Indices | None) -> PlannedProgram | None:
         problem, limit = self._refinements[which][2], self._limits[which]
         try:
             work = greedy(problem, classes, ties, limit)
@@ -290,21 +307,21 @@ class Search:
             work = greedy(replace(problem, definitions={}), classes, ties)
         self._limits[which] = min(limit, MOST_UPDATES * work.updates)
         is_triangular = not work.updates
-        program = self._lowered(which, work)
+        program = self._lowered(which, name, work)
         if is_triangular:
             self._triangular[which] = program
         return program
 
-    def _lowered(self, which: int, work: Elimination[int]) -> LiftedProgram:
+    def _lowered(self, which: int, name: str, work: Elimination[int]) -> PlannedProgram:
         """Return the program of an elimination, which is then forgotten."""
         regrouped, refined, problem = self._refinements[which]
         self.updates += work.updates
         self._forget(which)
         chosen, stability = Ordering.of(work), Stability.of(work, problem, self._system)
-        updates = np.array([len(step.l) * len(step.u) for step in work.pivots], dtype=np.intp)
+        updates = updates_of(work)
         work.forget()
         solved = static_elimination(refined, chosen)
-        program = LiftedProgram(chosen, updates, regrouped, solved.cost(self._columns), stability)
+        program = PlannedProgram(name, chosen, updates, regrouped, solved.cost(self._columns), stability)
         self._last[which] = program, solved
         return program
 

@@ -41,7 +41,7 @@ def plan_document(plan: EliminationPlan) -> Document:
         ("not told", listed((v.name for v in undetermined(plan)), MOST_OUTPUTS)),
         ("learned", _learned(plan)),
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
-        ("ordering", plan.ordering),
+        ("ordering", _ordering(plan)),
         ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs{_refined(system)}"),
         ("stability", _in_words(plan.stability)),
     )
@@ -55,6 +55,15 @@ def _learned(plan: EliminationPlan) -> str:
         return ""
     names = listed((one.variable.name for one in unknown_at_first(plan.system)), MOST_OUTPUTS)
     return f"{names}: nothing is known at first, and one instant does not tell it. A filter runs this plan, no solver"
+
+
+def _ordering(plan: EliminationPlan) -> str:
+    """Return whose order the program has and what it eliminates; and whose order that of D is, where that differs."""
+    if plan.regrouped is None:
+        return f"{plan.ordering}, of D itself: P and Q are the program's"
+    own = plan.tried[0].ordering
+    matrix = "the conditions of optimality" if plan.system.is_weighted else "D"
+    return f"{plan.ordering}, in the refined system" + (f"; P and Q of {matrix}: {own}" if own != plan.ordering else "")
 
 
 def _refined(system: System) -> str:
@@ -99,6 +108,7 @@ def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
             c.fill_in,
             c.published.total,
             c.cost.total,
+            c.program_ordering or c.ordering,
             c.program.additions,
             c.program.total - c.program.additions,
             c.program.total,
@@ -108,11 +118,11 @@ def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
     )
     notes = [
         "* is the one chosen. program: all that a tick computes, sines and cosines left out; it is the sum of + - and "
-        "x /. LU: factors of D and both substitutions in this order, without structure finer than D's; paper: the same "
-        "by the paper's own rule. pivot: the program's smallest one over random configurations, relative to its usual "
-        "size."
+        "x /. by: the ordering whose order it has. LU: factors of D and both substitutions in this order, without "
+        "structure finer than D's; paper: the same by the paper's own rule. pivot: the program's smallest one over "
+        "random configurations, relative to its usual size."
     ]
     if not has_umfpack():
         notes.append("UMFPACK is not installed: its ordering comes with the extra 'umfpack'.")
-    columns = ("", "ordering", "fill-in", "paper", "LU", "+ -", "x /", "program", "pivot")
-    return Table("Operations a tick", columns, rows, tuple(notes), left=(0, 1))
+    columns = ("", "ordering", "fill-in", "paper", "LU", "by", "+ -", "x /", "program", "pivot")
+    return Table("Operations a tick", columns, rows, tuple(notes), left=(0, 1, 5))

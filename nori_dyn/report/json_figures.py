@@ -56,6 +56,7 @@ def plan_json(plan: EliminationPlan) -> dict[str, Any]:
                 "nonzeros": c.nonzeros,
                 "lu": cost_json(c.cost),
                 "program": cost_json(c.program),
+                "program_ordering": c.program_ordering or c.ordering,
                 "stability": asdict(c.stability),
                 "published_rule": cost_json(c.published),
             }

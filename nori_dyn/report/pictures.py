@@ -60,7 +60,7 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     panels = [
         ("D as assembled", symbolic.rows, symbolic.columns, symbolic.columns),
         (
-            f"P D Q, ordering '{plan.ordering}'",
+            f"P D Q, ordering '{plan.tried[0].ordering}'",
             row_place[symbolic.rows],
             column_place[symbolic.columns],
             symbolic.columns,

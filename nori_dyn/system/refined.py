@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nori_dyn.algebra.expressions import Expr
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.internal_frames import internal_links
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
@@ -127,6 +128,37 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         velocities=tuple(tuple(state.graph.expr(x) for v in own for x in v) for own in builder.velocities),
         original_weighed=original_weighed,
         original_noisy=original_noisy,
+    )
+
+
+def as_given(system: System, seed: int = 0) -> RefinedSystem:
+    """Return an exact system as it is given, without massless frames: its own D, to be eliminated in an order of D.
+
+    Args:
+        system: the system.
+        seed: seed of the random point of the fingerprints.
+    """
+    state = symbolic_state(system, seed)
+    symbolic = trace(system, state=state)
+    at = velocities(system.tree, state.q, state.qd)
+    bodies = range(system.tree.n_links)
+    return RefinedSystem(
+        symbolic=symbolic,
+        original=symbolic,
+        n_variables=system.shape[1],
+        definitions={},
+        held={},
+        duals={},
+        a=tuple(tuple(numbers(system.column("a", i))) for i in bodies),
+        f=tuple(tuple(numbers(system.column("f", i))) for i in bodies),
+        crossings=(),
+        turns=(),
+        weighed=(),
+        summed=(),
+        noisy=(),
+        velocities=tuple(tuple(state.graph.expr(x) for x in v) for v in at.v),
+        original_weighed=(),
+        original_noisy=(),
     )
 
 

@@ -26,7 +26,7 @@ NOISY = [{**entry, "sigma": 0.1} for entry in (TORQUES, ACCELERATIONS, PULL)]
 def planned(is_weighted: bool = False) -> nd.Plan:
     entries = NOISY if is_weighted else [TORQUES, PULL]
     system = nd.System(robot_with_all_components(), sensor_set(*entries, KNOWN, name="after"))
-    return nd.plan(system, outputs=OUTPUTS, ordering="recursive", cache=False)
+    return nd.plan(system, outputs=OUTPUTS, cache=False)
 
 
 def states(n: int, is_weighted: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -127,9 +127,7 @@ def test_contacts_switch_on_a_robot_with_a_loop():
         "measurements": [TORQUES, PULL, {**KNOWN, "links": {"except": "link4"}}],
         "contacts": {"tip": {"closed": [touch], "open": [{**touch, "value": 0}]}},
     }
-    plans = nd.plan_set(
-        tree, nd.SensorSet.from_dict(content), outputs=["loop:bar", "qdd"], ordering="recursive", cache=False
-    )
+    plans = nd.plan_set(tree, nd.SensorSet.from_dict(content), outputs=["loop:bar", "qdd"], cache=False)
     assert "loop:bar" in str(plans)
     q, qd = (part[0] for part in states(1)[:2])
     y = np.random.default_rng(5).normal(size=plans[["tip"]].system.ny)

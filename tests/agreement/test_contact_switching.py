@@ -76,7 +76,7 @@ def planned(name: str) -> nd.PlanSet:
     """Return the plans of the states that occur in the walk, and of those in the air and on all feet."""
     sensors = SETS[name][1]()
     states = {*closed(name), (), sensors.contact_names}
-    return nd.plan_set(recorded(name).tree, sensors, outputs=OUTPUTS, states=states, ordering="recursive")
+    return nd.plan_set(recorded(name).tree, sensors, outputs=OUTPUTS, states=states)
 
 
 def readings(plan_set: nd.PlanSet, motion: Walk) -> np.ndarray:

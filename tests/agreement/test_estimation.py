@@ -94,7 +94,7 @@ def common(motion: Walk) -> list[dict]:
 
 def planned(motion: Walk, *entries: dict) -> Bench:
     system = System(motion.tree, sensor_set(*common(motion), *entries))
-    return Bench(motion, system, nd.plan(system, ordering="recursive").solver("numpy"))
+    return Bench(motion, system, nd.plan(system).solver("numpy"))
 
 
 @lru_cache(maxsize=2)

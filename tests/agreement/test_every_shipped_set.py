@@ -61,6 +61,7 @@ NAMED: dict[str, Robots] = {
     "icub_imu": ICUBS,
     "icub_standing": ICUBS,
     "load_cells_five": HUMANOIDS,
+    "load_cells_square": HUMANOIDS,
     "four_cells_a_foot": HUMANOIDS,
     "three_axes_a_foot": HUMANOIDS,
     "biped_contacts": HUMANOIDS,

@@ -194,7 +194,7 @@ def test_armature_friction_and_mimic_joints_become_components():
     tree = nd.interop.from_pinocchio(model)
     assert {c.type for c in tree.components} == {"rotor"}
     assert "damping and dry friction left out: friction=True takes them in" in tree.notes
-    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"], ordering="recursive").solver("numpy")
+    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"]).solver("numpy")
     q, qd, qdd = random_state(tree, 4)[:3]
     peer = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd)
     tau = solver.solve(q, qd, np.concatenate([qdd, np.zeros(solver.inputs.y.size - tree.nv)])).tau
@@ -230,7 +230,7 @@ def test_mimic_joints_are_coupled(tmp_path):
     data = model.createData()
     for tree in (nd.interop.from_pinocchio(model), nd.load_urdf(path, mimic="coupled")):
         assert [c.type for c in tree.components] == ["coupling", "coupling"]
-        solver = nd.plan(nd.System(tree, "forward_dynamics"), outputs=["qdd"], ordering="recursive").solver("numpy")
+        solver = nd.plan(nd.System(tree, "forward_dynamics"), outputs=["qdd"]).solver("numpy")
         rate = np.array([1.0, -2.0, 0.5])
         q, qd = np.array([0.4, 0.3 - 0.8, 0.2]), 0.7 * rate
         tau = np.array([3.0, 0.5, -2.0])

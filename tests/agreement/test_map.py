@@ -64,7 +64,7 @@ def noisy(sigma, *entries):
 
 @lru_cache
 def planned(tree, noise):
-    return nd.plan(nd.System(SMALL[tree], noisy(NOISE[noise], *READINGS, PRIOR)), ordering="recursive")
+    return nd.plan(nd.System(SMALL[tree], noisy(NOISE[noise], *READINGS, PRIOR)))
 
 
 def state(system, seed):
@@ -76,7 +76,7 @@ def state(system, seed):
 
 
 def solved(system, *at):
-    return nd.plan(system, ordering="recursive").solver("numpy").solve(*at)
+    return nd.plan(system).solver("numpy").solve(*at)
 
 
 def error(system, estimate, weights, *at):
@@ -107,7 +107,7 @@ def test_exact_readings_beside_noisy_dynamics(exact):
     known = {"joint_torque": {"joints": "all"}, "joint_acceleration": {"joints": "actuated"}}.get(
         exact, {"links": "link2"} if exact == "rigid_contact" else {"links": "all", "value": 0}
     )
-    check(nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known})), ordering="recursive"))
+    check(nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known}))))
 
 
 def test_small_noise_is_as_good_as_none():

@@ -94,10 +94,7 @@ def agree_on_motion(tree: KinematicTree, model: mujoco.MjModel, seed: int, speed
     data = mujoco.MjData(model)
     rng = np.random.default_rng(seed)
     sets = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
-    solvers = {
-        name: nd.plan(nd.System(tree, name), outputs=[output], ordering="recursive").solver("numpy")
-        for name, output in sets.items()
-    }
+    solvers = {name: nd.plan(nd.System(tree, name), outputs=[output]).solver("numpy") for name, output in sets.items()}
     for _ in range(3):
         q = anywhere(tree, rng)
         qd, qdd = speed * rng.normal(size=tree.nv), rng.normal(size=tree.nv)

@@ -109,15 +109,10 @@ def driven(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     return states, a, f
 
 
-TRIED = {(name, "floating") for name in ("kinova", "anymal", "g1", "talos_reduced", "iCubGenova04")}
-"""Robots for which all orderings are tried."""
-
-
-def planned(name: str, base: str, problem: str, ordering: str | None = None, outputs: tuple[str, ...] = ()) -> Plan:
-    """Return a plan: of some robots the cheapest of all orderings, which is that of the recursions for all."""
+def planned(name: str, base: str, problem: str, ordering: str = "auto", outputs: tuple[str, ...] = ()) -> Plan:
+    """Return a plan."""
     tree = robot(name, base)
     sensors = hybrid(tree, seed=3) if problem == "hybrid" else PROBLEMS[problem]
-    ordering = ordering or ("auto" if (name, base) in TRIED else "recursive")
     return plan(System(tree, sensors), ordering=ordering, **({"outputs": outputs} if outputs else {}))
 
 
@@ -160,7 +155,7 @@ def test_native_code(name, base, problem):
     """Batches, ticks and single states of plans with one output."""
     expected, truth, tolerance = asked(name, base, problem)
     output = {"inverse": "tau", "forward": "qdd"}[problem]
-    solver = planned(name, base, problem, "recursive", (output,)).solver("native")
+    solver = planned(name, base, problem, outputs=(output,)).solver("native")
     y = readings(solver.system, truth)
     batch = solver.solve_batch(truth.q, truth.qd, y)
     assert_close(batch[output], expected[output], tolerance)

@@ -180,7 +180,7 @@ def check_closed_form(tree, problem):
     sets = {**PROBLEMS, "hybrid": hybrid(tree, 2), "parts": wrenches_in_parts(tree)}
     system = nd.System(tree, sets[problem])
     assert HybridReadings.of(system) is not None
-    plan = nd.plan(system, outputs=["tau", "qdd"], ordering="recursive", cache=False)
+    plan = nd.plan(system, outputs=["tau", "qdd"], cache=False)
     check(plan, random_state(system), ("q", "qd", "y"), n=2)
     check(plan, random_state(system), ("y",), outputs=[f"tau:{tree.joint_names[1]}"], n=2)
 
@@ -277,7 +277,7 @@ def test_weights_over_nine_decades_and_none():
 
 def test_outputs_in_frames_and_of_one_link_have_names_that_python_takes():
     tree = load("panda")
-    plan = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"], ordering="recursive")
+    plan = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"])
     by = plan.derivative("qd", "y", outputs=["tau:panda_joint2", "a:panda_hand_tcp", "f"], backend="numpy")
     q, qd, y = random_state(plan.system)
     found, estimate = by(q, qd, y), ExtendedEstimate(plan.system)

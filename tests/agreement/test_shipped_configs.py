@@ -212,6 +212,20 @@ def test_rank_of_load_cells_with_rows_to_spare(config, name):
     assert [condition.lost for condition in report.conditions] == [lost]
 
 
+@pytest.mark.parametrize("name", ["talos_reduced", long("iCubGenova04")])
+def test_load_cells_with_as_many_rows_as_unknowns_suffice_but_on_flat_ground(name):
+    tree = load(name, "floating")
+    system = System(tree, nd.sensors("load_cells_square"))
+    n = system.shape[1]
+    assert system.shape == (n, n)
+    assert all(row.is_exact for row in system.measurements)
+    assert system.ny == tree.nv - 4 + 10
+    assert rank(system, tree.random_configuration(6)) == n
+    report = nd.observability(system, where={"flat": HUMANOIDS[name]}, n=2)
+    assert report.is_observable
+    assert [condition.lost for condition in report.conditions] == [1]
+
+
 def test_four_cells_see_three_numbers_of_the_wrench():
     """As the config says: the sums that four forces across the sole make, and how uncertain those are."""
     (entry,) = (m for m in nd.sensors("four_cells_a_foot").measurements if m.type == "external_wrench" and m.sigma)

@@ -198,7 +198,7 @@ def test_a_plan_solves_what_the_system_says(entries):
     system = System(tree, sensor_set(of("joint_torque", joints="all"), unloaded, *known))
     y = np.random.default_rng(2).normal(size=system.ny)
     d = spla.spsolve(system.D(at.q).tocsc(), -system.b(at.q, at.qd, y))
-    found = make_plan(system, ordering="recursive")
+    found = make_plan(system)
     estimate = Solver(found, "numpy").solve(at.q, at.qd, y)
     for variable in system.variables:
         if variable.key.component:

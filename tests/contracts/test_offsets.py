@@ -132,7 +132,7 @@ DRIFTING = sensor_set(
 
 @pytest.fixture(scope="module")
 def plan() -> nd.Plan:
-    return nd.plan(nd.System(ARM, DRIFTING), ordering="recursive")
+    return nd.plan(nd.System(ARM, DRIFTING))
 
 
 def test_estimates_and_deviations_are_those_of_dense_least_squares(plan):
@@ -156,7 +156,7 @@ def test_a_constant_offset_is_found_where_another_sensor_tells_the_truth():
     q, qd, qdd = np.random.default_rng(4).normal(size=(3, 3))
     tau = nd.rnea(ARM, q, qd, qdd)
     y = np.concatenate([qdd, tau + np.array([0.5, -0.25, 4.0])])
-    solver = nd.plan(system, outputs=["offset", "offset:tau:joint2", "tau"], ordering="recursive").solver("numpy")
+    solver = nd.plan(system, outputs=["offset", "offset:tau:joint2", "tau"]).solver("numpy")
     found = solver.solve(q, qd, y)
     assert_close(found["offset"], np.array([0.5, -0.25, 4.0]), SOLVED)
     assert_close(found["offset:tau:joint2"], np.array([-0.25]), SOLVED)

@@ -61,7 +61,7 @@ REDUNDANT = sensor_set(
 @drawn
 @given(trees.filter(lambda tree: tree.n_links <= 4), seeds, st.floats(-6, 6))
 def test_only_ratios_of_weights_matter_and_readings_without_noise_give_the_truth_whatever_they_are(tree, seed, decades):
-    found = nd.plan(nd.System(tree, REDUNDANT), ordering="recursive").solver("numpy")
+    found = nd.plan(nd.System(tree, REDUNDANT)).solver("numpy")
     rng = np.random.default_rng(seed)
     q, qd, qdd = tree.random_configuration(rng), *rng.normal(size=(2, tree.nv))
     fx = rng.normal(size=(tree.n_links, 6))

@@ -1,4 +1,4 @@
-"""The orderings that exist, by name; `auto` tries each that can run here and keeps the cheapest."""
+"""The orderings that exist, by name; `auto` tries each that can run here, and searches the refined system."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from nori_dyn.planning.orderings.umfpack import has_umfpack, umfpack
 
 OrderingMethod: TypeAlias = Callable[[OrderingProblem], Ordering]
 
+RECURSIVE, MARKOWITZ = "recursive", "markowitz"
+
 ORDERINGS: dict[str, OrderingMethod] = {
-    "recursive": recursive,
-    "markowitz": markowitz,
+    RECURSIVE: recursive,
+    MARKOWITZ: markowitz,
     "umfpack": umfpack,
     "superlu": superlu,
 }
@@ -24,14 +26,14 @@ ORDERINGS: dict[str, OrderingMethod] = {
 AUTO = "auto"
 
 
-def orderings_named(name: str) -> dict[str, OrderingMethod]:
-    """Return the orderings that a name stands for.
+def orderings_named(name: str) -> tuple[str, ...]:
+    """Return the names of the orderings that a name stands for.
 
     Raises:
         UnknownOrderingError: there is no such ordering.
     """
     if name == AUTO:
-        return {key: method for key, method in ORDERINGS.items() if key != "umfpack" or has_umfpack()}
+        return tuple(key for key in ORDERINGS if key != "umfpack" or has_umfpack())
     if name not in ORDERINGS:
         raise UnknownOrderingError("ordering", name, (*ORDERINGS, AUTO))
-    return {name: ORDERINGS[name]}
+    return (name,)

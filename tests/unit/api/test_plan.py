@@ -310,7 +310,7 @@ def test_weighted_plans_are_saved_and_found_in_the_cache_and_forged_ones_refused
 
 def test_angles_in_degrees_are_doubted_once(recwarn):
     tree = nd.load_urdf(ROBOTS["ur5"])
-    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=("tau",), ordering="recursive").solver("numpy")
+    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=("tau",)).solver("numpy")
     states = np.full((8, tree.nq), 45.0), np.zeros((8, tree.nv)), np.zeros((8, tree.nv))
     with pytest.warns(nd.NoriWarning, match="degrees"):
         solver.solve_batch(*states)

@@ -36,6 +36,7 @@ SHIPPED = {
     "quadruped_point_feet": (walkers("anymal", "solo12", "go2", "hyq"), 0),
     "quadruped_foot_forces": (walkers("anymal", "solo12", "go2", "hyq"), 0),
     "load_cells_five": (walkers("iCubGenova04", "talos_reduced"), 4),
+    "load_cells_square": (walkers("iCubGenova04", "talos_reduced"), 0),
     "four_cells_a_foot": (walkers("iCubGenova04", "talos_reduced"), 4),
     "three_axes_a_foot": (walkers("iCubGenova04", "talos_reduced"), 6),
     "biped_contacts": (walkers("iCubGenova04", "talos_reduced"), 26),

@@ -111,7 +111,7 @@ def inputs_of(plan, body):
 @pytest.mark.parametrize("robot", [x if x in SHORT else pytest.param(x, marks=pytest.mark.long) for x in OPERATIONS])
 @pytest.mark.usefixtures("deep_recursion")
 def test_operations_are_those_counted_and_limbs_that_are_alike_are_computed_alike(robot, problem):
-    plan = make_plan(System(load(robot, "floating"), sensors(problem)), (OUTPUT[problem],), ordering="recursive")
+    plan = make_plan(System(load(robot, "floating"), sensors(problem)), (OUTPUT[problem],))
     assert plan.cost.total == OPERATIONS[robot][list(OUTPUT).index(problem)]
     assert plan.stability.is_stable
     unknowns, graph = plan.solved.unknowns, plan.symbolic.graph
@@ -134,7 +134,7 @@ def solo12():
 
 def parts_and_plan(tree, config):
     system = System(tree, config)
-    plan = make_plan(system, ordering="recursive")
+    plan = make_plan(system)
     return alike_parts(system, plan.refined), plan
 
 

@@ -202,7 +202,11 @@ def test_a_plan_as_text():
     assert said["sensors"] == "forward_dynamics: 6 readings a tick"
     assert said["system"].startswith(f"120 equations in 120 unknowns, {plan.pattern.nnz:,} nonzeros")
     assert said["outputs"] == "qdd, fx:link6"
-    assert said["ordering"] == plan.ordering
+    (chosen, *_) = plan.tried
+    own = "" if chosen.ordering == plan.ordering else f"; P and Q of D: {chosen.ordering}"
+    assert said["ordering"] == f"{plan.ordering}, in the refined system{own}"
+    named = nd.plan(plan.system, ["qdd"], ordering="markowitz", cache=False)
+    assert "markowitz, of D itself: P and Q are the program's" in str(named)
     assert said["operations"].startswith(f"{plan.cost.total:,} a tick")
     assert "stable: over" in said["stability"]
     rows = [line.split() for line in lines]

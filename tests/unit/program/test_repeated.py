@@ -117,7 +117,7 @@ CASES = {
 def test_loops_compute_what_straight_lines_do(case, monkeypatch):
     tree, sensors, outputs = CASES[case]
     given = nd.sensors(sensors) if isinstance(sensors, str) else nd.SensorSet.from_dict(sensors)
-    plan = make_plan(nd.System(tree, given), outputs, ordering="recursive")
+    plan = make_plan(nd.System(tree, given), outputs)
     loops = with_loops(plan, monkeypatch)
     assert "loop0" in loops.native.unit(Target.ONE_STATE).text
     state = states(plan, 5)
@@ -149,7 +149,7 @@ def test_functions_may_have_loops(monkeypatch):
 
 
 def test_small_programs_stay_straight():
-    plan = make_plan(nd.System(nd.autotree(60), nd.sensors("inverse_dynamics")), ["tau"], ordering="recursive")
+    plan = make_plan(nd.System(nd.autotree(60), nd.sensors("inverse_dynamics")), ["tau"])
     program = solution_program(plan, output_columns(plan.system, plan.outputs).tolist()).program
     assert type(repeated_writer.writer_of(program)) is Writer
     assert type(repeated_writer.writer_of(program, large=0)) is RepeatedWriter

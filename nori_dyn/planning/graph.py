@@ -1,0 +1,104 @@
+"""The bipartite graph of a plan: rows and columns of D, its nonzeros, and the order in which they are eliminated.
+
+Source: Duff, Erisman, Reid, Direct Methods for Sparse Matrices, ch. 5 and 6 (the graph, and the block triangular form).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+from nori_dyn.algebra.ranges import numbers
+from nori_dyn.errors import MissingExtraError
+from nori_dyn.typing import Indices
+
+if TYPE_CHECKING:
+    from nori_dyn.planning.planner import EliminationPlan
+
+
+def bipartite_graph(plan: EliminationPlan) -> Any:
+    """Return the graph of D as a networkx graph; see `EliminationPlan.graph`.
+
+    Raises:
+        MissingExtraError: networkx is not installed.
+    """
+    if importlib.util.find_spec("networkx") is None:
+        raise MissingExtraError("a graph", "graph")
+    nx = importlib.import_module("networkx")
+    symbolic = plan.symbolic
+    rows, columns = _row_names(plan), _column_names(plan)
+    component = irreducible_blocks(plan.pattern)
+    graph = nx.Graph(name=f"{plan.system.tree.name} with {plan.system.sensors.name}", ordering=plan.tried[0].ordering)
+    for side, (kind, names, order) in enumerate(
+        (("row", rows, plan.row_permutation), ("column", columns, plan.column_permutation))
+    ):
+        step = np.argsort(order)
+        for k, (name, block) in enumerate(names):
+            about = {"name": name, "block": block, "step": int(step[k]), "component": int(component[side][k])}
+            graph.add_node((kind, k), bipartite=side, **about)
+    for i, j, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
+        graph.add_edge(("row", i), ("column", j), is_unit=entry.is_unit)
+    return graph
+
+
+def irreducible_blocks(pattern: sp.csc_array) -> tuple[Indices, Indices]:
+    """Return for each row and each column of a square pattern the diagonal block of its block triangular form.
+
+    They are numbered in the order in which they can be solved. Which they are does not depend on the matching.
+
+    Args:
+        pattern: structurally nonsingular (n, n).
+    """
+    by_rows = sp.csr_array(pattern)
+    of_row = maximum_bipartite_matching(by_rows, perm_type="column")  # the column of each row
+    matched = sp.csr_array(by_rows[:, of_row])
+    n, of_rows = connected_components(matched, directed=True, connection="strong")
+    of_columns = np.empty_like(of_rows)
+    of_columns[of_row] = of_rows
+    number = _solvable_first(matched, n, of_rows)
+    return number[of_rows], number[of_columns]
+
+
+def _solvable_first(matched: sp.csr_array, n: int, block: Indices) -> Indices:
+    """Return a number for each strong component, larger than those of all that its rows need."""
+    places = matched.tocoo()
+    needs: list[set[int]] = [set() for _ in range(n)]
+    needed_by: list[set[int]] = [set() for _ in range(n)]
+    for own, other in zip(block[places.row].tolist(), block[places.col].tolist(), strict=True):
+        if own != other:
+            needs[own].add(other)
+            needed_by[other].add(own)
+    ready = [k for k in range(n) if not needs[k]]
+    number = np.empty(n, dtype=np.intp)
+    for count, k in enumerate(ready):  # it grows
+        number[k] = count
+        for other in needed_by[k]:
+            needs[other].discard(k)
+            if not needs[other]:
+                ready.append(other)
+    return number
+
+
+def _row_names(plan: EliminationPlan) -> list[tuple[str, str]]:
+    """Return the name of each row with that of its equation; of weighed rows those of the conditions of optimality."""
+    system = plan.system
+    if not system.is_weighted:
+        return [(name, row.name) for row in system.rows for name in row.component_names]
+    columns = [(f"condition of {name}", f"condition of {block}") for name, block in _variable_names(plan)]
+    return columns + [("constraint", "constraints")] * (plan.symbolic.shape[0] - len(columns))
+
+
+def _column_names(plan: EliminationPlan) -> list[tuple[str, str]]:
+    """Return the name of each column with that of its variable; of weighed rows multipliers follow."""
+    columns = _variable_names(plan)
+    return columns + [("multiplier", "multipliers")] * (plan.symbolic.shape[1] - len(columns))
+
+
+def _variable_names(plan: EliminationPlan) -> list[tuple[str, str]]:
+    names = plan.system.variable_names
+    return [(names[k], variable.name) for variable in plan.system.variables for k in numbers(variable.slice)]

@@ -1,0 +1,195 @@
+"""An ordering by name eliminates D in its own P and Q, with the operations that it counts; UMFPACK's drives the tick.
+
+On real robots, against Pinocchio and against solutions in extended precision.
+"""
+
+import ast
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from nori_dyn.program.backends.factorisation import Umfpack
+
+import nori_dyn as nd
+from nori_dyn.algebra.ranges import numbers
+from nori_dyn.api import plan as plans_module
+from nori_dyn.api.plan import Plan, cache_folder
+from nori_dyn.planning.orderings.problem import ordering_problem
+from nori_dyn.planning.orderings.registry import ORDERINGS
+from nori_dyn.planning.orderings.umfpack import has_umfpack
+from nori_dyn.planning.outputs import output_columns
+from nori_dyn.program.python_source import python_source
+from nori_dyn.system.trace import trace
+from tests.compilers import needs_compiler
+from tests.oracles import refined_solution
+from tests.peers import pin
+from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
+from tests.systems import random_states
+from tests.tolerances import SOLVED, assert_close
+
+NAMES = [name for name in ORDERINGS if name != "umfpack" or has_umfpack()]
+
+# The operations of a tick by the default, and by `recursive` of D itself. UMFPACK's and SuperLU's are their version's.
+COUNTS = {
+    ("panda", "forward_dynamics"): (1_585, 2_128),
+    ("talos_reduced", "forward_dynamics"): (8_880, 16_959),
+    ("iCubGenova04", "forward_dynamics"): (11_151, 23_233),
+    ("talos_reduced", "load_cells_square"): (5_099, 7_197),
+    ("iCubGenova04", "load_cells_square"): (5_915, 9_003),
+}
+OUTPUT = {"inverse_dynamics": "tau", "forward_dynamics": "qdd", "load_cells_square": "tau"}
+
+
+@cache
+def system_of(robot: str, sensors: str, clean: bool = True) -> nd.System:
+    return nd.System(load(robot, "fixed" if robot == "panda" else "floating", clean=clean), sensors)
+
+
+@cache
+def planned(robot: str, sensors: str, ordering: str, clean: bool = True) -> Plan:
+    return nd.plan(system_of(robot, sensors, clean), [OUTPUT[sensors]], ordering, cache=False)
+
+
+def counted(plan: Plan) -> int:
+    """Return the operations in the text of a tick as Python runs it, changes of sign by themselves among them."""
+    wanted = [plan.solved.unknowns[column] for column in output_columns(plan.system, plan.outputs)]
+    tree = ast.parse(python_source(plan.symbolic.inputs, wanted))
+    signs = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
+    signs = [node for node in signs if isinstance(node.value, ast.UnaryOp)]
+    return sum(isinstance(node, ast.BinOp) for node in ast.walk(tree)) + len(signs)
+
+
+@pytest.mark.parametrize(("robot", "sensors"), COUNTS)
+def test_operations_by_ordering(robot, sensors):
+    default, recursive = COUNTS[robot, sensors]
+    plans = {name: planned(robot, sensors, name) for name in ("auto", *NAMES)}
+    assert plans["auto"].cost.total == default
+    assert plans["recursive"].cost.total == recursive
+    assert len({plan.cost for plan in plans.values()}) == len(plans)  # no two are one program under two names
+    for name, plan in plans.items():
+        assert plan.cost.total == counted(plan), name
+        assert plan.cost.total >= default, name
+
+
+def accelerations(tree, robot, Q, Qd, Tau):
+    """Return what Pinocchio's aba says of torques."""
+    model = pinocchio_model(ROBOTS[robot], "fixed" if robot == "panda" else "floating")
+    data, qdd = model.createData(), []
+    for q, qd, tau in zip(Q, Qd, Tau, strict=True):
+        q_pin, v = to_pinocchio(tree, model, q, qd)
+        P = velocity_map(tree, model, q)
+        rate = pin.aba(model, data, q_pin, v, np.linalg.solve(P.T, tau))
+        qdd.append(np.linalg.solve(P, rate - acceleration_to_pinocchio(tree, model, q, qd, 0 * qd)))
+    return np.array(qdd)
+
+
+@pytest.mark.parametrize("ordering", NAMES)
+@pytest.mark.parametrize("robot", ["panda", "talos_reduced", "iCubGenova04"])
+def test_forward_dynamics_is_pinocchios_in_every_order(robot, ordering):
+    clean = robot != "talos_reduced"  # its file's angles are rounded, and Pinocchio takes them as they are
+    plan = planned(robot, "forward_dynamics", ordering, clean)
+    tree = plan.system.tree
+    truth = random_states(tree, 50, seed=2)
+    tau = np.random.default_rng(2).normal(size=(50, tree.nv))
+    found = plan.solver("numpy").solve_batch(truth.q, truth.qd, tau)
+    assert_close(found.qdd, accelerations(tree, robot, truth.q, truth.qd, tau), SOLVED)
+    assert found.fell_back.mean() <= 0.1
+    assert plan.solved.guards(output_columns(plan.system, plan.outputs))
+
+
+@pytest.mark.parametrize("ordering", ["auto", *NAMES])
+@pytest.mark.parametrize("robot", ["talos_reduced", "iCubGenova04"])
+def test_square_load_cells_are_solved_to_extended_precision_in_every_order(robot, ordering):
+    plan = planned(robot, "load_cells_square", ordering)
+    system, rng = plan.system, np.random.default_rng(3)
+    truth, Y = random_states(system.tree, 20, seed=3), rng.normal(size=(20, system.ny))
+    found = plan.solver("numpy").solve_batch(truth.q, truth.qd, Y)
+    columns = [column for i in range(system.tree.n_links) for column in numbers(system.column("tau", i))]
+    for k in range(20):
+        expected = refined_solution(system, truth.q[k], truth.qd[k], Y[k])[columns]
+        assert_close(found.tau[k], expected, SOLVED)
+    assert found.fell_back.mean() <= 0.1
+
+
+needs_umfpack = pytest.mark.skipif(not has_umfpack(), reason="the extra 'umfpack' is not installed")
+TASKS = [("panda", "inverse_dynamics"), ("panda", "forward_dynamics"), ("talos_reduced", "load_cells_square")]
+
+
+@pytest.fixture
+def own_plan(own_cache, request):
+    """Return a plan in UMFPACK's order, made with an empty cache, and its system."""
+    robot, sensors = request.param
+    system = system_of(robot, sensors)
+    return system, nd.plan(system, [OUTPUT[sensors]], "umfpack")
+
+
+@needs_umfpack
+@pytest.mark.parametrize("own_plan", TASKS, indirect=True)
+def test_umfpacks_p_and_q_are_computed_offline_and_stand_in_file_and_cache(own_plan, tmp_path, monkeypatch):
+    import scikits.umfpack as umfpack
+
+    system, plan = own_plan
+    problem = ordering_problem(system, trace(system), seed=0)
+    asked = []
+    for state in range(3):
+        context = umfpack.UmfpackContext("di")
+        context.control[umfpack.UMFPACK_SCALE] = umfpack.UMFPACK_SCALE_NONE
+        asked.append([order.tolist() for order in context.lu(problem.matrix(state))[2:4]])
+    P, Q = plan.row_permutation.tolist(), plan.column_permutation.tolist()
+    assert [P, Q] in asked
+    assert sorted(P) == sorted(Q) == list(range(system.shape[0]))
+    plan.save(tmp_path / "plan")
+    (entry,) = cache_folder().iterdir()
+    for path in (tmp_path / "plan", entry):
+        content = json.loads(path.read_text())
+        assert content["row_permutation"] == content["program_rows"] == P
+        assert content["column_permutation"] == content["program_columns"] == Q
+        assert content["ordering"] == "umfpack"
+    monkeypatch.setattr(plans_module, "make_plan", None)  # nothing is planned from here on
+    monkeypatch.setitem(ORDERINGS, "umfpack", None)
+    for found in (nd.Plan.load(tmp_path / "plan"), nd.plan(system, [OUTPUT[system.sensors.name]], "umfpack")):
+        assert [found.program_rows.tolist(), found.program_columns.tolist()] == [P, Q]
+        assert found.tried == plan.tried
+        assert found.refined.symbolic.shape == system.shape
+
+
+@needs_umfpack
+@needs_compiler
+@pytest.mark.parametrize("own_plan", TASKS, indirect=True)
+def test_umfpacks_p_and_q_drive_the_tick(own_plan):
+    """Native code takes the pivots (P[k], Q[k]) one after the other; UMFPACK's kernel fixes Q and chooses rows."""
+    system, plan = own_plan
+    guarded = [guard.column for guard in plan.solved.pivots]
+    assert [column for column in plan.column_permutation if column in guarded] == guarded
+    columns = output_columns(system, plan.outputs)
+    truth, Y = random_states(system.tree, 5, seed=4), np.random.default_rng(4).normal(size=(5, system.ny))
+    for backend in ("native", "umfpack"):
+        solver = plan.solver(backend)
+        for q, qd, y in zip(truth.q, truth.qd, Y, strict=True):
+            solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = system.tree.normalised(q), qd, y
+            solver.tick().raise_for_status()
+            expected = refined_solution(system, q, qd, y)[columns]
+            assert_close(getattr(solver.outputs, OUTPUT[system.sensors.name]), expected, SOLVED)
+
+
+@needs_umfpack
+@pytest.mark.parametrize("own_plan", TASKS, indirect=True)
+def test_umfpacks_kernel_keeps_q_and_chooses_rows(own_plan):
+    """Columns and rows with one entry left come first, whoever's the order; in UMFPACK's own they do already."""
+    import scikits.umfpack as umfpack
+
+    system, plan = own_plan
+    for made in (plan, nd.plan(system, [OUTPUT[system.sensors.name]], "recursive")):
+        kernel, places = Umfpack(made), (made.row_permutation[:, None], made.column_permutation)
+        for q in random_states(system.tree, 3, seed=5).q:
+            D = system.D(q).tocsc()
+            kernel.factorise(np.asarray(D[made.symbolic.rows, made.symbolic.columns]).ravel())
+            planned, info = kernel._planned.matrix, kernel._context.info
+            np.testing.assert_array_equal(planned.toarray() != 0, D.toarray()[places] != 0)  # P D Q, up to its scale
+            L, U, P, Q, _, _ = kernel._context.lu(planned)
+            first = int(info[umfpack.UMFPACK_COL_SINGLETONS] + info[umfpack.UMFPACK_ROW_SINGLETONS])
+            assert (np.diff(Q[first:]) > 0).all()
+            assert made is not plan or Q.tolist() == list(range(len(Q)))
+            assert sorted(P) == list(range(len(P)))
+            assert_close((L @ U).toarray(), planned.toarray()[P][:, Q], SOLVED)
