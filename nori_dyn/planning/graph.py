@@ -57,7 +57,8 @@ def irreducible_blocks(pattern: sp.csc_array) -> tuple[Indices, Indices]:
     by_rows = sp.csr_array(pattern)
     of_row = maximum_bipartite_matching(by_rows, perm_type="column")  # the column of each row
     matched = sp.csr_array(by_rows[:, of_row])
-    n, of_rows = connected_components(matched, directed=True, connection="strong")
+    n, labels = connected_components(matched, directed=True, connection="strong")
+    of_rows = labels.astype(np.intp)
     of_columns = np.empty_like(of_rows)
     of_columns[of_row] = of_rows
     number = _solvable_first(matched, n, of_rows)

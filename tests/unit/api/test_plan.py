@@ -222,6 +222,7 @@ FORGED = [
     (lambda c: c.update(extra=1), "'extra'"),
     (lambda c: c["sensors"]["measurements"].append({"type": "crystal_ball"}), "unknown sensor type 'crystal_ball'"),
     (lambda c: c.update(outputs=["torques"]), "unknown output 'torques'"),
+    (lambda c: c.update(regrouped=None), "program's permutations are not of the size of its system"),
 ]
 
 
@@ -240,6 +241,29 @@ def test_a_plan_file_of_the_version_before_is_planned_anew(tmp_path, content):
     loaded = load(tmp_path, content)
     np.testing.assert_array_equal(loaded.program_rows, expected.program_rows)
     assert (loaded.seed, loaded.ordering, loaded.cost) == (expected.seed, expected.ordering, expected.cost)
+
+
+@pytest.mark.parametrize("ordering", ["markowitz", "superlu"])
+def test_a_plan_in_an_order_of_D_itself_is_what_is_saved_and_loaded(tmp_path, ordering):
+    one = nd.plan(system(nd.random_tree(9, 1), "forward_dynamics"), ordering=ordering, cache=False)
+    other = saved(tmp_path, one)
+    assert (other.ordering, other.regrouped, other.tried) == (ordering, None, one.tried)
+    for mine, theirs in ((one.program_rows, other.row_permutation), (one.program_columns, other.column_permutation)):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(solved(other).tau, solved(one).tau)
+    assert str(other) == str(one)
+    content = json.loads((tmp_path / "plan").read_text()) | {"regrouped": False}
+    with pytest.raises(nd.errors.PlanError, match="program's permutations are not of the size"):
+        load(tmp_path, content)
+
+
+def test_a_file_that_does_not_say_whose_order_a_program_has_is_read(tmp_path, content):
+    expected = nd.plan(system(), cache=False)
+    for candidate in content["candidates"]:
+        del candidate["program_ordering"]
+    loaded = load(tmp_path, content)
+    assert (loaded.ordering, loaded.cost) == (expected.ordering, expected.cost)
+    assert f"ordering    {loaded.ordering}, in the refined system" in str(loaded)
 
 
 def test_a_plan_belongs_to_its_system(tmp_path):
@@ -306,6 +330,9 @@ def test_weighted_plans_are_saved_and_found_in_the_cache_and_forged_ones_refused
         content = json.loads((tmp_path / "plan").read_text()) | {name: [0, 1, 2]}
         with pytest.raises(nd.errors.PlanError, match="not of the size of its system"):
             load(tmp_path, content)
+    content = json.loads((tmp_path / "plan").read_text()) | {"regrouped": None}
+    with pytest.raises(nd.errors.PlanError, match="eliminates D itself, and its system is one of least squares"):
+        load(tmp_path, content)
 
 
 def test_angles_in_degrees_are_doubted_once(recwarn):
