@@ -42,7 +42,8 @@ def base_columns(rows):
     return np.sort(used[order[: int((np.abs(np.diag(R)) > 1e-8).sum())]])
 
 
-@pytest.mark.parametrize("name", ["ur5", pytest.param("panda", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_variances_are_smaller_than_after_random_motions(name):
     tree = load(name, locked=FINGERS if name == "panda" else ())
     model = model_of(name)

@@ -184,14 +184,17 @@ ALSO_COMPILED = {
     "forward-one_body": "umfpack",
     "singular": "superlu",
 }
-"""Systems small enough to be solved in every order, and in which besides `recursive` they are compiled."""
+"""In which order besides `recursive` systems are compiled."""
+
+SMALL = ("inverse-massless", "forward-one_body", "singular")
+"""Systems that are solved in every order."""
 
 
 def orders() -> Iterator[Any]:
     """Return every system in one order, and small ones in every order."""
     for name in SYSTEMS:
         for ordering in (*ORDERS, "auto"):
-            is_short = name in ALSO_COMPILED or ordering == "recursive"
+            is_short = ordering in ("recursive", ALSO_COMPILED.get(name)) or name in SMALL
             yield pytest.param(name, ordering, marks=() if is_short else pytest.mark.long)
 
 

@@ -85,7 +85,7 @@ def test_one_foreign_call_says_what_numpy_says(name, reach, width):
     offsets = np.random.default_rng(5).normal(size=(2, 6)) * OFFSET_SIGMA if name == "biped" else None
     qd, y = readings(record, offsets)
     heavy = 2.0 * of._tick.system.weights
-    ticks = [*range(930, 1000), *range(1030, 1040)]
+    ticks = [*range(940, 985), *range(1030, 1040)]
     for filter_ in (of, other):
         filter_.reset(probabilities={filter_.states[0]: 0.9, filter_.states[1]: 0.1})
     switches = 0

@@ -42,7 +42,7 @@ def errors(folder, rho: float, n: int, seeds: range, **options) -> tuple[np.ndar
     return np.array(of_combinations), np.array(of_parameters)
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.8, 0.95])
+@pytest.mark.parametrize("rho", [pytest.param(0.0, marks=pytest.mark.long), 0.8, 0.95])
 def test_deviations_of_combinations_are_as_large_as_their_errors(tmp_path, rho):
     """Under noise that lasts they were up to five times too small: the prior of each parameter hid how sums scatter."""
     assert 0.7 < errors(tmp_path, rho, 1000, range(8))[0].std() < 1.3

