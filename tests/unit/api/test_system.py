@@ -83,6 +83,7 @@ WRONG = [
     ),
     (lambda: nd.plan(SENSORS), r"not a SensorSet: .* nd\.plan\(nd\.System\(tree, sensors\)\)"),
     (lambda: nd.plan(np.eye(3)), "not a ndarray"),
+    (lambda: nd.plan(object()), "not an object"),
     (lambda: nd.plan_set(SYSTEM, SENSORS), ROBOT + "a System"),
     (lambda: nd.plan_set(SENSORS, TREE), ROBOT + "a SensorSet"),
     (lambda: nd.plan_set(TREE, None), "not None"),
