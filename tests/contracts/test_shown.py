@@ -118,6 +118,13 @@ def test_no_line_is_wider_than_a_terminal_and_repr_is_one_line():
         assert repr(thing) != text, name
 
 
+def test_lists_in_the_entry_of_a_sensor_are_shown_in_a_line():
+    felt = {"type": "accelerometer", "links": "link1", "components": ["ax", "ay"], "range": [[-1, 1], [-2, 2]]}
+    said = str(sensor_set({**TORQUES, "joints": ["joint1", "joint2"]}, felt))
+    assert "joints: joint1, joint2 " in said
+    assert "range: [-1, 1], [-2, 2]; links: link1; components: ax, ay" in said
+
+
 def test_no_name_is_broken():
     for name, thing in things().items():
         narrow, wide = str(thing).splitlines(), thing.shown().text(None)

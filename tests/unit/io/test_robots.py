@@ -51,6 +51,15 @@ def test_the_content_of_a_file_decides(tmp_path):
         load_robot(ROBOTS["panda"], mimic="refuse")
 
 
+def test_a_folder_here_hides_no_robot_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ur5", "elsewhere"):
+        (tmp_path / name).mkdir()
+    assert load_robot("ur5").n_links == 6
+    with pytest.raises(FileFormatError, match="elsewhere is not a file"):
+        load_robot("elsewhere")
+
+
 def test_what_is_no_robot(tmp_path):
     path = tmp_path / "page.html"
     path.write_text("<html/>")

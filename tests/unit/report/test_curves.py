@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.report.curves import SIZE, Bins, Scale, band, kept, line, spans, ticks
+from nori_dyn.report.time_plots import Curve, Panel, Plots
 
 STEP = re.compile(r"([Mlv])(-?\d+)(?: (-?\d+))?")
 
@@ -120,3 +121,11 @@ def test_ticks_are_round_and_lie_between():
             assert low - 1e-6 * (high - low) <= x <= high + 1e-6 * (high - low)
             assert float(label) == pytest.approx(x, abs=0.01 * (high - low))
         assert len({label for label, _ in found}) == len(found)
+
+
+def test_one_sample_and_no_numbers_are_drawn():
+    plots = Plots(Bins.of(np.array([2.0]), 200))
+    assert plots.span == (2.0, 3.0)
+    drawn = plots.drawn(Panel("torques", "N m", (Curve("tau", np.array([np.nan])),)))
+    assert drawn.low < 0 < 1 < drawn.high
+    assert drawn.lines[0].path == ""
