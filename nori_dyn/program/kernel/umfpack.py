@@ -24,7 +24,10 @@ SMALL_PIVOT = 1e-10
 
 
 class UmfpackKernel(NumpyKernel):
-    """Numeric refactorisation by UMFPACK at every state, its rows pivoted anew; D and b come from NumPy.
+    """Numeric refactorisation by UMFPACK at every state; D and b come from NumPy.
+
+    Columns and rows with one entry left come first. What remains goes in the planned Q; its rows are chosen anew at
+    each state.
 
     A state with small pivots or a large residual is not trusted; of weighed rows, one whose step of refinement is not
     small.
