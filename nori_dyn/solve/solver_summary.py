@@ -62,5 +62,6 @@ def switching_document(solver: SwitchingSolver) -> Document:
         ("*" if state == solver.contacts else "", named_contacts(state), "yes" if state in solver.prepared else "")
         for state in solver.states
     )
-    note = f"{len(solver.prepared)} of {len(solver.states)} are prepared, the others when they are first needed."
+    n, others = len(solver.prepared), ", the others when they are first needed"
+    note = f"{n} of {len(solver.states)} are prepared{others if n < len(solver.states) else ''}."
     return Document((Facts(facts), Table("Contact states", ("", "closed", "prepared"), rows, (note,), left=(0, 1, 2))))
