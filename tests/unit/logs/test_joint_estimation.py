@@ -55,6 +55,8 @@ def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log
     at = whole.numbers
     np.testing.assert_allclose(whole.y, found.qdd[at], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(whole.sigma, found.sigma_qdd[at], rtol=1e-6)
+    sure = found.sigma_qdd <= (2 * found.sigma_qdd[-1].max() if causal else np.inf)
+    np.testing.assert_array_equal(at, np.flatnonzero(sure.all(axis=1)))
     assert len(at) == N or (causal and N - 30 < len(at) < N)  # it begins without an acceleration
     off = whole.y - qdd[at]
     assert np.sqrt(np.mean((off / whole.sigma) ** 2)) < 1.5

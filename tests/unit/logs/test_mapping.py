@@ -1,6 +1,7 @@
 """Mappings: units, axes and bases, against SciPy and Pinocchio; the draft of one from the names of columns."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from nori_dyn.cli.map import USUAL
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.draft import draft
+from nori_dyn.logs.naming import column_named
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.registry import open_log
 from nori_dyn.report.mapping_text import mapping_text
@@ -253,6 +255,13 @@ def test_messages_of_inertial_units_and_of_a_pose(tmp_path):
     )
     found, _ = drafted(tmp_path / "log.npz", ARM, only)
     assert entries(found)["wrist"]["from"] == columns["imu_2"]  # the first of the log: there is but one sensor
+
+
+def test_a_column_of_the_only_stream_that_has_it_may_be_called_by_its_last_name():
+    one, other = (SimpleNamespace(name=name) for name in ("arm", "leg"))
+    columns = {"arm.q[0]": one, "arm.t": one, "leg.t": other}
+    assert column_named(columns, ("q[0]", "t")) == "arm.q[0]"
+    assert column_named(columns, ("t",)) is None
 
 
 def test_a_table_without_names_tells_its_ranges(tmp_path):

@@ -49,6 +49,8 @@ def test_a_batch_as_text_and_singular_states_are_counted(solver):
     found = rows(estimate)
     assert "singular 1 of 2, no unique solution, and so nan; the first is 1" in found
     assert any(row.startswith("a.wx, all links 0 0 0") for row in found)
+    estimate._found[0][:] = np.nan
+    assert "a.wx, all links nan nan nan rad/s^2" in rows(estimate)
 
 
 def test_a_status_as_text():
