@@ -28,15 +28,16 @@ from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_mode
 from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
 
+ICUB = "iCubGenova04"
 NAMES = [name for name in ORDERINGS if name != "umfpack" or has_umfpack()]
 
 # The operations of a tick by the default, and by `recursive` of D itself. UMFPACK's and SuperLU's are their version's.
 COUNTS = {
     ("panda", "forward_dynamics"): (1_585, 2_128),
     ("talos_reduced", "forward_dynamics"): (8_880, 16_959),
-    ("iCubGenova04", "forward_dynamics"): (11_151, 23_233),
+    (ICUB, "forward_dynamics"): (11_151, 23_233),
     ("talos_reduced", "load_cells_square"): (5_099, 7_197),
-    ("iCubGenova04", "load_cells_square"): (5_915, 9_003),
+    (ICUB, "load_cells_square"): (5_915, 9_003),
 }
 OUTPUT = {"inverse_dynamics": "tau", "forward_dynamics": "qdd", "load_cells_square": "tau"}
 
@@ -60,7 +61,9 @@ def counted(plan: Plan) -> int:
     return sum(isinstance(node, ast.BinOp) for node in ast.walk(tree)) + len(signs)
 
 
-@pytest.mark.parametrize(("robot", "sensors"), COUNTS)
+@pytest.mark.parametrize(
+    ("robot", "sensors"), [pytest.param(*one, marks=pytest.mark.long if one[0] == ICUB else ()) for one in COUNTS]
+)
 def test_operations_by_ordering(robot, sensors):
     default, recursive = COUNTS[robot, sensors]
     plans = {name: planned(robot, sensors, name) for name in ("auto", *NAMES)}
@@ -85,7 +88,7 @@ def accelerations(tree, robot, Q, Qd, Tau):
 
 
 @pytest.mark.parametrize("ordering", NAMES)
-@pytest.mark.parametrize("robot", ["panda", "talos_reduced", "iCubGenova04"])
+@pytest.mark.parametrize("robot", ["panda", "talos_reduced", pytest.param(ICUB, marks=pytest.mark.long)])
 def test_forward_dynamics_is_pinocchios_in_every_order(robot, ordering):
     clean = robot != "talos_reduced"  # its file's angles are rounded, and Pinocchio takes them as they are
     plan = planned(robot, "forward_dynamics", ordering, clean)
@@ -99,7 +102,7 @@ def test_forward_dynamics_is_pinocchios_in_every_order(robot, ordering):
 
 
 @pytest.mark.parametrize("ordering", ["auto", *NAMES])
-@pytest.mark.parametrize("robot", ["talos_reduced", "iCubGenova04"])
+@pytest.mark.parametrize("robot", ["talos_reduced", pytest.param(ICUB, marks=pytest.mark.long)])
 def test_square_load_cells_are_solved_to_extended_precision_in_every_order(robot, ordering):
     plan = planned(robot, "load_cells_square", ordering)
     system, rng = plan.system, np.random.default_rng(3)
