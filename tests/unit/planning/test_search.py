@@ -61,7 +61,7 @@ def test_more_effort_is_a_longer_search_of_the_same_orders():
         search = Search(system, columns, seed=0)
         return [(one.cost, one.order.columns.tolist()) for one in search.restarts("recursive", effort, lambda *_: None)]
 
-    short, long = found(300), found(1_200)
-    assert short == found(300)
+    short, long = found(1_000), found(4_000)
+    assert short == found(1_000)
     assert long[: len(short)] == short
     assert len(long) > 0
