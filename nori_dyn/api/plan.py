@@ -286,9 +286,9 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan | 
             which takes more operations. Of a weighted system a name is for the P and Q by which the backend "umfpack"
             factorises: the program is that of the recursions. `seed`: of the sampled configurations and of the search.
             `effort`: how much further to search with "auto", in entries that eliminations update. It is no time, so
-            that every machine makes the same plan; a million take half a minute. `cache`: whether to look up, and
-            store, the plan. `progress`: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a
-            terminal when None.
+            that every machine makes the same plan; a million takes about half a minute. `cache`: whether to look up,
+            and store, the plan. `progress`: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on
+            a terminal when None.
 
     Raises:
         WrongKindError: not a system.
@@ -330,7 +330,7 @@ def plan_system(
     if not isinstance(effort, int) or effort < 0:
         raise PlanError(
             f"the effort is {effort!r}: it must be a whole number, of entries that the search may update. A million "
-            "take some half a minute."
+            "takes about half a minute."
         )
     entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
     found = None if entry is None else read_entry(entry)

@@ -67,8 +67,8 @@ def plan(
         int,
         typer.Option(
             min=0,
-            help="How much further to search with auto, in entries that eliminations update: a million take some half "
-            "a minute.",
+            help="How much further to search with auto, in entries that eliminations update: a million takes about "
+            "half a minute.",
         ),
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,

@@ -1,4 +1,4 @@
-"""The identity of the planner: a hash of the code that decides which plan a system gets."""
+"""The identity of code: a hash of what decides which plan a system gets, and which program a plan."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 
-MODULES = ("algebra", "components", "measurements", "model", "planning", "system")
+PLANNER = ("algebra", "components", "measurements", "model", "planning", "system")
 """Subpackages that a plan depends on: what equations there are, and the order in which they are eliminated."""
 
 
 @cache
-def planner_identity() -> str:
-    """Return a hash of the names and texts of all Python files that a plan depends on."""
+def code_identity(modules: tuple[str, ...] = (".",)) -> str:
+    """Return a hash of the names and texts of all Python files of some subpackages; of the whole package by default."""
     hasher = hashlib.sha256()
-    for name in MODULES:
+    for name in modules:
         for path in sorted((PACKAGE / name).rglob("*.py")):
             text = path.read_bytes()
             hasher.update(f"{path.relative_to(PACKAGE).as_posix()} {len(text)}\n".encode() + text)
     return hasher.hexdigest()
+
+
+def planner_identity() -> str:
+    """Return the identity of the planner."""
+    return code_identity(PLANNER)

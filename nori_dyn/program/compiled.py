@@ -72,7 +72,7 @@ class Compiled(Remade):
         kernel: the kernel.
         shapes: the shape of each input.
         n_outputs: number of outputs.
-        usual: values of the last inputs, where they may be left out.
+        defaults: values of the last inputs, where these may be left out.
     """
 
     inputs: Any
@@ -81,14 +81,14 @@ class Compiled(Remade):
     cost: Cost
 
     def __init__(
-        self, kernel: Kernel, shapes: Mapping[str, tuple[int, ...]], n_outputs: int, usual: Sequence[Floats] = ()
+        self, kernel: Kernel, shapes: Mapping[str, tuple[int, ...]], n_outputs: int, defaults: Sequence[Floats] = ()
     ) -> None:
         self.kernel, self._shapes, self._n_outputs = kernel, dict(shapes), n_outputs
-        self._single = Single(kernel, shapes.values(), n_outputs, usual)
+        self._single = Single(kernel, shapes.values(), n_outputs, defaults)
         self._solve, self._copy, self._at = self._single.solve, self._single.values.copy, self._single.at
         self._has_residual = kernel.has_residual
-        self._usual = tuple(usual)
-        self._batch_quickly = self._quickly_in_batches(self._usual)
+        self._defaults = tuple(defaults)
+        self._batch_quickly = self._quickly_in_batches(self._defaults)
 
     @property
     def backend(self) -> str:
@@ -141,16 +141,16 @@ class Compiled(Remade):
         return self._judged(states, outputs, outcomes, residual)
 
     def _quickly_in_batches(
-        self, usual: tuple[Floats, ...]
+        self, defaults: tuple[Floats, ...]
     ) -> Callable[[tuple[Any, ...], Any, Order | None, Any], Solved | None]:
         """Return what does as `solved_batch` where all is as it should be, and returns the outputs too; None of others.
 
-        Inputs that have a usual value are left out; where there is no order, outputs lie as the first input does. All
+        Inputs that have a default are left out; where there is no order, outputs lie as the first input does. All
         that it uses is at hand: looking it up takes as long as some states.
         """
         shapes, n, judged = [*self._shapes.values()], self._n_outputs, self._judged
-        n_given = len(shapes) - len(usual) if all(len(shape) == 1 for shape in shapes) else -1
-        run = self.kernel.batches((*map(prod, shapes), n), 1, len(shapes) - len(usual))
+        n_given = len(shapes) - len(defaults) if all(len(shape) == 1 for shape in shapes) else -1
+        run = self.kernel.batches((*map(prod, shapes), n), 1, len(shapes) - len(defaults))
 
         def quick(given: tuple[Any, ...], threads: Any, order: Order | None, out: Any) -> Solved | None:
             if len(given) != n_given or type(first := given[0]) is not ndarray or first.ndim != 2:
@@ -161,13 +161,13 @@ class Compiled(Remade):
             if out is None:
                 is_by_number = order == "F" if order else first.flags.fnc
                 values = empty((N, n), order="F") if is_by_number else empty((N, n))
-            found = run((*given, *usual, values) if usual else (*given, values), N, threads)
+            found = run((*given, *defaults, values) if defaults else (*given, values), N, threads)
             if found is None:
                 return None
             outcomes, residual = found
             if outcomes is None:
                 return values, nan if residual is None else residual, False, 1.0
-            return values, *judged(given + usual, [values], outcomes, residual)
+            return values, *judged(given + defaults, [values], outcomes, residual)
 
         return quick
 

@@ -231,7 +231,7 @@ class Solver(Compiled, Shown):
             if not outcome:
                 found = self._copy(), self._at.residual if self._has_residual else nan, False, 1.0
             elif not is_refused(outcome):
-                found = self._otherwise((q, qd, np.asarray(y), *self._usual), "this state")
+                found = self._otherwise((q, qd, np.asarray(y), *self._defaults), "this state")
         if found is None or (self._is_ranged and self.system.saturated(np.asarray(y)).any()):
             found = self.solved(*checked_state(self.system, q, qd, y, weights, missing))
         if found[2] and not found[3] >= RCOND_LIMIT:  # the planned order, where it holds, has no rcond

@@ -100,11 +100,11 @@ class Victims:
 def serve() -> None:
     """Run jobs until there are no more."""
     from nori_dyn.cli import main
+    from nori_dyn.planning.identity import code_identity
     from nori_dyn.program import compiler
-    from nori_dyn.program.kernel import registry
 
     compiler.find_compiler()
-    registry._own_code()
+    code_identity()
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
         sys.argv = ["nori-dyn", "info", str(ROOT / "tests/attack/corpus/arm.urdf")]
         main()

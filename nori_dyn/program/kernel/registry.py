@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cache, partial
-from pathlib import Path
 
 from nori_dyn.errors import InputError
+from nori_dyn.planning.identity import code_identity
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiler import Compiler, c_identity, cached_library, find_compiler, needed_compiler
@@ -101,15 +101,6 @@ def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
         hashlib.sha256(order).hexdigest(),
         repr((plan.regrouped, plan.seed, checked)),
         c_identity(compiler),
-        _own_code(),
+        code_identity(),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-
-
-@cache
-def _own_code() -> str:
-    package = Path(__file__).parents[2]
-    hasher = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        hasher.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
-    return hasher.hexdigest()

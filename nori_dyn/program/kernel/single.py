@@ -50,18 +50,18 @@ class Single:
         at: where its arrays are, for the kernel; `at.residual` is that of the last state.
         solve: computes the outputs of a state, one argument an input, with the kernel's checks; returns the outcome.
             Where an input is no plain array of doubles of its shape it is refused as one that is not finite. The last
-            inputs that have a usual value are left out.
+            inputs that have a default are left out.
         solve_all: the same of all inputs.
 
     Args:
         kernel: the kernel.
         shapes: the shape of each input.
         n_outputs: number of outputs.
-        usual: values of the last inputs.
+        defaults: values of the last inputs.
     """
 
     def __init__(
-        self, kernel: Kernel, shapes: Iterable[tuple[int, ...]], n_outputs: int, usual: Sequence[Floats] = ()
+        self, kernel: Kernel, shapes: Iterable[tuple[int, ...]], n_outputs: int, defaults: Sequence[Floats] = ()
     ) -> None:
         shapes = list(shapes)
         edges = [0, *accumulate(map(prod, shapes))]
@@ -69,24 +69,24 @@ class Single:
         self.inputs = [state[a:b].reshape(shape) for (a, b), shape in zip(pairwise(edges), shapes, strict=True)]
         self.at = kernel.place(state, self.values)
         slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _Block(x) for x in self.inputs]  # type: ignore[arg-type]
-        run, n = kernel.bound(self.at, checks=True), len(slots) - len(usual)
+        run, n = kernel.bound(self.at, checks=True), len(slots) - len(defaults)
         self.solve: Callable[..., int] = _unrolled(n)(slots[:n], run)
         self.solve_all = self.solve
-        if usual:
+        if defaults:
             solve_all = _unrolled(len(slots))(slots, run)
-            _put(slots[n:], usual)
+            _put(slots[n:], defaults)
 
             def solve_and_put_back(*given: Any) -> int:
                 outcome: int = solve_all(*given)
-                _put(slots[n:], usual)
+                _put(slots[n:], defaults)
                 return outcome
 
             self.solve_all = solve_and_put_back
 
 
-def _put(slots: Sequence[Slot], usual: Sequence[Floats]) -> None:
+def _put(slots: Sequence[Slot], values: Sequence[Floats]) -> None:
     """Put values into slots."""
-    for slot, value in zip(slots, usual, strict=True):
+    for slot, value in zip(slots, values, strict=True):
         slot[ALL] = value
 
 

@@ -127,13 +127,13 @@ def test_an_entry_of_the_cache_holds_permutations_and_neither_model_nor_sensors(
 def test_a_plan_of_other_code_is_no_entry(counted, monkeypatch, tmp_path):
     """Whatever changes in what a plan depends on; and nothing else does."""
     package = tmp_path / "nori_dyn"
-    for name in identity.MODULES:
+    for name in identity.PLANNER:
         (package / name / "deep").mkdir(parents=True)
         (package / name / "deep" / "code.py").write_text("x = 1\n")
     monkeypatch.setattr(identity, "PACKAGE", package)
-    monkeypatch.setattr(plans_module, "planner_identity", identity.planner_identity.__wrapped__)
+    monkeypatch.setattr(plans_module, "planner_identity", lambda: identity.code_identity.__wrapped__(identity.PLANNER))
     nd.plan(system())
-    for n, name in enumerate(identity.MODULES, 2):
+    for n, name in enumerate(identity.PLANNER, 2):
         (package / name / "deep" / "code.py").write_text("x = 2\n")
         nd.plan(system())
         nd.plan(system())
