@@ -39,6 +39,10 @@ it is one of that much of the estimate over the weight."""
 SOON = USUAL | {"inverse": 6, "vague": 5}
 """Which problem of a family is tried where the scale is below 1: one that is soon known to eighty digits."""
 
+ZERO = 1e-40
+"""In natural units a column that is smaller everywhere is zero but for what the oracle rounds: by readings that only
+check what exact rows determine. It is judged as one of `LIGHTEST`."""
+
 OUTPUTS = (KINDS, ("tau", "qdd"), ("tau",), ("fx",), ("a", "f"))
 
 SCRIPT = '''"""Do a failure of the attack on derivatives again: a state that is {what}."""
@@ -120,7 +124,8 @@ class Case:
     def errors(self, k: int, found: Floats, right: Floats) -> Floats:
         """Return how far each column of derivatives (n_rows, n_directions) is off, as a share of its size."""
         size, rows = self.sizes(k)[:, None], self.rows()
-        columns = np.maximum(np.abs(right / size)[rows].max(axis=0), LIGHTEST * np.abs(right / size).max(axis=0))
+        whole = np.abs(right / size).max(axis=0)
+        columns = np.maximum(np.abs(right / size)[rows].max(axis=0), LIGHTEST * np.where(whole > ZERO, whole, 1.0))
         if self.plan.system.is_weighted:
             with np.errstate(divide="ignore"):
                 columns[-self.plan.system.n_weights :] += LIGHTEST / self.states.weights[k]
