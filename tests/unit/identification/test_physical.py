@@ -174,6 +174,23 @@ def test_what_is_known_makes_the_nearest_body_that_has_it(known):
     assert np.abs(pseudo_inertia_of(found) - body(least.x)).max() < 1e-3 * np.abs(found).max()
 
 
+@pytest.mark.parametrize("stretch", [0.0, 2.0])
+def test_what_another_body_has_is_what_some_body_has(stretch):
+    """Values of a body that is larger or smaller by up to two orders in each direction: a tenth of them was refused."""
+    rng = np.random.default_rng(5)
+    for case in range(100):
+        axes = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+        T = axes * 10.0 ** rng.uniform(-stretch, stretch, 4) @ axes.T
+        model, other = random_body(rng), ten_of_pseudo_inertia(T @ pseudo_inertia_of(random_body(rng)) @ T.T)
+        parameters = Parameters.of(with_inertias(nd.autotree(1), model), ["inertias"])
+        known = rng.choice(10, size=int(rng.integers(1, 10)), replace=False)
+        found, impossible = with_known(parameters, {parameters.names[k]: float(other[k]) for k in known})
+        assert not impossible, (case, known)
+        assert (found[known] == other[known]).all()
+        eigenvalues = np.linalg.eigvalsh(pseudo_inertia_of(found))
+        assert eigenvalues[0] > -1e-14 * eigenvalues[-1], (case, known)
+
+
 def test_a_known_mass_leaves_the_centre_and_the_inertia_about_it():
     model = random_body(np.random.default_rng(3))
     parameters = Parameters.of(with_inertias(nd.autotree(1), model), ["inertias"])
@@ -187,7 +204,14 @@ def test_a_known_mass_leaves_the_centre_and_the_inertia_about_it():
 
 @pytest.mark.parametrize(
     "known",
-    [{"m:link1": -1.0}, {"m:link1": 0.0}, {"I:link1.xx": -0.1}, {"I:link1.xx": 1, "I:link1.yy": 1, "I:link1.zz": 3}],
+    [
+        {"m:link1": -1.0},
+        {"m:link1": 0.0},
+        {"I:link1.xx": -0.1},
+        {"I:link1.xx": 1, "I:link1.yy": 1, "I:link1.zz": 3},
+        {"I:link1.xx": 0.0, "I:link1.xy": -0.1},
+        {"m:link1": 1.0, "mc:link1.x": 1.0, "I:link1.yy": 1.0},
+    ],
 )
 def test_what_no_body_has_is_named(known):
     parameters = Parameters.of(with_inertias(nd.autotree(1), random_body(np.random.default_rng(4))), ["inertias"])
