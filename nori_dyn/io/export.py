@@ -6,12 +6,11 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nori_dyn.errors import FileFormatError, UnknownNameError
-from nori_dyn.io.files import reason, usual_mode
+from nori_dyn.io.files import put_files, reason, usual_mode
 from nori_dyn.program.emit import FOLDER
 from nori_dyn.program.export.files import CExport
 from nori_dyn.program.export.text import MARK
@@ -56,7 +55,7 @@ def check_folder(folder: str | Path) -> None:
 
 
 def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -> None:
-    """Write the files of an export: all of them, or none.
+    """Write the files of an export: all of them, or none, see `put_files`.
 
     Hidden files and folders inside are left alone. What an earlier export of the same name wrote and this one does not,
     such as a monitor, is removed.
@@ -83,36 +82,12 @@ def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -
             os.chmod(stage, usual_mode(0o777))
             os.rename(stage, folder)
         else:
-            _move(stage, folder, [*files], stale)
+            put_files(folder, {file: stage / file for file in files}, stale)
     except OSError as error:
         raise FileFormatError(f"{folder}: cannot be written: {reason(error)}.") from None
     finally:
         if stage is not None:
             shutil.rmtree(stage, ignore_errors=True)
-
-
-def _move(stage: Path, folder: Path, files: Sequence[str], stale: Sequence[str]) -> None:
-    """Put files in a folder instead of those there; where one cannot be moved, all are as they were.
-
-    Raises:
-        OSError: one cannot.
-    """
-    before = Path(tempfile.mkdtemp(dir=stage))
-    done: list[tuple[Path, Path]] = []
-    moves = [(folder / file, before / file) for file in (*files, *stale) if (folder / file).exists()]
-    moves += [(stage / file, folder / file) for file in files]
-    try:
-        for source, target in moves:
-            target.parent.mkdir(exist_ok=True)
-            os.rename(source, target)
-            done.append((source, target))
-    except OSError:
-        for source, target in reversed(done):
-            with suppress(OSError):
-                os.rename(target, source)
-        with suppress(OSError):
-            (folder / FOLDER).rmdir()  # where it is empty
-        raise
 
 
 def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from nori_dyn.errors import FileFormatError
+
+BEFORE = ".before-"
+"""How the name of a folder begins that holds old files while new ones take their place."""
 
 
 def read_text(path: str | Path) -> str:
@@ -68,6 +74,69 @@ def _replace(path: Path, content: bytes) -> None:
     except BaseException:  # an interrupt as well
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def put_files(folder: Path, files: Mapping[str, Path], stale: Sequence[str] = ()) -> None:
+    """Put finished files in a folder, in the place of those there: all of them, or none.
+
+    A name never stands for a part of a file. All old files but the last are copied beforehand into a folder `.before-*`
+    beside them, from which they are put back where a new one cannot be put. It stays where they cannot be put back, and
+    where the process is killed before the last is put.
+
+    Args:
+        folder: where to.
+        files: where each is, on the same disk, by its name in the folder; one at least.
+        stale: names of old files that are removed.
+
+    Raises:
+        OSError: one cannot be put, and all is as it was.
+        FileFormatError: one cannot be put, nor can old ones be put back.
+    """
+    *first, (last, made) = files.items()
+    old = [name for name in (*stale, *dict(first)) if (folder / name).exists()]
+    spare = Path(tempfile.mkdtemp(dir=folder, prefix=BEFORE)) if old else None
+    copies = {name: spare / name for name in old} if spare else {}
+    is_whole = False
+    try:
+        for name, copy in copies.items():
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy2(folder / name, copy)
+        for name in files:
+            (folder / name).parent.mkdir(exist_ok=True)
+        for name in stale:
+            (folder / name).unlink()
+        for name, path in first:
+            os.replace(path, folder / name)
+        os.replace(made, folder / last)
+        is_whole = True
+    except BaseException as error:  # an interrupt as well
+        changed = [name for name in stale if not (folder / name).exists()]
+        changed += [name for name, path in first if not path.exists()]
+        is_whole = not made.exists() or _is_put_back(folder, changed, copies)
+        for parent in {(folder / name).parent for name in files} - {folder}:
+            with suppress(OSError):
+                parent.rmdir()  # where it is empty
+        if is_whole or not isinstance(error, OSError):
+            raise
+        why = f"{reason(error)}, nor can what was there be put back: it is in '{spare}'"
+        raise FileFormatError(f"{folder}: cannot be written: {why}.") from None
+    finally:
+        if spare and is_whole:
+            shutil.rmtree(spare, ignore_errors=True)
+
+
+def _is_put_back(folder: Path, changed: Sequence[str], copies: Mapping[str, Path]) -> bool:
+    """Put old files back, and remove new ones in the place of none; return whether that was possible."""
+    is_back = True
+    for name in changed:
+        try:
+            if name in copies:
+                os.replace(copies[name], folder / name)
+            else:
+                (folder / name).unlink()
+        except OSError:
+            is_back = False
+    return is_back
 
 
 def usual_mode(wanted: int) -> int:

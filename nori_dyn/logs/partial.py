@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.io.files import reason, write_bytes
+from nori_dyn.io.files import put_files, reason, write_bytes
 from nori_dyn.logs.writer import Schema, Writer
 
 VERSION = 1
@@ -164,6 +164,7 @@ class Partial:
 
         Raises:
             OSError: the disk is full, or the like.
+            FileFormatError: see `put_files`.
         """
         parts = [self.folder / name for name in self.parts]
         if len(parts) == 1:
@@ -175,8 +176,10 @@ class Partial:
             with whole.open("rb") as file, self.out.open("wb") as pipe:
                 shutil.copyfileobj(file, pipe)
         else:
-            writer.beside(self.out, schema)
-            os.replace(whole, self.out)
+            beside = writer.beside(self.out, schema)
+            for name, content in beside.items():
+                (self.folder / name).write_bytes(content)
+            put_files(self.out.parent, {name: self.folder / name for name in beside} | {self.out.name: whole})
         shutil.rmtree(self.folder)
 
 

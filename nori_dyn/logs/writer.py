@@ -117,9 +117,9 @@ class Writer(ABC):
                         whole.write(*of_table(schema, np.column_stack(block.values)))
 
     @classmethod
-    def beside(cls, path: Path, schema: Schema) -> None:
-        """Write beside a file what the file itself cannot say; called before the file appears under its final name."""
-        return None  # most formats say all of it in the file
+    def beside(cls, path: Path, schema: Schema) -> dict[str, bytes]:
+        """Return what the file itself cannot say: files that are put beside it, by their names."""
+        return {}  # most formats say all of it in the file
 
     def __enter__(self) -> Self:
         return self

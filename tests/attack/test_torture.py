@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from nori_dyn.io.files import BEFORE
 from tests.attack.targets import ARM, CORPUS
 from tests.attack.victims import Injury, Outcome, Victims
 
@@ -28,7 +29,7 @@ FAILURES = ("fail at write", "fail from write", "fail at byte")
 USUAL = ("fail at write",)
 """What happens without `--all` too."""
 
-PARTIAL = (".partial-", ".export-")
+PARTIAL = (".partial-", ".export-", BEFORE)
 """How the names of what is not finished begin."""
 
 
@@ -86,6 +87,22 @@ def check(place: Place, whole: dict[str, bytes], before: dict[str, bytes]) -> No
     assert not lost
 
 
+def check_export(place: Place, whole: dict[str, bytes], before: dict[str, bytes], outcome: Outcome) -> None:
+    """Check that an export is as it was, or as it is to be, or else that what was there is whole where it is told."""
+    found, old, new = (
+        {Path(name).relative_to("export"): content for name, content in files.items() if name.startswith("export/")}
+        for files in (place.files(), before, whole)
+    )
+    left = [] if outcome.killed else [*place.folder.rglob(".*")]
+    if found in (old, new):
+        assert not left
+    else:
+        (spare,) = (place.folder / "export").glob(f"{BEFORE}*")
+        kept = {path.relative_to(spare): path.read_bytes() for path in spare.rglob("*") if path.is_file()}
+        assert (found | kept).items() >= old.items()
+        assert outcome.killed or (left == [spare] and f"it is in '{spare}'" in outcome.text)
+
+
 def _is_same(name: str, content: bytes, whole: bytes) -> bool:
     """Return whether a file is as it is to be; numbers need not agree to the last bit, as where nothing is compiled.
 
@@ -117,8 +134,7 @@ def test_nothing_is_lost_or_half_written(victims, whole, kind, attack_scale, att
         assert outcome.killed or outcome.code in (0, 1), (injury, outcome)
         assert "Traceback" not in outcome.text, (injury, outcome)
         check(place, files, before)
-        if not outcome.killed:
-            assert not list(place.folder.rglob(".*")), injury
+        check_export(place, files, before, outcome)
         (healed,) = place.run(victims)
         assert healed.code == 0, (injury, healed)
         assert place.files() == files, injury
@@ -127,13 +143,14 @@ def test_nothing_is_lost_or_half_written(victims, whole, kind, attack_scale, att
 
 
 def _begin(place: Place, whole: dict[str, bytes], rng: random.Random) -> None:
-    """Let some of the files be there already, whole, and those of the user older."""
+    """Let some of the files be there already, whole, and those of the user and of an export older."""
     place.folder.mkdir()
     for name, content in whole.items():
         if rng.random() < 0.4:
             path = place.folder / name
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.write_bytes(content if len(Path(name).parts) > 1 else b"older")
+            older = b"/* older */" + content if name.startswith("export/") else b"older"
+            path.write_bytes(content if name.startswith("cache/") else older)
 
 
 @pytest.mark.long

@@ -442,7 +442,8 @@ def check_round_trip(folder: Path, ending: str, has_time: bool) -> None:
     table = flat(schema, t, values)
     read_back = []
     for out in (whole, joined):
-        writer_of(out).beside(out, schema)
+        for name, content in writer_of(out).beside(out, schema).items():
+            (folder / name).write_bytes(content)
         found, units, metadata = read_all(out)
         read_back.append(found)
         for k, label in enumerate(schema.labels):

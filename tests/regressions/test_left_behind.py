@@ -4,6 +4,7 @@ import builtins
 import errno
 import io
 import os
+import re
 import resource
 import signal
 from pathlib import Path
@@ -56,13 +57,30 @@ def test_an_export_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
     other = nd.plan(nd.System(ARM, "forward_dynamics"), outputs=["qdd"])
     for number in (1, 4, 6, 10):
         with monkeypatch.context() as patched:
-            denied({number}, patched, "rename")
+            denied({number}, patched, "replace")
             with pytest.raises(FileFormatError, match="No space left on device"):
                 other.export(folder)
         assert contents(folder) == before
     other.export(folder)
     assert contents(folder) != before
     assert {*contents(folder)} == {*before}
+
+
+@pytest.mark.parametrize("number", [1, 4, 9])
+def test_an_earlier_export_that_cannot_be_put_back_is_whole_where_the_error_says(number, tmp_path, monkeypatch):
+    """It was removed with what was left over: headers of `nori_dyn/` were lost."""
+    plan, other = (nd.plan(nd.System(ARM, name)) for name in ("inverse_dynamics", "forward_dynamics"))
+    plan.export(tmp_path)
+    before = contents(tmp_path)
+    with monkeypatch.context() as patched:
+        for name in ("rename", "replace"):
+            denied(range(number, 100), patched, name)
+        with pytest.raises(FileFormatError, match="No space left on device") as told:
+            other.export(tmp_path)
+    now, found = contents(tmp_path), re.search("it is in '(.*)'", str(told.value))
+    assert (now | (contents(Path(found[1])) if found else {})).items() >= before.items()
+    assert found or now == before
+    other.export(tmp_path)
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -90,6 +108,26 @@ def test_a_file_that_nothing_goes_on_to_write_leaves_nothing(name, tmp_path, mon
         with pytest.raises(FileFormatError, match="No space left on device"):
             write_whole(tmp_path / "out.npz", schema, np.arange(9.0), {"tau": np.zeros((9, 2))})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_table_and_what_is_known_of_it_are_of_one_run(number, tmp_path, monkeypatch):
+    """What is known of a new table stood beside the old one, where that could not be replaced."""
+
+    def write(gain: float, unit: str) -> None:
+        schema = Schema((Field("tau", (1,), ("tau:a",), (unit,)),), True, {})
+        write_whole(tmp_path / "out.csv", schema, np.arange(9.0), {"tau": np.full((9, 1), gain)})
+
+    write(1.0, "N m")
+    before = contents(tmp_path)
+    with monkeypatch.context() as patched:
+        denied({number}, patched, "replace")
+        with pytest.raises(FileFormatError, match="No space left on device"):
+            write(1e3, "mN m")
+    assert contents(tmp_path) == before
+    write(1e3, "mN m")
+    assert {*contents(tmp_path)} == {*before}
+    assert not {*contents(tmp_path).items()} & {*before.items()}
 
 
 def test_a_corrected_model_that_cannot_be_written_leaves_nothing(tmp_path):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.files import reason, write_bytes
+from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.cells import Head, parse_slowly, read_head
 from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
 from nori_dyn.logs.writer import Schema, Writer, flat
@@ -225,14 +225,14 @@ class CsvWriter(Writer):
                     shutil.copyfileobj(file, whole._file, PIECE)
 
     @classmethod
-    def beside(cls, path: Path, schema: Schema) -> None:
+    def beside(cls, path: Path, schema: Schema) -> dict[str, bytes]:
         columns = [
             {"titles": label, "datatype": "number"} | ({"schema:unitText": unit} if unit else {})
             for label, unit in zip(schema.labels, schema.units, strict=True)
         ]
         said = {"@context": "http://www.w3.org/ns/csvw", "url": path.name, "tableSchema": {"columns": columns}}
         told = {key.replace(".", ":", 1): value for key, value in schema.metadata.items()}
-        write_bytes(_beside(path), json.dumps(said | told, ensure_ascii=False, indent=1).encode())
+        return {_beside(path).name: json.dumps(said | told, ensure_ascii=False, indent=1).encode()}
 
 
 def _beside(path: Path) -> Path:
