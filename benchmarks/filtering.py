@@ -30,11 +30,11 @@ import nori_dyn as nd
 from benchmarks.real.recording import beside
 from nori_dyn.bench.machine import machine
 from nori_dyn.bench.records import quartiles
-from nori_dyn.filtering.contacts import ContactFilter
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats
 from tests.observers import observer
+from tests.recognising import Recogniser
 from tests.unit.filtering.test_contacts import DT, STATES, TOUCH, readings, sensors
 from tests.walking import LEGS, walk
 
@@ -237,7 +237,7 @@ WALKED = {"biped": range(800, 1200), "quadruped": range(300, 700)}
 """The ticks of the records that are timed: feet are lifted or put down in them."""
 
 
-def walked(of: ContactFilter, name: str) -> Floats:
+def walked(of: Recogniser, name: str) -> Floats:
     """Return the time of each tick of a walk [us]."""
     record = walk(name)
     qd, y = readings(record, np.zeros((2, 6)) if name == "biped" else None)
@@ -255,7 +255,7 @@ def print_contacts(rounds: int) -> None:
     """Print the times of filters that recognise contacts."""
     for name, states in WALKERS.items():
         ways = {
-            backend: ContactFilter(
+            backend: recogniser_of(
                 walk(name).tree, sensors(name), states, DT, ["fx"], acceleration=TOUCH, backend=backend
             )
             for backend in ("native", "numpy")

@@ -2,19 +2,19 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
-from .api.contact_filter import ContactFilter
 from .api.exciting_motion import ExcitingMotion, exciting_motion
-from .api.filter import Filter, Window
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
 from .api.smooth import LogHistory, smooth
 from .api.system import System
+from .api.tracker import ContactFilter, Filter, Tracker, Window
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
 from .filtering.collisions import CollisionDetector
 from .filtering.history import History
+from .filtering.hypotheses import Hypotheses
 from .filtering.tracked import Tracked
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
@@ -70,6 +70,7 @@ __all__ = [
     "ExcitingMotion",
     "Filter",
     "History",
+    "Hypotheses",
     "Identification",
     "InputError",
     "JointMotion",
@@ -91,6 +92,7 @@ __all__ = [
     "SwitchingSolver",
     "System",
     "Tracked",
+    "Tracker",
     "Window",
     "__version__",
     "aba",

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from nori_dyn.api.filter import Filter
 from nori_dyn.api.plan import Plan, plan
 from nori_dyn.api.plan_set import PlanSet, plan_set
+from nori_dyn.api.tracker import Filter
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

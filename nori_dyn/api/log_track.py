@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.api.filter import plans_of
 from nori_dyn.api.log_file import metadata_of, write_chunks
 from nori_dyn.api.log_run import LogRunner
 from nori_dyn.api.track_samples import Clock, Read, Stored
@@ -125,8 +124,8 @@ class LogTracker(LogRunner):
 
     def _ticks(self) -> Ticks:
         """Return the filters, compiled."""
-        plans, contact_names, name = plans_of(self.plans, "a filter")
-        return Ticks(plans, contact_names, self.options.backend, name=name)
+        plans = self.plans
+        return Ticks(plans.states.plans, plans.contact_names, self.options.backend, name=plans.sensors.name)
 
     def _read(self, log: Log, report: LogReport, clock: Clock, stage: Progress) -> Iterator[Read]:
         """Yield samples, as many as are worked on at once, with the time from the one before to each."""

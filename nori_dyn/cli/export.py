@@ -78,8 +78,8 @@ def export(
         raise typer.BadParameter("--filter and --dt go together: a filter has a usual time between ticks.")
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
-    from nori_dyn.api.filter import Filter
     from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.tracker import Filter
     from nori_dyn.io.export import check_folder
 
     check_folder(out)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from nori_dyn.filtering.filter import Filter
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.program.export.files import CExport, assembled
@@ -30,7 +31,7 @@ BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
 
 
-def c_filter(of: Filter, sensors: str, name: str | None = None) -> CExport:
+def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport:
     """Return a filter as C, which begins with what its sensors' config says, whatever this one has seen.
 
     Args:

@@ -1,4 +1,23 @@
-"""Contact states as hypotheses: which rows each has, how readings of different states are compared, how they switch."""
+"""Contact states as hypotheses: which rows each has, how readings of different states are compared, how they switch.
+
+At each tick every state h says how well it explains the readings y, by the density
+
+    p(y | h) = integral of p(y | u, h) p(u | h) du
+
+over what the rows leave free that hold in all states, u = [s | m]. The memory m has its density from the ticks before.
+The others, s, have a wide one: accelerations and external wrenches are normal about 0 with a standard deviation of
+`acceleration`, for wrenches that times the robot's mass, about as large as what shall count as contact. It is taken to
+be as high everywhere as in its middle, so that larger forces are no less likely: only its height counts. Along a row r
+that only some states have, exact or weighed, it is replaced by what the row says: its height is taken out again,
+
+    log p(y | h) = log likelihood of the filter + sum_r log(sqrt(2 pi) size_r) + what is the same for all states
+
+Without it states could not be compared: one that leaves more free always fits better. A number of s that a state leaves
+undetermined tells nothing for or against it: the wide density integrates to one.
+
+Source: own derivation (tests/unit/filtering/test_contacts.py); the memories are mixed as by the interacting multiple
+model filter: Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +27,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nori_dyn.errors import PlanError, named_contacts
+from nori_dyn.errors import InputError, PlanError, named_contacts
 from nori_dyn.filtering.contact_rows import counting, exact_where_counted, of_cases
 from nori_dyn.filtering.free import Freed
 from nori_dyn.filtering.markov import distances, transitions
@@ -23,30 +42,76 @@ AS_GOOD_AS_EXACT = 1e-7
 LIKELY = 0.01
 """From which probability on a state counts as likely, where only states near those are judged."""
 
+RATE = 3.0
+"""How often a contact switches unless told [1/s]: a walking robot's foot does some times a second."""
+
+ACCELERATION = 1.0
+"""How large accelerations are unless told [m/s^2, rad/s^2]: a foot stands from a tenth of the robot's weight on."""
+
 HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Hypotheses:
-    """The contact states of a filter that judges them.
+    """The contact states of a plan as hypotheses, of which a tracker finds out which is true.
+
+    Attributes:
+        rate: how often a contact switches on average [1/s]; the less, the more it takes to believe in a switch.
+        acceleration: from which force over the robot's mass on a touch shall about count as contact [m/s^2]; it is the
+            size of the wide density by which states are compared, see docs/design.md, 4.12. It has to be well above
+            the noise of such forces, or a contact is believed in where there is none.
+        reach: states are judged that differ from a likely one by as many contacts at most; all when None.
+        lag: how many ticks `Tracker.smoothed` can look back.
+
+    Raises:
+        InputError: a rate or an acceleration that is not positive; a reach or lag that is no number of them.
+    """
+
+    rate: float = RATE
+    acceleration: float = ACCELERATION
+    reach: int | None = None
+    lag: int = 0
+
+    def __post_init__(self) -> None:
+        _check_positive("rate", self.rate, "how often a contact switches in a second")
+        _check_positive("acceleration", self.acceleration, "how large accelerations are")
+        if self.reach is not None:
+            _check_count("reach", self.reach, 1)
+        _check_count("lag", self.lag, 0)
+
+
+def _check_positive(name: str, value: float, what: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+        raise InputError(f"{name} is {value!r}: {what} is a positive number.")
+
+
+def _check_count(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} is {value!r}: expected a whole number of at least {least}.")
+
+
+@dataclass(frozen=True, eq=False)
+class HypothesisModel:
+    """What judging contact states takes.
 
     Attributes:
         states: the states.
         n_contacts: number of contacts.
         freed: the system of all cases over what is free.
-        acceleration: how large accelerations are, and forces over the robot's mass [m/s^2].
-        rate: how often a contact switches on average [1/s].
-        reach: states are judged that differ from a likely one by as many contacts at most.
+        options: how they switch, and how they are compared.
         usual: usual time between ticks [s].
     """
 
     states: tuple[ContactState, ...]
     n_contacts: int
     freed: Freed
-    acceleration: float
-    rate: float
-    reach: int
+    options: Hypotheses
     usual: float
+
+    @property
+    def reach(self) -> int:
+        """States are judged that differ from a likely one by as many contacts at most."""
+        return self.n_contacts if self.options.reach is None else self.options.reach
 
     @cached_property
     def counting(self) -> Sequence[Booleans]:
@@ -66,7 +131,7 @@ class Hypotheses:
     @cached_property
     def sizes(self) -> WideSizes:
         """Those of the wide density."""
-        return WideSizes.of(self.freed, self.acceleration)
+        return WideSizes.of(self.freed, self.options.acceleration)
 
     @cached_property
     def exact_weights(self) -> Floats:
@@ -91,11 +156,11 @@ class Hypotheses:
 
     def transitions(self, dt: float) -> Floats:
         """Return the probability of each state after a time [s] (S, S), a row for each state before."""
-        return self._usual if dt == self.usual else transitions(self.apart, self.n_contacts, self.rate, dt)
+        return self._usual if dt == self.usual else transitions(self.apart, self.n_contacts, self.options.rate, dt)
 
     @cached_property
     def _usual(self) -> Floats:
-        return transitions(self.apart, self.n_contacts, self.rate, self.usual)
+        return transitions(self.apart, self.n_contacts, self.options.rate, self.usual)
 
     def judged(self, expected: Floats) -> list[int]:
         """Return the states that are judged: those near a likely one.

@@ -16,7 +16,7 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.filter_source import LARGEST_SQUARE
-from nori_dyn.solve.contact_numbers import Closed, PlannedStates
+from nori_dyn.solve.contact_numbers import PlannedStates
 from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
@@ -144,6 +144,7 @@ class Ticks:
     """The ticks of all contact states, of one robot.
 
     Attributes:
+        plans: the plan of each contact state.
         planned: the contact states that have a plan.
         each: the ticks, in the order of these.
         all: the readings and the weights of all of them.
@@ -168,7 +169,7 @@ class Ticks:
         watch: Watch = unwatched,
         name: str = "contacts",
     ) -> None:
-        self.planned = PlannedStates(contact_names, plans)
+        self.plans, self.planned = dict(plans), PlannedStates(contact_names, plans)
         self.all = SideBySide([plan.system for plan in plans.values()], name)
         self.each = tuple(Tick(plan, backend, watch) for plan in plans.values())
         first, *others = self.each
@@ -292,50 +293,6 @@ def _refuse_large(alike: Alike, first: int) -> None:
             f"tick {first + int(alike.places[k])}: the reading of '{name}' is off by {size[k].max():.0e} of its "
             "standard deviations, which is no number to go on from. Leave it out, as nan and with missing='drop'."
         )
-
-
-class OverTime:
-    """What estimates over time have in common: a robot whose contacts may switch, and the usual time between ticks.
-
-    Attributes:
-        plans: the plan of each contact state.
-        contact_names: all contacts.
-        dt: usual time between ticks [s].
-    """
-
-    def __init__(
-        self,
-        plans: Mapping[ContactState, EliminationPlan],
-        contact_names: Sequence[str],
-        dt: float,
-        backend: str = "auto",
-        watch: Watch = unwatched,
-        name: str = "contacts",
-    ) -> None:
-        self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
-        self._ticks, self._number = Ticks(plans, contact_names, backend, watch, name), 0
-
-    @property
-    def contacts(self) -> ContactState:
-        """The contacts that are closed."""
-        return self._ticks.planned.states[self._number]
-
-    def switch(self, closed: Closed) -> None:
-        """Go to another contact state, for the ticks to come; what persists goes on.
-
-        Args:
-            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
-
-        Raises:
-            UnknownContactError: there is no such contact.
-            UnplannedStateError: the state has no plan.
-        """
-        self._number = self._ticks.planned.number_of(closed)
-
-    @property
-    def memory_names(self) -> tuple[str, ...]:
-        """The name of each number that persists."""
-        return self._ticks.first.memory_names
 
 
 def undetermined(names: Sequence[str]) -> str:

@@ -1,53 +1,80 @@
-"""A tick that judges contact states and runs: on arrays that stay where they are, natively in one call, or by NumPy.
+"""The steps of a tracker that judges contact states as hypotheses: natively in one foreign call, or through NumPy.
 
-See `contacts` for the equations.
+See `hypotheses` for the equations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses
+from nori_dyn.filtering.contact_rows import CaseReadings, everything
+from nori_dyn.filtering.free import no_memory
+from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
-from nori_dyn.filtering.markov import NO_PART, mixed, weighed
-from nori_dyn.filtering.running import NO_SOLUTION, NOT_FINITE, UNDETERMINED, without_readings
+from nori_dyn.filtering.markov import NO_PART, looked_back, mixed, weighed
 from nori_dyn.filtering.square_root import Information, Motion, Updated, estimate, propagated, updated
+from nori_dyn.filtering.steps import (
+    GOOD,
+    NO_SOLUTION,
+    NOT_FINITE,
+    REFACTORISED,
+    UNDETERMINED,
+    Steps,
+    without_readings,
+)
 from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tracked import Switch
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.contact_source import ContactShape
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_contacts import ContactNumbers, NativeContacts
+from nori_dyn.program.status import Status
+from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.typing import Floats
+
+KEPT_SWITCHES = 1000
+"""How many switches a tracker remembers."""
 
 
 class Judging(Protocol):
-    """A tick that judges contact states.
+    """A step that judges contact states.
 
     Attributes:
         state: what it reads: q, qd, y, weights, one after the other.
         probabilities: of the states, given all readings so far (S,); they go on from what is written there.
+        totals: sums of chi-squares in the most likely state, of their degrees of freedom, and of ticks (3,).
+        refactorised: how a fresh factorisation went, after `REFACTORISED`.
     """
 
     state: Floats
     probabilities: Floats
+    totals: Floats
+    refactorised: Status
 
-    def begin(self, before: Information) -> None:
-        """Go back to before the first tick, where this is known of the memory."""
+    def begin(self, prior: Information) -> None:
+        """Go back to before the first tick, where this is the prior of the memory."""
 
     def step(self, dt: float) -> int:
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
 
         Returns:
-            0, or why there is no estimate. Where a number is not finite the states and what is known go on as without
-            the readings; else these tell what they can.
+            See `Step.step`. Where a number is not finite the states and their priors go on as without the readings.
         """
 
-    def found(self, h: int) -> Updated | None:
-        """Return what is known of what is free after the last step if a state is true; None where it is not judged."""
+    def posterior(self, h: int) -> Updated | None:
+        """Return the posterior of u after the last step under hypothesis h; None where it is not judged."""
+
+    def motion(self, dt: float) -> Motion:
+        """Return how the memory moves on from the last step, over a time [s]."""
 
     @property
     def best(self) -> int:
@@ -57,16 +84,18 @@ class Judging(Protocol):
 class NumpyJudging:
     """A tick through NumPy."""
 
-    def __init__(self, tick: Tick, of: Hypotheses, values: Floats) -> None:
+    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats) -> None:
         self._of, self._of_tick, self._values = of, tick, values
         system = tick.system
         self.state = np.zeros(sum(system.input_sizes.values()))
         self._parts = np.split(self.state, np.cumsum([*system.input_sizes.values()])[:-1])
         self._outputs = tick.solver.ticker(tick.solver_state, values)
         self.probabilities = np.full(len(of.states), 1.0 / len(of.states))
+        self.totals, self.refactorised = np.zeros(3), GOOD
 
-    def begin(self, before: Information) -> None:
-        self._before = before
+    def begin(self, prior: Information) -> None:
+        self._before = prior
+        self.totals[:] = 0.0
         self._after: dict[int, Updated] = {}
         self._motion: Callable[[float], Motion] | None = None
 
@@ -104,10 +133,12 @@ class NumpyJudging:
         self._after, self._motion = afters, partial(tick.motion, said)
         self._weigh(expected, logs)
         best = afters[self.best]
+        self.totals[:] += best.nis, best.degrees, 1
         if best.undetermined:
             return UNDETERMINED
         tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], best.u])
-        return 0 if self._outputs().ok else NO_SOLUTION
+        self.refactorised = status = self._outputs()
+        return NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
 
     def _weigh(self, expected: Floats, logs: dict[int, float]) -> None:
         every = np.full(len(expected), -np.inf)
@@ -118,8 +149,12 @@ class NumpyJudging:
     def best(self) -> int:
         return int(np.argmax(self.probabilities))
 
-    def found(self, h: int) -> Updated | None:
+    def posterior(self, h: int) -> Updated | None:
         return self._after.get(h)
+
+    def motion(self, dt: float) -> Motion:
+        assert self._motion is not None
+        return self._motion(dt)
 
     def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, Information]:
         """Return what is known of the memory before the readings, if it has come to each of the states."""
@@ -145,7 +180,8 @@ class NativeJudging:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
-    def __init__(self, tick: Tick, of: Hypotheses, values: Floats) -> None:
+    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats) -> None:
+        self._tick = tick
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs, rows, cases = tick.solver.native, tick.rows.kernel, of.of_cases
         assert outputs is not None
@@ -157,7 +193,7 @@ class NativeJudging:
             row_logs=of.row_logs[cases],
             free_logs=of.free_logs,
             n_contacts=of.n_contacts,
-            rate=of.rate,
+            rate=of.options.rate,
             reach=of.reach,
             part=NO_PART,
             likely=LIKELY,
@@ -166,24 +202,189 @@ class NativeJudging:
         compiler = needed_compiler("the native filter")
         shape = ContactShape(tick.shape, cases.tolist(), (of.exact_weights > 0).tolist())
         self._native = NativeContacts(shape, numbers, compiler, rows, outputs, self.state, values)
-        self.probabilities = self._native.probabilities
-        self._afresh = tick.solver.ticker(self._native.free, values)
+        self.probabilities, self.totals = self._native.probabilities, self._native.totals
+        self._factorise = tick.solver.ticker(self._native.free, values)
+        self.refactorised = GOOD
 
-    def begin(self, before: Information) -> None:
-        self._native.begin(before.R, before.z)
+    def begin(self, prior: Information) -> None:
+        self._native.begin(prior.R, prior.z)
 
     def step(self, dt: float) -> int:
         wrong = self._native.step(dt)
-        return 0 if wrong == NO_SOLUTION and self._afresh().ok else wrong
+        if wrong != NO_SOLUTION:
+            return wrong
+        self.refactorised = self._factorise()
+        return REFACTORISED if self.refactorised.ok else NO_SOLUTION
 
     @property
     def best(self) -> int:
         return self._native.best
 
-    def found(self, h: int) -> Updated | None:
+    def motion(self, dt: float) -> Motion:
+        tick, one = self._tick, self._native.each[self.best]
+        return tick.motion(tick.formed(one.values) if one.has_rates else tick.nothing, dt)
+
+    def posterior(self, h: int) -> Updated | None:
         if not self._native.is_judged(h):
             return None
         one = self._native.each[h]
         R, z = np.triu(one.R_u), one.z_u.copy()
         lost = tuple(np.flatnonzero(np.diag(R) == 0.0).tolist())
         return Updated(R, z, one.nis, one.degrees, one.log_likelihood, lost, estimate(R, z))
+
+
+class HypothesisSteps(Steps):
+    """The steps of a tracker to which nobody tells the contacts: all states are judged, and the most likely one tells.
+
+    Attributes:
+        model: the hypotheses.
+        judging: what runs.
+        switches: the last changes of the most likely state, the newest last.
+        switch: the change at the last tick, if there was one.
+
+    Args:
+        tick: the programs of the rows of all cases, and of the outputs.
+        model: see above.
+    """
+
+    def __init__(self, tick: Tick, model: HypothesisModel) -> None:
+        self._tick, self.model = tick, model
+        self._readings, tree = CaseReadings(tick.system), tick.system.tree
+        self.values = np.full(tick.layout.size, np.nan)
+        self.is_native = tick.solver.native is not None
+        kind: type[NativeJudging | NumpyJudging] = NativeJudging if self.is_native else NumpyJudging
+        self.judging: Judging = kind(tick, model, self.values)
+        self._places = self._readings.places_in(tick.system.input_sizes)
+        is_same = np.array_equal(self._places, np.arange(len(self.judging.state)))
+        self.state = self.judging.state if is_same else np.zeros(int(self._places.max()) + 1)
+        self.state[: tree.nq] = tree.neutral_configuration()
+        self.state[len(self.state) - len(tick.system.weights) :] = tick.system.weights
+        lag = model.options.lag
+        self._past, self._past_dt = np.zeros((lag, len(model.states))), np.zeros(lag)
+
+    @staticmethod
+    def of(
+        tree: KinematicTree,
+        sensors: SensorSet,
+        states: Sequence[ContactState],
+        dt: float,
+        options: Hypotheses,
+        outputs: Sequence[str] | None = None,
+        backend: str = "auto",
+        watch: Watch = unwatched,
+        seed: int = 0,
+    ) -> HypothesisSteps:
+        """Return those of the contact states of a robot.
+
+        Args:
+            tree: the robot.
+            sensors: sensors with contacts and memory.
+            states: the contact states.
+            dt: usual time between ticks [s].
+            options: how states switch, and how they are compared.
+            outputs: names, as for `nd.plan`.
+            backend: as for `Solver`.
+            watch: shows how far compiling is.
+            seed: as for `nd.plan`.
+
+        Raises:
+            PlanError: see `freed`; a state whose exact rows say the same twice.
+            BackendError: there is no such backend.
+        """
+        if not sensors.memory:  # said before anything is compiled
+            raise no_memory(sensors.name)
+        tick = Tick(everything(tree, sensors, outputs, seed), backend, watch)
+        model = HypothesisModel(tuple(states), len(sensors.contact_names), tick.freed, options, dt)
+        model.check_exact_rows(tick)
+        return HypothesisSteps(tick, model)
+
+    @property
+    def tick(self) -> Tick:
+        return self._tick
+
+    @property
+    def totals(self) -> Floats:
+        return self.judging.totals
+
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        return self._readings.names
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        return tuple(self.tick.system.weight_names)
+
+    @property
+    def refactorised(self) -> Status:
+        return self.judging.refactorised
+
+    @property
+    def probabilities(self) -> Floats:
+        """Of each state, given all readings so far (S,)."""
+        return self.judging.probabilities
+
+    def begin(self, prior: Information, time: float) -> None:
+        super().begin(prior, time)
+        self.judging.begin(prior)
+        self.number = int(np.argmax(self.probabilities))
+        self.switches: deque[Switch] = deque(maxlen=KEPT_SWITCHES)
+        self.switch: Switch | None = None
+
+    def read(
+        self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+    ) -> tuple[Floats, Floats, Floats]:
+        q, qd, y, w = checked_state(self.tick.system, q, qd, self._readings.of(y), weights, missing)
+        self.judging.state[:] = np.concatenate([q, qd, y, w])
+        return q, qd, y
+
+    def gather(self) -> None:
+        if self.state is not self.judging.state:
+            np.take(self.state, self._places, out=self.judging.state, mode="clip")
+
+    def step(self, dt: float) -> int:
+        if self.ticks:
+            self.time += dt
+            if len(self._past):
+                row = self.ticks % len(self._past)
+                self._past[row], self._past_dt[row] = self.probabilities, dt
+        wrong = self.judging.step(dt)
+        before, self.number, self.switch = self.number, self.judging.best, None
+        if self.ticks and self.number != before:
+            states, p = self.model.states, float(self.probabilities[self.number])
+            self.switch = Switch(self.time, states[before], states[self.number], p)
+            self.switches.append(self.switch)
+        self.ticks += 1
+        return wrong
+
+    def posterior(self) -> Updated:
+        found = self.judging.posterior(self.number)
+        assert found is not None
+        return found
+
+    def predicted(self, dt: float) -> Information:
+        p, motion, knows_rates = self.probabilities, self.judging.motion(dt), dt <= GAP * self.model.usual
+        parts = [(float(p[h]), self.judging.posterior(h)) for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()]
+        return mixed([(share, propagated(after, motion, knows_rates)) for share, after in parts if after is not None])
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        found = self.judging.posterior(self.number)
+        return found.undetermined if found else ()
+
+    @property
+    def lag(self) -> int:
+        """How many ticks `smoothed` can look back."""
+        return len(self._past)
+
+    @property
+    def passed(self) -> int:
+        """How many ticks `smoothed` can look back by now."""
+        return min(max(self.ticks - 1, 0), len(self._past))
+
+    def smoothed(self, ticks: int) -> Floats:
+        """Return the probability of each state so many ticks ago, `passed` at most, given all readings since (S,)."""
+        found = self.probabilities
+        for tick in range(self.ticks - 1, self.ticks - 1 - ticks, -1):
+            row = tick % len(self._past)
+            found = looked_back(self._past[row], self.model.transitions(float(self._past_dt[row])), found)
+        return found

@@ -23,7 +23,7 @@ from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.native_window import NativeRuns
 from nori_dyn.program.tracing import Traced
-from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
 from nori_dyn.tables import listed
@@ -53,6 +53,7 @@ class Tick:
         solver: the outputs, given what is free.
         solver_state: q, qd, the exact readings and what is free, for a ticker of the solver.
         rows: computes the entries of A, c, X, x.
+        layout: where the outputs lie.
 
     Args:
         plan: a plan of a system with memory, or what is asked for without one.
@@ -74,6 +75,7 @@ class Tick:
         self.rows = CompiledFunction(traced, backend, watch)
         self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
         self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))
+        self.layout = Layout(self.freed.plan.system, self.freed.plan.outputs)
         self._watch = watch
 
     @property

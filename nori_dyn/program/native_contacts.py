@@ -54,6 +54,7 @@ class NativeContacts:
 
     Attributes:
         each: the tick of each state, with what it knows.
+        totals: sums of chi-squares in the most likely state, of their degrees of freedom, and of ticks (3,).
         probabilities: of the states, given all readings so far (S,); they go on from what is written there.
         library: the library.
 
@@ -82,10 +83,10 @@ class NativeContacts:
     ) -> None:
         ffi, source = interface(), contact_source(shape, compiler.lanes)
         k, n = shape.tick.steps.k, len(numbers.counting)
-        self.each: list[NativeTick] = []
+        self.each, self.totals = list[NativeTick](), np.zeros(3)
         for _ in range(n):
             known, entries = (np.zeros((k, k)), np.zeros(k)), self.each[0].values if self.each else None
-            programs = (rows, outputs, state, values, known, np.zeros(3), numbers.longest, entries)
+            programs = (rows, outputs, state, values, known, self.totals, numbers.longest, entries)
             self.each.append(NativeTick(shape.tick, compiler, *programs, source=source))
         self.library = library = self.each[0].library
         self._ticks = ffi.new("tick *[]", [tick.at for tick in self.each])
@@ -118,7 +119,7 @@ class NativeContacts:
     def begin(self, R: Floats, z: Floats) -> None:
         """Go back to before the first tick, where this is known of the memory, (k, k) and (k,)."""
         first = self.each[0]
-        first.R[:], first.z[:] = R, z
+        first.R[:], first.z[:], self.totals[:] = R, z, 0.0
         self._prior_of[:] = -1
         self._placed.has_begun = 0
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nori_dyn.api.tracker import Filter
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from nori_dyn.api.plan import plan
 from nori_dyn.filtering.consistency import nees
-from nori_dyn.filtering.filter import Filter
 from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.builder import System
 from tests.observers import observer

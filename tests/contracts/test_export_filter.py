@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.filter import Filter
+from nori_dyn.api.tracker import Filter
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import (
     INPUT_NOT_FINITE,
@@ -142,7 +142,7 @@ def ticks(name: str) -> list[tuple[float, dict[str, Any], tuple[str, ...]]]:
     A motion with noise: the time varies, readings are missing, some are no numbers, and there is a gap.
     """
     rng, of, found = np.random.default_rng(4), compiled_filter(name), []
-    tree, weights = of._tick.system.tree, of._all.weights
+    tree, weights = of._steps.tick.system.tree, of._steps.programs.all.weights
     q, qd, y = tree.random_configuration(1), 0.1 * rng.normal(size=tree.nv), rng.normal(size=len(of.inputs.y))
     closed: tuple[str, ...] = ()
     for k in range(300):
@@ -187,7 +187,7 @@ def test_it_is_what_the_filter_estimates(name, running):
             continue
         assert status == OK
         good += 1
-        after = of._now.found()
+        after = of._steps.posterior()
         assert_close(found["memory"], after.u[-len(of.memory_names) :], SOLVED)
         assert_close(found["nis"], after.nis, SOLVED)
         assert_close(found["log_likelihood"], after.log_likelihood, SOLVED)

@@ -317,7 +317,11 @@ SEEN int judge(contacts *at, double dt) {
     if (!wrong) wrong = weigh(at);
     if (!wrong) {
         filter *const best = at->each[at->best]->steps;
+        double *const totals = at->each[0]->totals;
         int rank = 0;
+        totals[0] += best->nis;
+        totals[1] += best->degrees;
+        totals[2] += 1;
         for (int j = 0; j < N; ++j) rank += best->pivots[j] != 0;
         solve_rows(best, rank);
         wrong = rank < N ? 2 : tell(at->each[0], best->u) ? 3 : 0;

@@ -9,12 +9,12 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from nori_dyn.errors import InputError, PlanError, UnknownReadingError, UnplannedStateError
-from nori_dyn.filtering.contacts import ContactFilter
 from nori_dyn.filtering.hypotheses import AS_GOOD_AS_EXACT
 from nori_dyn.filtering.markov import mixed
 from nori_dyn.filtering.square_root import Information
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
+from tests.recognising import Recogniser, recogniser_of, steps_of
 from tests.walking import DT, LEGS, SIDES, Walk, walk
 
 BASE_NOISE = [0.01] * 3 + [0.05] * 3
@@ -68,9 +68,9 @@ def sensors(name: str) -> SensorSet:
 
 
 @lru_cache(maxsize=4)
-def recogniser(name: str, reach: int | None = None) -> ContactFilter:
+def recogniser(name: str, reach: int | None = None) -> Recogniser:
     options: dict[str, Any] = {"acceleration": TOUCH, "lag": 5, "backend": "numpy", "reach": reach}
-    return ContactFilter(walk(name).tree, sensors(name), STATES[name], DT, ["fx"], **options)
+    return recogniser_of(walk(name).tree, sensors(name), STATES[name], DT, ["fx"], **options)
 
 
 def readings(record: Walk, offsets: np.ndarray | None, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +150,7 @@ def test_switches_are_told_and_remembered():
 WHEEL_NOISE = {"tau": 0.3, "qdd": 0.2, "qd": 0.1}
 
 
-def wheel(**options: Any) -> ContactFilter:
+def wheel(**options: Any) -> Recogniser:
     """Return a wheel about a vertical axis that a brake may hold."""
     wrench = {"type": "external_wrench", "links": "all"}
     brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
@@ -165,7 +165,7 @@ def wheel(**options: Any) -> ContactFilter:
     }
     states = options.pop("states", [("brake",), ()])
     options = {"backend": "numpy"} | options
-    return ContactFilter(autotree(1), SensorSet.from_dict(content), states, 0.01, ["fx"], **options)
+    return recogniser_of(autotree(1), SensorSet.from_dict(content), states, 0.01, ["fx"], **options)
 
 
 @pytest.mark.parametrize("torque", [0.0, 0.5, 1.5, 5.0])
@@ -226,7 +226,7 @@ def test_states_far_from_the_likely_one_are_not_judged():
         for tick in (k, k + 1):
             of.step(record.q[tick], qd[tick], y[tick])
         assert of.probabilities[of.states.index(("l",))] > 0.99
-        is_judged = [of._judging.found(h) is not None for h in range(len(of.states))]
+        is_judged = [steps_of(of).judging.posterior(h) is not None for h in range(len(of.states))]
         assert is_judged == [True, True, reach is None, True]
 
 
@@ -253,7 +253,7 @@ def test_bad_input_is_refused():
 
 def test_exact_rows_that_say_the_same_twice_are_refused():
     wrench = {"type": "external_wrench", "links": "all", "value": 0}
-    content = wheel()._tick.system.sensors.sensors.to_dict()
+    content = steps_of(wheel()).tick.system.sensors.sensors.to_dict()
     content["contacts"]["brake"]["open"] = [wrench, wrench | {"components": ["mz"], "name": "again"}]
     with pytest.raises(PlanError, match="say the same twice"):
-        ContactFilter(autotree(1), SensorSet.from_dict(content), [("brake",), ()], 0.01, ["fx"], backend="numpy")
+        recogniser_of(autotree(1), SensorSet.from_dict(content), [("brake",), ()], 0.01, ["fx"], backend="numpy")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.filter import Filter
 from nori_dyn.api.plan_set import plan_set
+from nori_dyn.api.tracker import Filter
 from nori_dyn.errors import (
     InputError,
     NoriError,
@@ -14,9 +14,10 @@ from nori_dyn.errors import (
     UnplannedStateError,
     WrongKindError,
 )
-from nori_dyn.filtering.filter import Filter as Core
-from nori_dyn.filtering.instants import GAP
+from nori_dyn.filtering.instants import GAP, Ticks
 from nori_dyn.filtering.knowledge import MemoryState
+from nori_dyn.filtering.steps import ContactSteps
+from nori_dyn.filtering.tracker import Tracker
 from tests.unit.filtering.recorded import MOTION, UNLOADED, remembering
 
 DT = 0.01
@@ -336,7 +337,8 @@ def test_contacts_that_there_are_not_or_without_a_plan_are_refused(touching):
     with pytest.raises(NoriError, match="nowhere"):
         touching.switch(["nowhere"])
     assert touching.contacts == ("tip",)
-    one = Core({("tip",): touching.plans["tip",]}, ("tip",), DT, "numpy")
+    programs = Ticks({("tip",): touching.plans["tip",]}, ("tip",), "numpy")
+    one = Tracker(ContactSteps(programs, DT, keeps=False), ("tip",), [("tip",)], DT)
     with pytest.raises(UnplannedStateError):
         one.switch([])
     assert one.contacts == ("tip",)

@@ -1,5 +1,6 @@
 """Contact states judged in one foreign call: what NumPy says, and what extended precision says where rows are exact."""
 
+from copy import copy
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -9,12 +10,13 @@ import pytest
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering import free
-from nori_dyn.filtering.contacts import ContactFilter
 from nori_dyn.filtering.judging import NativeJudging, NumpyJudging
 from nori_dyn.filtering.square_root import Updated
+from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from tests.compilers import compile_for, needs_compiler
+from tests.recognising import Recogniser, recogniser_of, steps_of
 from tests.unit.filtering.test_contacts import DT, OFFSET_SIGMA, STATES, TOUCH, readings, sensors, wheel
 from tests.walking import LEGS, walk
 
@@ -26,33 +28,30 @@ OF_EXACT_ROWS = 1e-6
 
 
 @cache
-def native(name: str, reach: int | None = None, width: int = 8) -> ContactFilter:
+def native(name: str, reach: int | None = None, width: int = 8) -> Recogniser:
     states = STATES[name] if name == "biped" else ALL_OF_QUADRUPED
     options: dict[str, Any] = {"acceleration": TOUCH, "lag": 5, "backend": "native", "reach": reach}
     with pytest.MonkeyPatch.context() as patch:
         compile_for(width, patch)
-        return ContactFilter(walk(name).tree, sensors(name), states, DT, ["fx"], **options)
+        return recogniser_of(walk(name).tree, sensors(name), states, DT, ["fx"], **options)
 
 
-def by_numpy(of: ContactFilter) -> ContactFilter:
-    """Return the filter with the same rows of each tick, judged by NumPy."""
-    found = object.__new__(ContactFilter)
-    vars(found).update(vars(of))
-    found._values = of._values.copy()
-    found._judging = NumpyJudging(of._tick, of._hypotheses, found._values)
-    found._state = found._judging.state
-    found.probabilities = found._judging.probabilities
-    found._past, found._past_dt = of._past.copy(), of._past_dt.copy()
-    found.reset()
-    return found
+def by_numpy(of: Recogniser) -> Recogniser:
+    """Return the tracker with the same rows of each tick, judged by NumPy."""
+    steps = copy(steps_of(of))
+    steps.values, steps.is_native = steps.values.copy(), False
+    steps.judging = NumpyJudging(steps.tick, steps.model, steps.values)
+    steps.state = steps.judging.state
+    steps._past, steps._past_dt = steps._past.copy(), steps._past_dt.copy()
+    return Tracker(steps, of.contact_names, of.states, of.dt)
 
 
-def judged(of: ContactFilter) -> dict[int, Updated]:
-    found = {h: of._judging.found(h) for h in range(len(of.states))}
+def judged(of: Recogniser) -> dict[int, Updated]:
+    found = {h: steps_of(of).judging.posterior(h) for h in range(len(of.states))}
     return {h: after for h, after in found.items() if after is not None}
 
 
-def check_same(of: ContactFilter, other: ContactFilter, tolerance: float) -> None:
+def check_same(of: Recogniser, other: Recogniser, tolerance: float) -> None:
     """Check that two filters have judged the same states, and know the same."""
     np.testing.assert_allclose(of.probabilities, other.probabilities, atol=tolerance)
     assert of.contacts == other.contacts
@@ -81,10 +80,10 @@ def test_one_foreign_call_says_what_numpy_says(name, reach, width):
     """Over switches, a gap, readings that are missing, other weights, and from the beginning again."""
     record, of, tolerance = walk(name), native(name, reach, width), 1e-9 if name == "biped" else OF_EXACT_ROWS
     other = by_numpy(of)
-    assert isinstance(of._judging, NativeJudging)
+    assert isinstance(steps_of(of).judging, NativeJudging)
     offsets = np.random.default_rng(5).normal(size=(2, 6)) * OFFSET_SIGMA if name == "biped" else None
     qd, y = readings(record, offsets)
-    heavy = 2.0 * of._tick.system.weights
+    heavy = 2.0 * steps_of(of).tick.system.weights
     ticks = [*range(940, 985), *range(1030, 1040)]
     for filter_ in (of, other):
         filter_.reset(probabilities={filter_.states[0]: 0.9, filter_.states[1]: 0.1})
@@ -111,14 +110,14 @@ def test_one_foreign_call_says_what_numpy_says(name, reach, width):
     assert len(judged(of)) < len(of.states) or reach is None
 
 
-def in_extended_precision(other: ContactFilter, h: int) -> tuple[float, float]:
+def in_extended_precision(other: Recogniser, h: int) -> tuple[float, float]:
     """Return chi-square and log likelihood of a state at the first tick, by reflections that begin with large rows."""
-    of, judging, tick = other._hypotheses, other._judging, other._tick
+    of, judging, tick = steps_of(other).model, steps_of(other).judging, steps_of(other).tick
     assert isinstance(judging, NumpyJudging)
     n_s, rows = tick.sizes[0], of.rows[h]
     said = tick.formed(np.array(tick.rows.outputs))
     weights = of.weights(judging._parts[3])[rows].astype(np.longdouble)
-    before, n = other._before, said.A.shape[1]
+    before, n = steps_of(other).beginning, said.A.shape[1]
     known = np.column_stack([np.zeros((n - n_s, n_s)), before.R, before.z]).astype(np.longdouble)
     left = np.vstack([known, np.sqrt(weights)[:, None] * np.column_stack([said.A[rows], -said.c[rows]])])
     log_determinant = np.log(np.abs(np.diag(known[:, n_s:]))).sum() + np.log(weights).sum() / 2
@@ -158,7 +157,7 @@ def test_a_tick_uses_its_arrays_where_they_lie():
     found = []
     for way in ("step", "tick"):
         of.reset()
-        of.inputs.weights[:] = of._tick.system.weights
+        of.inputs.weights[:] = steps_of(of).tick.system.weights
         for k in range(930, 980):
             if way == "step":
                 found.append((of.step(record.q[k], qd[k], y[k])["fx"], of.contacts, of.probabilities.copy()))
@@ -181,20 +180,20 @@ def test_a_tick_that_is_not_finite_goes_on_without_readings():
     of.reset()
     for k in range(930, 945):
         for filter_ in (of, other):
-            state = filter_._judging.state
-            state[:] = np.concatenate([record.q[k], qd[k], y[k], of._tick.system.weights])
+            state = steps_of(filter_).judging.state
+            state[:] = np.concatenate([record.q[k], qd[k], y[k], steps_of(of).tick.system.weights])
             if k in (930, 940):
-                state[of._tick.system.tree.nq + 3] = np.nan
+                state[steps_of(of).tick.system.tree.nq + 3] = np.nan
             status = filter_.tick()
             assert status.ok == (k not in (930, 940))
-            assert np.isnan(filter_._values).all() == (not status.ok)
+            assert np.isnan(steps_of(filter_).values).all() == (not status.ok)
             assert status.ok or "not finite" in str(status.cause)
         np.testing.assert_allclose(of.probabilities, other.probabilities, atol=1e-9)
         np.testing.assert_allclose(of.state.mean, other.state.mean, atol=1e-9)
         np.testing.assert_array_equal(np.isinf(of.state.deviations), np.isinf(other.state.deviations))
 
 
-def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> ContactFilter:
+def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> Recogniser:
     """Return an arm of two joints whose last link may touch; what pushes its first link is nobody's reading."""
     rest = {"type": "joint_acceleration", "joints": "joint1", "sigma": 0.5, "name": "rest"}
     content = {
@@ -210,7 +209,7 @@ def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> ContactFilter:
         "memory": memory,
     }
     states = [("tip",), (), ("off", "tip"), ("off",)]
-    return ContactFilter(autotree(2), SensorSet.from_dict(content), states, 0.01, ["qdd"], backend="native")
+    return recogniser_of(autotree(2), SensorSet.from_dict(content), states, 0.01, ["qdd"], backend="native")
 
 
 SPEED = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}}
@@ -260,8 +259,8 @@ def test_one_state_is_a_filter():
 def test_rows_do_not_jump_at_special_poses(name):
     """A robot that stands has joints at zero, where pivots of a bad choice of what is free vanish."""
     of, record = native(name), walk(name)
-    assert of._tick.freed.plan.stability.smallest_pivot > 0.1
-    rng, nothing = np.random.default_rng(0), (np.zeros(record.tree.nv), np.zeros(of._tick.system.ny))
+    assert steps_of(of).tick.freed.plan.stability.smallest_pivot > 0.1
+    rng, nothing = np.random.default_rng(0), (np.zeros(record.tree.nv), np.zeros(steps_of(of).tick.system.ny))
     q = record.tree.neutral_configuration()
     near = q.copy()
     near[7:] += 1e-7 * rng.normal(size=len(q) - 7)
@@ -269,7 +268,7 @@ def test_rows_do_not_jump_at_special_poses(name):
         (q, near),
         (record.q[0], np.concatenate([record.q[0][:7], record.q[0][7:] + near[7:] - q[7:]])),
     ):
-        said, beside = of._tick.said(pose, *nothing), of._tick.said(other, *nothing)
+        said, beside = steps_of(of).tick.said(pose, *nothing), steps_of(of).tick.said(other, *nothing)
         np.testing.assert_allclose(said.A, beside.A, atol=1e-5)
         np.testing.assert_allclose(said.X, beside.X, atol=1e-5)
 
@@ -279,16 +278,16 @@ def test_rows_whose_pivots_vanish_tell_nothing(monkeypatch, backend):
     """A choice of what is free that does not suit a biped with a foot turned up: A is lost there, and is not read."""
     monkeypatch.setattr(free, "PREFERRED", 1.0)
     record = walk("biped")
-    of = ContactFilter(record.tree, sensors("biped"), STATES["biped"], DT, ["fx"], acceleration=TOUCH, backend=backend)
+    of = recogniser_of(record.tree, sensors("biped"), STATES["biped"], DT, ["fx"], acceleration=TOUCH, backend=backend)
     turned, steps = record.tree.neutral_configuration(), record.q[500]
     turned[record.tree.q_slices[record.tree.joint_names.index("r_ankle_x")]] = np.pi / 2
-    nothing = np.zeros(record.tree.nv), np.zeros(of._tick.system.ny)
-    assert np.abs(of._tick.said(steps, *nothing).A).max() < 10
+    nothing = np.zeros(record.tree.nv), np.zeros(steps_of(of).tick.system.ny)
+    assert np.abs(steps_of(of).tick.said(steps, *nothing).A).max() < 10
     with pytest.raises(SingularSystemError, match="loses its digits"):
-        of._tick.said(turned, *nothing)
+        steps_of(of).tick.said(turned, *nothing)
     many = [np.tile(array, (3, 1)) for array in nothing]
     with pytest.raises(SingularSystemError, match="at state 1 of 3"):
-        of._tick.said_each(np.array([steps, turned, turned]), *many)
+        steps_of(of).tick.said_each(np.array([steps, turned, turned]), *many)
     of.inputs.q[:] = turned
     status = of.tick()
     assert not status.ok

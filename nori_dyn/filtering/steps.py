@@ -1,0 +1,430 @@
+"""The steps of a tracker: predict, update, outputs; native in one foreign call, or by NumPy, which is the oracle.
+
+They work on arrays that stay where they are. The prior is in arrays that the steps of all contact states share.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from nori_dyn.filtering.instants import GAP, Ticks, undetermined
+from nori_dyn.filtering.square_root import Information, Motion, Updated, forgotten, propagated, updated
+from nori_dyn.filtering.tick import Said, Tick
+from nori_dyn.program.compiler import needed_compiler
+from nori_dyn.program.kernel.native import NativeKernel
+from nori_dyn.program.native_filter import NOTHING, NativeTick
+from nori_dyn.program.native_window import NativeWindowTick
+from nori_dyn.program.status import Status
+from nori_dyn.solve.contact_numbers import Closed
+from nori_dyn.system.inputs import Missing, Weights, checked_state
+from nori_dyn.typing import Floats
+
+NOT_FINITE, UNDETERMINED, NO_SOLUTION = 1, 2, 3
+"""Why a tick has no estimate."""
+
+REFACTORISED = 4
+"""A tick has an estimate, whose outputs are from a freshly pivoted factorisation."""
+
+GOOD = Status()
+"""The status of a tick that went as planned."""
+
+
+def cause_of(wrong: int, lost: Sequence[str]) -> str:
+    """Return why a tick has no estimate, in words.
+
+    Args:
+        wrong: what `step` returned.
+        lost: the names of what is not determined.
+    """
+    if wrong == NOT_FINITE:
+        return "a number of the state is not finite, or the exact rows nearly have no unique solution at this pose"
+    if wrong == NO_SOLUTION:
+        return "the exact rows have no unique solution at this pose"
+    return undetermined(lost)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """What the steps of all contact states share.
+
+    Attributes:
+        R, z: the prior R m = z + noise of the memory (k, k), (k,), at the tick that runs.
+        totals: sums of chi-squares, of their degrees of freedom, and of ticks (3,).
+        values: the outputs, one after the other.
+    """
+
+    R: Floats
+    z: Floats
+    totals: Floats
+    values: Floats
+
+    @property
+    def prior(self) -> Information:
+        """The prior, in arrays of its own."""
+        return Information(self.R.copy(), self.z.copy())
+
+    def put(self, prior: Information) -> None:
+        """Take a prior."""
+        self.R[:], self.z[:] = prior.R, prior.z
+
+
+class Step(Protocol):
+    """The step of one contact state.
+
+    Attributes:
+        tick: its programs.
+        state: what it reads: q, qd, y, weights, one after the other.
+        at: what a native step has to know of the one before.
+        refactorised: how a fresh factorisation went, after `REFACTORISED`.
+    """
+
+    tick: Tick
+    at: Any
+    state: Floats
+    refactorised: Status
+
+    def step(self, last: Step | None, dt: float) -> int:
+        """Estimate the state that there is, a time [s] after the last tick, if there was one.
+
+        Returns:
+            0 or `REFACTORISED`, or why there is no estimate. Where a number is not finite the prior goes on as without
+            the readings; else these tell what they can.
+        """
+
+    def posterior(self) -> Updated:
+        """Return the posterior of u after the last step."""
+
+    def predicted(self, dt: float) -> Information:
+        """Return the prior of the memory a time [s] after the last step."""
+
+    def conclude(self, state: Floats, u: Floats) -> Status:
+        """Write the outputs of a state, given the null-space coordinates (n,)."""
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """The places in u of what the last step did not determine."""
+
+
+def without_readings(tick: Tick, before: Information) -> tuple[Updated, Callable[[float], Motion]]:
+    """Return the posterior of a tick without readings, and so without rates, and how it goes on.
+
+    What is known of v is not known any more.
+
+    Args:
+        tick: its programs.
+        before: the prior of the memory.
+    """
+    n_s, n_v, n_f = tick.sizes
+    known = forgotten(before, n_v)
+    n = n_s + n_v + n_f
+    R, z = np.zeros((n, n)), np.zeros(n)
+    R[n_s:, n_s:], z[n_s:] = known.R, known.z
+    return Updated(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan)), partial(tick.motion, tick.nothing)
+
+
+class NumpyStep:
+    """A step through NumPy."""
+
+    at = None
+
+    def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
+        self.tick, self._shared, self._longest = tick, shared, longest
+        sizes = tick.system.input_sizes
+        self.state = np.zeros(sum(sizes.values()))
+        self._ends = np.cumsum([*sizes.values()])[:-1]
+        self._parts = np.split(self.state, self._ends)
+        self._outputs = tick.solver.ticker(tick.solver_state, shared.values)
+        self.refactorised = GOOD
+        self._lost: tuple[int, ...] = ()
+        self._after: Updated | None = None
+        self._motion: Callable[[float], Motion] | None = None
+
+    def step(self, last: Step | None, dt: float) -> int:
+        shared, tick = self._shared, self.tick
+        if last is not None:
+            shared.put(last.predicted(dt))
+        q, qd, y, weights = self._parts
+        rows = tick.rows
+        for place, values in zip(vars(rows.inputs).values(), (q, qd, y), strict=True):
+            place[:] = values
+        wrong = NOT_FINITE if rows.tick() else 0
+        if not wrong:
+            said = tick.formed(np.array(rows.outputs))
+            after = updated(shared.prior, said.A, said.c, weights[tick.freed.weight_of_rows], tick.sizes[0])
+            wrong = NOT_FINITE if not np.isfinite(after.nis) else UNDETERMINED if after.undetermined else 0
+            self._lost = after.undetermined
+            self._after, self._motion = after, partial(tick.motion, said)
+        if not wrong:
+            self.refactorised = status = self.conclude(self.state, after.u)
+            wrong = NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
+        if wrong == NOT_FINITE:
+            self._after, self._motion = without_readings(tick, shared.prior)
+        else:
+            shared.totals[:] += after.nis, after.degrees, 1
+        return wrong
+
+    def conclude(self, state: Floats, u: Floats) -> Status:
+        tick = self.tick
+        q, qd, y, _ = np.split(state, self._ends)
+        tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], u])
+        return self._outputs()
+
+    def posterior(self) -> Updated:
+        assert self._after is not None
+        return self._after
+
+    def predicted(self, dt: float) -> Information:
+        assert self._motion is not None
+        return propagated(self.posterior(), self._motion(dt), dt <= self._longest)
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        return self._lost
+
+
+class NativeStep:
+    """A step in one foreign call.
+
+    Attributes:
+        native: the call.
+
+    Args:
+        tick: its programs.
+        shared: what it shares with others.
+        longest: the longest time over which rates are known [s].
+        keeps: whether steps back lead to it.
+
+    Raises:
+        CompilerError: the compiler fails, or there is no room for what it makes.
+    """
+
+    def __init__(self, tick: Tick, shared: Shared, longest: float, keeps: bool) -> None:
+        self.tick, self._longest = tick, longest
+        self.state = np.zeros(sum(tick.system.input_sizes.values()))
+        outputs, rows = tick.solver.native, tick.rows.kernel
+        assert outputs is not None
+        assert isinstance(rows, NativeKernel)
+        kind, compiler = NativeWindowTick if keeps else NativeTick, needed_compiler("the native filter")
+        arrays = self.state, shared.values, (shared.R, shared.z), shared.totals
+        self.native = kind(tick.shape, compiler, rows, outputs, *arrays, longest)
+        self.at, self._step = self.native.at, self.native.step
+        self._factorise = tick.solver.ticker(self.native.free, shared.values)
+        self.refactorised = GOOD
+
+    def step(self, last: Step | None, dt: float) -> int:
+        wrong: int = self._step(self.at, NOTHING if last is None else last.at, dt)
+        if wrong != NO_SOLUTION:
+            return wrong
+        self.refactorised = self._factorise()
+        return REFACTORISED if self.refactorised.ok else NO_SOLUTION
+
+    def posterior(self) -> Updated:
+        native = self.native
+        parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
+        return Updated(*parts, (), native.u.copy())
+
+    def predicted(self, dt: float) -> Information:
+        said, has_rates = self.tick.formed(self.native.values), self.native.has_rates
+        rates = (said.X, said.x) if has_rates else (np.zeros_like(said.X), np.zeros_like(said.x))
+        return propagated(self.posterior(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self._longest)
+
+    def conclude(self, state: Floats, u: Floats) -> Status:
+        return GOOD if self.native.conclude(state, u) else self._factorise()
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(self.native.pivots == 0).tolist())
+
+
+class Steps(ABC):
+    """What a tracker runs on: the steps of all contact states.
+
+    Attributes:
+        tick: the programs of the state that is estimated.
+        state: what is read: q, qd, the readings of all contact states and weights, one after the other.
+        values: the outputs, one after the other.
+        totals: sums of chi-squares, of their degrees of freedom, and of ticks (3,).
+        measurement_names: the name of each reading (ny).
+        weight_names: the name of each weight (n_weights).
+        is_native: whether it runs in one foreign call.
+        refactorised: how a fresh factorisation went, after `REFACTORISED`.
+        number: the number of the contact state that is estimated.
+        ticks: how many there were.
+        time: that of the last tick; before the first, of that one [s].
+        beginning: the prior of the first tick.
+    """
+
+    state: Floats
+    values: Floats
+    is_native: bool
+    number = 0
+    ticks = 0
+    time = 0.0
+    beginning: Information
+
+    @property
+    @abstractmethod
+    def tick(self) -> Tick: ...
+
+    @property
+    @abstractmethod
+    def totals(self) -> Floats: ...
+
+    @property
+    @abstractmethod
+    def measurement_names(self) -> tuple[str, ...]: ...
+
+    @property
+    @abstractmethod
+    def weight_names(self) -> tuple[str, ...]: ...
+
+    @property
+    @abstractmethod
+    def refactorised(self) -> Status: ...
+
+    def begin(self, prior: Information, time: float) -> None:
+        """Go back to before the first tick, with its prior and its time [s]."""
+        self.beginning, self.time, self.ticks = prior, time, 0
+
+    @abstractmethod
+    def read(
+        self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+    ) -> tuple[Floats, Floats, Floats]:
+        """Take the state of a tick; return q, qd and y as the programs read it.
+
+        Raises:
+            InputError: as `Solver.solve`.
+        """
+
+    @abstractmethod
+    def gather(self) -> None:
+        """Take the state in `state`."""
+
+    @abstractmethod
+    def step(self, dt: float) -> int:
+        """Estimate the state that was taken, a time [s] after the last; see `Step.step`."""
+
+    @abstractmethod
+    def posterior(self) -> Updated:
+        """Return the posterior of u after the last step."""
+
+    @abstractmethod
+    def predicted(self, dt: float) -> Information:
+        """Return the prior of the memory a time [s] after the last step."""
+
+    @property
+    @abstractmethod
+    def lost(self) -> tuple[int, ...]:
+        """The places in u of what the last step did not determine."""
+
+
+class ContactSteps(Steps):
+    """The steps of all contact states, of which one is told at a time.
+
+    Attributes:
+        programs: those of all contact states.
+        each: the steps.
+        now: that of the contacts that are closed.
+        last: that of the last tick; None before the first.
+
+    Args:
+        programs: see above.
+        dt: usual time between ticks [s].
+        keeps: whether steps back lead to ticks.
+    """
+
+    def __init__(self, programs: Ticks, dt: float, keeps: bool) -> None:
+        self.programs, first, every = programs, programs.first, programs.all
+        k, tree = len(first.memory_names), first.system.tree
+        self.values = np.full(first.layout.size, np.nan)
+        self._shared = shared = Shared(np.zeros((k, k)), np.zeros(k), np.zeros(3), self.values)
+        self.is_native, longest = first.solver.native is not None, GAP * dt
+        self.each: list[Step] = [
+            NativeStep(tick, shared, longest, keeps) if self.is_native else NumpyStep(tick, shared, longest)
+            for tick in programs.each
+        ]
+        self.now: Step = self.each[0]
+        self.last: Step | None = None
+        is_one, zeros = len(self.each) == 1, np.zeros(tree.nv + every.ny)
+        self._places = None if is_one else [every.places(number) for number in range(len(self.each))]
+        self.state = self.now.state if is_one else np.zeros(tree.nq + len(zeros) + every.n_weights)
+        self.state[:] = np.concatenate([tree.neutral_configuration(), zeros, every.weights])
+
+    @property
+    def tick(self) -> Tick:
+        return self.now.tick
+
+    @property
+    def totals(self) -> Floats:
+        return self._shared.totals
+
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        return self.programs.all.measurement_names
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        return self.programs.all.weight_names
+
+    @property
+    def refactorised(self) -> Status:
+        return self.now.refactorised
+
+    @property
+    def prior(self) -> Information:
+        """The prior at the last tick, before its readings; before the first, that with which it begins."""
+        return self._shared.prior
+
+    def switch(self, closed: Closed) -> None:
+        """Go to another contact state, for the ticks to come.
+
+        Raises:
+            UnknownContactError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+        """
+        self.number = self.programs.planned.number_of(closed)
+        self.now = self.each[self.number]
+
+    def begin(self, prior: Information, time: float) -> None:
+        super().begin(prior, time)
+        self._shared.put(prior)
+        self._shared.totals[:] = 0.0
+        self.last = None
+
+    def read(
+        self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+    ) -> tuple[Floats, Floats, Floats]:
+        every, number = self.programs.all, self.number
+        own, weighting = every.reading(number, y), every.weighting(number, weights)
+        q, qd, y, w = checked_state(self.tick.system, q, qd, own, weighting, missing)
+        self.now.state[:] = np.concatenate([q, qd, y, w])
+        return q, qd, y
+
+    def gather(self) -> None:
+        if self._places is not None:
+            self.now.state[:] = self.state[self._places[self.number]]
+
+    def step(self, dt: float) -> int:
+        last, self.last = self.last, self.now
+        if last is not None:
+            self.time += dt
+        self.ticks += 1
+        return self.now.step(last, dt)
+
+    def posterior(self) -> Updated:
+        assert self.last is not None
+        return self.last.posterior()
+
+    def predicted(self, dt: float) -> Information:
+        assert self.last is not None
+        return self.last.predicted(dt)
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        return self.now.lost

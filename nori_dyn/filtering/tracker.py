@@ -1,0 +1,518 @@
+"""A tracker: estimates at each tick from all readings up to it, or up to some ticks later, exactly, for any sensors.
+
+Given q and qd all is linear, so that there is nothing to linearise. It is a Kalman filter in square-root information
+form; with a `lag`, a smoother over a window; with hypotheses, an interacting multiple model filter over contact states.
+
+Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. V to VII and X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+
+from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
+from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
+from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.delays import Delays, delays
+from nori_dyn.filtering.history import History
+from nori_dyn.filtering.instants import checked_time, undetermined
+from nori_dyn.filtering.judging import HypothesisSteps
+from nori_dyn.filtering.knowledge import MemoryState, memory_state
+from nori_dyn.filtering.markov import NO_PART
+from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
+from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.steps import GOOD, NOT_FINITE, REFACTORISED, UNDETERMINED, ContactSteps, Steps, cause_of
+from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
+from nori_dyn.filtering.window import Window
+from nori_dyn.measurements.contacts import ContactState, contact_state
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.remade import Uncopied
+from nori_dyn.program.status import Status
+from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
+from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
+from nori_dyn.system.inputs import Missing, Weights, configuration
+from nori_dyn.typing import Floats
+
+Estimated = TypeVar("Estimated", bound=Tracked | None, covariant=True)
+"""What `step` returns."""
+
+
+class Tracker(Uncopied, Generic[Estimated]):
+    """Estimates over time; not to be shared between threads.
+
+    Attributes:
+        contact_names: all contacts.
+        states: the contact states that are known, in the order of `probabilities`.
+        dt: usual time between ticks [s].
+        lag: how many ticks late an estimate is.
+        inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states.
+        outputs: the arrays that `tick` writes, by the names of the outputs.
+        backend: name of the backend.
+
+    Args:
+        steps: what it runs on: of contacts that are told, or of hypotheses.
+        contact_names: see above.
+        states: see above.
+        dt: see above.
+        lag: see above.
+
+    Raises:
+        InputError: a time that is not positive; a lag that is no number of ticks, or any where contacts are recognised.
+    """
+
+    def __init__(
+        self, steps: Steps, contact_names: Sequence[str], states: Sequence[ContactState], dt: float, lag: int = 0
+    ) -> None:
+        self.contact_names, self.states = tuple(contact_names), tuple(states)
+        self.dt, self.lag, self._steps = checked_time("dt", dt), checked_lag(lag), steps
+        self._window = None
+        if lag:
+            if not isinstance(steps, ContactSteps):
+                raise InputError(
+                    f"lag is {lag}, and contacts are recognised: estimates of the last ticks are not smoothed over "
+                    "contact states. `smoothed` tells the probabilities of earlier ticks, by the `lag` of hypotheses."
+                )
+            self._window = Window(steps, self.lag, self.dt)
+        tick, layout = steps.tick, steps.tick.layout
+        self.backend = tick.solver.backend
+        self.inputs = Inputs.of(steps.state, tick.system.tree, len(steps.measurement_names))
+        self.outputs = Outputs(**layout.views(steps.values))
+        turns = layout.turns and steps.is_native  # NumPy, and a fresh factorisation, turn what they write
+        self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
+        self.reset()
+
+    def reset(
+        self, state: MemoryState | None = None, probabilities: Mapping[ContactState, float] | None = None
+    ) -> None:
+        """Go back to the beginning, or to what is known at some time.
+
+        Args:
+            state: what is known at the next tick, before its readings, see `predicted`; what the sensors' config says
+                when None.
+            probabilities: of contact states at the next tick, before its readings, where they are recognised; all
+                alike when None.
+
+        Raises:
+            InputError: what is known is of other numbers, or its covariance is none; probabilities below zero, or all
+                zero, or where contacts are told.
+            UnplannedStateError: a state has no plan.
+        """
+        steps, prior = self._steps, self._steps.tick.beginning(state)
+        if isinstance(steps, HypothesisSteps):
+            steps.probabilities[:] = self._beginning(probabilities)
+        elif probabilities is not None:
+            raise InputError("probabilities are of contacts that are recognised; these are told, by `switch`.")
+        steps.begin(prior, 0.0 if state is None else state.time)
+        if self._window is not None:
+            self._window.slots.clear()
+
+    @property
+    def plans(self) -> Mapping[ContactState, EliminationPlan]:
+        """The plan of each contact state.
+
+        Raises:
+            InputError: contacts are recognised, not told.
+        """
+        return self._told("plans").programs.plans
+
+    @property
+    def ticks(self) -> Mapping[ContactState, Tick]:
+        """The programs of each contact state; the same for all, where they are recognised."""
+        steps = self._steps
+        each = steps.programs.each if isinstance(steps, ContactSteps) else [steps.tick] * len(self.states)
+        return dict(zip(self.states, each, strict=True))
+
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        """The name of each number of y (ny), the readings of all contact states."""
+        return self._steps.measurement_names
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The name of each weight (n_weights)."""
+        return self._steps.weight_names
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """The name of each number that persists."""
+        return self._steps.tick.memory_names
+
+    @property
+    def free_names(self) -> tuple[str, ...]:
+        """The name of each null-space coordinate of the exact rows, those that persist last."""
+        return self._steps.tick.freed.names
+
+    @property
+    def contacts(self) -> ContactState:
+        """The contacts that are closed: as told, or in the most likely state."""
+        return self.states[self._steps.number]
+
+    def switch(self, closed: Closed) -> None:
+        """Go to another contact state, for the ticks to come; what persists goes on.
+
+        Args:
+            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
+
+        Raises:
+            UnknownContactError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+            InputError: contacts are recognised, not told.
+        """
+        self._told("switch").switch(closed)
+
+    @property
+    def probabilities(self) -> Floats:
+        """Of each contact state, given all readings so far (n_states,); the array stays, its numbers change.
+
+        Raises:
+            InputError: contacts are told, not recognised.
+        """
+        return self._recognising("probabilities").probabilities
+
+    @property
+    def switches(self) -> Sequence[Switch]:
+        """The last changes of the most likely contact state, the newest last.
+
+        Raises:
+            InputError: contacts are told, not recognised.
+        """
+        return self._recognising("switches").switches
+
+    def smoothed(self, ticks: int) -> dict[ContactState, float]:
+        """Return the probability of each contact state so many ticks ago, given all readings since.
+
+        Raises:
+            InputError: the hypotheses do not have as large a `lag`, or the tracker has not run as long; contacts are
+                told, not recognised.
+        """
+        steps = self._recognising("smoothed")
+        if not 0 <= ticks <= steps.passed:
+            raise InputError(
+                f"ticks is {ticks!r}: this filter looks back at most {steps.lag} ticks, by `lag`, and {steps.passed} "
+                "have passed so far."
+            )
+        return dict(zip(self.states, steps.smoothed(ticks).tolist(), strict=True))
+
+    @property
+    def consistency(self) -> Consistency:
+        """How well the readings of all ticks so far fit what is said of their noise.
+
+        Where contacts are recognised, in the most likely state of each tick.
+        """
+        nis, degrees, ticks = self._steps.totals.tolist()
+        return Consistency(nis, int(degrees), int(ticks))
+
+    @property
+    def state(self) -> MemoryState:
+        """What is known after the last tick; before the first, at the beginning."""
+        steps = self._steps
+        known = steps.posterior().memory(len(self.memory_names)) if steps.ticks else steps.beginning
+        return self._state_of(known, steps.time)
+
+    def predicted(self, dt: float | None = None) -> MemoryState:
+        """Return what is known of what persists before the next readings: what `reset` takes to go on from.
+
+        Args:
+            dt: time since the last tick [s]; the usual one when None.
+
+        Raises:
+            InputError: a time that is not positive.
+        """
+        steps = self._steps
+        if not steps.ticks:
+            return self.state
+        dt = self.dt if dt is None else checked_time("dt", dt)
+        return self._state_of(steps.predicted(dt), steps.time + dt)
+
+    @property
+    def expected(self) -> MemoryState:
+        """What was known of what persists before the readings of the last tick, at its time.
+
+        Raises:
+            InputError: contacts are recognised, not told.
+        """
+        return self._state_of(self._told("expected").prior, self._steps.time)
+
+    def tick(self, dt: float | None = None) -> Status:
+        """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
+
+        With a lag the outputs are those of the tick so many ticks before. Where there is no estimate, as for a reading
+        that is not a number, what is known goes on without the readings of the tick; where something is not
+        determined, or only the outputs cannot be had, with what they tell.
+
+        Args:
+            dt: time since the last tick [s], positive; the usual one when None.
+        """
+        steps = self._steps
+        steps.gather()
+        dt = self.dt if dt is None else dt
+        wrong = steps.step(dt)
+        if self._window is not None:
+            return self._late(self._window, dt, wrong)
+        if not wrong:
+            if self._turn is not None:
+                self._turn()
+            return GOOD
+        if wrong == REFACTORISED:
+            return steps.refactorised
+        return self._without(wrong, self._cause(wrong))
+
+    def _late(self, window: Window, dt: float, wrong: int) -> Status:
+        """Take a tick; write the outputs of the first tick of the window, and return its status."""
+        window.take(dt, wrong)
+        if not window.is_full:
+            cause = f"the window has seen {len(window.slots)} ticks, and says of each what {self.lag} later ones tell"
+            return self._without(NOT_FINITE, cause)
+        u, slot = window.late(), window.slots[0]
+        if np.isnan(u).any():
+            return self._without(UNDETERMINED, self._unknown(slot.tick, slot.time, u))
+        status = slot.conclude(u)
+        if not status.ok:
+            return self._without(NOT_FINITE, status.cause)
+        if self._turn is not None and not status.fell_back:
+            self._turn()
+        return status
+
+    def _without(self, wrong: int, cause: str) -> Status:
+        """Return the status of a tick without an estimate."""
+        self._steps.values[:] = np.nan
+        return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=cause)
+
+    def step(
+        self,
+        q: Floats,
+        qd: Floats,
+        y: Floats | Mapping[str, Any],
+        dt: float | None = None,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+    ) -> Estimated:
+        """Estimate a tick from its readings and all before; with a lag, the tick so many before it.
+
+        Args:
+            q: configuration (nq,) [rad, m; quaternions (x, y, z, w)].
+            qd: velocity (nv,) [rad/s, m/s].
+            y: readings (ny,), or by name, see `Solver.solve`; those that no state has may be left out by name.
+            dt: time since the last tick [s]; the usual one when None.
+            weights: see `Solver.solve`; those of what is known at first have no part.
+            missing: see `Solver.solve`.
+
+        Returns:
+            The estimate; a `Recognised` where contacts are recognised; None until a window is full.
+
+        Raises:
+            InputError: as `Solver.solve`, and a time that is not positive.
+            SingularSystemError: something is not determined by the readings up to now, and nothing was known of it at
+                first: names it. What is known goes on with what the readings tell of the rest.
+        """
+        steps, dt = self._steps, self.dt if dt is None else checked_time("dt", dt)
+        q, qd, y = steps.read(q, qd, y, weights, missing)
+        wrong = steps.step(dt)
+        if self._window is not None:
+            self._window.take(dt, wrong)
+            if wrong == NOT_FINITE:
+                raise SingularSystemError(self._cause(wrong))
+            late = self._in_window(self._window, 0, self._window.late().copy()) if self._window.is_full else None
+            return cast(Estimated, late)
+        if wrong and wrong != REFACTORISED:
+            raise SingularSystemError(self._cause(wrong))
+        if isinstance(steps, HypothesisSteps):
+            return cast(Estimated, self._recognised(steps, q, qd, y))
+        return cast(Estimated, self._tracked(q, qd, y, steps.time, steps.posterior()))
+
+    def _tracked(self, q: Floats, qd: Floats, y: Floats, time: float, after: Updated) -> Tracked:
+        tick = self._steps.tick
+        known = after.memory(len(self.memory_names))
+        return Tracked(
+            tick.outputs(q, qd, y, after.u),
+            after,
+            partial(self._state_of, known, time),
+            lambda: tick.deviations(q, after.root()),
+        )
+
+    def _recognised(self, steps: HypothesisSteps, q: Floats, qd: Floats, y: Floats) -> Recognised:
+        likely = np.flatnonzero(steps.probabilities >= NO_PART).tolist()
+        afters = {self.states[h]: steps.judging.posterior(h) for h in {steps.number, *likely}}
+        time = steps.time
+
+        def within(state: ContactState) -> Tracked:
+            after = afters[state]
+            assert after is not None
+            return self._tracked(q, qd, y, time, after)
+
+        return Recognised(dict(zip(self.states, steps.probabilities.tolist(), strict=True)), steps.switch, within)
+
+    @property
+    def present(self) -> Tracked:
+        """The estimate of the last tick, by the readings up to it, of a tracker with a lag.
+
+        Raises:
+            InputError: there was no tick yet, or there is no lag.
+            SingularSystemError: something is not determined by then; says what.
+        """
+        window = self._windowed("present")
+        if not window.slots:
+            raise InputError("the window has seen no tick yet: `step` takes one.")
+        last = len(window.slots) - 1
+        return self._in_window(window, last, window.slots[last].u.copy())
+
+    def rest(self) -> list[Tracked]:
+        """Return the estimates of the ticks that `step` has not returned yet, oldest first, by all readings.
+
+        Raises:
+            InputError: there is no lag.
+            SingularSystemError: something is not determined in one; says what.
+        """
+        window = self._windowed("rest")
+        if not window.slots:
+            return []
+        first = 1 if window.is_full else 0
+        return [self._in_window(window, first + k, u) for k, u in enumerate(window.all()[first:])]
+
+    def _in_window(self, window: Window, number: int, u: Floats) -> Tracked:
+        """Return what is known of a tick of the window, by its number there."""
+        slot = window.slots[number]
+        if np.isnan(u).any():
+            raise SingularSystemError(self._unknown(slot.tick, slot.time, u))
+        q, qd, y, _ = slot.parts
+        known = window.known(number, u)
+        return Tracked(slot.tick.outputs(q, qd, y, u), known, known.memory, known.deviations)
+
+    def over(
+        self,
+        T: Floats | None,
+        Q: Floats,
+        Qd: Floats,
+        Y: Floats,
+        contacts: ClosedInAll | Sequence[Closed] | None = None,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+        singular: Singular = "refuse",
+        causal: bool = True,
+        state: MemoryState | None = None,
+    ) -> History:
+        """Estimate N ticks that were recorded: each from the readings up to it, or from all.
+
+        The tracker stays as it is: this begins with what the sensors' config says, or with `state`.
+
+        Args:
+            T: times (N,) [s], which increase; the usual time apart when None.
+            Q: configurations (N, nq).
+            Qd: velocities (N, nv).
+            Y: readings (N, ny), of all contact states.
+            contacts: those that are closed, see `SwitchingSolver.solve_batch`; the present ones when None.
+            weights: see `Solver.solve_batch`.
+            missing: see `Solver.solve_batch`.
+            singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
+            causal: whether each is estimated from the readings up to it; otherwise from all of them.
+            state: what is known before the first.
+
+        Raises:
+            InputError: as `step`, wrong shapes, times that do not increase; says of which tick.
+            SingularSystemError: something is not determined, and that is refused; says what and when.
+            UnplannedStateError: a contact state that has no plan.
+        """
+        check_singular(singular)
+        programs, tree = self._told("over").programs, self._steps.tick.system.tree
+        Q = batched("Q", Q, tree.nq)
+        N = len(Q)
+        if not N:
+            raise InputError("Q holds no tick.")
+        t = self.dt * np.arange(N, dtype=float) if T is None else increasing(checked("T", T, (N,)))
+        Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, programs.all.ny))
+        weighed = weights if weights is None or isinstance(weights, Mapping) else numeric("weights", weights)
+        number = self._steps.number
+        numbers = np.full(N, number) if contacts is None else programs.planned.numbers_of(contacts, N)
+        whole = Stretch(0, t, np.diff(t, prepend=t[0]), numbers, Q, Qd, Y, weighed)
+        run = Recorded(programs, self.dt, programs.beginning(state), missing, singular)
+        if causal:
+            return History.joined(list(run.filtered(Cut(whole))))
+        return History.joined(list(run.smoothed(Cut(whole)))[::-1])
+
+    def delays(self, q: Floats) -> Delays:
+        """Return how late estimates follow what persists, at rest at a configuration, once the filter has settled.
+
+        Args:
+            q: configuration (nq,).
+
+        Raises:
+            InputError: a wrong shape, or a value that is not finite; contacts are recognised, not told.
+            SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
+        """
+        tick = self._told("delays").tick
+        return delays(tick, configuration(tick.system.tree, q), self.dt)
+
+    def _told(self, what: str) -> ContactSteps:
+        if not isinstance(self._steps, ContactSteps):
+            raise InputError(f"`{what}` is for contacts that are told; this tracker recognises them.")
+        return self._steps
+
+    def _recognising(self, what: str) -> HypothesisSteps:
+        if not isinstance(self._steps, HypothesisSteps):
+            raise InputError(f"`{what}` is for contacts that are recognised: nd.Tracker(plan, dt, hypotheses=...).")
+        return self._steps
+
+    def _windowed(self, what: str) -> Window:
+        if self._window is None:
+            raise InputError(f"`{what}` is for a tracker with a lag: nd.Tracker(plan, dt, lag=...).")
+        return self._window
+
+    def _state_of(self, known: Information, time: float) -> MemoryState:
+        return memory_state(self.memory_names, self._steps.tick.memory_units, known, time)
+
+    def _cause(self, wrong: int) -> str:
+        """Return why the last tick has no estimate."""
+        return cause_of(wrong, [self.free_names[k] for k in self._steps.lost])
+
+    def _unknown(self, tick: Tick, time: float, u: Floats) -> str:
+        """Return the message that something of a tick is not determined."""
+        names = [tick.freed.names[place] for place in np.flatnonzero(np.isnan(u)).tolist()]
+        return f"at {time:.6g} s: {undetermined(names)}"
+
+    def _beginning(self, probabilities: Mapping[ContactState, float] | None) -> Floats:
+        n = len(self.states)
+        if probabilities is None:
+            return np.full(n, 1.0 / n)
+        found = np.zeros(n)
+        for closed, p in probabilities.items():
+            state = contact_state(self.contact_names, closed, "the filter")
+            if state not in self.states:
+                raise UnplannedStateError(state, self.states)
+            found[self.states.index(state)] = p
+        if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
+            raise InputError(
+                f"probabilities are {list(probabilities.values())}: give numbers of at least 0, some above it."
+            )
+        return np.asarray(found / found.sum())
+
+
+def increasing(T: Floats) -> Floats:
+    """Return times (N,).
+
+    Raises:
+        InputError: one is not after the one before.
+    """
+    wrong = np.flatnonzero(np.diff(T) <= 0)
+    if len(wrong):
+        k = int(wrong[0]) + 1
+        raise InputError(
+            f"T[{k}] is {T[k]:.9g} s and T[{k - 1}] is {T[k - 1]:.9g} s: a tick comes after the one before. Leave out "
+            "what was recorded twice, and sort the rest."
+        )
+    return T
+
+
+def checked_lag(lag: int) -> int:
+    """Return a number of ticks.
+
+    Raises:
+        InputError: it is none.
+    """
+    if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0:
+        raise InputError(f"lag is {lag!r}: by how many ticks an estimate may be late is a whole number, 0 at least.")
+    return int(lag)
