@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nori_dyn.api.tracker import Filter
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from nori_dyn.api.plan import plan
+from nori_dyn.api.tracker import Filter
 from nori_dyn.filtering.consistency import nees
 from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.builder import System
@@ -234,7 +234,7 @@ def test_what_cannot_be_told_apart_does_not_drift(sigma, noise, mean, covariance
     The covariance is worse than what the filter carries, as the known directions drown in the rounding of the others.
     """
     system, q = pushed_or_off(sigma, noise), np.array([0.3, 0.7])
-    running = Filter({(): plan(system, outputs=["tau"])}, (), 1e-3, "native")
+    running = Filter(plan(system, outputs=["tau"]), 1e-3, "native")
     Y = np.array([1.0, 2.0]) + noise * np.random.default_rng(6).normal(size=(10_000, 2))
     running.inputs.q[:] = q
     for y in Y:
