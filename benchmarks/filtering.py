@@ -34,7 +34,7 @@ from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats
 from tests.observers import observer
-from tests.recognising import Recogniser
+from tests.recognising import Recogniser, recogniser_of
 from tests.unit.filtering.test_contacts import DT, STATES, TOUCH, readings, sensors
 from tests.walking import LEGS, walk
 

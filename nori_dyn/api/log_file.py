@@ -221,7 +221,7 @@ def _said(chunk: Solved) -> dict[str, bool]:
     }
 
 
-def _schema(runner: LogRunner, said: dict[str, bool], log: Log) -> Schema:
+def _schema(runner: LogRunner, said: dict[str, Any], log: Log) -> Schema:
     return schema_of(runner.system, runner.outputs, **said, metadata=metadata_of(runner.plans, log), memory=())
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -22,13 +22,13 @@ from nori_dyn.filtering.history import History
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.instants import Ticks
 from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch
-from nori_dyn.logs.fields import not_estimated, schema_of, written
+from nori_dyn.logs.fields import not_estimated, remembered, schema_of, written
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
 from nori_dyn.logs.spool import Spool
-from nori_dyn.logs.writer import SIGMA, Schema
+from nori_dyn.logs.writer import Schema
 from nori_dyn.system.variables import Variable
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
@@ -64,16 +64,12 @@ class LogTracker(LogRunner):
 
     def schema(self, log: Log) -> Schema:
         """Return what a file of the estimates holds: outputs, what persists, and how sure they are."""
-        said = {"has_time": True, "has_residual": False, "is_monitored": True}
+        said: dict[str, Any] = {"has_time": True, "has_residual": False, "is_monitored": True}
         return schema_of(self.system, self.outputs, **said, metadata=metadata_of(self.plans, log), memory=self.memory)
 
     def written(self, schema: Schema, history: History) -> dict[str, Floats]:
         """Return what is written of some samples, by the names of the fields."""
-        of = history.memory
-        places = {v.name: of.places(v.name) for v in self.memory}
-        more = {name: of.mean[:, own] for name, own in places.items()}
-        more |= {f"{SIGMA}{name}": of.deviations[:, own] for name, own in places.items()}
-        return written(schema, history.estimate, history, more)
+        return written(schema, history.estimate, history, remembered(self.memory, history.memory))
 
     def histories(
         self, log: Log, report: LogReport, folder: Path | None = None, watched: Watched = None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, named_contacts, print_json
+from nori_dyn.cli.common import RECOGNISE, Json, named_contacts, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
@@ -36,8 +36,9 @@ def serve(
     contacts: Annotated[
         str | None,
         typer.Option(
-            help="For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise the "
-            "mapping says what tells it."
+            help="The contacts that are closed throughout: l_foot,r_foot, or none. Otherwise the mapping says what "
+            "tells it. With `recognise`, a plan of sensors with `memory` finds out which are closed, and publishes how "
+            "likely each is."
         ),
     ] = None,
     differentiate: Annotated[
@@ -52,6 +53,13 @@ def serve(
         bool,
         typer.Option("--monitor", help="Judge the readings, and publish p_value, deviations and suspects as well."),
     ] = False,
+    lag: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Of a plan of sensors with `memory`: estimate a sample so many later, from the readings until then.",
+        ),
+    ] = 0,
     backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
     listen: Annotated[
         list[str] | None,
@@ -97,14 +105,17 @@ def serve(
 
     Messages are those of ROS 2, sensor_msgs/JointState, geometry_msgs/WrenchStamped and so on, over Zenoh. An estimate
     is made whenever the topic comes that tells the first joint, or which the mapping names as its clock; of the others
-    the latest is taken. What is wrong with messages is counted and ends nothing. Ctrl-C, or SIGTERM, ends it.
+    the latest is taken. A plan of sensors with `memory` runs as a filter, with a lag as a smoother. What is wrong with
+    messages is counted and ends nothing. Ctrl-C, or SIGTERM, ends it.
 
     Example: nori-dyn serve --plan panda.plan --mapping panda.yaml --differentiate 21 --duration 60
     """
     import gc
 
     from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.live.decoding import topics_of
+    from nori_dyn.live.engine import Way
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.terminal import Stop, take_precedence, teller
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
@@ -115,13 +126,13 @@ def serve(
             raise InputError(f"{name} is {seconds:g}: it must be positive.")
     plans = load_plans(plan)
     known = None if mapping is None else load_mapping(mapping)
+    recognises = contacts == RECOGNISE
+    closed = None if contacts is None or recognises else named_contacts(contacts)
     settings = Settings(
         topics=topics_of(known, topic or ()),
         mapping=known,
-        closed=None if contacts is None else named_contacts(contacts),
+        way=Way(monitor, backend, closed, lag, Hypotheses() if recognises else None),
         window=differentiate,
-        monitor=monitor,
-        backend=backend,
         prefix=f"/{prefix.strip('/')}",
         queue=queue,
         period=every or (1.0 if sys.stderr.isatty() else 10.0),

@@ -198,7 +198,7 @@ class CaseReadings:
             values = np.asarray(y, dtype=float)
             if values.shape != (len(self.names),):
                 raise InputError(f"y has shape {values.shape}, expected ({len(self.names)},).")
-            return np.asarray(values[self._places])
+            return np.asarray(values[self.places])
         known = {name for block, own in self._blocks for name in (block, *own)}
         for name in y:
             if name not in known:
@@ -219,10 +219,11 @@ class CaseReadings:
             sizes: those of q, qd, y and the weights of the system.
         """
         motion, ny, n_weights = sizes["q"] + sizes["qd"], len(self.names), sizes["weights"]
-        return np.concatenate([np.arange(motion), motion + self._places, motion + ny + np.arange(n_weights)])
+        return np.concatenate([np.arange(motion), motion + self.places, motion + ny + np.arange(n_weights)])
 
     @cached_property
-    def _places(self) -> Indices:
+    def places(self) -> Indices:
+        """Which of the readings (ny) each reading of the system is."""
         place = {name: k for k, name in enumerate(self.names)}
         return np.array([place[name] for _, own in self._blocks for name in own], dtype=np.intp)
 

@@ -10,13 +10,15 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import chdtrc
 
+from nori_dyn.errors import UnknownContactError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.knowledge import places_of
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Document, Shown
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Booleans, Floats, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,44 @@ class MemoryHistory:
 
 
 @dataclass(frozen=True, eq=False)
+class ContactHistory:
+    """Contacts that were recognised, at each of N ticks.
+
+    Attributes:
+        names: all contacts.
+        states: the contact states.
+        probabilities: of each, given all readings up to the tick (N, n_states).
+    """
+
+    names: tuple[str, ...]
+    states: tuple[ContactState, ...]
+    probabilities: Floats
+
+    @cached_property
+    def table(self) -> Booleans:
+        """Which contacts are closed in each state (n_states, n_contacts)."""
+        return np.array([[name in state for name in self.names] for state in self.states], dtype=bool)
+
+    @property
+    def closed(self) -> Booleans:
+        """Which contacts are closed in the most likely state of each tick (N, n_contacts)."""
+        return np.asarray(self.table[self.probabilities.argmax(axis=1)])
+
+    def __getitem__(self, contact: str) -> Floats:
+        """Return the probability that a contact is closed (N,).
+
+        Raises:
+            UnknownContactError: there is no such contact.
+        """
+        if contact not in self.names:
+            raise UnknownContactError("contact", contact, self.names)
+        return np.asarray(self.probabilities @ self.table[:, self.names.index(contact)])
+
+    def __repr__(self) -> str:
+        return f"ContactHistory({', '.join(self.names)} at {len(self.probabilities)} ticks)"
+
+
+@dataclass(frozen=True, eq=False)
 class History(Shown):
     """Estimates of N ticks, one after the other.
 
@@ -73,6 +113,7 @@ class History(Shown):
         log_likelihood: of the readings of each, given those before it (N,).
         gaps: the ticks (n,) before which the motion is not known, by their numbers.
         is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
+        contacts: the contacts that were recognised; None where they were told.
         delays: of a filter, how late it is at the first tick's configuration, see `Filter.delays`; None of a smoother,
             and where that is not determined.
 
@@ -99,6 +140,7 @@ class History(Shown):
     gaps: Indices
     is_causal: bool
     delays: Delays | None = None
+    contacts: ContactHistory | None = None
 
     def __len__(self) -> int:
         return len(self.nis)
@@ -156,6 +198,8 @@ class History(Shown):
             deviations=np.concatenate([part.memory.deviations for part in parts]),
             shares=np.min([part.memory.shares for part in parts], axis=0),
         )
+        recognised = [part.contacts.probabilities for part in parts if part.contacts is not None]
+        contacts = first.contacts and replace(first.contacts, probabilities=np.concatenate(recognised))
         return History(
             np.concatenate([part.t for part in parts]),
             Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]),
@@ -167,4 +211,5 @@ class History(Shown):
             np.concatenate([part.gaps + a for part, a in zip(parts, starts.tolist(), strict=False)]),
             first.is_causal,
             first.delays,
+            contacts,
         )

@@ -99,14 +99,12 @@ class HypothesisModel:
         n_contacts: number of contacts.
         freed: the system of all cases over what is free.
         options: how they switch, and how they are compared.
-        usual: usual time between ticks [s].
     """
 
     states: tuple[ContactState, ...]
     n_contacts: int
     freed: Freed
     options: Hypotheses
-    usual: float
 
     @property
     def reach(self) -> int:
@@ -156,11 +154,7 @@ class HypothesisModel:
 
     def transitions(self, dt: float) -> Floats:
         """Return the probability of each state after a time [s] (S, S), a row for each state before."""
-        return self._usual if dt == self.usual else transitions(self.apart, self.n_contacts, self.options.rate, dt)
-
-    @cached_property
-    def _usual(self) -> Floats:
-        return transitions(self.apart, self.n_contacts, self.options.rate, self.usual)
+        return transitions(self.apart, self.n_contacts, self.options.rate, dt)
 
     def judged(self, expected: Floats) -> list[int]:
         """Return the states that are judged: those near a likely one.

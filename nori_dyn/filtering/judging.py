@@ -52,12 +52,14 @@ class Judging(Protocol):
         state: what it reads: q, qd, y, weights, one after the other.
         probabilities: of the states, given all readings so far (S,); they go on from what is written there.
         totals: sums of chi-squares in the most likely state, of their degrees of freedom, and of ticks (3,).
+        longest: the longest time over which rates are known [s].
         refactorised: how a fresh factorisation went, after `REFACTORISED`.
     """
 
     state: Floats
     probabilities: Floats
     totals: Floats
+    longest: float
     refactorised: Status
 
     def begin(self, prior: Information) -> None:
@@ -84,14 +86,14 @@ class Judging(Protocol):
 class NumpyJudging:
     """A tick through NumPy."""
 
-    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats) -> None:
+    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats, longest: float) -> None:
         self._of, self._of_tick, self._values = of, tick, values
         system = tick.system
         self.state = np.zeros(sum(system.input_sizes.values()))
         self._parts = np.split(self.state, np.cumsum([*system.input_sizes.values()])[:-1])
         self._outputs = tick.solver.ticker(tick.solver_state, values)
         self.probabilities = np.full(len(of.states), 1.0 / len(of.states))
-        self.totals, self.refactorised = np.zeros(3), GOOD
+        self.totals, self.refactorised, self.longest = np.zeros(3), GOOD, longest
 
     def begin(self, prior: Information) -> None:
         self._before = prior
@@ -160,7 +162,7 @@ class NumpyJudging:
         """Return what is known of the memory before the readings, if it has come to each of the states."""
         if self._motion is None:
             return dict.fromkeys(judged, self._before)
-        motion, knows_rates = self._motion(dt), dt <= GAP * self._of.usual
+        motion, knows_rates = self._motion(dt), dt <= self.longest
         carried: dict[int, Information] = {}
         found = {}
         for h in judged:
@@ -180,7 +182,7 @@ class NativeJudging:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
-    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats) -> None:
+    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats, longest: float) -> None:
         self._tick = tick
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs, rows, cases = tick.solver.native, tick.rows.kernel, of.of_cases
@@ -197,7 +199,7 @@ class NativeJudging:
             reach=of.reach,
             part=NO_PART,
             likely=LIKELY,
-            longest=GAP * of.usual,
+            longest=longest,
         )
         compiler = needed_compiler("the native filter")
         shape = ContactShape(tick.shape, cases.tolist(), (of.exact_weights > 0).tolist())
@@ -220,6 +222,17 @@ class NativeJudging:
     def best(self) -> int:
         return self._native.best
 
+    @property
+    def longest(self) -> float:
+        """The longest time over which rates are known [s]."""
+        found: float = self._native.each[0].at.longest
+        return found
+
+    @longest.setter
+    def longest(self, time: float) -> None:
+        for one in self._native.each:
+            one.at.longest = time
+
     def motion(self, dt: float) -> Motion:
         tick, one = self._tick, self._native.each[self.best]
         return tick.motion(tick.formed(one.values) if one.has_rates else tick.nothing, dt)
@@ -239,22 +252,24 @@ class HypothesisSteps(Steps):
     Attributes:
         model: the hypotheses.
         judging: what runs.
+        readings: those of the rows of all cases.
         switches: the last changes of the most likely state, the newest last.
         switch: the change at the last tick, if there was one.
 
     Args:
         tick: the programs of the rows of all cases, and of the outputs.
         model: see above.
+        dt: usual time between ticks [s].
     """
 
-    def __init__(self, tick: Tick, model: HypothesisModel) -> None:
+    def __init__(self, tick: Tick, model: HypothesisModel, dt: float) -> None:
         self._tick, self.model = tick, model
-        self._readings, tree = CaseReadings(tick.system), tick.system.tree
+        self.readings, tree = CaseReadings(tick.system), tick.system.tree
         self.values = np.full(tick.layout.size, np.nan)
         self.is_native = tick.solver.native is not None
         kind: type[NativeJudging | NumpyJudging] = NativeJudging if self.is_native else NumpyJudging
-        self.judging: Judging = kind(tick, model, self.values)
-        self._places = self._readings.places_in(tick.system.input_sizes)
+        self.judging: Judging = kind(tick, model, self.values, GAP * dt)
+        self._places = self.readings.places_in(tick.system.input_sizes)
         is_same = np.array_equal(self._places, np.arange(len(self.judging.state)))
         self.state = self.judging.state if is_same else np.zeros(int(self._places.max()) + 1)
         self.state[: tree.nq] = tree.neutral_configuration()
@@ -294,9 +309,13 @@ class HypothesisSteps(Steps):
         if not sensors.memory:  # said before anything is compiled
             raise no_memory(sensors.name)
         tick = Tick(everything(tree, sensors, outputs, seed), backend, watch)
-        model = HypothesisModel(tuple(states), len(sensors.contact_names), tick.freed, options, dt)
+        model = HypothesisModel(tuple(states), len(sensors.contact_names), tick.freed, options)
         model.check_exact_rows(tick)
-        return HypothesisSteps(tick, model)
+        return HypothesisSteps(tick, model, dt)
+
+    def anew(self, dt: float) -> HypothesisSteps:
+        """Return others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
+        return HypothesisSteps(self._tick, self.model, dt)
 
     @property
     def tick(self) -> Tick:
@@ -308,7 +327,7 @@ class HypothesisSteps(Steps):
 
     @property
     def measurement_names(self) -> tuple[str, ...]:
-        return self._readings.names
+        return self.readings.names
 
     @property
     def weight_names(self) -> tuple[str, ...]:
@@ -317,6 +336,14 @@ class HypothesisSteps(Steps):
     @property
     def refactorised(self) -> Status:
         return self.judging.refactorised
+
+    @property
+    def longest(self) -> float:
+        return self.judging.longest
+
+    @longest.setter
+    def longest(self, time: float) -> None:
+        self.judging.longest = time
 
     @property
     def probabilities(self) -> Floats:
@@ -333,7 +360,7 @@ class HypothesisSteps(Steps):
     def read(
         self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
-        q, qd, y, w = checked_state(self.tick.system, q, qd, self._readings.of(y), weights, missing)
+        q, qd, y, w = checked_state(self.tick.system, q, qd, self.readings.of(y), weights, missing)
         self.judging.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
 
@@ -362,7 +389,7 @@ class HypothesisSteps(Steps):
         return found
 
     def predicted(self, dt: float) -> Information:
-        p, motion, knows_rates = self.probabilities, self.judging.motion(dt), dt <= GAP * self.model.usual
+        p, motion, knows_rates = self.probabilities, self.judging.motion(dt), dt <= self.longest
         parts = [(float(p[h]), self.judging.posterior(h)) for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()]
         return mixed([(share, propagated(after, motion, knows_rates)) for share, after in parts if after is not None])
 

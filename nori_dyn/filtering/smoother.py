@@ -10,6 +10,7 @@ ch. 8.6; own derivation of the square-root form (tests/unit/filtering/test_smoot
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -22,6 +23,7 @@ from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.instants import GAP, Alike, Instant, Ticks, undetermined
 from nori_dyn.filtering.passes import Later, OfStates, Pass, passed
 from nori_dyn.filtering.square_root import Information
+from nori_dyn.filtering.tick import Tick
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing, Weights
@@ -125,33 +127,30 @@ class Passed:
     variances: Floats
 
 
-class Recorded:
-    """Runs over ticks that were recorded.
+class Passes(ABC):
+    """Passes over ticks that were recorded, stretch by stretch.
 
     Attributes:
-        ticks: the ticks of all contact states.
+        first: the programs of the first contact state: what persists is the same in all.
         usual: the usual time between ticks [s].
 
     Args:
-        ticks: see above.
+        first: see above.
         usual: see above.
         beginning: what is known before the first reading.
         missing: see `Solver.solve_batch`.
         singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
     """
 
-    def __init__(
-        self,
-        ticks: Ticks,
-        usual: float,
-        beginning: Information,
-        missing: Missing = "refuse",
-        singular: Singular = "refuse",
-    ) -> None:
-        self.ticks, self.usual = ticks, usual
+    def __init__(self, first: Tick, usual: float, beginning: Information, missing: Missing, singular: Singular) -> None:
+        self.first, self.usual = first, usual
         self._missing, self._singular = missing, singular
         variances = np.diagonal(beginning.covariance())
         self._beginning = Beginning(beginning, np.where(np.isnan(variances), np.inf, variances))
+
+    @abstractmethod
+    def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
+        """Return a pass forward through a stretch; `keeps` says whether there will be one back."""
 
     def filtered(self, stretches: Iterable[Stretch]) -> Iterator[History]:
         """Yield the estimates of each stretch, each tick's by the readings up to it.
@@ -168,21 +167,6 @@ class Recorded:
             found = self._told(last, last.found.filtered(), is_causal=True)
             yield replace(found, delays=self._delays(last.found.instants[0])) if is_first else found
 
-    def smoothed(self, stretches: Stretches) -> Iterator[History]:
-        """Yield the estimates of each stretch, from the last to the first, each tick's by all readings.
-
-        Raises:
-            InputError: as `Ticks.instants`.
-            SingularSystemError: something is not determined by all readings, and that is refused; says what and when.
-        """
-        begins = self._begins(stretches)
-        later: Later | None = None
-        for number in reversed(range(len(begins))):
-            passed = self._passed(stretches[number], begins[number], keeps=True)
-            found = passed.found.smoothed(later)
-            yield self._told(passed, found, is_causal=False)
-            later = Later(float(passed.stretch.steps[0]), *self._first_memory(passed, found))
-
     def _delays(self, instant: Instant) -> Delays | None:
         """Return how late a filter is at a tick's configuration, where that can be told."""
         try:
@@ -190,21 +174,8 @@ class Recorded:
         except SingularSystemError:
             return None
 
-    def _begins(self, stretches: Stretches) -> list[Beginning]:
-        """Return what is known at the beginning of each stretch."""
-        begins: list[Beginning] = []
-        last: Passed | None = None
-        for number in range(len(stretches)):
-            stretch = stretches[number]
-            begins.append(self._beginning if last is None else self._following(last, stretch))
-            last = self._passed(stretch, begins[-1], keeps=False) if number + 1 < len(stretches) else None
-        return begins
-
-    def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
-        instants = self.ticks.instants(
-            stretch.states, stretch.q, stretch.qd, stretch.y, stretch.weights, self._missing, stretch.first
-        )
-        found = passed(instants, stretch.steps[1:], self.usual, begin.before, keeps)
+    def _beside(self, stretch: Stretch, begin: Beginning, found: Pass) -> Passed:
+        """Return a pass, and what would be known without readings beside it."""
         variances = [begin.variances]
         for decay, gained in zip(*self._laws(stretch.steps[1:]), strict=True):
             variances.append(decay * variances[-1] + gained)
@@ -225,24 +196,24 @@ class Recorded:
         Returns:
             Two arrays (..., k).
         """
-        tick = self.ticks.first
+        tick = self.first
         gained = tick.gained(dt)
         gained[..., : tick.sizes[1]] = np.inf  # their rates are not known
         return np.square(tick.decay(dt)), gained
 
     def _of_memory(self, values: Floats) -> Floats:
         """Return the part of the memory of means (m, n)."""
-        return values[:, -len(self.ticks.first.memory_names) :]
+        return values[:, -len(self.first.memory_names) :]
 
     def _first_memory(self, passed: Passed, found: OfStates) -> tuple[Floats, Floats]:
         """Return the mean and the covariance of the memory at the first tick of a stretch."""
         mean, covariance = (each[0] for each in found[int(passed.found.instants.numbers[0])])
-        k = len(self.ticks.first.memory_names)
+        k = len(self.first.memory_names)
         return mean[-k:], covariance[-k:, -k:]
 
     def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
         """Return what is known of the ticks of a stretch."""
-        stretch, run, first = passed.stretch, passed.found, self.ticks.first
+        stretch, run, first = passed.stretch, passed.found, self.first
         alike = run.instants.alike
         self._refuse_undetermined(passed, found)
         parts = [self._outputs(alike[number], *known) for number, known in found.items()]
@@ -298,3 +269,59 @@ class Recorded:
             names = [alike[number].tick.freed.names[place] for place in np.flatnonzero(np.isnan(mean)).tolist()]
             where = f"tick {passed.stretch.first + k}, at {passed.stretch.t[k]:.6g} s"
             raise SingularSystemError(f"{where}: {undetermined(names)} Or let such ticks be nan.")
+
+
+class Recorded(Passes):
+    """Passes over ticks of which the contacts are told.
+
+    Attributes:
+        ticks: the ticks of all contact states.
+
+    Args:
+        ticks: see above.
+        usual: the usual time between ticks [s].
+        beginning, missing, singular: see `Passes`.
+    """
+
+    def __init__(
+        self,
+        ticks: Ticks,
+        usual: float,
+        beginning: Information,
+        missing: Missing = "refuse",
+        singular: Singular = "refuse",
+    ) -> None:
+        super().__init__(ticks.first, usual, beginning, missing, singular)
+        self.ticks = ticks
+
+    def smoothed(self, stretches: Stretches) -> Iterator[History]:
+        """Yield the estimates of each stretch, from the last to the first, each tick's by all readings.
+
+        Raises:
+            InputError: as `Ticks.instants`.
+            SingularSystemError: something is not determined by all readings, and that is refused; says what and when.
+        """
+        begins = self._begins(stretches)
+        later: Later | None = None
+        for number in reversed(range(len(begins))):
+            passed = self._passed(stretches[number], begins[number], keeps=True)
+            found = passed.found.smoothed(later)
+            yield self._told(passed, found, is_causal=False)
+            later = Later(float(passed.stretch.steps[0]), *self._first_memory(passed, found))
+
+    def _begins(self, stretches: Stretches) -> list[Beginning]:
+        """Return what is known at the beginning of each stretch."""
+        begins: list[Beginning] = []
+        last: Passed | None = None
+        for number in range(len(stretches)):
+            stretch = stretches[number]
+            begins.append(self._beginning if last is None else self._following(last, stretch))
+            last = self._passed(stretch, begins[-1], keeps=False) if number + 1 < len(stretches) else None
+        return begins
+
+    def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
+        instants = self.ticks.instants(
+            stretch.states, stretch.q, stretch.qd, stretch.y, stretch.weights, self._missing, stretch.first
+        )
+        found = passed(instants, stretch.steps[1:], self.usual, begin.before, keeps)
+        return self._beside(stretch, begin, found)

@@ -81,12 +81,14 @@ class Step(Protocol):
         tick: its programs.
         state: what it reads: q, qd, y, weights, one after the other.
         at: what a native step has to know of the one before.
+        longest: the longest time over which rates are known [s].
         refactorised: how a fresh factorisation went, after `REFACTORISED`.
     """
 
     tick: Tick
     at: Any
     state: Floats
+    longest: float
     refactorised: Status
 
     def step(self, last: Step | None, dt: float) -> int:
@@ -134,7 +136,7 @@ class NumpyStep:
     at = None
 
     def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
-        self.tick, self._shared, self._longest = tick, shared, longest
+        self.tick, self._shared, self.longest = tick, shared, longest
         sizes = tick.system.input_sizes
         self.state = np.zeros(sum(sizes.values()))
         self._ends = np.cumsum([*sizes.values()])[:-1]
@@ -181,7 +183,7 @@ class NumpyStep:
 
     def predicted(self, dt: float) -> Information:
         assert self._motion is not None
-        return propagated(self.posterior(), self._motion(dt), dt <= self._longest)
+        return propagated(self.posterior(), self._motion(dt), dt <= self.longest)
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -205,7 +207,7 @@ class NativeStep:
     """
 
     def __init__(self, tick: Tick, shared: Shared, longest: float, keeps: bool) -> None:
-        self.tick, self._longest = tick, longest
+        self.tick = tick
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs, rows = tick.solver.native, tick.rows.kernel
         assert outputs is not None
@@ -224,6 +226,16 @@ class NativeStep:
         self.refactorised = self._factorise()
         return REFACTORISED if self.refactorised.ok else NO_SOLUTION
 
+    @property
+    def longest(self) -> float:
+        """The longest time over which rates are known [s]."""
+        found: float = self.at.longest
+        return found
+
+    @longest.setter
+    def longest(self, time: float) -> None:
+        self.at.longest = time
+
     def posterior(self) -> Updated:
         native = self.native
         parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
@@ -232,7 +244,7 @@ class NativeStep:
     def predicted(self, dt: float) -> Information:
         said, has_rates = self.tick.formed(self.native.values), self.native.has_rates
         rates = (said.X, said.x) if has_rates else (np.zeros_like(said.X), np.zeros_like(said.x))
-        return propagated(self.posterior(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self._longest)
+        return propagated(self.posterior(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self.longest)
 
     def conclude(self, state: Floats, u: Floats) -> Status:
         return GOOD if self.native.conclude(state, u) else self._factorise()
@@ -275,6 +287,15 @@ class Steps(ABC):
     @property
     @abstractmethod
     def totals(self) -> Floats: ...
+
+    @property
+    @abstractmethod
+    def longest(self) -> float:
+        """The longest time over which rates are known [s]."""
+
+    @longest.setter
+    @abstractmethod
+    def longest(self, time: float) -> None: ...
 
     @property
     @abstractmethod
@@ -363,6 +384,15 @@ class ContactSteps(Steps):
     @property
     def totals(self) -> Floats:
         return self._shared.totals
+
+    @property
+    def longest(self) -> float:
+        return self.now.longest
+
+    @longest.setter
+    def longest(self, time: float) -> None:
+        for step in self.each:
+            step.longest = time
 
     @property
     def measurement_names(self) -> tuple[str, ...]:

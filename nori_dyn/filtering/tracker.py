@@ -9,6 +9,7 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
@@ -19,10 +20,11 @@ from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import checked_time, undetermined
+from nori_dyn.filtering.instants import GAP, checked_time, undetermined
 from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
+from nori_dyn.filtering.recognition import Recognition
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.steps import GOOD, NOT_FINITE, REFACTORISED, UNDETERMINED, ContactSteps, Steps, cause_of
@@ -48,7 +50,6 @@ class Tracker(Uncopied, Generic[Estimated]):
     Attributes:
         contact_names: all contacts.
         states: the contact states that are known, in the order of `probabilities`.
-        dt: usual time between ticks [s].
         lag: how many ticks late an estimate is.
         inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states.
         outputs: the arrays that `tick` writes, by the names of the outputs.
@@ -58,7 +59,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         steps: what it runs on: of contacts that are told, or of hypotheses.
         contact_names: see above.
         states: see above.
-        dt: see above.
+        dt: usual time between ticks [s].
         lag: see above.
 
     Raises:
@@ -69,7 +70,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         self, steps: Steps, contact_names: Sequence[str], states: Sequence[ContactState], dt: float, lag: int = 0
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(states)
-        self.dt, self.lag, self._steps = checked_time("dt", dt), checked_lag(lag), steps
+        self._dt, self.lag, self._steps = checked_time("dt", dt), checked_lag(lag), steps
         self._window = None
         if lag:
             if not isinstance(steps, ContactSteps):
@@ -77,7 +78,7 @@ class Tracker(Uncopied, Generic[Estimated]):
                     f"lag is {lag}, and contacts are recognised: estimates of the last ticks are not smoothed over "
                     "contact states. `smoothed` tells the probabilities of earlier ticks, by the `lag` of hypotheses."
                 )
-            self._window = Window(steps, self.lag, self.dt)
+            self._window = Window(steps, self.lag)
         tick, layout = steps.tick, steps.tick.layout
         self.backend = tick.solver.backend
         self.inputs = Inputs.of(steps.state, tick.system.tree, len(steps.measurement_names))
@@ -112,6 +113,16 @@ class Tracker(Uncopied, Generic[Estimated]):
             self._window.slots.clear()
 
     @property
+    def dt(self) -> float:
+        """Usual time between ticks [s]: through more than five times as long motion is not taken to be known."""
+        return self._dt
+
+    @dt.setter
+    def dt(self, dt: float) -> None:
+        self._dt = checked_time("dt", dt)
+        self._steps.longest = GAP * self._dt
+
+    @property
     def plans(self) -> Mapping[ContactState, EliminationPlan]:
         """The plan of each contact state.
 
@@ -126,6 +137,16 @@ class Tracker(Uncopied, Generic[Estimated]):
         steps = self._steps
         each = steps.programs.each if isinstance(steps, ContactSteps) else [steps.tick] * len(self.states)
         return dict(zip(self.states, each, strict=True))
+
+    @property
+    def recognises(self) -> bool:
+        """Whether contacts are recognised, not told."""
+        return isinstance(self._steps, HypothesisSteps)
+
+    @property
+    def n_ticks(self) -> int:
+        """How many ticks there were since the beginning."""
+        return self._steps.ticks
 
     @property
     def measurement_names(self) -> tuple[str, ...]:
@@ -405,7 +426,8 @@ class Tracker(Uncopied, Generic[Estimated]):
             Q: configurations (N, nq).
             Qd: velocities (N, nv).
             Y: readings (N, ny), of all contact states.
-            contacts: those that are closed, see `SwitchingSolver.solve_batch`; the present ones when None.
+            contacts: those that are closed, see `SwitchingSolver.solve_batch`; the present ones when None. Where they
+                are recognised, None: see `History.contacts`.
             weights: see `Solver.solve_batch`.
             missing: see `Solver.solve_batch`.
             singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
@@ -418,21 +440,32 @@ class Tracker(Uncopied, Generic[Estimated]):
             UnplannedStateError: a contact state that has no plan.
         """
         check_singular(singular)
-        programs, tree = self._told("over").programs, self._steps.tick.system.tree
+        steps, tree = self._steps, self._steps.tick.system.tree
         Q = batched("Q", Q, tree.nq)
         N = len(Q)
         if not N:
             raise InputError("Q holds no tick.")
         t = self.dt * np.arange(N, dtype=float) if T is None else increasing(checked("T", T, (N,)))
-        Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, programs.all.ny))
+        Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, len(self.measurement_names)))
         weighed = weights if weights is None or isinstance(weights, Mapping) else numeric("weights", weights)
-        number = self._steps.number
-        numbers = np.full(N, number) if contacts is None else programs.planned.numbers_of(contacts, N)
-        whole = Stretch(0, t, np.diff(t, prepend=t[0]), numbers, Q, Qd, Y, weighed)
-        run = Recorded(programs, self.dt, programs.beginning(state), missing, singular)
-        if causal:
+        whole = Stretch(0, t, np.diff(t, prepend=t[0]), np.full(N, steps.number), Q, Qd, Y, weighed)
+        prior = steps.tick.beginning(state)
+        if isinstance(steps, ContactSteps):
+            if contacts is not None:
+                whole = replace(whole, states=steps.programs.planned.numbers_of(contacts, N))
+            run = Recorded(steps.programs, self.dt, prior, missing, singular)
+            if not causal:
+                return History.joined(list(run.smoothed(Cut(whole)))[::-1])
             return History.joined(list(run.filtered(Cut(whole))))
-        return History.joined(list(run.smoothed(Cut(whole)))[::-1])
+        if contacts is not None or not causal:
+            raise InputError(
+                "contacts are recognised from the readings up to each tick: they are not told, nor smoothed over. "
+                "Recognise first, then smooth: nd.Filter(plan, dt).over(..., contacts=found.contacts.closed, "
+                "causal=False)."
+            )
+        assert isinstance(steps, HypothesisSteps)
+        recognition = Recognition(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
+        return History.joined(list(recognition.filtered(Cut(whole))))
 
     def delays(self, q: Floats) -> Delays:
         """Return how late estimates follow what persists, at rest at a configuration, once the filter has settled.

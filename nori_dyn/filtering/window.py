@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nori_dyn.filtering.instants import GAP, Instant
+from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step
@@ -88,7 +88,7 @@ class WindowSlot:
         R, z = self._kept.rows[:, :n], self._kept.rows[:, n]
         return Updated(R, z, self.nis, self.degrees, self.log_likelihood, (), self.u)
 
-    def mean_back(self, following: WindowSlot, mean: Floats, usual: float) -> Floats | None:
+    def mean_back(self, following: WindowSlot, mean: Floats) -> Floats | None:
         """Return the estimate (n,) by all readings, which stays until the next step back.
 
         None where NumPy has to look: something is not determined, or there is no other way.
@@ -96,32 +96,28 @@ class WindowSlot:
         Args:
             following: the next tick.
             mean: the estimate of the memory there (k,), by all readings.
-            usual: the usual time between ticks [s].
         """
         native, kept = self._native, self._kept
-        if native is None or kept is None or not native.back(kept, self._is_gap(following, usual), mean):
+        if native is None or kept is None or not native.back(kept, self._is_gap(following), mean):
             return None
         return native.late
 
-    def known_back(
-        self, following: WindowSlot, mean: Floats, covariance: Floats, usual: float
-    ) -> tuple[Floats, Floats]:
+    def known_back(self, following: WindowSlot, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
         """Return the estimate (n,) and its covariance (n, n) by all readings.
 
         Args:
             following: the next tick.
             mean: the estimate of the memory there (k,), by all readings.
             covariance: that of the same (k, k).
-            usual: the usual time between ticks [s].
         """
-        native, kept, is_gap = self._native, self._kept, self._is_gap(following, usual)
+        native, kept, is_gap = self._native, self._kept, self._is_gap(following)
         if native is not None and kept is not None and native.back(kept, is_gap, mean, covariance):
             return native.late.copy(), native.late_covariance.copy()
         return self._instant().returned(self.after, following.dt, is_gap, mean, covariance)
 
-    def _is_gap(self, following: WindowSlot, usual: float) -> bool:
+    def _is_gap(self, following: WindowSlot) -> bool:
         """Return whether the motion to the next tick is not known."""
-        return not (self._has_rates and following._has_rates) or following.dt > GAP * usual
+        return not (self._has_rates and following._has_rates) or following.dt > self.step.longest
 
     def _instant(self) -> Instant:
         tick = self.tick
@@ -156,23 +152,22 @@ class Smoothed:
     Args:
         slots: those from its own on.
         u: see above.
-        usual: usual time between ticks [s].
     """
 
-    def __init__(self, slots: Sequence[WindowSlot], u: Floats, usual: float) -> None:
+    def __init__(self, slots: Sequence[WindowSlot], u: Floats) -> None:
         for slot in slots:
             slot.is_shared = True
         own = slots[0]
         self._slots: Sequence[WindowSlot] | None = slots
         self.tick, self._q, self._time = own.tick, own.parts[0], own.time
-        self.u, self._usual = u, usual
+        self.u = u
         self.nis, self.degrees, self.log_likelihood = own.nis, own.degrees, own.log_likelihood
 
     @cached_property
     def covariance(self) -> Floats:
         """That of u (n, n)."""
         assert self._slots is not None
-        found, self._slots = smoothed_back(self._slots, self._usual)[0][1], None
+        found, self._slots = smoothed_back(self._slots)[0][1], None
         return found
 
     def memory(self) -> MemoryState:
@@ -196,11 +191,10 @@ class Window:
     Args:
         steps: what runs ticks.
         lag: see above.
-        usual: usual time between ticks [s].
     """
 
-    def __init__(self, steps: ContactSteps, lag: int, usual: float) -> None:
-        self.lag, self._steps, self._usual = lag, steps, usual
+    def __init__(self, steps: ContactSteps, lag: int) -> None:
+        self.lag, self._steps = lag, steps
         self.slots: deque[WindowSlot] = deque()
         self._spare: dict[Step, list[WindowSlot]] = {step: [] for step in steps.each}
 
@@ -225,32 +219,31 @@ class Window:
         k = len(self._steps.tick.memory_names)
         mean = self.slots[-1].u
         for number in range(len(self.slots) - 2, -1, -1):
-            before = self.slots[number].mean_back(self.slots[number + 1], mean[-k:], self._usual)
+            before = self.slots[number].mean_back(self.slots[number + 1], mean[-k:])
             if before is None:
-                return smoothed_back(self.slots, self._usual)[0][0]
+                return smoothed_back(self.slots)[0][0]
             mean = before
         return mean
 
     def all(self) -> list[Floats]:
         """Return the estimates of u at all ticks, by all readings."""
-        return [u for u, _ in smoothed_back(self.slots, self._usual)]
+        return [u for u, _ in smoothed_back(self.slots)]
 
     def known(self, number: int, u: Floats) -> Smoothed:
         """Return how sure the estimate of a tick is, by its number."""
-        return Smoothed([self.slots[k] for k in range(number, len(self.slots))], u, self._usual)
+        return Smoothed([self.slots[k] for k in range(number, len(self.slots))], u)
 
 
-def smoothed_back(slots: Sequence[WindowSlot], usual: float) -> list[tuple[Floats, Floats]]:
+def smoothed_back(slots: Sequence[WindowSlot]) -> list[tuple[Floats, Floats]]:
     """Return the mean (n,) and the covariance (n, n) of u at each tick of a window, by all readings.
 
     Args:
         slots: the ticks, one at least.
-        usual: usual time between ticks [s].
     """
     last = slots[-1]
     k = len(last.tick.memory_names)
     found = [(last.u.copy(), last.after.covariance())]
     for following, slot in pairwise(reversed(slots)):
         mean, P = found[-1]
-        found.append(slot.known_back(following, mean[-k:], P[-k:, -k:], usual))
+        found.append(slot.known_back(following, mean[-k:], P[-k:, -k:]))
     return found[::-1]

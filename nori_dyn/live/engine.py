@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nori_dyn.api.log_run import LogRunner, RunOptions
 from nori_dyn.api.planned import Planned
+from nori_dyn.api.tracker import Tracker
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
+from nori_dyn.filtering.free import no_memory
+from nori_dyn.filtering.hypotheses import Hypotheses
+from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.differentiation import CausalDerivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import Binding
@@ -26,6 +30,9 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import unusable
 from nori_dyn.typing import Booleans, Floats, Indices
 
+USUAL = 1.0
+"""The time between samples as long as it is not known [s]."""
+
 
 class Tick(NamedTuple):
     """An estimate of one sample.
@@ -33,14 +40,12 @@ class Tick(NamedTuple):
     Attributes:
         t: the time of the sample [s].
         estimate: the estimate.
-        diagnosis: what a monitor says, where there is one.
-        values: the numbers of the sample (m,), as the record names them.
+        judged: how sure it is, by a monitor or a tracker, where there is one.
     """
 
     t: float
     estimate: Estimate
-    diagnosis: Diagnosis | None
-    values: Floats
+    judged: Diagnosis | Tracked | None = None
 
 
 class Needs(NamedTuple):
@@ -55,56 +60,166 @@ class Needs(NamedTuple):
     system: System
 
 
+class Estimator(Protocol):
+    """What estimates one sample after the other."""
+
+    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> Tick | None:
+        """Return what is estimated with a sample; None where that is of an earlier one, of which there is none yet.
+
+        Args:
+            t: the time of the sample [s].
+            q: configuration (nq,).
+            qd: velocity (nv,).
+            y: readings of all contact states (ny,); nan where there is none.
+            contacts: which contacts are closed (n_contacts,); None where nobody tells.
+
+        Raises:
+            InputError: the sample is refused.
+            SingularSystemError: it has no unique solution.
+        """
+
+
+class OneByOne:
+    """Estimates each sample by itself.
+
+    Args:
+        solve: a solver's `solve`, a monitor's `check`, or that of a solver of contact states.
+        has_contacts: whether it takes contacts.
+    """
+
+    def __init__(self, solve: Callable[..., Estimate | Diagnosis], has_contacts: bool) -> None:
+        self._solve, self._has_contacts = solve, has_contacts
+
+    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> Tick:
+        given = (q, qd, y, contacts) if self._has_contacts else (q, qd, y)
+        found = self._solve(*given, missing="drop")
+        return Tick(t, found.estimate, found) if isinstance(found, Diagnosis) else Tick(t, found)
+
+
+class OverTime:
+    """Estimates each sample from all up to it, or some samples late.
+
+    Attributes:
+        tracker: the tracker.
+        recognises: whether it recognises contacts.
+
+    Args:
+        tracker: see above.
+        names: the names of the readings that it is given (ny).
+    """
+
+    def __init__(self, tracker: Tracker[Any], names: Sequence[str]) -> None:
+        self.tracker = tracker
+        self.recognises = tracker.recognises
+        self._places = np.array([names.index(name) for name in tracker.measurement_names], dtype=np.intp)
+        self.begin()
+
+    def begin(self) -> None:
+        """Go back to before the first sample."""
+        self.tracker.reset()
+        self._last, self._times = -np.inf, deque[float](maxlen=self.tracker.lag + 1)
+
+    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> Tick | None:
+        tracker, dt = self.tracker, t - self._last
+        if dt <= 0:  # time has begun anew
+            self.begin()
+        if contacts is not None:
+            tracker.switch(contacts)
+        n = tracker.n_ticks
+        try:
+            tracked = tracker.step(q, qd, y[self._places], dt if 0 < dt < np.inf else None, missing="drop")
+        finally:
+            if tracker.n_ticks != n:  # it was not refused
+                self._last = t
+                self._times.append(t)
+        return None if tracked is None else Tick(self._times[0], tracked.estimate, tracked)
+
+
 class Solving(NamedTuple):
-    """A plan, or plans of contact states, compiled.
+    """A plan, compiled for one sample at a time.
 
     Attributes:
         systems: what is solved in each contact state.
-        contacts: the contacts.
+        contacts: the contacts that are told.
         closed: those that are closed throughout; None where the stream tells.
-        solve: estimates one sample: q, qd, readings, contacts.
+        estimate: what estimates.
     """
 
     systems: Mapping[ContactState, System]
     contacts: tuple[str, ...]
     closed: ContactState | None
-    solve: Callable[[Floats, Floats, Floats, Booleans | None], Estimate | Diagnosis]
+    estimate: Estimator
 
 
-def prepared(
-    plans: Planned, monitor: bool = False, backend: str = "auto", closed: ContactState | None = None
-) -> Solving:
-    """Return plans compiled for one sample at a time.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How samples of a stream are estimated.
+
+    Attributes:
+        monitor: whether readings are judged as well, of a plan without memory.
+        backend: as for `Plan.solver`.
+        closed: the contacts that are closed throughout; None takes them from the stream.
+        lag: how many samples late estimates are, of a plan with memory: a smoother with a fixed lag.
+        hypotheses: how contacts are recognised, of a plan with memory; None where they are told.
+    """
+
+    monitor: bool = False
+    backend: str = "auto"
+    closed: ContactState | None = None
+    lag: int = 0
+    hypotheses: Hypotheses | None = None
+
+
+ALONE = Way()
+"""Each sample by itself, or where there is memory by a filter; its contacts as the stream tells them."""
+
+
+def prepared(plans: Planned, way: Way = ALONE) -> Solving:
+    """Return a plan compiled for one sample at a time: one with memory runs as a tracker.
 
     Args:
-        plans: the plan, or the plans of contact states.
-        monitor: whether readings are judged as well.
-        backend: as for `Plan.solver`.
-        closed: for a plan set, the contacts that are closed throughout; None takes them from the stream.
+        plans: the plan.
+        way: how samples are estimated.
 
     Raises:
-        InputError: contacts or a monitor where there are none.
-        PlanError: the sensors have memory.
+        InputError: contacts, a monitor, a lag or hypotheses where there are none.
         UnknownSensorNameError: there is no such contact.
         BackendError: there is no such backend.
     """
-    runner = LogRunner(plans, RunOptions(closed=closed, monitor=monitor, backend=backend))
-    runner.check_memory()
-    if plans.contact_names:
-        closed = None if closed is None else plans.sensors.contact_state(closed)
-        solver = plans.solver(backend)
-        solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
-        many = solver.solve
-        return Solving(runner.systems, runner.contacts, closed, lambda q, qd, y, c: many(q, qd, y, c, missing="drop"))
-    one = plans.states.first.monitor(backend).check if monitor else plans.solver(backend).solve
-    return Solving(runner.systems, runner.contacts, None, lambda q, qd, y, _: one(q, qd, y, missing="drop"))
+    systems = {state: one.system for state, one in plans.states.items()}
+    has_memory = bool(plans.states.first.system.memory)
+    closed = None if way.closed is None else plans.sensors.contact_state(way.closed) if plans.contact_names else ()
+    if way.closed is not None and (not plans.contact_names or way.hypotheses is not None):
+        raise InputError(
+            "contacts can be told where a plan has contact states, and nobody recognises them: leave out --contacts."
+        )
+    if way.monitor and (plans.contact_names or has_memory):
+        what = "has memory, and judges its readings by itself" if has_memory else "is for contact states"
+        raise InputError(f"a monitor is for one contact state and single instants; this plan {what}.")
+    if not has_memory:
+        if way.lag or way.hypotheses is not None:
+            raise no_memory(plans.sensors.name)
+        if plans.contact_names:
+            solver = plans.solver(way.backend)
+            solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
+            return Solving(systems, plans.contact_names, closed, OneByOne(solver.solve, True))
+        one = plans.states.first
+        solve = one.monitor(way.backend).check if way.monitor else plans.solver(way.backend).solve
+        return Solving(systems, (), None, OneByOne(solve, False))
+    tracker: Tracker[Any] = Tracker(plans, USUAL, way.lag, way.hypotheses, way.backend)
+    told = plans.contact_names if way.hypotheses is None else ()
+    return Solving(systems, told, closed, OverTime(tracker, plans.measurement_names))
 
 
 def warm_up(solving: Solving, record: Record) -> None:
-    """Solve once, whatever comes of it: the first time takes longer."""
+    """Estimate once, whatever comes of it: the first time takes longer."""
     zeros, closed = np.zeros(len(record.names)), np.zeros(len(record.contacts), dtype=bool)
     with suppress(NoriError):
-        solving.solve(record.tree.neutral_configuration(), zeros[record.qd], zeros[record.y], closed)
+        solving.estimate(
+            0.0, record.tree.neutral_configuration(), zeros[record.qd], zeros[record.y], closed if len(closed) else None
+        )
+    if isinstance(solving.estimate, OverTime):
+        solving.estimate.begin()
 
 
 class LeftOut(Exception):
@@ -146,7 +261,8 @@ class Engine:
         self._factors = np.zeros((len(self.made), record.tree.nv))
         for row, name in zip(self._factors, self.made, strict=True):
             row[list(record.freedoms[name].places)] = record.freedoms[name].factors
-        self._solve = solving.solve
+        self._estimate = solving.estimate
+        self._recognises = isinstance(self._estimate, OverTime) and self._estimate.recognises
         self._needs = {state: _needs(record, state) for state in record.systems}
         self._last = -np.inf
         self.skipped: Counter[str] = Counter()
@@ -200,14 +316,17 @@ class Engine:
             contacts = told == 1.0
             if not (contacts | (told == 0.0)).all():
                 raise LeftOut("a contact is neither open nor closed", _at(record.contacts, ~contacts & (told != 0.0)))
-        self._check_readings(y, contacts)
-        found = self._solve(q, qd, y, contacts)
-        diagnosis = found if isinstance(found, Diagnosis) else None
-        estimate = found.estimate if isinstance(found, Diagnosis) else found
-        if not all(np.isfinite(value).all() for value in estimate.values.values()):
+        if contacts is not None or not self._recognises:
+            self._check_readings(y, contacts)
+        if isinstance(self._estimate, OverTime) and np.isfinite(period):
+            self._estimate.tracker.dt = period
+        found = self._estimate(t, q, qd, y, contacts)
+        if found is None:
+            raise LeftOut("later samples are collected, of which an estimate is made as well", "")
+        if not all(np.isfinite(value).all() for value in found.estimate.values.values()):
             raise LeftOut("the estimate is not finite", "")
-        self.fell_back += bool(estimate.fell_back)
-        return Tick(t, estimate, diagnosis, values)
+        self.fell_back += bool(found.estimate.fell_back)
+        return found
 
     def _differentiate(self, t: float, qd: Floats, values: Floats, period: float) -> None:
         """Write the accelerations that velocities make; those before a gap as long as the window have no part in it.

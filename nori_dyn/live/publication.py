@@ -10,13 +10,15 @@ import numpy as np
 
 from nori_dyn.api.log_file import fingerprint_of
 from nori_dyn.api.planned import Planned
+from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
-from nori_dyn.live.engine import Tick
+from nori_dyn.live.engine import ALONE, Tick, Way
 from nori_dyn.live.transport import Transport
 from nori_dyn.logs.estimate_messages import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, Published
-from nori_dyn.logs.fields import FELL_BACK, schema_of, written
+from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.messages import STAMP
+from nori_dyn.logs.record import CONTACT
 from nori_dyn.logs.writer import Schema
 from nori_dyn.typing import Floats, Indices
 
@@ -34,7 +36,8 @@ class Publication:
         transport: what carries messages.
         plans: the plan, or the plans of contact states.
         prefix: what the topics begin with.
-        monitor: whether readings are judged as well: then standard deviations and the p-value are published too.
+        way: how samples are estimated. Standard deviations and the p-value of a monitor or a tracker are published
+            too, and of a tracker what persists, and how likely each contact is closed where that is recognised.
     """
 
     def __init__(
@@ -42,9 +45,12 @@ class Publication:
         transport: Transport,
         plans: Planned,
         prefix: str = PREFIX,
-        monitor: bool = False,
+        way: Way = ALONE,
     ) -> None:
-        self._schema = _schema(plans, monitor)
+        one = plans.states.first
+        self._memory = not_estimated([each.variable for each in one.system.memory], one.outputs)
+        self._contacts = plans.contact_names if way.hypotheses is not None else ()
+        self._schema = self._of(plans, way.monitor or bool(one.system.memory))
         messages = EstimateMessages(self._schema)
         own = {each.topic: each.kind for each in messages.published}
         own |= {ABOUT: ABOUT_KIND, DIAGNOSTICS: KIND}
@@ -56,9 +62,27 @@ class Publication:
         self._robot = self._schema.metadata["nori_dyn.robot"]
         diagnostics(Account(), Account(), self._robot)  # the first time takes longer
 
+    def _of(self, plans: Planned, is_judged: bool) -> Schema:
+        """Return what is published of each sample."""
+        one = plans.states.first
+        metadata = {
+            "nori_dyn.version": version("nori_dyn"),
+            "nori_dyn.robot": one.system.tree.name,
+            "nori_dyn.sensors": plans.sensors.name,
+            "nori_dyn.fingerprint": fingerprint_of(plans),
+        }
+        more = self._memory, self._contacts
+        schema = schema_of(one.system, one.outputs, True, False, is_judged, metadata, *more)
+        return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))
+
     def publish(self, tick: Tick) -> None:
         """Publish an estimate."""
-        values = written(self._schema, tick.estimate, tick.diagnosis)
+        more = dict[str, Floats]()
+        if isinstance(tick.judged, Tracked):
+            more = remembered(self._memory, tick.judged.memory)
+        if isinstance(tick.judged, Recognised):
+            more |= {f"{CONTACT}{name}": np.array(tick.judged.probability_of(name)) for name in self._contacts}
+        values = written(self._schema, tick.estimate, tick.judged, more)
         row = np.concatenate([np.ravel(values[each.name]) for each in self._schema.fields])
         for writer, send in self._estimates:
             send(writer.message(tick.t, row))
@@ -97,16 +121,3 @@ class _Writer:
             seconds, nanoseconds = divmod(round(t * 1e9), 10**9)
             self._time.pack_into(self._data, self._stamp, min(max(seconds, -(2**31)), 2**31 - 1), nanoseconds)
         return bytes(self._data)
-
-
-def _schema(plans: Planned, monitor: bool) -> Schema:
-    """Return what is published of each sample."""
-    one = plans.states.first
-    metadata = {
-        "nori_dyn.version": version("nori_dyn"),
-        "nori_dyn.robot": one.system.tree.name,
-        "nori_dyn.sensors": plans.sensors.name,
-        "nori_dyn.fingerprint": fingerprint_of(plans),
-    }
-    schema = schema_of(one.system, one.outputs, True, False, monitor, metadata)
-    return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))

@@ -15,7 +15,7 @@ from nori_dyn.errors import InputError, NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
 from nori_dyn.live.differentiation import check_window
-from nori_dyn.live.engine import Engine, Solving, Tick, prepared, warm_up
+from nori_dyn.live.engine import ALONE, Engine, Solving, Tick, Way, prepared, warm_up
 from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
@@ -26,7 +26,7 @@ from nori_dyn.logs.mapping import LogMapping
 from nori_dyn.logs.message_kinds import MalformedMessage
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import Stream
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.solve.diagnosis import Diagnosis
 
 PATIENCE = 0.1
 """How long the loop waits for a message before it looks whether it is to stop [s]."""
@@ -48,10 +48,8 @@ class Settings:
     Attributes:
         topics: the topics to listen to, with the types of their messages.
         mapping: what ties their columns to the robot; None goes by usual names.
-        closed: for a plan set, the contacts that are closed throughout; None takes them from the stream.
+        way: how samples are estimated.
         window: samples over which velocities are differentiated for accelerations that nothing tells; None refuses.
-        monitor: whether readings are judged as well.
-        backend: as for `Plan.solver`.
         prefix: what the topics of estimates begin with.
         queue: messages that wait, at most.
         period: time between two accounts [s].
@@ -59,10 +57,8 @@ class Settings:
 
     topics: Mapping[str, str]
     mapping: LogMapping | None = None
-    closed: ContactState | None = None
+    way: Way = ALONE
     window: int | None = None
-    monitor: bool = False
-    backend: str = "auto"
     prefix: str = PREFIX
     queue: int = LIMIT
     period: float = 1.0
@@ -100,10 +96,10 @@ class Service:
         self._transport, self._settings, self._tell, self._watch = transport, settings, tell, watch
         if settings.window is not None:
             check_window(settings.window)
-        self._solving: Solving = prepared(plans, settings.monitor, settings.backend, settings.closed)
+        self._solving: Solving = prepared(plans, settings.way)
         self._record = Record.of(self._solving.systems, self._solving.contacts)
         warm_up(self._solving, self._record)
-        self.publication = Publication(transport, plans, settings.prefix, settings.monitor)
+        self.publication = Publication(transport, plans, settings.prefix, settings.way)
         self._inbox = Inbox(settings.queue)
         self._decoders = {name: Decoder(name, kind) for name, kind in settings.topics.items()}
         self._before: dict[str, Message] = {}
@@ -193,8 +189,8 @@ class Service:
 
     def _judge(self, tick: Tick) -> None:
         """Count the sensor that readings which do not fit together are likeliest due to."""
-        if tick.diagnosis is not None and not tick.diagnosis.is_consistent(SUSPICIOUS):
-            for suspect in tick.diagnosis.suspects(1):
+        if isinstance(tick.judged, Diagnosis) and not tick.judged.is_consistent(SUSPICIOUS):
+            for suspect in tick.judged.suspects(1):
                 self._account.suspects[suspect.sensor] += 1
 
     def _learn(self, decoder: Decoder, message: Message) -> None:

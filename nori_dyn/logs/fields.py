@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nori_dyn.logs.record import COORDINATE_UNITS, numbered
+from nori_dyn.logs.record import CONTACT, COORDINATE_UNITS, numbered
 from nori_dyn.logs.writer import SIGMA, Field, Schema
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
@@ -42,6 +42,7 @@ def schema_of(
     is_monitored: bool,
     metadata: Mapping[str, str],
     memory: Sequence[Variable] = (),
+    contacts: Sequence[str] = (),
 ) -> Schema:
     """Return what a file of estimates holds.
 
@@ -54,6 +55,7 @@ def schema_of(
             deviation, and `p_value` for how likely it is that sound sensors fit together as badly.
         metadata: see `Schema`.
         memory: variables that persist, and are no outputs: they are written as well.
+        contacts: those that are recognised: the probability that each is closed is written.
     """
     parts = list(output_parts(system, outputs))
     fields = []
@@ -61,6 +63,7 @@ def schema_of(
         fields += [_field(system, part, before) for part in parts]
         fields += [_field_of(v, before) for v in memory]
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
+    said += [f"{CONTACT}{name}" for name in contacts]
     fields += [Field(name, (), (name,), ("",)) for name in said]
     return Schema(tuple(fields), has_time, metadata)
 
@@ -86,6 +89,28 @@ def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> Schema:
 def not_estimated(memory: Sequence[Variable], outputs: Sequence[Output]) -> tuple[Variable, ...]:
     """Return the variables that persist and are no outputs."""
     return tuple(v for v in memory if not any(output.covers(v) for output in outputs))
+
+
+class Memory(Protocol):
+    """What is known of what persists, at a tick or at many."""
+
+    @property
+    def mean(self) -> Floats:
+        """The estimates (..., k)."""
+
+    @property
+    def deviations(self) -> Floats:
+        """Their standard deviations (..., k)."""
+
+    def places(self, name: str) -> list[int]:
+        """Return where the numbers of a variable are."""
+
+
+def remembered(memory: Sequence[Variable], of: Memory) -> dict[str, Floats]:
+    """Return what is written of variables that persist, with their standard deviations, by name."""
+    places = {v.name: of.places(v.name) for v in memory}
+    found = {name: of.mean[..., own] for name, own in places.items()}
+    return found | {f"{SIGMA}{name}": of.deviations[..., own] for name, own in places.items()}
 
 
 def written(

@@ -214,21 +214,3 @@ def observers(tree: KinematicTree) -> list[nd.SensorSet]:
         content = {"name": "observer", "measurements": rows, "memory": {"speed": SPEED, "push": push}}
         found.append(nd.SensorSet.from_dict(content))
     return found
-
-
-@pytest.mark.filterwarnings("ignore::nori_dyn.errors.NoriWarning")
-def test_plans_with_memory_are_refused_by_name_where_it_would_be_left_out(attack_seed, attacked, tmp_path):
-    rng, tree = random.Random(attack_seed), arm("ur5")
-    case = Case("ur5", "as they are called here", UNITS[0], UNITS[0], "s", "t", attack_seed)
-    log, file = written(case, moved(case), tmp_path / "log.csv"), tmp_path / "observer.plan"
-    made = nd.plan(nd.System(tree, rng.choice(observers(tree))), outputs=["qdd"])
-    made.save(file)
-    for way in (
-        lambda: nd.estimate(log, made),
-        lambda: prepared(made),
-        lambda: command("solve", "--plan", file, "--input", log, "--out", tmp_path / "out.csv"),
-        lambda: command("serve", "--plan", file, "--duration", 1),
-    ):
-        with pytest.raises(NoriError, match=r"`memory` of .*qd:shoulder_pan_joint.*which estimates of single instants"):
-            way()
-        attacked("plans with memory", 1)

@@ -257,3 +257,31 @@ def test_exact_rows_that_say_the_same_twice_are_refused():
     content["contacts"]["brake"]["open"] = [wrench, wrench | {"components": ["mz"], "name": "again"}]
     with pytest.raises(PlanError, match="say the same twice"):
         recogniser_of(autotree(1), SensorSet.from_dict(content), [("brake",), ()], 0.01, ["fx"], backend="numpy")
+
+
+def test_recorded_ticks_are_recognised_as_one_after_the_other():
+    """And a smoother over the contacts that were recognised is that over the true ones, where they are the same."""
+    record, of = walk("biped"), recogniser("biped")
+    qd, y = readings(record, np.zeros((2, 6)))
+    ticks = slice(930, 990)
+    of.reset()
+    each = [(of.step(record.q[k], qd[k], y[k]), of.state) for k in range(930, 990)]
+    probabilities, switches = of.probabilities.copy(), len(of.switches)
+    found = of.over(None, record.q[ticks], qd[ticks], y[ticks])
+    assert (len(found), len(of.switches), of.probabilities.tolist()) == (len(each), switches, probabilities.tolist())
+    assert found.contacts is not None
+    for k, (one, state) in enumerate(each):
+        np.testing.assert_allclose(found.contacts.probabilities[k], list(one.probabilities.values()), atol=1e-12)
+        assert tuple(np.array(of.contact_names)[found.contacts.closed[k]]) == one.contacts
+        assert found.contacts["l"][k] == pytest.approx(one.probability_of("l"))
+        np.testing.assert_allclose(found["fx"][k], one["fx"], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found.deviations["fx"][k], one.deviations["fx"], rtol=1e-7)
+        np.testing.assert_allclose(found.memory.mean[k], state.mean, rtol=1e-9, atol=1e-9)
+        assert found.nis[k] == pytest.approx(one.nis)
+    assert of.consistency.nis == pytest.approx(found.consistency.nis)
+    with pytest.raises(InputError, match="Recognise first"):
+        of.over(None, record.q[ticks], qd[ticks], y[ticks], causal=False)
+    nowhere = y[ticks].copy()
+    nowhere[5, :2] = np.nan
+    dropped = of.over(None, record.q[ticks], qd[ticks], nowhere, missing="drop")
+    assert dropped.degrees[5] < found.degrees[5]

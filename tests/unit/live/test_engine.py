@@ -5,9 +5,9 @@ import pytest
 from scipy.signal import savgol_coeffs
 
 import nori_dyn as nd
-from nori_dyn.errors import InputError
+from nori_dyn.errors import InputError, PlanError
 from nori_dyn.live.differentiation import ORDER, CausalDerivative
-from nori_dyn.live.engine import Engine, prepared
+from nori_dyn.live.engine import Engine, Way, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import bind
 from nori_dyn.logs.record import Record
@@ -21,9 +21,9 @@ def joints(kind):
     return [f"{kind}:joint{k + 1}" for k in range(N)]
 
 
-def made(plans, columns, closed=None, window=None):
+def made(plans, columns, closed=None, window=None, way=None):
     """Return an engine and its state for a stream with columns of the usual names."""
-    solving = prepared(plans, False, closed=closed)
+    solving = prepared(plans, way or Way(closed=closed))
     record = Record.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
     binding = bind(dict.fromkeys(stream.columns, stream), None, record)
@@ -158,7 +158,7 @@ def test_contacts_switch_plans_or_are_given_for_good(touch):
     with pytest.raises(InputError, match=r"'fx:link1\.mx'"):
         made(touch, [*STILL], closed=("tip",))
     with pytest.raises(InputError, match="one contact state"):
-        prepared(touch, monitor=True)
+        prepared(touch, Way(monitor=True))
 
 
 def test_weights_are_those_of_savitzky_and_golay_at_the_end_of_the_window():
@@ -203,3 +203,69 @@ def test_the_noise_is_that_of_noise_and_it_begins_anew_when_told():
     assert [derivative.add(float(k), np.zeros(1)) is None for k in range(5)] == [True] * 4 + [False]
     with pytest.raises(InputError, match="at least 4"):
         CausalDerivative(3, 1)
+
+
+def observer() -> nd.Plan:
+    """Return a plan of a joint that something pushes: its velocity and the push persist."""
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
+    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}, "push": {"of": "offset", "walk": 1.0}}
+    content = {"name": "observer", "measurements": [torque, UNLOADED], "memory": memory}
+    return nd.plan(nd.System(nd.autotree(1), nd.SensorSet.from_dict(content)), outputs=["qdd"])
+
+
+UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
+MOVING = ["q:joint1", "qd:joint1", "tau:joint1"]
+TIMES = [1.0, 1.01, 1.02, 1.03, 1.045, 1.5, 1.51, 1.52, 1.53, 1.54, 1.55, 1.56, 1.57, 2.9, 2.91]
+"""With gaps: the second, from 1.57 on, is one once the usual time between samples is known."""
+
+
+def moving(rng):
+    return dict(zip(MOVING, rng.normal(size=3) * [1.0, 0.1, 2.0], strict=True))
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+def test_a_plan_with_memory_runs_as_a_tracker(lag):
+    plan, rng = observer(), np.random.default_rng(0)
+    engine, state = made(plan, MOVING, way=Way(lag=lag))
+    one = nd.Tracker(plan, 1.0, lag)
+    last = None
+    for k, t in enumerate(TIMES):
+        numbers = moving(rng)
+        if np.isfinite(state.period):
+            one.dt = state.period
+        tick = ticked(engine, state, t, numbers)
+        expected = one.step([numbers[MOVING[0]]], [numbers[MOVING[1]]], [numbers[MOVING[2]]], last and t - last)
+        last = t
+        assert (tick is None) == (expected is None) == (k < lag)
+        if tick is not None:
+            assert tick.t == TIMES[k - lag]
+            np.testing.assert_array_equal(tick.estimate.qdd, expected["qdd"])
+            np.testing.assert_array_equal(tick.judged.memory.mean, expected.memory.mean)
+    assert one.dt < 0.1
+    assert ticked(engine, state, 0.5, moving(rng)) is None or not lag  # time has begun anew
+    assert engine._estimate.tracker.n_ticks == 1
+
+
+def test_contacts_are_recognised_in_a_stream():
+    wrench = {"type": "external_wrench", "links": "all"}
+    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    rate = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+    content = {
+        "name": "wheel",
+        "measurements": [torque, rate],
+        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
+        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}},
+    }
+    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx"])
+    columns = [*MOVING, "qdd:joint1"]
+    engine, state = made(plan, columns, way=Way(hypotheses=nd.Hypotheses()))
+    still = dict.fromkeys(columns, 0.0)
+    free = ticked(engine, state, 1.0, still)
+    held = ticked(engine, state, 1.001, still | {"tau:joint1": 3.0})
+    assert (free.judged.contacts, held.judged.contacts) == ((), ("brake",))
+    assert held.judged.probability_of("brake") > 0.9
+    assert held.estimate["fx"][0, 2] == pytest.approx(-3.0, abs=0.1)
+    for way in (Way(hypotheses=nd.Hypotheses(), closed=("brake",)), Way(monitor=True), Way(lag=1)):
+        with pytest.raises((InputError, PlanError)):
+            prepared(plan if way.lag == 0 else nd.plan(nd.System(nd.autotree(1), "inverse_dynamics")), way)

@@ -7,6 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.live.decoding import topics_of
+from nori_dyn.live.engine import Way
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.live.transport import Bus
 from nori_dyn.logs.mapping import LogMapping
@@ -206,7 +207,7 @@ def test_diagnostics_say_how_it_goes(arm, inverse):
 
 def test_a_monitor_publishes_what_it_finds(arm):
     plan = nd.plan(nd.System(arm, sensor_set(MOTION, EFFORT, UNLOADED)), outputs=["tau"])
-    rig = Rig(plan, {"columns": HAND["columns"][:4]}, monitor=True)
+    rig = Rig(plan, {"columns": HAND["columns"][:4]}, way=Way(monitor=True))
     t, q = time.time(), np.ones(3)
     tau = nd.rnea(arm, q, np.zeros(3), np.zeros(3))
     for k in range(4):

@@ -1,0 +1,103 @@
+"""Contacts recognised in ticks that were recorded: each tick's by the readings up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.filtering.history import ContactHistory, History
+from nori_dyn.filtering.instants import Alike, Instants
+from nori_dyn.filtering.judging import HypothesisSteps
+from nori_dyn.filtering.passes import Later, OfStates, Pass
+from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch
+from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.steps import NOT_FINITE, cause_of
+from nori_dyn.solve.solver import Singular
+from nori_dyn.system.inputs import Missing, checked_states
+from nori_dyn.typing import Floats
+
+
+class JudgedPass(Pass):
+    """A pass forward through ticks in which contact states are judged.
+
+    Attributes:
+        probabilities: of each state at each tick, given all readings up to it (N, S).
+
+    Args:
+        steps: what judges.
+        instants: the ticks.
+        stretch: see `Stretch`.
+        states: q, qd, y and weights of each tick, one after the other (N, n).
+        usual: the usual time between ticks [s].
+    """
+
+    def __init__(
+        self, steps: HypothesisSteps, instants: Instants, stretch: Stretch, states: Floats, usual: float
+    ) -> None:
+        super().__init__(instants, stretch.steps[1:], usual)
+        self._run = steps
+        self.probabilities = np.zeros((len(states), len(steps.model.states)))
+        self._after: list[Updated] = []
+        for k, state in enumerate(states):
+            steps.judging.state[:] = state
+            if steps.step(float(stretch.steps[k])) == NOT_FINITE:
+                raise SingularSystemError(f"tick {stretch.first + k}: {cause_of(NOT_FINITE, ())}. Leave it out.")
+            after = steps.posterior()
+            self._after.append(after)
+            self.probabilities[k] = steps.probabilities
+            self.nis[k], self.degrees[k], self.log_likelihood[k] = after.nis, after.degrees, after.log_likelihood
+
+    def after(self, tick: int) -> Updated:
+        return self._after[tick]
+
+    def filtered(self) -> OfStates:
+        return {0: (np.array([one.u for one in self._after]), np.array([one.covariance() for one in self._after]))}
+
+    def smoothed(self, later: Later | None) -> OfStates:
+        raise NotImplementedError
+
+    def carried(self, dt: float) -> Information:
+        return self._run.predicted(dt)
+
+
+class Recognition(Passes):
+    """Passes over ticks in which contacts are recognised.
+
+    Args:
+        steps: what judges contact states; they go back to the beginning.
+        contact_names: all contacts.
+        usual: the usual time between ticks [s].
+        beginning, missing, singular: see `Passes`.
+    """
+
+    def __init__(
+        self,
+        steps: HypothesisSteps,
+        contact_names: Sequence[str],
+        usual: float,
+        beginning: Information,
+        missing: Missing = "refuse",
+        singular: Singular = "refuse",
+    ) -> None:
+        super().__init__(steps.tick, usual, beginning, missing, singular)
+        self._steps, self._contact_names = steps, tuple(contact_names)
+        steps.probabilities[:] = 1.0 / len(steps.probabilities)
+        steps.begin(beginning, 0.0)
+
+    def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
+        steps, tick, N = self._steps, self.first, len(stretch)
+        y = stretch.y[:, steps.readings.places]
+        q, qd, y, w = checked_states(tick.system, stretch.q, stretch.qd, y, stretch.weights, self._missing)
+        everywhere, of_rows = np.arange(N), w[:, tick.freed.weight_of_rows]
+        alike = Alike(tick, everywhere, q, qd, y, of_rows, tick.said_each(q, qd, y))
+        instants = Instants(np.zeros(N, dtype=np.intp), {0: alike}, everywhere)
+        states = np.concatenate([q, qd, y, w], axis=1)
+        return self._beside(stretch, begin, JudgedPass(steps, instants, stretch, states, self.usual))
+
+    def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
+        assert isinstance(passed.found, JudgedPass)
+        told, states = super()._told(passed, found, is_causal), self._steps.model.states
+        return replace(told, contacts=ContactHistory(self._contact_names, states, passed.found.probabilities))
