@@ -364,6 +364,10 @@ class HypothesisSteps(Steps):
         self.judging.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
 
+    @property
+    def is_gathered(self) -> bool:
+        return self.state is self.judging.state
+
     def gather(self) -> None:
         if self.state is not self.judging.state:
             np.take(self.state, self._places, out=self.judging.state, mode="clip")

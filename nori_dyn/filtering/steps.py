@@ -207,7 +207,7 @@ class NativeStep:
     """
 
     def __init__(self, tick: Tick, shared: Shared, longest: float, keeps: bool) -> None:
-        self.tick = tick
+        self.tick, self._longest = tick, longest
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs, rows = tick.solver.native, tick.rows.kernel
         assert outputs is not None
@@ -229,12 +229,11 @@ class NativeStep:
     @property
     def longest(self) -> float:
         """The longest time over which rates are known [s]."""
-        found: float = self.at.longest
-        return found
+        return self._longest
 
     @longest.setter
     def longest(self, time: float) -> None:
-        self.at.longest = time
+        self._longest = self.at.longest = time
 
     def posterior(self) -> Updated:
         native = self.native
@@ -322,6 +321,11 @@ class Steps(ABC):
         Raises:
             InputError: as `Solver.solve`.
         """
+
+    @property
+    @abstractmethod
+    def is_gathered(self) -> bool:
+        """Whether what is in `state` is what steps read, where it lies."""
 
     @abstractmethod
     def gather(self) -> None:
@@ -436,16 +440,21 @@ class ContactSteps(Steps):
         self.now.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
 
+    @property
+    def is_gathered(self) -> bool:
+        return self._places is None
+
     def gather(self) -> None:
         if self._places is not None:
             self.now.state[:] = self.state[self._places[self.number]]
 
     def step(self, dt: float) -> int:
-        last, self.last = self.last, self.now
+        last, now = self.last, self.now
+        self.last = now
         if last is not None:
             self.time += dt
         self.ticks += 1
-        return self.now.step(last, dt)
+        return now.step(last, dt)
 
     def posterior(self) -> Updated:
         assert self.last is not None

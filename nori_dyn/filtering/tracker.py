@@ -79,6 +79,7 @@ class Tracker(Uncopied, Generic[Estimated]):
                     "contact states. `smoothed` tells the probabilities of earlier ticks, by the `lag` of hypotheses."
                 )
             self._window = Window(steps, self.lag)
+        self._gather = None if steps.is_gathered else steps.gather
         tick, layout = steps.tick, steps.tick.layout
         self.backend = tick.solver.backend
         self.inputs = Inputs.of(steps.state, tick.system.tree, len(steps.measurement_names))
@@ -269,10 +270,10 @@ class Tracker(Uncopied, Generic[Estimated]):
         Args:
             dt: time since the last tick [s], positive; the usual one when None.
         """
-        steps = self._steps
-        steps.gather()
-        dt = self.dt if dt is None else dt
-        wrong = steps.step(dt)
+        if self._gather is not None:
+            self._gather()
+        dt = self._dt if dt is None else dt
+        wrong = self._steps.step(dt)
         if self._window is not None:
             return self._late(self._window, dt, wrong)
         if not wrong:
@@ -280,7 +281,7 @@ class Tracker(Uncopied, Generic[Estimated]):
                 self._turn()
             return GOOD
         if wrong == REFACTORISED:
-            return steps.refactorised
+            return self._steps.refactorised
         return self._without(wrong, self._cause(wrong))
 
     def _late(self, window: Window, dt: float, wrong: int) -> Status:

@@ -13,16 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import NoriError, NoriWarning
-from nori_dyn.live.engine import prepared
 from nori_dyn.logs.draft import draft
 from nori_dyn.logs.record import ALWAYS, Record
 from nori_dyn.logs.registry import open_log
 from nori_dyn.model.tree import KinematicTree
-from tests.attack.targets import command
 from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio, velocity_map
 
