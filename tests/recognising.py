@@ -28,5 +28,5 @@ def recogniser_of(
 
 
 def steps_of(of: Recogniser) -> HypothesisSteps:
-    assert isinstance(of._steps, HypothesisSteps)
-    return of._steps
+    assert isinstance(of.steps, HypothesisSteps)
+    return of.steps

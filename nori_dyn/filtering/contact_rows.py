@@ -174,6 +174,40 @@ class CaseReadings:
 
     system: System
 
+    @property
+    def name(self) -> str:
+        """The name of the sensors."""
+        return self.system.sensors.name
+
+    @property
+    def ny(self) -> int:
+        """Number of readings."""
+        return len(self.measurement_names)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+        return self.system.n_weights
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The name of each weight: those of contacts begin with the contact and its case."""
+        return tuple(self.system.weight_names)
+
+    @property
+    def weights(self) -> Floats:
+        """What the weights begin at (n_weights,)."""
+        return self.system.weights
+
+    @cached_property
+    def described(self) -> dict[str, tuple[str, str]]:
+        """For each reading, by its name, its unit, and what kind of sensor it is of."""
+        found: dict[str, tuple[str, str]] = {}
+        for row, (_, names) in zip(self.system.measurements, self._blocks, strict=True):
+            for name, unit in zip(names, row.units, strict=True):
+                found.setdefault(name, (unit, row.equation.group))
+        return found
+
     @cached_property
     def _blocks(self) -> list[tuple[str, tuple[str, ...]]]:
         """For each block of readings of the system its name, and those of its numbers, whatever the case."""
@@ -184,7 +218,7 @@ class CaseReadings:
         return found
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
+    def measurement_names(self) -> tuple[str, ...]:
         """The name of each reading (ny)."""
         return tuple(dict.fromkeys(name for _, own in self._blocks for name in own))
 
@@ -196,9 +230,9 @@ class CaseReadings:
         """
         if not isinstance(y, Mapping):
             values = np.asarray(y, dtype=float)
-            if values.shape != (len(self.names),):
-                raise InputError(f"y has shape {values.shape}, expected ({len(self.names)},).")
-            return np.asarray(values[self.places])
+            if values.shape != (len(self.measurement_names),):
+                raise InputError(f"y has shape {values.shape}, expected ({len(self.measurement_names)},).")
+            return np.asarray(values[self.of_system])
         known = {name for block, own in self._blocks for name in (block, *own)}
         for name in y:
             if name not in known:
@@ -212,19 +246,16 @@ class CaseReadings:
             parts.append(part)
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def places_in(self, sizes: Mapping[str, int]) -> Indices:
-        """Return where each number of q, qd, y and the weights of the system is among q, qd, readings and weights.
-
-        Args:
-            sizes: those of q, qd, y and the weights of the system.
-        """
-        motion, ny, n_weights = sizes["q"] + sizes["qd"], len(self.names), sizes["weights"]
-        return np.concatenate([np.arange(motion), motion + self.places, motion + ny + np.arange(n_weights)])
+    def places(self, number: int = 0) -> Indices:
+        """Return where each number of q, qd, y and the weights of the system is among q, qd, readings and weights."""
+        tree = self.system.tree
+        motion, n = tree.nq + tree.nv, self.ny
+        return np.concatenate([np.arange(motion), motion + self.of_system, motion + n + np.arange(self.n_weights)])
 
     @cached_property
-    def places(self) -> Indices:
+    def of_system(self) -> Indices:
         """Which of the readings (ny) each reading of the system is."""
-        place = {name: k for k, name in enumerate(self.names)}
+        place = {name: k for k, name in enumerate(self.measurement_names)}
         return np.array([place[name] for _, own in self._blocks for name in own], dtype=np.intp)
 
 

@@ -12,10 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from nori_dyn.errors import InputError
+from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.instants import GAP
+from nori_dyn.filtering.judging import HypothesisSteps, contact_numbers, contact_shape
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracker import Tracker
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.contact_source import ContactShape, contact_room, contact_source, ordered_rows
 from nori_dyn.program.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.program.export.files import CExport, assembled
 from nori_dyn.program.export.interface import Interface
@@ -24,25 +30,36 @@ from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.filter_step import tick_source
 from nori_dyn.program.program import Program
 
-OF_FILTERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
-"""What the steps of a filter include beside what a unit does."""
+OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
+"""What the steps of a tracker include beside what a unit does."""
+
+OF_FILTERS, OF_RECOGNISERS = (*OF_TRACKERS, "alone_filter.h"), (*OF_TRACKERS, "alone_contacts.h", "contacts.h")
+"""The same, of one that is told the contacts, and of one that recognises them."""
 
 BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
 
 
 def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport:
-    """Return a filter as C, which begins with what its sensors' config says, whatever this one has seen.
+    """Return a tracker as C, which begins with what its sensors' config says, whatever this one has seen.
 
     Args:
-        of: the filter.
+        of: the tracker.
         sensors: what the sensors are called.
         name: what to call the files, functions and types; from the robot's name when left out.
 
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
         PlanError: there are more contacts than an enum of C has bits.
+        InputError: a tracker with a lag.
     """
+    if of.lag:
+        raise InputError(
+            f"this tracker has a lag of {of.lag} ticks: what is written as C estimates each tick from those up to it. "
+            "Write a tracker without lag."
+        )
+    if isinstance(of.steps, HypothesisSteps):
+        return _c_recogniser(of, of.steps, sensors, name)
     ticks = list(of.ticks.values())
     first, free = ticks[0], list(dict.fromkeys(name for tick in ticks for name in tick.freed.names))
     memory = dict(zip(first.memory_names, first.memory_units, strict=True))
@@ -62,6 +79,69 @@ def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport
     arrays = _arrays(ticks, it, states)
     n_work = sum(arrays.values()) + BESIDES
     return assembled(it, states, code, n_work, OF_FILTERS, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
+
+
+def _c_recogniser(of: Tracker[Any], steps: HypothesisSteps, sensors: str, name: str | None) -> CExport:
+    """Return a tracker that recognises contacts as C."""
+    tick, model = steps.tick, steps.model
+    memory = dict(zip(tick.memory_names, tick.memory_units, strict=True))
+    plans: dict[ContactState, EliminationPlan] = {(): tick.freed.plan}
+    it = replace(
+        Interface.of(plans, (), sensors, name, tick.freed.plan, memory, tick.freed.names),
+        systems=(tick.system,),
+        all=steps.readings,
+        hypotheses=model.states,
+        recognised=of.contact_names,
+    )
+    rows, outputs = _rows(tick, it, 0), _outputs(tick, it, 0)
+    file, shape = it.file(0, "_tick"), contact_shape(tick, model)
+    source = _tables(tick, it, 0, GAP * of.dt) + _judging(shape, model, of.contact_names)
+    source += contact_source(shape, 1, alone=True)
+    values = {"file": file, "number": 0, "rows": rows.name, "outputs": outputs.name, "source": source}
+    code = {
+        f"{it.name}.c": rendered("filter.c.jinja", it=it),
+        rows.file: rows.text,
+        outputs.file: outputs.text,
+        file: rendered("filter_tick.c.jinja", it=it, **values),
+    }
+    states, S = [(rows, outputs)], len(model.states)
+    arrays = _arrays([tick], it, states)
+    each = {name: S * arrays[name] for name in ("R", "z", "u", "pivots", "work")}
+    judged = {"probabilities": S, "transitions": S * S, "rates": S, "room": contact_room(shape, S)}
+    arrays |= each | judged | {"step": 1, "switched": 1, "best": 1}
+    return assembled(
+        it, states, code, sum(arrays.values()) + BESIDES, OF_RECOGNISERS, arrays=arrays, dt=of.dt, longest=GAP * of.dt
+    )
+
+
+def _judging(shape: ContactShape, model: HypothesisModel, contact_names: Sequence[str]) -> str:
+    """Return the C of what judging contact states has to know, see c/alone_contacts.h."""
+    numbers, (order, counts, ends) = contact_numbers(model, 0.0), ordered_rows(shape, model.counting)
+    text = defined(
+        {
+            "N_STATES": len(model.states),
+            "N_CONTACTS": numbers.n_contacts,
+            "REACH": numbers.reach,
+            "RATE": numbers.rate,
+            "PART": numbers.part,
+            "LIKELY": numbers.likely,
+        }
+    )
+    for name, table in (
+        ("exact_weights", numbers.weights),
+        ("case_logs", numbers.row_logs),
+        ("loose_logs", numbers.free_logs),
+    ):
+        text += listed_table(name, table.tolist(), "double")
+    for name, integers in (
+        ("state_distances", numbers.apart),
+        ("state_order", order),
+        ("state_counts", counts),
+        ("state_ends", ends),
+    ):
+        text += listed_table(name, integers.ravel().tolist())
+    bits = [sum(1 << contact_names.index(one) for one in state) for state in model.states]
+    return text + listed_table("state_bits", bits)
 
 
 def _rows(tick: Tick, it: Interface, number: int) -> CFunction:
@@ -86,7 +166,12 @@ def _outputs(tick: Tick, it: Interface, number: int) -> CFunction:
 
 
 def _steps(tick: Tick, it: Interface, number: int, longest: float) -> str:
-    """Return the C of the steps, and what they have to know, see c/alone.h."""
+    """Return the C of the steps, and what they have to know, see c/alone_filter.h."""
+    return f"{_tables(tick, it, number, longest)}{tick_source(tick.shape, 1, alone=True)}"
+
+
+def _tables(tick: Tick, it: Interface, number: int, longest: float) -> str:
+    """Return the C of what steps that stand alone have to know, see c/alone.h."""
     places, quaternions = it.places(number), [part.start for part in it.tree.quaternions]
     first, free = tick.beginning(), [it.free.index(name) for name in tick.freed.names]
     text = defined(
@@ -101,7 +186,7 @@ def _steps(tick: Tick, it: Interface, number: int, longest: float) -> str:
     text += listed_table("places", places or ()) * (places is not None)
     text += listed_table("quaternions", quaternions) + listed_table("free_places", free)
     text += listed_table("first_root", np.diagonal(first.R).tolist(), "double")
-    return f"{text}{listed_table('first_z', first.z.tolist(), 'double')}{tick_source(tick.shape, 1, alone=True)}"
+    return text + listed_table("first_z", first.z.tolist(), "double")
 
 
 def _arrays(ticks: Sequence[Tick], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:

@@ -175,6 +175,28 @@ class NumpyJudging:
         return found
 
 
+def contact_numbers(of: HypothesisModel, longest: float) -> ContactNumbers:
+    """Return what judging in C has to know; `longest` is the longest time over which rates are known [s]."""
+    return ContactNumbers(
+        counting=of.counting,
+        apart=of.apart,
+        weights=of.exact_weights,
+        row_logs=of.row_logs[of.of_cases],
+        free_logs=of.free_logs,
+        n_contacts=of.n_contacts,
+        rate=of.options.rate,
+        reach=of.reach,
+        part=NO_PART,
+        likely=LIKELY,
+        longest=longest,
+    )
+
+
+def contact_shape(tick: Tick, of: HypothesisModel) -> ContactShape:
+    """Return what the C itself depends on."""
+    return ContactShape(tick.shape, of.of_cases.tolist(), (of.exact_weights > 0).tolist())
+
+
 class NativeJudging:
     """A tick in one foreign call.
 
@@ -185,25 +207,11 @@ class NativeJudging:
     def __init__(self, tick: Tick, of: HypothesisModel, values: Floats, longest: float) -> None:
         self._tick = tick
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
-        outputs, rows, cases = tick.solver.native, tick.rows.kernel, of.of_cases
+        outputs, rows = tick.solver.native, tick.rows.kernel
         assert outputs is not None
         assert isinstance(rows, NativeKernel)
-        numbers = ContactNumbers(
-            counting=of.counting,
-            apart=of.apart,
-            weights=of.exact_weights,
-            row_logs=of.row_logs[cases],
-            free_logs=of.free_logs,
-            n_contacts=of.n_contacts,
-            rate=of.options.rate,
-            reach=of.reach,
-            part=NO_PART,
-            likely=LIKELY,
-            longest=longest,
-        )
-        compiler = needed_compiler("the native filter")
-        shape = ContactShape(tick.shape, cases.tolist(), (of.exact_weights > 0).tolist())
-        self._native = NativeContacts(shape, numbers, compiler, rows, outputs, self.state, values)
+        compiler, numbers = needed_compiler("the native filter"), contact_numbers(of, longest)
+        self._native = NativeContacts(contact_shape(tick, of), numbers, compiler, rows, outputs, self.state, values)
         self.probabilities, self.totals = self._native.probabilities, self._native.totals
         self._factorise = tick.solver.ticker(self._native.free, values)
         self.refactorised = GOOD
@@ -269,7 +277,7 @@ class HypothesisSteps(Steps):
         self.is_native = tick.solver.native is not None
         kind: type[NativeJudging | NumpyJudging] = NativeJudging if self.is_native else NumpyJudging
         self.judging: Judging = kind(tick, model, self.values, GAP * dt)
-        self._places = self.readings.places_in(tick.system.input_sizes)
+        self._places = self.readings.places()
         is_same = np.array_equal(self._places, np.arange(len(self.judging.state)))
         self.state = self.judging.state if is_same else np.zeros(int(self._places.max()) + 1)
         self.state[: tree.nq] = tree.neutral_configuration()
@@ -327,11 +335,11 @@ class HypothesisSteps(Steps):
 
     @property
     def measurement_names(self) -> tuple[str, ...]:
-        return self.readings.names
+        return self.readings.measurement_names
 
     @property
     def weight_names(self) -> tuple[str, ...]:
-        return tuple(self.tick.system.weight_names)
+        return self.readings.weight_names
 
     @property
     def refactorised(self) -> Status:

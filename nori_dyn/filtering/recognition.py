@@ -89,7 +89,7 @@ class Recognition(Passes):
 
     def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
         steps, tick, N = self._steps, self.first, len(stretch)
-        y = stretch.y[:, steps.readings.places]
+        y = stretch.y[:, steps.readings.of_system]
         q, qd, y, w = checked_states(tick.system, stretch.q, stretch.qd, y, stretch.weights, self._missing)
         everywhere, of_rows = np.arange(N), w[:, tick.freed.weight_of_rows]
         alike = Alike(tick, everywhere, q, qd, y, of_rows, tick.said_each(q, qd, y))

@@ -54,9 +54,10 @@ class Tracker(Uncopied, Generic[Estimated]):
         inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states.
         outputs: the arrays that `tick` writes, by the names of the outputs.
         backend: name of the backend.
+        steps: what it runs on: of contacts that are told, or of hypotheses.
 
     Args:
-        steps: what it runs on: of contacts that are told, or of hypotheses.
+        steps: see above.
         contact_names: see above.
         states: see above.
         dt: usual time between ticks [s].
@@ -70,7 +71,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         self, steps: Steps, contact_names: Sequence[str], states: Sequence[ContactState], dt: float, lag: int = 0
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(states)
-        self._dt, self.lag, self._steps = checked_time("dt", dt), checked_lag(lag), steps
+        self._dt, self.lag, self.steps = checked_time("dt", dt), checked_lag(lag), steps
         self._window = None
         if lag:
             if not isinstance(steps, ContactSteps):
@@ -104,7 +105,7 @@ class Tracker(Uncopied, Generic[Estimated]):
                 zero, or where contacts are told.
             UnplannedStateError: a state has no plan.
         """
-        steps, prior = self._steps, self._steps.tick.beginning(state)
+        steps, prior = self.steps, self.steps.tick.beginning(state)
         if isinstance(steps, HypothesisSteps):
             steps.probabilities[:] = self._beginning(probabilities)
         elif probabilities is not None:
@@ -121,7 +122,7 @@ class Tracker(Uncopied, Generic[Estimated]):
     @dt.setter
     def dt(self, dt: float) -> None:
         self._dt = checked_time("dt", dt)
-        self._steps.longest = GAP * self._dt
+        self.steps.longest = GAP * self._dt
 
     @property
     def plans(self) -> Mapping[ContactState, EliminationPlan]:
@@ -135,44 +136,44 @@ class Tracker(Uncopied, Generic[Estimated]):
     @property
     def ticks(self) -> Mapping[ContactState, Tick]:
         """The programs of each contact state; the same for all, where they are recognised."""
-        steps = self._steps
+        steps = self.steps
         each = steps.programs.each if isinstance(steps, ContactSteps) else [steps.tick] * len(self.states)
         return dict(zip(self.states, each, strict=True))
 
     @property
     def recognises(self) -> bool:
         """Whether contacts are recognised, not told."""
-        return isinstance(self._steps, HypothesisSteps)
+        return isinstance(self.steps, HypothesisSteps)
 
     @property
     def n_ticks(self) -> int:
         """How many ticks there were since the beginning."""
-        return self._steps.ticks
+        return self.steps.ticks
 
     @property
     def measurement_names(self) -> tuple[str, ...]:
         """The name of each number of y (ny), the readings of all contact states."""
-        return self._steps.measurement_names
+        return self.steps.measurement_names
 
     @property
     def weight_names(self) -> tuple[str, ...]:
         """The name of each weight (n_weights)."""
-        return self._steps.weight_names
+        return self.steps.weight_names
 
     @property
     def memory_names(self) -> tuple[str, ...]:
         """The name of each number that persists."""
-        return self._steps.tick.memory_names
+        return self.steps.tick.memory_names
 
     @property
     def free_names(self) -> tuple[str, ...]:
         """The name of each null-space coordinate of the exact rows, those that persist last."""
-        return self._steps.tick.freed.names
+        return self.steps.tick.freed.names
 
     @property
     def contacts(self) -> ContactState:
         """The contacts that are closed: as told, or in the most likely state."""
-        return self.states[self._steps.number]
+        return self.states[self.steps.number]
 
     def switch(self, closed: Closed) -> None:
         """Go to another contact state, for the ticks to come; what persists goes on.
@@ -226,13 +227,13 @@ class Tracker(Uncopied, Generic[Estimated]):
 
         Where contacts are recognised, in the most likely state of each tick.
         """
-        nis, degrees, ticks = self._steps.totals.tolist()
+        nis, degrees, ticks = self.steps.totals.tolist()
         return Consistency(nis, int(degrees), int(ticks))
 
     @property
     def state(self) -> MemoryState:
         """What is known after the last tick; before the first, at the beginning."""
-        steps = self._steps
+        steps = self.steps
         known = steps.posterior().memory(len(self.memory_names)) if steps.ticks else steps.beginning
         return self._state_of(known, steps.time)
 
@@ -245,7 +246,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         Raises:
             InputError: a time that is not positive.
         """
-        steps = self._steps
+        steps = self.steps
         if not steps.ticks:
             return self.state
         dt = self.dt if dt is None else checked_time("dt", dt)
@@ -258,7 +259,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         Raises:
             InputError: contacts are recognised, not told.
         """
-        return self._state_of(self._told("expected").prior, self._steps.time)
+        return self._state_of(self._told("expected").prior, self.steps.time)
 
     def tick(self, dt: float | None = None) -> Status:
         """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
@@ -273,7 +274,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         if self._gather is not None:
             self._gather()
         dt = self._dt if dt is None else dt
-        wrong = self._steps.step(dt)
+        wrong = self.steps.step(dt)
         if self._window is not None:
             return self._late(self._window, dt, wrong)
         if not wrong:
@@ -281,7 +282,7 @@ class Tracker(Uncopied, Generic[Estimated]):
                 self._turn()
             return GOOD
         if wrong == REFACTORISED:
-            return self._steps.refactorised
+            return self.steps.refactorised
         return self._without(wrong, self._cause(wrong))
 
     def _late(self, window: Window, dt: float, wrong: int) -> Status:
@@ -302,7 +303,7 @@ class Tracker(Uncopied, Generic[Estimated]):
 
     def _without(self, wrong: int, cause: str) -> Status:
         """Return the status of a tick without an estimate."""
-        self._steps.values[:] = np.nan
+        self.steps.values[:] = np.nan
         return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=cause)
 
     def step(
@@ -332,7 +333,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             SingularSystemError: something is not determined by the readings up to now, and nothing was known of it at
                 first: names it. What is known goes on with what the readings tell of the rest.
         """
-        steps, dt = self._steps, self.dt if dt is None else checked_time("dt", dt)
+        steps, dt = self.steps, self.dt if dt is None else checked_time("dt", dt)
         q, qd, y = steps.read(q, qd, y, weights, missing)
         wrong = steps.step(dt)
         if self._window is not None:
@@ -348,7 +349,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         return cast(Estimated, self._tracked(q, qd, y, steps.time, steps.posterior()))
 
     def _tracked(self, q: Floats, qd: Floats, y: Floats, time: float, after: Updated) -> Tracked:
-        tick = self._steps.tick
+        tick = self.steps.tick
         known = after.memory(len(self.memory_names))
         return Tracked(
             tick.outputs(q, qd, y, after.u),
@@ -441,7 +442,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             UnplannedStateError: a contact state that has no plan.
         """
         check_singular(singular)
-        steps, tree = self._steps, self._steps.tick.system.tree
+        steps, tree = self.steps, self.steps.tick.system.tree
         Q = batched("Q", Q, tree.nq)
         N = len(Q)
         if not N:
@@ -482,14 +483,14 @@ class Tracker(Uncopied, Generic[Estimated]):
         return delays(tick, configuration(tick.system.tree, q), self.dt)
 
     def _told(self, what: str) -> ContactSteps:
-        if not isinstance(self._steps, ContactSteps):
+        if not isinstance(self.steps, ContactSteps):
             raise InputError(f"`{what}` is for contacts that are told; this tracker recognises them.")
-        return self._steps
+        return self.steps
 
     def _recognising(self, what: str) -> HypothesisSteps:
-        if not isinstance(self._steps, HypothesisSteps):
+        if not isinstance(self.steps, HypothesisSteps):
             raise InputError(f"`{what}` is for contacts that are recognised: nd.Tracker(plan, dt, hypotheses=...).")
-        return self._steps
+        return self.steps
 
     def _windowed(self, what: str) -> Window:
         if self._window is None:
@@ -497,11 +498,11 @@ class Tracker(Uncopied, Generic[Estimated]):
         return self._window
 
     def _state_of(self, known: Information, time: float) -> MemoryState:
-        return memory_state(self.memory_names, self._steps.tick.memory_units, known, time)
+        return memory_state(self.memory_names, self.steps.tick.memory_units, known, time)
 
     def _cause(self, wrong: int) -> str:
         """Return why the last tick has no estimate."""
-        return cause_of(wrong, [self.free_names[k] for k in self._steps.lost])
+        return cause_of(wrong, [self.free_names[k] for k in self.steps.lost])
 
     def _unknown(self, tick: Tick, time: float, u: Floats) -> str:
         """Return the message that something of a tick is not determined."""

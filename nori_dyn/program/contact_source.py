@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.program.emit import FOLDER
 from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.filter_step import TickShape, tick_numbers
 from nori_dyn.typing import Booleans
@@ -51,12 +52,13 @@ class ContactShape:
         return first
 
 
-def contact_source(shape: ContactShape, lanes: int) -> str:
+def contact_source(shape: ContactShape, lanes: int, alone: bool = False) -> str:
     """Return the C, see c/contacts.h: `judge` and `contact_room`.
 
     Args:
         shape: what it has to know.
         lanes: see `filter_numbers`.
+        alone: see `filter_numbers`; what stands around `judge` is there then, too, see c/alone_contacts.h.
     """
     steps, first, cases = shape.tick.steps, shape.first_columns, shape.cases
     common = sorted((first[i], i) for i, is_of_case in enumerate(shape.of_case) if not is_of_case)
@@ -73,7 +75,24 @@ def contact_source(shape: ContactShape, lanes: int) -> str:
     }
     head = defined({"COMMON": len(common), "CASES": len(cases)})
     head += "".join(listed_table(name, values) for name, values in tables.items())
-    return f'{tick_numbers(shape.tick, lanes)}{head}#include "contacts.h"\n'
+    included = f"{FOLDER}/alone_contacts.h" if alone else "contacts.h"
+    return f'{tick_numbers(shape.tick, lanes, alone)}{head}#include "{included}"\n'
+
+
+def contact_room(shape: ContactShape, n_states: int) -> int:
+    """Return how many doubles judging so many states works with, a number at a time; its C says whether that is enough.
+
+    Args:
+        shape: what its C has to know.
+        n_states: the number of contact states.
+    """
+    steps, cases = shape.tick.steps, len(shape.cases)
+    n, k, common = steps.n, steps.k, sum(not is_of_case for is_of_case in shape.of_case)
+    rows, of_memory = max(common, n) + cases, k * (k + 1)
+    highest = max(common, n, n + cases)
+    shared = (rows + n + cases + 2) * (n + 1) + (2 * k + 1) * (k + 1) + of_memory
+    shared += highest + 2 * k + 1 + n + 1 + steps.p + 1 + k + 4
+    return shared + 2 * n_states * (2 * of_memory + k * k + k + 8)
 
 
 def ordered_rows(

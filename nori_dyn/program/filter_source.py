@@ -101,7 +101,7 @@ def filter_numbers(shape: FilterShape, lanes: int, alone: bool = False) -> str:
         "moving_ends": [max(moving, j + 1) for j in range(n)],
     }
     sizes = {
-        "SEEN": "static" if alone else "",
+        "SEEN": "static inline" if alone else "",
         "LANES": lanes,
         "N_S": n_s,
         "N_V": shape.n_v,

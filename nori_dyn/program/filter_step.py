@@ -43,9 +43,9 @@ def tick_source(shape: TickShape, lanes: int, alone: bool = False) -> str:
     Args:
         shape: what it has to know.
         lanes: see `filter_numbers`.
-        alone: see `filter_numbers`; what stands around a tick is there then, too, see c/alone.h.
+        alone: see `filter_numbers`; what stands around a tick is there then, too, see c/alone_filter.h.
     """
-    included = f"{FOLDER}/alone.h" if alone else "tick.h"
+    included = f"{FOLDER}/alone_filter.h" if alone else "tick.h"
     return f'{tick_numbers(shape, lanes, alone)}#include "{included}"\n'
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.errors import UnknownReadingError
 from nori_dyn.system.builder import System
+from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Floats, Indices
 
 
@@ -54,6 +55,15 @@ class SideBySide:
     def n_weights(self) -> int:
         """Number of weights."""
         return len(self.weight_names)
+
+    @cached_property
+    def described(self) -> dict[str, tuple[str, str]]:
+        """For each reading, by its name, its unit, empty where it has none, and what kind of sensor it is of."""
+        found: dict[str, tuple[str, str]] = {}
+        for row in (row for system in self._systems for row in system.measurements):
+            for name, unit in zip(component_names(row.name, row.equation.components), row.units, strict=True):
+                found.setdefault(name, (unit, row.equation.group))
+        return found
 
     def places(self, number: int) -> Indices:
         """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""

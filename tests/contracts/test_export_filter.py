@@ -1,5 +1,6 @@
 """Exported filters are what the filter estimates, over hundreds of ticks, stand alone, and keep what they know."""
 
+from collections import Counter
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -7,7 +8,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.tracker import Filter
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import (
     INPUT_NOT_FINITE,
@@ -62,30 +62,37 @@ CASES = {
     "walker": lambda: nd.plan(nd.System(WALKER, standing("link3")), outputs=("tau", "fx:link3")),
     "contacts": lambda: nd.plan_set(nd.autotree(2, skew=0.3), touching(), outputs=("qdd", "fx:link2")),
 }
+RECOGNISED = "contacts recognised"
 ROBOTS = {
     "panda": lambda: nd.plan(nd.System(load("panda"), nd.sensors("momentum_observer")), outputs=("qdd",)),
     "anymal": lambda: nd.plan(nd.System(load("anymal", "floating"), standing("LF_FOOT")), outputs=("tau",)),
 }
-every_case = pytest.mark.parametrize("name", CASES)
+every_case = pytest.mark.parametrize("name", [*CASES, RECOGNISED])
 
 
 @lru_cache(maxsize=8)
 def planned(name: str) -> Any:
-    return (CASES | ROBOTS)[name]()
+    return (CASES | ROBOTS)["contacts" if name == RECOGNISED else name]()
 
 
 @lru_cache(maxsize=8)
-def compiled_filter(name: str) -> Filter:
-    return Filter(planned(name), DT, backend="numpy")
+def compiled_filter(name: str) -> nd.Tracker[nd.Tracked]:
+    hypotheses = nd.Hypotheses(rate=20.0, acceleration=0.5) if name == RECOGNISED else None
+    return nd.Tracker(planned(name), DT, hypotheses=hypotheses, backend="numpy")
 
 
-def new_filter(name: str) -> Filter:
+def new_filter(name: str) -> nd.Tracker[nd.Tracked]:
     """Return the filter, begun anew."""
     of = compiled_filter(name)
     of.reset()
-    if of.contact_names:
+    if is_told(of):
         of.switch(())
     return of
+
+
+def is_told(of: nd.Tracker[nd.Tracked]) -> bool:
+    """Return whether it is told the contacts."""
+    return bool(of.contact_names) and not of.recognises
 
 
 class Running(NamedTuple):
@@ -142,7 +149,7 @@ def ticks(name: str) -> list[tuple[float, dict[str, Any], tuple[str, ...]]]:
     A motion with noise: the time varies, readings are missing, some are no numbers, and there is a gap.
     """
     rng, of, found = np.random.default_rng(4), compiled_filter(name), []
-    tree, weights = of._steps.tick.system.tree, of._steps.programs.all.weights
+    tree, weights = of.steps.tick.system.tree, of.inputs.weights.copy()
     q, qd, y = tree.random_configuration(1), 0.1 * rng.normal(size=tree.nv), rng.normal(size=len(of.inputs.y))
     closed: tuple[str, ...] = ()
     for k in range(300):
@@ -156,23 +163,24 @@ def ticks(name: str) -> list[tuple[float, dict[str, Any], tuple[str, ...]]]:
             given["q"][:] = np.nan
         if of.contact_names and k % 40 == 20:
             closed = () if closed else of.contact_names
+        given["y"][:2] += 5.0 * bool(closed and name == RECOGNISED)
         if k % 10 == 5:
             given["weights"][rng.integers(len(weights))] = 0.0
         found.append((dt, given, closed))
     return found
 
 
-@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.long) for name in ROBOTS)])
+@pytest.mark.parametrize("name", [*CASES, RECOGNISED, *(pytest.param(name, marks=pytest.mark.long) for name in ROBOTS)])
 def test_it_is_what_the_filter_estimates(name, running):
     of, run = new_filter(name), running(name)
-    good = 0
+    good, recognised = 0, Counter[tuple[str, ...]]()
     for k, (dt, given, closed) in enumerate(ticks(name)):
-        if of.contact_names:
+        if is_told(of):
             of.switch(closed)
         for field, values in given.items():
             getattr(of.inputs, field)[:] = values
         expected = of.tick(dt)
-        contacts = None if not of.contact_names else run.made.export.indices["IT_CONTACT_tip"] * bool(closed)
+        contacts = None if not is_told(of) else run.made.export.indices["IT_CONTACT_tip"] * bool(closed)
         status = run.step(dt, contacts, **given)
         found = run.found()
         if k % 20 == 0:
@@ -187,14 +195,19 @@ def test_it_is_what_the_filter_estimates(name, running):
             continue
         assert status == OK
         good += 1
-        after = of._steps.posterior()
+        after = of.steps.posterior()
         assert_close(found["memory"], after.u[-len(of.memory_names) :], SOLVED)
         assert_close(found["nis"], after.nis, SOLVED)
         assert_close(found["log_likelihood"], after.log_likelihood, SOLVED)
         assert found["degrees"] == after.degrees
+        if of.recognises:
+            np.testing.assert_allclose(found["probabilities"], of.probabilities, atol=1e-9)
+            assert found["closed"] == bool(of.contacts)
+            recognised[of.contacts] += 1
         for output, values in vars(of.outputs).items():
             assert_close(found[output.replace(":", "_")], values, SOLVED)
     assert good > 250
+    assert not of.recognises or min(recognised[state] for state in of.states) > 10
     of_all = of.consistency
     assert_close(list(run.filter.totals), [of_all.nis, of_all.degrees, of_all.ticks], SOLVED)
 
@@ -293,11 +306,15 @@ def test_it_stands_alone(name, running, tmp_path):
     """It has no data that is written, and calls a few functions; the example runs."""
     made = running(name).made
     defined, needed = made.symbols()
-    assert needed <= {"sin", "cos", "sincos", "sqrt", "exp", "expm1", "log", "fmax", *OF_THE_COMPILER} | MEMORY
+    assert (
+        needed
+        <= {"sin", "cos", "sincos", "sqrt", "exp", "expm1", "log", "pow", "fmax", "fmin", *OF_THE_COMPILER} | MEMORY
+    )
     assert all(symbol.startswith("it_") for symbol in defined)
     lines = made.run_example(tmp_path)
-    outputs = sum(int(np.prod(shape)) for shape in made.export.outputs.values())
-    assert len(lines) == outputs - 3 + 2
+    unprinted = {"nis", "degrees", "log_likelihood", "closed"}
+    outputs = sum(int(np.prod(shape)) for field, shape in made.export.outputs.items() if field not in unprinted)
+    assert len(lines) == outputs + 2
     assert lines[-1].endswith("us a call")
     assert lines[-2].endswith("in 1000 ticks")
     assert not any("nan" in line or "inf" in line for line in lines)

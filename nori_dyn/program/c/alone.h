@@ -1,4 +1,4 @@
-/* A filter that stands alone: all that it knows lies in a struct of its user, which has no pointer.
+/* What trackers that stand alone have in common: all that one knows lies in a struct of its user.
 
    The unit says before, beside what a tick needs: FILTER, the struct, and OUTPUTS, that of the outputs; COMPUTE_ROWS and
    COMPUTE_OUTPUTS, the straight-line programs; LONGEST, the longest time over which rates are known; N_WEIGHTS; AT(k):
@@ -6,7 +6,6 @@
    of what is known at first, one over each standard deviation, and the mean times that. free_places: which of all that
    is free, in any contact state, each number of u is. */
 
-#include "tick.h"
 #include "checks.h"
 #include "program.h"
 #include "statuses.h"
@@ -56,34 +55,6 @@ static int run_outputs(const void *at) {
     return COMPUTE_OUTPUTS(it->in, it->w, it->out);
 }
 
-/* Where the numbers of a filter are, for the steps. */
-static filter steps_of(FILTER *of) {
-    const filter found = {.known = {of->R, of->z},
-                          .A = of->said,
-                          .c = of->said + N_A,
-                          .X = of->said + N_A + P,
-                          .x = of->said + N_A + P + N_X,
-                          .weights = of->weights,
-                          .decay = of->decay,
-                          .Q = of->Q,
-                          .u = of->u,
-                          .pivots = of->pivots,
-                          .work = of->work};
-    return found;
-}
-
-/* Begins, with what is known at first. */
-static void begin(FILTER *of) {
-    filter steps = steps_of(of);
-    memset(of, 0, sizeof *of);
-    for (int i = 0; i < K; ++i) {
-        of->R[K * i + i] = first_root[i];
-        of->z[i] = first_z[i];
-    }
-    put_known(&steps, 0);
-    of->last = of->lost = -1;
-}
-
 /* Copies a state, its quaternions of unit length. Returns whether it is one. */
 static int taken(double *to, const double *in) {
     const int n = N_STATE + N_WEIGHTS;
@@ -98,45 +69,5 @@ static int taken(double *to, const double *in) {
     return OK;
 }
 
-/* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */
-static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
-    static const int reasons[] = {OK, OUTPUT_NOT_FINITE, UNDETERMINED, SMALL_PIVOT};
-    const state rows = {of->state, of->w, of->said, 0, 0}, outputs = {of->free, of->w, (double *)out, 0, 0};
-    filter steps = steps_of(of);
-    tick now = {.steps = &steps,
-                .rows = run_rows,
-                .outputs = run_outputs,
-                .rows_at = &rows,
-                .outputs_at = &outputs,
-                .go_on = go_on,
-                .state = of->state,
-                .free = of->free,
-                .totals = of->totals};
-    int status = taken(of->state, in);
-    of->lost = -1;
-    if (status == OK) {
-        status = reasons[step(&now, 0, 0)];
-    } else {
-        coast(&now);
-    }
-    of->has_rates = now.has_rates;
-    for (int j = N; status == UNDETERMINED && j-- > 0;)
-        if (of->pivots[j] == 0) of->lost = free_places[j];
-    if (status != OK) {
-        memset(out, 0xff, sizeof *out); /* all bits set is not a number */
-        return status;
-    }
-    memcpy(out->memory, of->u + N_S, sizeof out->memory);
-    out->nis = steps.nis;
-    out->degrees = steps.degrees;
-    out->log_likelihood = steps.log_likelihood;
-    return OK;
-}
-
-/* What is known goes on by a time dt. */
-static void pass(FILTER *of, double dt) {
-    filter steps = steps_of(of);
-    tick now = {.steps = &steps, .dt = of->dt, .longest = LONGEST, .has_rates = of->has_rates};
-    go_on(&now, dt);
-    of->dt = now.dt;
-}
+/* The reason of a status, by what a tick returns. */
+static const int reasons[] = {OK, OUTPUT_NOT_FINITE, UNDETERMINED, SMALL_PIVOT};

@@ -26,7 +26,7 @@ typedef struct {
     prior priors[];
 } judging;
 
-SEEN size_t contact_room(int n) { return sizeof(judging) + 2 * n * sizeof(prior); }
+SEEN size_t contact_room(int n) { return sizeof(judging) + 2 * (size_t)n * sizeof(prior); }
 
 static int all_columns(int rows, vec *M, const int *ends, double *pivots, double *left, judging *w) {
     return reflected(rows, N, BLOCKS, M, ends, pivots, left, w->column, w->sums, w->sizes);
@@ -209,9 +209,9 @@ static void merge(judging *w, prior *one) {
         double *const known = M + 2 * i * MEMORY_WIDTH, *const row = known + MEMORY_WIDTH;
         const double diagonal = one->known.R[i * (K + 1)];
         memset(known, 0, 2 * sizeof(double) * MEMORY_WIDTH);
-        memcpy(known + i, one->known.R + i * (K + 1), sizeof(double) * (K - i));
+        memcpy(known + i, one->known.R + i * (K + 1), sizeof(double) * (size_t)(K - i));
         known[K] = one->known.z[i];
-        memcpy(row + i, told + i * (WIDTH + 1), sizeof(double) * (K + 1 - i));
+        memcpy(row + i, told + i * (WIDTH + 1), sizeof(double) * (size_t)(K + 1 - i));
         if (diagonal != 0) {
             multiply(&one->product, &one->exponent, diagonal * diagonal);
             ++one->degrees;
@@ -239,7 +239,7 @@ static double judge_one(contacts *at, judging *w, int h) {
         if (i >= N_S && i < N) {
             const int l = i - N_S;
             memset(row, 0, sizeof(double) * WIDTH);
-            memcpy(row + i, (double *)one->merged + l * (MEMORY_WIDTH + 1), sizeof(double) * (K + 1 - l));
+            memcpy(row + i, (double *)one->merged + l * (MEMORY_WIDTH + 1), sizeof(double) * (size_t)(K + 1 - l));
         } else {
             memcpy(row, (double *)w->rows + (i < N ? i : i - N + COMMON_ROOM) * WIDTH, sizeof(double) * WIDTH);
         }

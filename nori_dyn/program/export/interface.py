@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from nori_dyn.errors import PlanError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
@@ -31,7 +31,8 @@ from nori_dyn.program.layout import Part, output_parts
 from nori_dyn.program.limits import WEIGHT_SPREAD
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.system.variables import LOAD, OF_JOINTS, SPATIAL, Variable, component_names, kind_in_words
+from nori_dyn.system.variables import LOAD, OF_JOINTS, SPATIAL, Variable, kind_in_words
+from nori_dyn.typing import Floats, Indices
 
 STATUSES = {
     "OK": "solved",
@@ -62,6 +63,12 @@ OVER_TIME = {
 }
 """Outputs that a filter has besides."""
 
+RECOGNISED = {
+    "probabilities": "How likely each contact state is, given all readings so far.",
+    "closed": "The sum of the bits of the contacts that are closed in the most likely state, a whole number.",
+}
+"""Outputs that a filter has besides that recognises contacts."""
+
 MOST_CONTACTS = 31
 """Contacts that have a bit each in an enum of C."""
 
@@ -89,6 +96,37 @@ QUATERNIONS = (
     f" Quaternions must be of unit length: within {QUATERNION_TOLERANCE:g} of it they are normalised (not in place), "
     "further away they are refused. All zeros are no configuration: the neutral quaternion has w = 1."
 )
+
+
+class Together(Protocol):
+    """The readings and weights of all contact states."""
+
+    @property
+    def name(self) -> str:
+        """What to call them together."""
+
+    @property
+    def weight_names(self) -> Sequence[str]:
+        """The name of each weight."""
+
+    @property
+    def weights(self) -> Floats:
+        """What the weights begin at (n_weights,)."""
+
+    @property
+    def ny(self) -> int:
+        """Number of readings."""
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+
+    @property
+    def described(self) -> Mapping[str, tuple[str, str]]:
+        """For each reading, by its name, its unit, and what kind of sensor it is of."""
+
+    def places(self, number: int) -> Indices:
+        """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
 
 
 class Element(NamedTuple):
@@ -160,16 +198,20 @@ class Interface:
         solving: the plan whose outputs are wanted; of a filter, that which computes them given what is free.
         memory: of filters: the unit of each number that persists, by its name.
         free: of filters: the name of each number that exact rows leave free, in any state.
+        hypotheses: of filters that recognise contacts: the contact states; then `contacts` and `states` are of none.
+        recognised: of these, the names of the contacts.
     """
 
     name: str
     systems: tuple[System, ...]
-    all: SideBySide
+    all: Together
     contacts: tuple[str, ...]
     states: tuple[ContactState, ...]
     solving: EliminationPlan
     memory: Mapping[str, str]
     free: tuple[str, ...]
+    hypotheses: tuple[ContactState, ...] = ()
+    recognised: tuple[str, ...] = ()
 
     @staticmethod
     def of(
@@ -250,7 +292,12 @@ class Interface:
             return tuple(_outputs(self))
         units = [Element(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
         memory, *judged = (CMember(name, about) for name, about in OVER_TIME.items())
-        return (*_outputs(self, OVER_TIME), self.array(memory.name, memory.about, "N_MEMORY", units), *judged)
+        found = [*_outputs(self, OVER_TIME | RECOGNISED), self.array(memory.name, memory.about, "N_MEMORY", units)]
+        if self.hypotheses:
+            probabilities, closed = (CMember(name, about) for name, about in RECOGNISED.items())
+            states = [Element(name, (comment_text(name),)) for name in map(named_contacts, self.hypotheses)]
+            found += [self.array(probabilities.name, probabilities.about, "N_STATES", states), closed]
+        return (*found, *judged)
 
     @property
     def asked(self) -> tuple[CMember, ...]:
@@ -303,16 +350,6 @@ def is_whole(output: Output) -> bool:
     return output.body is None and not output.owner
 
 
-def readings(systems: Iterable[System]) -> dict[str, tuple[str, str]]:
-    """Return for each number of y, by its name, its unit, empty where it has none, and what kind of sensor it is of."""
-    found: dict[str, tuple[str, str]] = {}
-    for row in (row for system in systems for row in system.measurements):
-        names = component_names(row.name, row.equation.components)
-        for name, unit in zip(names, row.units, strict=True):
-            found.setdefault(name, (unit, row.equation.group))
-    return found
-
-
 def _inputs(of: Interface) -> Iterator[CMember]:
     tree, inputs = of.tree, of.all
     joints = list(zip(tree.joint_names, tree.joints, strict=True))
@@ -337,7 +374,7 @@ def _inputs(of: Interface) -> Iterator[CMember]:
             about += " A spatial vector is in the coordinates of its link, or of the frame that the sensor names."
         if any(system.ranges is not None for system in of.systems):
             about += " Ranges of sensors are not checked: leave a saturated one out by a weight of 0."
-        own = readings(of.systems).items()
+        own = inputs.described.items()
         cells = ((name, (comment_text(name), unit and f"[{unit}]", comment_text(kind))) for name, (unit, kind) in own)
         yield of.array("y", about, "NY", (Element(*one) for one in cells))
     if inputs.n_weights:
@@ -414,8 +451,9 @@ def _enumerations(of: Interface) -> Iterator[Enumeration]:
     def places(member: CMember, group: str) -> Enumeration:
         return of.enumeration(group, (element.name for element in member.elements), f"Places in {member.name}.")
 
-    for member in (*of.inputs, *(member for member in of.outputs if member.name == "memory" and of.memory)):
-        yield places(member, "weight" if member.name == "weights" else member.name)
+    own = [member for member in of.outputs if of.memory and member.name in ("memory", "probabilities")]
+    for member in (*of.inputs, *own):
+        yield places(member, {"weights": "weight", "probabilities": "state"}.get(member.name, member.name))
     if of.free:
         yield of.enumeration("free", of.free, "Places in what exact rows leave free.")
     whole = {member.part.output.kind: member for member in of.asked if member.part and is_whole(member.part.output)}
@@ -431,8 +469,10 @@ def _enumerations(of: Interface) -> Iterator[Enumeration]:
         if kinds & those:
             values = {f"{of.NAME}_{component.upper()}": k for k, component in enumerate(components)}
             yield Enumeration(f"{of.name}_{tag}_index", f"Components of {what}.", values)
-    if of.contacts:
-        bits = {name: 1 << k for k, name in enumerate(enumerators(f"{of.NAME}_CONTACT", of.contacts))}
+    if of.contacts or of.recognised:
+        names = enumerators(f"{of.NAME}_CONTACT", of.contacts or of.recognised)
+        bits = {name: 1 << k for k, name in enumerate(names)}
         about = f"Contacts: a state is the sum of those that are closed, as in {' | '.join([*bits][:2])}."
         yield Enumeration(f"{of.name}_contact", about, bits)
+    if of.contacts:
         yield Enumeration(f"{of.name}_state", "The contact states that are planned.", of.masks)

@@ -53,7 +53,7 @@ def test_outputs_are_in_the_coordinates_of_their_frame():
 def test_outputs_that_the_planned_order_does_not_give_are_solved_afresh():
     plan = nd.plan(nd.System(four_bar(), four_bars()), outputs=["qdd", "tau"])
     native, other = backends(plan)
-    kernel = native._steps.tick.solver.native
+    kernel = native.steps.tick.solver.native
     assert len(kernel.limits)
     kernel.limits[:] = np.inf  # no pivot is as large
     q = closed_state(four_bar(), 2)[0]

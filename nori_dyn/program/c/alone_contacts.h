@@ -1,0 +1,122 @@
+/* A tracker that recognises contacts and stands alone, see alone.h.
+
+   The unit says before, beside: N_STATES, N_CONTACTS, REACH, RATE, PART, LIKELY, see `contacts`; the tables of its fields:
+   exact_weights, case_logs, loose_logs, state_distances, state_order, state_counts, state_ends; and state_bits: of each
+   state, the sum of the bits of the contacts that are closed. */
+
+#include "contacts.h"
+#include "alone.h"
+
+_Static_assert(sizeof(judging) + 2 * N_STATES * sizeof(prior) <= sizeof(((FILTER *)0)->room), "there is room");
+
+static int no_rows(const void *at) {
+    (void)at;
+    return 1;
+}
+
+/* Where the numbers of state h are, for the steps. */
+static filter steps_of(FILTER *of, int h) {
+    const filter found = {.known = {of->R + h * K * K, of->z + h * K},
+                          .A = of->said,
+                          .c = of->said + N_A,
+                          .X = of->said + N_A + P,
+                          .x = of->said + N_A + P + N_X,
+                          .weights = of->weights,
+                          .decay = of->decay,
+                          .Q = of->Q,
+                          .u = of->u + h * N,
+                          .pivots = of->pivots + h * N,
+                          .work = of->work + h * N_WORK};
+    return found;
+}
+
+/* Begins, with what is known at first, and all states as likely. */
+static void begin(FILTER *of) {
+    filter first = steps_of(of, 0);
+    memset(of, 0, sizeof *of);
+    for (int i = 0; i < K; ++i) {
+        of->R[K * i + i] = first_root[i];
+        of->z[i] = first_z[i];
+    }
+    put_known(&first, 0);
+    for (int h = 0; h < N_STATES; ++h) of->probabilities[h] = 1.0 / N_STATES;
+    of->last = of->lost = -1;
+}
+
+/* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */
+static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
+    const state rows = {of->state, of->w, of->said, 0, 0}, outputs = {of->free, of->w, (double *)out, 0, 0};
+    filter steps[N_STATES];
+    tick ticks[N_STATES], *each[N_STATES];
+    double expected[N_STATES], logs[N_STATES];
+    int prior_of[N_STATES], status = taken(of->state, in);
+    const int is_read = status == OK;
+    contacts at = {.each = each,
+                   .work = of->room,
+                   .probabilities = of->probabilities,
+                   .expected = expected,
+                   .logs = logs,
+                   .transitions = of->transitions,
+                   .weights = exact_weights,
+                   .row_logs = case_logs,
+                   .free_logs = loose_logs,
+                   .apart = state_distances,
+                   .order = state_order,
+                   .counts = state_counts,
+                   .ends = state_ends,
+                   .prior_of = prior_of,
+                   .rate = RATE,
+                   .dt = *of->switched,
+                   .part = PART,
+                   .likely = LIKELY,
+                   .n = N_STATES,
+                   .n_contacts = N_CONTACTS,
+                   .reach = REACH,
+                   .has_begun = of->last >= 0};
+    for (int h = 0; h < N_STATES; ++h) {
+        const tick one = {.steps = steps + h,
+                          .rows = is_read ? run_rows : no_rows,
+                          .outputs = run_outputs,
+                          .rows_at = &rows,
+                          .outputs_at = &outputs,
+                          .go_on = go_on,
+                          .state = of->state,
+                          .free = of->free,
+                          .totals = of->totals,
+                          .dt = of->dt,
+                          .longest = LONGEST,
+                          .has_rates = of->rates[h] != 0};
+        steps[h] = steps_of(of, h);
+        ticks[h] = one;
+        each[h] = ticks + h;
+    }
+    of->lost = -1;
+    const int wrong = judge(&at, *of->step);
+    if (is_read) status = reasons[wrong];
+    *of->switched = at.dt;
+    for (int h = 0; h < N_STATES; ++h) {
+        if (ticks[h].dt == *of->step) of->dt = *of->step;
+        of->rates[h] = ticks[h].has_rates;
+    }
+    *of->best = at.best;
+    const filter *const best = steps + at.best;
+    for (int j = N; status == UNDETERMINED && j-- > 0;)
+        if (best->pivots[j] == 0) of->lost = free_places[j];
+    if (status != OK) {
+        memset(out, 0xff, sizeof *out); /* all bits set is not a number */
+        return status;
+    }
+    memcpy(out->memory, best->u + N_S, sizeof out->memory);
+    memcpy(out->probabilities, of->probabilities, sizeof out->probabilities);
+    out->closed = state_bits[at.best];
+    out->nis = best->nis;
+    out->degrees = best->degrees;
+    out->log_likelihood = best->log_likelihood;
+    return OK;
+}
+
+/* The next tick is a time dt after the last. */
+static void pass(FILTER *of, double dt) { *of->step = dt; }
+
+/* The rows [R | z] of the last tick, in the most likely state. */
+static const double *known_rows(const FILTER *of) { return of->work + (ptrdiff_t)*of->best * N_WORK; }
