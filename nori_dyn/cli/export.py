@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nori_dyn.cli.common import Json, print_json
+from nori_dyn.cli.common import RECOGNISE, Json, print_json
 from nori_dyn.errors import IdentifierError
 from nori_dyn.program.export.names import checked_identifier
 from nori_dyn.report.terminal import show
@@ -65,12 +65,16 @@ def export(
         float | None,
         typer.Option(help="With --filter: the usual time from one tick to the next [s]; each call says its own."),
     ] = None,
+    contacts: Annotated[
+        str | None,
+        typer.Option(help="With --filter: `recognise` writes one that finds out which contacts are closed."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a plan as C that stands alone.
 
     A header, the code, an example, a class for C++, and a CMake list. A plan set becomes one function, which is told
-    which contacts are closed.
+    which contacts are closed; or of a filter, which recognises them.
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
     """
@@ -79,13 +83,21 @@ def export(
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
     from nori_dyn.api.plan_set import load_plans
-    from nori_dyn.api.tracker import Filter
+
+    if contacts not in (None, RECOGNISE):
+        raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")
+    if contacts is not None and not as_filter:
+        raise typer.BadParameter("--contacts recognise is of a filter: --filter --dt.")
+    from nori_dyn.api.tracker import Tracker
+    from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.io.export import check_folder
 
     check_folder(out)
     loaded = load_plans(plan)
     if dt is not None:
-        made: CExport = Filter(loaded, dt, backend="numpy").export(out, lang.value, name)
+        hypotheses = None if contacts is None else Hypotheses()
+        tracker: Tracker[Any] = Tracker(loaded, dt, hypotheses=hypotheses, backend="numpy")
+        made: CExport = tracker.export(out, lang.value, name)
     else:
         made = loaded.export(out, lang.value, name, monitor)
     if as_json:
