@@ -65,6 +65,9 @@ def export(
         float | None,
         typer.Option(help="With --filter: the usual time from one tick to the next [s]; each call says its own."),
     ] = None,
+    lag: Annotated[
+        int, typer.Option(min=0, help="With --filter: estimate each tick so many later, from the readings until then.")
+    ] = 0,
     contacts: Annotated[
         str | None,
         typer.Option(help="With --filter: `recognise` writes one that finds out which contacts are closed."),
@@ -86,8 +89,8 @@ def export(
 
     if contacts not in (None, RECOGNISE):
         raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")
-    if contacts is not None and not as_filter:
-        raise typer.BadParameter("--contacts recognise is of a filter: --filter --dt.")
+    if (contacts is not None or lag) and not as_filter:
+        raise typer.BadParameter("--contacts recognise and --lag are of a filter: --filter --dt.")
     from nori_dyn.api.tracker import Tracker
     from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.io.export import check_folder
@@ -96,7 +99,7 @@ def export(
     loaded = load_plans(plan)
     if dt is not None:
         hypotheses = None if contacts is None else Hypotheses()
-        tracker: Tracker[Any] = Tracker(loaded, dt, hypotheses=hypotheses, backend="numpy")
+        tracker: Tracker[Any] = Tracker(loaded, dt, lag, hypotheses, "numpy")
         made: CExport = tracker.export(out, lang.value, name)
     else:
         made = loaded.export(out, lang.value, name, monitor)

@@ -6,13 +6,12 @@ chooses among the states.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.judging import HypothesisSteps, contact_numbers, contact_shape
@@ -29,12 +28,20 @@ from nori_dyn.program.export.text import rendered
 from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.filter_step import tick_source
 from nori_dyn.program.program import Program
+from nori_dyn.program.window_source import n_kept, n_room, window_source
 
 OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
 """What the steps of a tracker include beside what a unit does."""
 
-OF_FILTERS, OF_RECOGNISERS = (*OF_TRACKERS, "alone_filter.h"), (*OF_TRACKERS, "alone_contacts.h", "contacts.h")
-"""The same, of one that is told the contacts, and of one that recognises them."""
+OF_FILTERS = (*OF_TRACKERS, "alone_filter.h")
+OF_WINDOWS = (*OF_FILTERS, "alone_window.h", "slots.h", "window.h")
+"""The same, of one that is told the contacts, and of one with a lag."""
+
+OF_RECOGNISERS = (*OF_TRACKERS, "alone_contacts.h", "contacts.h")
+"""Of one that recognises contacts."""
+
+SLOT = 7
+"""What is said of each tick of a window, see SLOT_ROOM of c/alone_window.h."""
 
 BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
@@ -51,23 +58,18 @@ def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
         PlanError: there are more contacts than an enum of C has bits.
-        InputError: a tracker with a lag.
     """
-    if of.lag:
-        raise InputError(
-            f"this tracker has a lag of {of.lag} ticks: what is written as C estimates each tick from those up to it. "
-            "Write a tracker without lag."
-        )
     if isinstance(of.steps, HypothesisSteps):
         return _c_recogniser(of, of.steps, sensors, name)
     ticks = list(of.ticks.values())
     first, free = ticks[0], list(dict.fromkeys(name for tick in ticks for name in tick.freed.names))
     memory = dict(zip(first.memory_names, first.memory_units, strict=True))
     it = Interface.of(of.plans, of.contact_names, sensors, name, first.freed.plan, memory, free)
+    it, window = replace(it, lag=of.lag), _window(ticks, of.lag) if of.lag else {}
     states, code = list[tuple[CFunction, ...]](), dict[str, str]()
     for number, tick in enumerate(ticks):
         rows, outputs = _rows(tick, it, number), _outputs(tick, it, number)
-        file, source = it.file(number, "_tick"), _steps(tick, it, number, GAP * of.dt)
+        file, source = it.file(number, "_tick"), _steps(tick, it, number, GAP * of.dt, of.lag, window)
         values = {"file": file, "number": number, "rows": rows.name, "outputs": outputs.name, "source": source}
         states.append((rows, outputs))
         code |= {
@@ -75,10 +77,11 @@ def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport
             outputs.file: outputs.text,
             file: rendered("filter_tick.c.jinja", it=it, **values),
         }
-    code = {f"{it.name}.c": rendered("filter.c.jinja", it=it), **code}
-    arrays = _arrays(ticks, it, states)
+    code = {f"{it.name}.c": rendered("filter.c.jinja", it=it, longest=GAP * of.dt), **code}
+    arrays = _arrays(ticks, it, states) | window
     n_work = sum(arrays.values()) + BESIDES
-    return assembled(it, states, code, n_work, OF_FILTERS, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
+    headers = OF_WINDOWS if of.lag else OF_FILTERS
+    return assembled(it, states, code, n_work, headers, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
 
 
 def _c_recogniser(of: Tracker[Any], steps: HypothesisSteps, sensors: str, name: str | None) -> CExport:
@@ -165,9 +168,30 @@ def _outputs(tick: Tick, it: Interface, number: int) -> CFunction:
     return c_function(program, "unit.c.jinja", it, *names, limits, about="The outputs, given what is free.")
 
 
-def _steps(tick: Tick, it: Interface, number: int, longest: float) -> str:
-    """Return the C of the steps, and what they have to know, see c/alone_filter.h."""
-    return f"{_tables(tick, it, number, longest)}{tick_source(tick.shape, 1, alone=True)}"
+def _steps(tick: Tick, it: Interface, number: int, longest: float, lag: int, window: Mapping[str, int]) -> str:
+    """Return the C of the steps, and what they have to know, see c/alone_filter.h and c/alone_window.h."""
+    text = _tables(tick, it, number, longest)
+    if not lag:
+        return text + tick_source(tick.shape, 1, alone=True)
+    rooms = {"KEPT_ROOM": "kept", "STATE_ROOM": "states", "U_ROOM": "means"}
+    sizes = {"LAG": lag} | {macro: window[name] // (lag + 1) for macro, name in rooms.items()}
+    return text + defined(sizes) + window_source(tick.shape, 1, alone=True)
+
+
+def _window(ticks: Sequence[Tick], lag: int) -> dict[str, int]:
+    """Return the length of each array of a window: what the largest contact state needs."""
+    shapes, slots = [tick.shape for tick in ticks], lag + 1
+    most = max(shape.steps.n for shape in shapes)
+    return {
+        "kept": slots * max(n_kept(shape.steps, 1) for shape in shapes),
+        "states": slots * max(shape.n_motion + shape.n_y for shape in shapes),
+        "means": slots * most,
+        "slots": slots * SLOT,
+        "late": most,
+        "room": max(n_room(shape.steps, 1) for shape in shapes),
+        "newest": 1,
+        "count": 1,
+    }
 
 
 def _tables(tick: Tick, it: Interface, number: int, longest: float) -> str:

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.program.emit import FOLDER
-from nori_dyn.program.filter_source import defined, listed_table
+from nori_dyn.program.filter_source import defined, included, listed_table
 from nori_dyn.program.filter_step import TickShape, tick_numbers
 from nori_dyn.typing import Booleans
 
@@ -75,8 +74,8 @@ def contact_source(shape: ContactShape, lanes: int, alone: bool = False) -> str:
     }
     head = defined({"COMMON": len(common), "CASES": len(cases)})
     head += "".join(listed_table(name, values) for name, values in tables.items())
-    included = f"{FOLDER}/alone_contacts.h" if alone else "contacts.h"
-    return f'{tick_numbers(shape.tick, lanes, alone)}{head}#include "{included}"\n'
+    headers = ["contacts.h", *(["alone.h", "alone_contacts.h"] if alone else [])]
+    return tick_numbers(shape.tick, lanes, alone) + head + included(headers, alone)
 
 
 def contact_room(shape: ContactShape, n_states: int) -> int:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nori_dyn.program.emit import FOLDER
+
 ZERO_PIVOT = 1e-11
 """The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
 
@@ -68,7 +70,7 @@ class FilterShape:
 
 def filter_source(shape: FilterShape, lanes: int) -> str:
     """Return the C of the steps of a filter, see c/square_root.h: `update` and `propagate`."""
-    return f'{filter_numbers(shape, lanes)}#include "square_root.h"\n'
+    return filter_numbers(shape, lanes) + included(["square_root.h"])
 
 
 def filter_numbers(shape: FilterShape, lanes: int, alone: bool = False) -> str:
@@ -117,6 +119,11 @@ def filter_numbers(shape: FilterShape, lanes: int, alone: bool = False) -> str:
         "LOOSE": LOOSE,
     }
     return defined(sizes) + "".join(listed_table(name, values) for name, values in tables.items())
+
+
+def included(headers: Sequence[str], alone: bool = False) -> str:
+    """Return the C that includes headers, in this order; those of a file of its own lie in a folder beside it."""
+    return "".join(f'#include "{f"{FOLDER}/" if alone else ""}{header}"\n' for header in headers)
 
 
 def defined(sizes: Mapping[str, object]) -> str:

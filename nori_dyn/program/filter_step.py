@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nori_dyn.program.emit import FOLDER
-from nori_dyn.program.filter_source import FilterShape, defined, filter_numbers, listed_table
+from nori_dyn.program.filter_source import FilterShape, defined, filter_numbers, included, listed_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ def tick_source(shape: TickShape, lanes: int, alone: bool = False) -> str:
         lanes: see `filter_numbers`.
         alone: see `filter_numbers`; what stands around a tick is there then, too, see c/alone_filter.h.
     """
-    included = f"{FOLDER}/alone_filter.h" if alone else "tick.h"
-    return f'{tick_numbers(shape, lanes, alone)}#include "{included}"\n'
+    headers = ["tick.h", *(["alone.h", "alone_filter.h"] if alone else [])]
+    return tick_numbers(shape, lanes, alone) + included(headers, alone)
 
 
 def tick_numbers(shape: TickShape, lanes: int, alone: bool = False) -> str:

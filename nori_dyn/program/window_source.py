@@ -14,7 +14,7 @@ Source: see `filtering.square_root`, whose `smoothed` it agrees with: both are t
 
 from __future__ import annotations
 
-from nori_dyn.program.filter_source import FilterShape, defined
+from nori_dyn.program.filter_source import FilterShape, defined, included
 from nori_dyn.program.filter_step import TickShape, tick_numbers
 
 
@@ -30,12 +30,14 @@ def n_room(shape: FilterShape, lanes: int) -> int:
     return lanes * ((3 * shape.n + 2) * blocks + (4 * shape.k + 2) * of_memory + 1) + shape.k
 
 
-def window_source(shape: TickShape, lanes: int) -> str:
+def window_source(shape: TickShape, lanes: int, alone: bool = False) -> str:
     """Return the C of a tick that steps back, and of runs, see c/window.h: `forward`, `covariances`, `backward`.
 
     Args:
         shape: what it has to know.
         lanes: see `filter_numbers`.
+        alone: see `filter_numbers`; what stands around a tick is there then, too, see c/alone_window.h.
     """
     sizes = {"N_KEPT": n_kept(shape.steps, lanes), "N_ROOM": n_room(shape.steps, lanes)}
-    return f'{tick_numbers(shape, lanes)}{defined(sizes)}#include "window.h"\n'
+    headers = ["window.h", *(["alone.h", "alone_filter.h", "alone_window.h"] if alone else [])]
+    return tick_numbers(shape, lanes, alone) + defined(sizes) + included(headers, alone)

@@ -25,7 +25,7 @@ from tests.trees import on_a_free_base
 
 pytestmark = needs_compiler
 
-UNDETERMINED, TIME_NOT_POSITIVE = 10, 11
+UNDETERMINED, TIME_NOT_POSITIVE, NOT_YET = 10, 11, 12
 DT = 0.002
 SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
 TORQUE = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
@@ -62,7 +62,7 @@ CASES = {
     "walker": lambda: nd.plan(nd.System(WALKER, standing("link3")), outputs=("tau", "fx:link3")),
     "contacts": lambda: nd.plan_set(nd.autotree(2, skew=0.3), touching(), outputs=("qdd", "fx:link2")),
 }
-RECOGNISED = "contacts recognised"
+RECOGNISED, LATE = "contacts recognised", "three ticks late"
 ROBOTS = {
     "panda": lambda: nd.plan(nd.System(load("panda"), nd.sensors("momentum_observer")), outputs=("qdd",)),
     "anymal": lambda: nd.plan(nd.System(load("anymal", "floating"), standing("LF_FOOT")), outputs=("tau",)),
@@ -76,12 +76,14 @@ def planned(name: str) -> Any:
 
 
 @lru_cache(maxsize=8)
-def compiled_filter(name: str) -> nd.Tracker[nd.Tracked]:
+def compiled_filter(name: str) -> nd.Tracker[Any]:
+    if name.startswith(LATE):
+        return nd.Window(planned(name.removeprefix(f"{LATE}: ")), DT, 3, backend="numpy")
     hypotheses = nd.Hypotheses(rate=20.0, acceleration=0.5) if name == RECOGNISED else None
     return nd.Tracker(planned(name), DT, hypotheses=hypotheses, backend="numpy")
 
 
-def new_filter(name: str) -> nd.Tracker[nd.Tracked]:
+def new_filter(name: str) -> nd.Tracker[Any]:
     """Return the filter, begun anew."""
     of = compiled_filter(name)
     of.reset()
@@ -90,7 +92,7 @@ def new_filter(name: str) -> nd.Tracker[nd.Tracked]:
     return of
 
 
-def is_told(of: nd.Tracker[nd.Tracked]) -> bool:
+def is_told(of: nd.Tracker[Any]) -> bool:
     """Return whether it is told the contacts."""
     return bool(of.contact_names) and not of.recognises
 
@@ -210,6 +212,36 @@ def test_it_is_what_the_filter_estimates(name, running):
     assert not of.recognises or min(recognised[state] for state in of.states) > 10
     of_all = of.consistency
     assert_close(list(run.filter.totals), [of_all.nis, of_all.degrees, of_all.ticks], SOLVED)
+
+
+@pytest.mark.parametrize("of", ["walker", "contacts"])
+def test_it_is_what_a_window_estimates(of, running):
+    name = f"{LATE}: {of}"
+    window, run, good = new_filter(name), running(name), 0
+    assert window._window is not None
+    for dt, given, closed in ticks(of):
+        if window.contact_names:
+            window.switch(closed)
+        for field, values in given.items():
+            getattr(window.inputs, field)[:] = values
+        expected = window.tick(dt)
+        contacts = None if not window.contact_names else run.made.export.indices["IT_CONTACT_tip"] * bool(closed)
+        status, found = run.step(dt, contacts, **given), run.found()
+        if not expected.ok:
+            assert status in (INPUT_NOT_FINITE, UNDETERMINED, NOT_YET)
+            assert all(np.isnan(values).all() for values in found.values())
+            continue
+        assert status == OK
+        good += 1
+        slot, k = window._window.slots[0], len(window.memory_names)
+        assert_close(found["memory"], window._window.late()[-k:], SOLVED)
+        assert_close(found["nis"], slot.nis, SOLVED)
+        assert found["degrees"] == slot.degrees
+        for output, values in vars(window.outputs).items():
+            assert_close(found[output.replace(":", "_")], values, SOLVED)
+    assert good > 250
+    mean, _ = run.memory()
+    assert_close(mean, window.state.mean, SOLVED)
 
 
 # ------------------------------------------------------------------------------------ what is refused

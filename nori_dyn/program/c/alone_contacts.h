@@ -1,11 +1,8 @@
-/* A tracker that recognises contacts and stands alone, see alone.h.
+/* A tracker that recognises contacts and stands alone, after contacts.h and alone.h.
 
    The unit says before, beside: N_STATES, N_CONTACTS, REACH, RATE, PART, LIKELY, see `contacts`; the tables of its fields:
    exact_weights, case_logs, loose_logs, state_distances, state_order, state_counts, state_ends; and state_bits: of each
    state, the sum of the bits of the contacts that are closed. */
-
-#include "contacts.h"
-#include "alone.h"
 
 _Static_assert(sizeof(judging) + 2 * N_STATES * sizeof(prior) <= sizeof(((FILTER *)0)->room), "there is room");
 

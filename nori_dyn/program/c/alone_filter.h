@@ -1,7 +1,14 @@
-/* A filter that stands alone, see alone.h. */
+/* A filter that stands alone, after tick.h, or with a lag window.h, and alone.h. */
 
-#include "tick.h"
-#include "alone.h"
+#ifdef LAG
+/* Of a tick the outputs are wanted when it is late. */
+static int write_outputs(const void *at) {
+    (void)at;
+    return 0;
+}
+#else
+#define write_outputs run_outputs
+#endif
 
 /* Where the numbers of a filter are, for the steps. */
 static filter steps_of(FILTER *of) {
@@ -37,7 +44,7 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     filter steps = steps_of(of);
     tick now = {.steps = &steps,
                 .rows = run_rows,
-                .outputs = run_outputs,
+                .outputs = write_outputs,
                 .rows_at = &rows,
                 .outputs_at = &outputs,
                 .go_on = go_on,
@@ -69,7 +76,12 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
 static void pass(FILTER *of, double dt) {
     filter steps = steps_of(of);
     tick now = {.steps = &steps, .dt = of->dt, .longest = LONGEST, .has_rates = of->has_rates};
+#ifdef LAG
+    now.kept = of->kept + (ptrdiff_t)*of->newest * KEPT_ROOM;
+    go_on_and_keep(&now, dt);
+#else
     go_on(&now, dt);
+#endif
     of->dt = now.dt;
 }
 

@@ -56,7 +56,7 @@ INLINE double dot(int blocks, const vec *a, const vec *x) {
 }
 
 INLINE void transpose(int n, int width, const vec *from, vec *to) {
-    memset(to, 0, sizeof(double) * n * width);
+    memset(to, 0, sizeof(double) * (size_t)(n * width));
     for (int r = 0; r < n; ++r)
         for (int c = 0; c < n; ++c) ((double *)to)[c * width + r] = ((const double *)from)[r * width + c];
 }
@@ -87,7 +87,7 @@ INLINE void symmetric(const vec *A, const vec *W, vec *other, vec *sums, double 
 /* The estimate u of a tick, given that of m+ from all readings, its numbers from `first` on. Returns whether it could
    be found. */
 static int mean_back(const kept *at, int first, const double *later, double *u, room *w) {
-    const double *const walk = (const double *)at->walk, *const scale = (const double *)at->scale;
+    const double *const walks = (const double *)at->walk, *const scale = (const double *)at->scale;
     double *const x = (double *)w->x, *const m = (double *)w->m;
     memset(w->m, 0, sizeof w->m);
     memset(w->x, 0, sizeof w->x);
@@ -97,7 +97,7 @@ static int mean_back(const kept *at, int first, const double *later, double *u, 
     }
     for (int i = first; i < K; ++i) w->b[i] = dot(M_BLOCKS, at->R + i * M_BLOCKS, w->m) - ((const double *)at->z)[i];
     sum_rows(K - first, w->b + first, 1, at->gain + first * M_BLOCKS, M_BLOCKS, 0, M_BLOCKS, w->e);
-    for (int i = first; i < K; ++i) x[N_S + i] = m[i] - walk[i] * ((double *)w->e)[i];
+    for (int i = first; i < K; ++i) x[N_S + i] = m[i] - walks[i] * ((double *)w->e)[i];
     x[N] = -1;
     for (int i = N_S + first; i-- > 0;) {
         const vec *const row = at->given + i * BLOCKS;
@@ -114,14 +114,14 @@ static int mean_back(const kept *at, int first, const double *later, double *u, 
 
 /* The covariance of m', given that of m+. */
 INLINE void covariance_without_noise(const kept *at, const double *later, room *w) {
-    const double *const walk = (const double *)at->walk;
+    const double *const walks = (const double *)at->walk;
     double *const J = (double *)w->J, *const C = (double *)w->C;
     memset(w->C, 0, sizeof w->C);
     for (int l = 0; l < K; ++l) {
         for (int j = 0; j < K; ++j) C[l * M_WIDTH + j] = later[l * K + j];
         sum_rows(l + 1, (const double *)at->gain + l, M_WIDTH, at->R, M_BLOCKS, 0, M_BLOCKS, w->J + l * M_BLOCKS);
         for (int b = 0; b < M_BLOCKS; ++b) {
-            w->J[l * M_BLOCKS + b] *= -walk[l];
+            w->J[l * M_BLOCKS + b] *= -walks[l];
             w->H[l * M_BLOCKS + b] = at->spread[l * M_BLOCKS + b] * at->walk[b];
         }
         J[l * M_WIDTH + l] += 1;
@@ -203,7 +203,7 @@ SEEN void covariances(const run *at) {
         const double *const rows = at->rows + t * N * (N + 1);
         if (at->lost[t]) continue;
         for (int i = 0; i < N; ++i)
-            memcpy((double *)w->F + i * WIDTH + i, rows + i * (N + 1) + i, sizeof(double) * (N - i));
+            memcpy((double *)w->F + i * WIDTH + i, rows + i * (N + 1) + i, sizeof(double) * (size_t)(N - i));
         invert_rows(N, w->F, w->W, w->sums);
         symmetric(w->W, w->W, w->other, w->sums, at->covariance + t * N * N);
     }

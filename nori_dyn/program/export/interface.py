@@ -54,6 +54,9 @@ FILTER_STATUSES = STATUSES | {
 }
 """Those of filters."""
 
+WINDOW_STATUSES = FILTER_STATUSES | {"NOT_YET": "there were not as many ticks yet as an estimate is late"}
+"""Those of filters with a lag."""
+
 OVER_TIME = {
     "memory": "What persists, as it is estimated at the tick.",
     "nis": "What the readings are off from what was expected of them, as a sum of squares over their expected spread: "
@@ -200,6 +203,7 @@ class Interface:
         free: of filters: the name of each number that exact rows leave free, in any state.
         hypotheses: of filters that recognise contacts: the contact states; then `contacts` and `states` are of none.
         recognised: of these, the names of the contacts.
+        lag: of filters: how many ticks late an estimate is.
     """
 
     name: str
@@ -212,6 +216,7 @@ class Interface:
     free: tuple[str, ...]
     hypotheses: tuple[ContactState, ...] = ()
     recognised: tuple[str, ...] = ()
+    lag: int = 0
 
     @staticmethod
     def of(
@@ -262,7 +267,7 @@ class Interface:
     @property
     def statuses(self) -> Mapping[str, str]:
         """What a call may return, and what it means."""
-        return FILTER_STATUSES if self.memory else STATUSES
+        return WINDOW_STATUSES if self.lag else FILTER_STATUSES if self.memory else STATUSES
 
     @property
     def suffixes(self) -> list[str]:
