@@ -271,14 +271,17 @@ class HypothesisSteps(Steps):
     """
 
     def __init__(self, tick: Tick, model: HypothesisModel, dt: float) -> None:
-        self._tick, self.model = tick, model
+        self.tick, self.model = tick, model
         self.readings, tree = CaseReadings(tick.system), tick.system.tree
         self.values = np.full(tick.layout.size, np.nan)
         self.is_native = tick.solver.native is not None
         kind: type[NativeJudging | NumpyJudging] = NativeJudging if self.is_native else NumpyJudging
         self.judging: Judging = kind(tick, model, self.values, GAP * dt)
+        self.totals = self.judging.totals
+        self.measurement_names, self.weight_names = self.readings.measurement_names, self.readings.weight_names
         self._places = self.readings.places()
         is_same = np.array_equal(self._places, np.arange(len(self.judging.state)))
+        self.is_gathered = is_same
         self.state = self.judging.state if is_same else np.zeros(int(self._places.max()) + 1)
         self.state[: tree.nq] = tree.neutral_configuration()
         self.state[len(self.state) - len(tick.system.weights) :] = tick.system.weights
@@ -323,34 +326,13 @@ class HypothesisSteps(Steps):
 
     def anew(self, dt: float) -> HypothesisSteps:
         """Return others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
-        return HypothesisSteps(self._tick, self.model, dt)
-
-    @property
-    def tick(self) -> Tick:
-        return self._tick
-
-    @property
-    def totals(self) -> Floats:
-        return self.judging.totals
-
-    @property
-    def measurement_names(self) -> tuple[str, ...]:
-        return self.readings.measurement_names
-
-    @property
-    def weight_names(self) -> tuple[str, ...]:
-        return self.readings.weight_names
+        return HypothesisSteps(self.tick, self.model, dt)
 
     @property
     def refactorised(self) -> Status:
         return self.judging.refactorised
 
-    @property
-    def longest(self) -> float:
-        return self.judging.longest
-
-    @longest.setter
-    def longest(self, time: float) -> None:
+    def set_longest(self, time: float) -> None:
         self.judging.longest = time
 
     @property
@@ -372,12 +354,8 @@ class HypothesisSteps(Steps):
         self.judging.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
 
-    @property
-    def is_gathered(self) -> bool:
-        return self.state is self.judging.state
-
     def gather(self) -> None:
-        if self.state is not self.judging.state:
+        if not self.is_gathered:
             np.take(self.state, self._places, out=self.judging.state, mode="clip")
 
     def step(self, dt: float) -> int:
@@ -401,7 +379,7 @@ class HypothesisSteps(Steps):
         return found
 
     def predicted(self, dt: float) -> Information:
-        p, motion, knows_rates = self.probabilities, self.judging.motion(dt), dt <= self.longest
+        p, motion, knows_rates = self.probabilities, self.judging.motion(dt), dt <= self.judging.longest
         parts = [(float(p[h]), self.judging.posterior(h)) for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()]
         return mixed([(share, propagated(after, motion, knows_rates)) for share, after in parts if after is not None])
 

@@ -264,16 +264,21 @@ class Steps(ABC):
         measurement_names: the name of each reading (ny).
         weight_names: the name of each weight (n_weights).
         is_native: whether it runs in one foreign call.
-        refactorised: how a fresh factorisation went, after `REFACTORISED`.
+        is_gathered: whether what is in `state` is what steps read, where it lies.
         number: the number of the contact state that is estimated.
         ticks: how many there were.
         time: that of the last tick; before the first, of that one [s].
         beginning: the prior of the first tick.
     """
 
+    tick: Tick
     state: Floats
     values: Floats
+    totals: Floats
+    measurement_names: tuple[str, ...]
+    weight_names: tuple[str, ...]
     is_native: bool
+    is_gathered: bool
     number = 0
     ticks = 0
     time = 0.0
@@ -281,32 +286,12 @@ class Steps(ABC):
 
     @property
     @abstractmethod
-    def tick(self) -> Tick: ...
+    def refactorised(self) -> Status:
+        """How a fresh factorisation went, after `REFACTORISED`."""
 
-    @property
     @abstractmethod
-    def totals(self) -> Floats: ...
-
-    @property
-    @abstractmethod
-    def longest(self) -> float:
-        """The longest time over which rates are known [s]."""
-
-    @longest.setter
-    @abstractmethod
-    def longest(self, time: float) -> None: ...
-
-    @property
-    @abstractmethod
-    def measurement_names(self) -> tuple[str, ...]: ...
-
-    @property
-    @abstractmethod
-    def weight_names(self) -> tuple[str, ...]: ...
-
-    @property
-    @abstractmethod
-    def refactorised(self) -> Status: ...
+    def set_longest(self, time: float) -> None:
+        """Take the longest time over which rates are known [s]."""
 
     def begin(self, prior: Information, time: float) -> None:
         """Go back to before the first tick, with its prior and its time [s]."""
@@ -321,11 +306,6 @@ class Steps(ABC):
         Raises:
             InputError: as `Solver.solve`.
         """
-
-    @property
-    @abstractmethod
-    def is_gathered(self) -> bool:
-        """Whether what is in `state` is what steps read, where it lies."""
 
     @abstractmethod
     def gather(self) -> None:
@@ -375,40 +355,22 @@ class ContactSteps(Steps):
             for tick in programs.each
         ]
         self.now: Step = self.each[0]
+        self.tick, self.totals = self.now.tick, shared.totals
+        self.measurement_names, self.weight_names = every.measurement_names, every.weight_names
         self.last: Step | None = None
         is_one, zeros = len(self.each) == 1, np.zeros(tree.nv + every.ny)
+        self.is_gathered = is_one
         self._places = None if is_one else [every.places(number) for number in range(len(self.each))]
         self.state = self.now.state if is_one else np.zeros(tree.nq + len(zeros) + every.n_weights)
         self.state[:] = np.concatenate([tree.neutral_configuration(), zeros, every.weights])
 
     @property
-    def tick(self) -> Tick:
-        return self.now.tick
-
-    @property
-    def totals(self) -> Floats:
-        return self._shared.totals
-
-    @property
-    def longest(self) -> float:
-        return self.now.longest
-
-    @longest.setter
-    def longest(self, time: float) -> None:
-        for step in self.each:
-            step.longest = time
-
-    @property
-    def measurement_names(self) -> tuple[str, ...]:
-        return self.programs.all.measurement_names
-
-    @property
-    def weight_names(self) -> tuple[str, ...]:
-        return self.programs.all.weight_names
-
-    @property
     def refactorised(self) -> Status:
         return self.now.refactorised
+
+    def set_longest(self, time: float) -> None:
+        for step in self.each:
+            step.longest = time
 
     @property
     def prior(self) -> Information:
@@ -424,6 +386,7 @@ class ContactSteps(Steps):
         """
         self.number = self.programs.planned.number_of(closed)
         self.now = self.each[self.number]
+        self.tick = self.now.tick
 
     def begin(self, prior: Information, time: float) -> None:
         super().begin(prior, time)
@@ -439,10 +402,6 @@ class ContactSteps(Steps):
         q, qd, y, w = checked_state(self.tick.system, q, qd, own, weighting, missing)
         self.now.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
-
-    @property
-    def is_gathered(self) -> bool:
-        return self._places is None
 
     def gather(self) -> None:
         if self._places is not None:

@@ -122,7 +122,7 @@ class Tracker(Uncopied, Generic[Estimated]):
     @dt.setter
     def dt(self, dt: float) -> None:
         self._dt = checked_time("dt", dt)
-        self.steps.longest = GAP * self._dt
+        self.steps.set_longest(GAP * self._dt)
 
     @property
     def plans(self) -> Mapping[ContactState, EliminationPlan]:

@@ -40,7 +40,8 @@ def by_numpy(of: Recogniser) -> Recogniser:
     """Return the tracker with the same rows of each tick, judged by NumPy."""
     steps = copy(steps_of(of))
     steps.values, steps.is_native = steps.values.copy(), False
-    steps.judging = NumpyJudging(steps.tick, steps.model, steps.values, steps.longest)
+    steps.judging = NumpyJudging(steps.tick, steps.model, steps.values, steps.judging.longest)
+    steps.totals, steps.is_gathered = steps.judging.totals, True
     steps.state = steps.judging.state
     steps._past, steps._past_dt = steps._past.copy(), steps._past_dt.copy()
     return Tracker(steps, of.contact_names, of.states, of.dt)
