@@ -15,7 +15,10 @@ from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.filtering.tracker import Estimated
 from nori_dyn.io.export import export
+from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport
+from nori_dyn.program.kernel.choice import NATIVE, NUMPY
+from nori_dyn.program.kernel.registry import check_auto
 from nori_dyn.tables.progress import progress_bar
 
 
@@ -47,12 +50,14 @@ class Tracker(core.Tracker[Estimated]):
         hypotheses: judge all contact states of the plan by how well they explain the readings, and estimate in the
             most likely one; contacts are told, by `switch`, when None.
         backend: as for `Plan.solver`.
+        wait: whether to wait for the compiler. If not, NumPy runs ticks at first, and native code from the tick on
+            before which a thread has compiled it; `backend` tells.
 
     Raises:
         WrongKindError: no plan.
         PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists.
-        InputError: a time that is not positive, a lag that is no number of ticks; hypotheses where there are no
-            contacts, or with a lag.
+        InputError: not to wait for a backend that is not "auto"; a time that is not positive, a lag that is no number
+            of ticks; hypotheses where there are no contacts, or with a lag.
         BackendError: there is no such backend.
 
     Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. V to VII and X;
@@ -79,14 +84,18 @@ class Tracker(core.Tracker[Estimated]):
         lag: int = 0,
         hypotheses: Hypotheses | None = None,
         backend: str = "auto",
+        wait: bool = True,
     ) -> None:
         kind = f"nd.{type(self).__name__}"
         if not isinstance(plan, Planned):
             raise WrongKindError(kind, "a plan", plan, f"make one, {kind}(nd.plan(system), dt=0.001)")
-        self.plan, dt = plan, checked_time("dt", dt)
+        self.plan, dt, later = plan, checked_time("dt", dt), None
+        if not wait:
+            check_auto(backend)
+            backend, later = (NUMPY, NATIVE) if find_compiler() is not None else (NUMPY, None)
         if hypotheses is None:
             programs = Ticks(plan.states.plans, plan.contact_names, backend, progress_bar, plan.sensors.name)
-            super().__init__(ContactSteps(programs, dt, lag != 0), plan.contact_names, plan.states, dt, lag)
+            super().__init__(ContactSteps(programs, dt, lag != 0), plan.contact_names, plan.states, dt, lag, later)
             return
         if not plan.contact_names:
             raise InputError(
@@ -95,7 +104,9 @@ class Tracker(core.Tracker[Estimated]):
             )
         outputs = [output.name for output in plan.states.first.outputs]
         of = plan.tree, plan.sensors, plan.states, dt, hypotheses, outputs
-        super().__init__(HypothesisSteps.of(*of, backend, progress_bar), plan.contact_names, plan.states, dt, lag)
+        super().__init__(
+            HypothesisSteps.of(*of, backend, progress_bar), plan.contact_names, plan.states, dt, lag, later
+        )
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
@@ -141,7 +152,7 @@ class Filter(Tracker[Tracked]):
     Args:
         plan: a plan, or a plan set, of sensors with memory and weighed readings.
         dt: usual time between ticks [s].
-        backend: as for `Plan.solver`.
+        backend, wait: as for `nd.Tracker`.
 
     Raises:
         WrongKindError: no plan.
@@ -165,8 +176,8 @@ class Filter(Tracker[Tracked]):
         [2.]
     """
 
-    def __init__(self, plan: Planned, dt: float, backend: str = "auto") -> None:
-        super().__init__(plan, dt, backend=backend)
+    def __init__(self, plan: Planned, dt: float, backend: str = "auto", wait: bool = True) -> None:
+        super().__init__(plan, dt, backend=backend, wait=wait)
 
 
 class Window(Tracker[Tracked | None]):
@@ -190,7 +201,7 @@ class Window(Tracker[Tracked | None]):
         plan: a plan, or a plan set, of sensors with memory and weighed readings.
         dt: usual time between ticks [s].
         lag: how many ticks late an estimate is, at least one.
-        backend: as for `Plan.solver`.
+        backend, wait: as for `nd.Tracker`.
 
     Raises:
         WrongKindError: no plan.
@@ -216,10 +227,10 @@ class Window(Tracker[Tracked | None]):
         8
     """
 
-    def __init__(self, plan: Planned, dt: float, lag: int, backend: str = "auto") -> None:
+    def __init__(self, plan: Planned, dt: float, lag: int, backend: str = "auto", wait: bool = True) -> None:
         if lag == 0:
             raise InputError("lag is 0: a window looks at least one tick back; without any it is a filter.")
-        super().__init__(plan, dt, lag, backend=backend)
+        super().__init__(plan, dt, lag, backend=backend, wait=wait)
 
 
 class ContactFilter(Tracker[Recognised]):
@@ -250,7 +261,7 @@ class ContactFilter(Tracker[Recognised]):
             the noise of such forces, or a contact is believed in where there is none.
         reach: states are judged that differ from a likely one by as many contacts at most; all when None.
         lag: how many ticks `smoothed` can look back.
-        backend: as for `Plan.solver`.
+        backend, wait: as for `nd.Tracker`.
 
     Raises:
         WrongKindError: no plan set.
@@ -289,8 +300,9 @@ class ContactFilter(Tracker[Recognised]):
         reach: int | None = None,
         lag: int = 0,
         backend: str = "auto",
+        wait: bool = True,
     ) -> None:
-        super().__init__(plans, dt, hypotheses=Hypotheses(rate, acceleration, reach, lag), backend=backend)
+        super().__init__(plans, dt, hypotheses=Hypotheses(rate, acceleration, reach, lag), backend=backend, wait=wait)
 
     @property
     def rate(self) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
+from nori_dyn.filtering.free import Freed
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, smoothed, updated
 from nori_dyn.filtering.tick import Said, Tick
@@ -155,6 +156,7 @@ class Ticks:
         backend: as for `Solver`.
         watch: shows how far compiling is.
         name: what to call the sensors, for messages.
+        like: the same on another backend, whose equations over what is free are taken.
 
     Raises:
         PlanError: see `freed`; what persists is not the same in all contact states.
@@ -168,13 +170,25 @@ class Ticks:
         backend: str = "auto",
         watch: Watch = unwatched,
         name: str = "contacts",
+        like: Ticks | None = None,
     ) -> None:
         self.plans, self.planned = dict(plans), PlannedStates(contact_names, plans)
         self.all = SideBySide([plan.system for plan in plans.values()], name)
-        self.each = tuple(Tick(plan, backend, watch) for plan in plans.values())
+        self._contact_names, self._name = contact_names, name
+        asked: Iterable[EliminationPlan | Freed] = plans.values() if like is None else like.freed
+        self.each = tuple(Tick(one, backend, watch) for one in asked)
         first, *others = self.each
         if any((tick.memory_names, tick.sizes[1]) != (first.memory_names, first.sizes[1]) for tick in others):
             raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
+
+    @property
+    def freed(self) -> list[Freed]:
+        """The equations of each over what is free."""
+        return [tick.freed for tick in self.each]
+
+    def on(self, backend: str) -> Ticks:
+        """Return the same on another backend."""
+        return Ticks(self.plans, self._contact_names, backend, unwatched, self._name, self)
 
     @property
     def first(self) -> Tick:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -45,8 +45,8 @@ KEPT_SWITCHES = 1000
 """How many switches a tracker remembers."""
 
 
-class Judging(Protocol):
-    """A step that judges contact states.
+class NumpyJudging:
+    """A step that judges contact states, through NumPy.
 
     Attributes:
         state: what it reads: q, qd, y, weights, one after the other.
@@ -54,37 +54,9 @@ class Judging(Protocol):
         totals: sums of chi-squares in the most likely state, of their degrees of freedom, and of ticks (3,).
         longest: the longest time over which rates are known [s].
         refactorised: how a fresh factorisation went, after `REFACTORISED`.
+        afters: the posterior of u after the last step under each hypothesis that was judged, by its number.
+        has_rates: whether the last step had readings.
     """
-
-    state: Floats
-    probabilities: Floats
-    totals: Floats
-    longest: float
-    refactorised: Status
-
-    def begin(self, prior: Information) -> None:
-        """Go back to before the first tick, where this is the prior of the memory."""
-
-    def step(self, dt: float) -> int:
-        """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
-
-        Returns:
-            See `Step.step`. Where a number is not finite the states and their priors go on as without the readings.
-        """
-
-    def posterior(self, h: int) -> Updated | None:
-        """Return the posterior of u after the last step under hypothesis h; None where it is not judged."""
-
-    def motion(self, dt: float) -> Motion:
-        """Return how the memory moves on from the last step, over a time [s]."""
-
-    @property
-    def best(self) -> int:
-        """The number of the most likely state at the last step."""
-
-
-class NumpyJudging:
-    """A tick through NumPy."""
 
     def __init__(self, tick: Tick, of: HypothesisModel, values: Floats, longest: float) -> None:
         self._of, self._of_tick, self._values = of, tick, values
@@ -93,23 +65,31 @@ class NumpyJudging:
         self._parts = np.split(self.state, np.cumsum([*system.input_sizes.values()])[:-1])
         self._outputs = tick.solver.ticker(tick.solver_state, values)
         self.probabilities = np.full(len(of.states), 1.0 / len(of.states))
+        self.has_rates = False
         self.totals, self.refactorised, self.longest = np.zeros(3), GOOD, longest
 
     def begin(self, prior: Information) -> None:
+        """Go back to before the first tick, where this is the prior of the memory."""
         self._before = prior
         self.totals[:] = 0.0
-        self._after: dict[int, Updated] = {}
+        self.afters: dict[int, Updated] = {}
         self._motion: Callable[[float], Motion] | None = None
 
     def step(self, dt: float) -> int:
+        """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
+
+        Returns:
+            See `Step.step`. Where a number is not finite the states and their priors go on as without the readings.
+        """
         of, tick = self._of, self._of_tick
         T = np.eye(len(of.states)) if self._motion is None else of.transitions(dt)
         expected = self.probabilities @ T
         befores = self._mixed(of.judged(expected), T, expected, dt)
         wrong = self._judge(befores, expected)
+        self.has_rates = wrong != NOT_FINITE
         if wrong == NOT_FINITE:
             coasting = {h: without_readings(tick, before) for h, before in befores.items()}
-            self._after = {h: after for h, (after, _) in coasting.items()}
+            self.afters = {h: after for h, (after, _) in coasting.items()}
             self._motion = next(motion for _, motion in coasting.values())
             self._weigh(expected, dict.fromkeys(befores, 0.0))
         return wrong
@@ -132,7 +112,7 @@ class NumpyJudging:
             logs[h] = after.log_likelihood + of.row_logs[replaced].sum() + of.free_logs[lost].sum()
         if not np.isfinite(list(logs.values())).all():
             return NOT_FINITE
-        self._after, self._motion = afters, partial(tick.motion, said)
+        self.afters, self._motion = afters, partial(tick.motion, said)
         self._weigh(expected, logs)
         best = afters[self.best]
         self.totals[:] += best.nis, best.degrees, 1
@@ -149,12 +129,15 @@ class NumpyJudging:
 
     @property
     def best(self) -> int:
+        """The number of the most likely state at the last step."""
         return int(np.argmax(self.probabilities))
 
     def posterior(self, h: int) -> Updated | None:
-        return self._after.get(h)
+        """Return the posterior of u after the last step under hypothesis h; None where it is not judged."""
+        return self.afters.get(h)
 
     def motion(self, dt: float) -> Motion:
+        """Return how the memory moves on from the last step, over a time [s]."""
         assert self._motion is not None
         return self._motion(dt)
 
@@ -170,7 +153,7 @@ class NumpyJudging:
             parts = np.flatnonzero(share >= min(NO_PART, share.max())).tolist()
             for g in parts:
                 if g not in carried:
-                    carried[g] = propagated(self._after[g], motion, knows_rates)
+                    carried[g] = propagated(self.afters[g], motion, knows_rates)
             found[h] = mixed([(float(share[g]), carried[g]) for g in parts])
         return found
 
@@ -198,26 +181,37 @@ def contact_shape(tick: Tick, of: HypothesisModel) -> ContactShape:
 
 
 class NativeJudging:
-    """A tick in one foreign call.
+    """The same in one foreign call, see `NumpyJudging`.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
-    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats, longest: float) -> None:
+    def __init__(
+        self, tick: Tick, of: HypothesisModel, values: Floats, longest: float, like: NumpyJudging | None = None
+    ) -> None:
         self._tick = tick
-        self.state = np.zeros(sum(tick.system.input_sizes.values()))
+        self.state = np.zeros(sum(tick.system.input_sizes.values())) if like is None else like.state
+        n = len(of.states)
+        probabilities = np.full(n, 1.0 / n) if like is None else like.probabilities
         outputs, rows = tick.solver.native, tick.rows.kernel
         assert outputs is not None
         assert isinstance(rows, NativeKernel)
         compiler, numbers = needed_compiler("the native filter"), contact_numbers(of, longest)
-        self._native = NativeContacts(contact_shape(tick, of), numbers, compiler, rows, outputs, self.state, values)
+        self._native = NativeContacts(
+            contact_shape(tick, of), numbers, compiler, rows, outputs, self.state, values, probabilities
+        )
         self.probabilities, self.totals = self._native.probabilities, self._native.totals
         self._factorise = tick.solver.ticker(self._native.free, values)
         self.refactorised = GOOD
 
     def begin(self, prior: Information) -> None:
         self._native.begin(prior.R, prior.z)
+
+    def go_on_from(self, other: NumpyJudging, of: Tick) -> None:
+        """Go on from the last tick of another, by its programs."""
+        known = {h: (after.R, after.z) for h, after in other.afters.items()}
+        self._native.go_on_from(np.array(of.rows.outputs), known, other.has_rates)
 
     def step(self, dt: float) -> int:
         wrong = self._native.step(dt)
@@ -254,6 +248,9 @@ class NativeJudging:
         return Updated(R, z, one.nis, one.degrees, one.log_likelihood, lost, estimate(R, z))
 
 
+Judging: TypeAlias = NumpyJudging | NativeJudging
+
+
 class HypothesisSteps(Steps):
     """The steps of a tracker to which nobody tells the contacts: all states are judged, and the most likely one tells.
 
@@ -268,20 +265,29 @@ class HypothesisSteps(Steps):
         tick: the programs of the rows of all cases, and of the outputs.
         model: see above.
         dt: usual time between ticks [s].
+        like: steps whose arrays are taken.
     """
 
-    def __init__(self, tick: Tick, model: HypothesisModel, dt: float) -> None:
-        self.tick, self.model = tick, model
+    switches: deque[Switch]
+    switch: Switch | None
+    _past: Floats
+    _past_dt: Floats
+
+    def __init__(self, tick: Tick, model: HypothesisModel, dt: float, like: HypothesisSteps | None = None) -> None:
+        self.tick, self.model, self._dt = tick, model, dt
         self.readings, tree = CaseReadings(tick.system), tick.system.tree
-        self.values = np.full(tick.layout.size, np.nan)
+        self.values = np.full(tick.layout.size, np.nan) if like is None else like.values
         self.is_native = tick.solver.native is not None
-        kind: type[NativeJudging | NumpyJudging] = NativeJudging if self.is_native else NumpyJudging
-        self.judging: Judging = kind(tick, model, self.values, GAP * dt)
+        numbers = tick, model, self.values, GAP * dt
+        self.judging: Judging = NativeJudging(*numbers, _of_numpy(like)) if self.is_native else NumpyJudging(*numbers)
         self.totals = self.judging.totals
         self.measurement_names, self.weight_names = self.readings.measurement_names, self.readings.weight_names
         self._places = self.readings.places()
         is_same = np.array_equal(self._places, np.arange(len(self.judging.state)))
         self.is_gathered = is_same
+        if like is not None:
+            self.state, self._past, self._past_dt = like.state, like._past, like._past_dt
+            return
         self.state = self.judging.state if is_same else np.zeros(int(self._places.max()) + 1)
         self.state[: tree.nq] = tree.neutral_configuration()
         self.state[len(self.state) - len(tick.system.weights) :] = tick.system.weights
@@ -324,6 +330,21 @@ class HypothesisSteps(Steps):
         model.check_exact_rows(tick)
         return HypothesisSteps(tick, model, dt)
 
+    def on(self, backend: str) -> HypothesisSteps:
+        return HypothesisSteps(Tick(self.tick.freed, backend), self.model, self._dt, self)
+
+    def go_on_from(self, other: HypothesisSteps, dt: float) -> None:
+        number, totals = other.number, other.totals.copy()
+        self.begin(other.beginning, other.time)
+        self.number, self.ticks, self.totals[:] = number, other.ticks, totals
+        self.switches, self.switch = other.switches, other.switch
+        self.set_longest(other.judging.longest)
+        if other.ticks:
+            judging = _of_numpy(other)
+            assert isinstance(self.judging, NativeJudging)
+            assert judging is not None
+            self.judging.go_on_from(judging, other.tick)
+
     def anew(self, dt: float) -> HypothesisSteps:
         """Return others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
         return HypothesisSteps(self.tick, self.model, dt)
@@ -344,8 +365,7 @@ class HypothesisSteps(Steps):
         super().begin(prior, time)
         self.judging.begin(prior)
         self.number = int(np.argmax(self.probabilities))
-        self.switches: deque[Switch] = deque(maxlen=KEPT_SWITCHES)
-        self.switch: Switch | None = None
+        self.switches, self.switch = deque(maxlen=KEPT_SWITCHES), None
 
     def read(
         self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
@@ -405,3 +425,8 @@ class HypothesisSteps(Steps):
             row = tick % len(self._past)
             found = looked_back(self._past[row], self.model.transitions(float(self._past_dt[row])), found)
         return found
+
+
+def _of_numpy(steps: HypothesisSteps | None) -> NumpyJudging | None:
+    """Return what judges through NumPy until native code is there."""
+    return steps.judging if steps is not None and isinstance(steps.judging, NumpyJudging) else None

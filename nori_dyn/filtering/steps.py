@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -201,14 +201,15 @@ class NativeStep:
         shared: what it shares with others.
         longest: the longest time over which rates are known [s].
         keeps: whether steps back lead to it.
+        state: what it reads; an array of its own when None.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
-    def __init__(self, tick: Tick, shared: Shared, longest: float, keeps: bool) -> None:
+    def __init__(self, tick: Tick, shared: Shared, longest: float, keeps: bool, state: Floats | None = None) -> None:
         self.tick, self._longest = tick, longest
-        self.state = np.zeros(sum(tick.system.input_sizes.values()))
+        self.state = np.zeros(sum(tick.system.input_sizes.values())) if state is None else state
         outputs, rows = tick.solver.native, tick.rows.kernel
         assert outputs is not None
         assert isinstance(rows, NativeKernel)
@@ -298,6 +299,14 @@ class Steps(ABC):
         self.beginning, self.time, self.ticks = prior, time, 0
 
     @abstractmethod
+    def on(self, backend: str) -> Self:
+        """Return the same on another backend, on the same arrays of inputs and outputs; it has seen nothing."""
+
+    @abstractmethod
+    def go_on_from(self, other: Self, dt: float) -> None:
+        """Go on from the last tick of the same on another backend; the next comes a time [s] after it."""
+
+    @abstractmethod
     def read(
         self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
@@ -342,27 +351,44 @@ class ContactSteps(Steps):
         programs: see above.
         dt: usual time between ticks [s].
         keeps: whether steps back lead to ticks.
+        like: steps whose arrays of inputs and outputs are taken.
     """
 
-    def __init__(self, programs: Ticks, dt: float, keeps: bool) -> None:
+    def __init__(self, programs: Ticks, dt: float, keeps: bool, like: ContactSteps | None = None) -> None:
         self.programs, first, every = programs, programs.first, programs.all
-        k, tree = len(first.memory_names), first.system.tree
-        self.values = np.full(first.layout.size, np.nan)
+        self._dt, self._keeps = dt, keeps
+        k, tree, is_one = len(first.memory_names), first.system.tree, len(programs.each) == 1
+        self.values = np.full(first.layout.size, np.nan) if like is None else like.values
+        own = like.state if like is not None and is_one else None
         self._shared = shared = Shared(np.zeros((k, k)), np.zeros(k), np.zeros(3), self.values)
         self.is_native, longest = first.solver.native is not None, GAP * dt
         self.each: list[Step] = [
-            NativeStep(tick, shared, longest, keeps) if self.is_native else NumpyStep(tick, shared, longest)
+            NativeStep(tick, shared, longest, keeps, own) if self.is_native else NumpyStep(tick, shared, longest)
             for tick in programs.each
         ]
         self.now: Step = self.each[0]
         self.tick, self.totals = self.now.tick, shared.totals
         self.measurement_names, self.weight_names = every.measurement_names, every.weight_names
         self.last: Step | None = None
-        is_one, zeros = len(self.each) == 1, np.zeros(tree.nv + every.ny)
+        zeros = np.zeros(tree.nv + every.ny)
         self.is_gathered = is_one
         self._places = None if is_one else [every.places(number) for number in range(len(self.each))]
+        if like is not None:
+            self.state = like.state
+            return
         self.state = self.now.state if is_one else np.zeros(tree.nq + len(zeros) + every.n_weights)
         self.state[:] = np.concatenate([tree.neutral_configuration(), zeros, every.weights])
+
+    def on(self, backend: str) -> ContactSteps:
+        return ContactSteps(self.programs.on(backend), self._dt, self._keeps, self)
+
+    def go_on_from(self, other: ContactSteps, dt: float) -> None:
+        self.number = other.number
+        self.now = self.each[self.number]
+        self.tick = self.now.tick
+        self.begin(other.predicted(dt) if other.ticks else other.beginning, other.time)
+        self.beginning, self.ticks, self.totals[:] = other.beginning, other.ticks, other.totals
+        self.set_longest(other.now.longest)
 
     @property
     def refactorised(self) -> Status:
@@ -410,7 +436,7 @@ class ContactSteps(Steps):
     def step(self, dt: float) -> int:
         last, now = self.last, self.now
         self.last = now
-        if last is not None:
+        if self.ticks:
             self.time += dt
         self.ticks += 1
         return now.step(last, dt)

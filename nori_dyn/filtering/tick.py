@@ -56,7 +56,7 @@ class Tick:
         layout: where the outputs lie.
 
     Args:
-        plan: a plan of a system with memory, or what is asked for without one.
+        plan: a plan of a system with memory, or what is asked for without one; or its equations over what is free.
         backend: as for `Solver`.
         watch: shows how far compiling is.
 
@@ -65,10 +65,10 @@ class Tick:
         BackendError: there is no such backend.
     """
 
-    def __init__(self, plan: Asked, backend: str = "auto", watch: Watch = unwatched) -> None:
+    def __init__(self, plan: Asked | Freed, backend: str = "auto", watch: Watch = unwatched) -> None:
         with watch(f"planning the filter of {plan.system.tree.name}") as stage:
             stage("what is free")
-            self.freed: Freed = freed(plan)
+            self.freed: Freed = plan if isinstance(plan, Freed) else freed(plan)
             stage("rows")
             traced = self.freed.rows.traced
         self.backend = backend

@@ -33,6 +33,7 @@ from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
 from nori_dyn.filtering.window import Window
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.kernel.meanwhile import Behind
 from nori_dyn.program.remade import Uncopied
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
@@ -62,13 +63,20 @@ class Tracker(Uncopied, Generic[Estimated]):
         states: see above.
         dt: usual time between ticks [s].
         lag: see above.
+        later: a backend that serves from the tick on before which a thread has compiled it; None for that of the steps.
 
     Raises:
         InputError: a time that is not positive; a lag that is no number of ticks, or any where contacts are recognised.
     """
 
     def __init__(
-        self, steps: Steps, contact_names: Sequence[str], states: Sequence[ContactState], dt: float, lag: int = 0
+        self,
+        steps: Steps,
+        contact_names: Sequence[str],
+        states: Sequence[ContactState],
+        dt: float,
+        lag: int = 0,
+        later: str | None = None,
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(states)
         self._dt, self.lag, self.steps = checked_time("dt", dt), checked_lag(lag), steps
@@ -80,14 +88,33 @@ class Tracker(Uncopied, Generic[Estimated]):
                     "contact states. `smoothed` tells the probabilities of earlier ticks, by the `lag` of hypotheses."
                 )
             self._window = Window(steps, self.lag)
-        self._gather = None if steps.is_gathered else steps.gather
+        self._behind = None if later is None else Behind(steps, partial(steps.on, later))
         tick, layout = steps.tick, steps.tick.layout
-        self.backend = tick.solver.backend
         self.inputs = Inputs.of(steps.state, tick.system.tree, len(steps.measurement_names))
         self.outputs = Outputs(**layout.views(steps.values))
+        self._run_on(steps)
+        self.reset()
+
+    def _run_on(self, steps: Steps) -> None:
+        """Run ticks by some steps."""
+        layout = steps.tick.layout
+        self.steps, self.backend = steps, steps.tick.solver.backend
+        self._gather = None if steps.is_gathered else steps.gather
         turns = layout.turns and steps.is_native  # NumPy, and a fresh factorisation, turn what they write
         self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
-        self.reset()
+
+    def _change(self, dt: float) -> None:
+        """Run the tick that comes, a time [s] after the last, by what has been compiled meanwhile, if it has."""
+        assert self._behind is not None
+        before, steps = self.steps, self._behind.serving
+        if steps is before:
+            return
+        self._behind = None
+        steps.go_on_from(before, dt)
+        self._run_on(steps)
+        if self._window is not None:
+            assert isinstance(steps, ContactSteps)
+            self._window.run_on(steps)
 
     def reset(
         self, state: MemoryState | None = None, probabilities: Mapping[ContactState, float] | None = None
@@ -271,9 +298,11 @@ class Tracker(Uncopied, Generic[Estimated]):
         Args:
             dt: time since the last tick [s], positive; the usual one when None.
         """
+        dt = self._dt if dt is None else dt
+        if self._behind is not None:
+            self._change(dt)
         if self._gather is not None:
             self._gather()
-        dt = self._dt if dt is None else dt
         wrong = self.steps.step(dt)
         if self._window is not None:
             return self._late(self._window, dt, wrong)
@@ -333,7 +362,10 @@ class Tracker(Uncopied, Generic[Estimated]):
             SingularSystemError: something is not determined by the readings up to now, and nothing was known of it at
                 first: names it. What is known goes on with what the readings tell of the rest.
         """
-        steps, dt = self.steps, self.dt if dt is None else checked_time("dt", dt)
+        dt = self.dt if dt is None else checked_time("dt", dt)
+        if self._behind is not None:
+            self._change(dt)
+        steps = self.steps
         q, qd, y = steps.read(q, qd, y, weights, missing)
         wrong = steps.step(dt)
         if self._window is not None:

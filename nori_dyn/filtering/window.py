@@ -194,8 +194,13 @@ class Window:
     """
 
     def __init__(self, steps: ContactSteps, lag: int) -> None:
-        self.lag, self._steps = lag, steps
+        self.lag = lag
         self.slots: deque[WindowSlot] = deque()
+        self.run_on(steps)
+
+    def run_on(self, steps: ContactSteps) -> None:
+        """Take ticks that others run from now on."""
+        self._steps = steps
         self._spare: dict[Step, list[WindowSlot]] = {step: [] for step in steps.each}
 
     @property
@@ -208,7 +213,7 @@ class Window:
         if self.is_full:
             out = self.slots.popleft()
             if not out.is_shared:
-                self._spare[out.step].append(out)
+                self._spare.get(out.step, []).append(out)
         spare = self._spare[self._steps.now]
         slot = spare.pop() if spare else WindowSlot(self._steps.now)
         slot.take(dt, self._steps.time, wrong)

@@ -5,10 +5,12 @@ Source: docs/design.md, 4.12.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nori_dyn.program.compiler import Compiler
 from nori_dyn.program.contact_source import ContactShape, contact_source, ordered_rows
@@ -66,6 +68,7 @@ class NativeContacts:
         outputs: the kernel of the program of its outputs.
         state: what it reads: q, qd, y and the weights, one after the other.
         values: where the outputs of the most likely state go.
+        probabilities: see above.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
@@ -80,6 +83,7 @@ class NativeContacts:
         outputs: NativeKernel,
         state: Floats,
         values: Floats,
+        probabilities: Floats,
     ) -> None:
         ffi, source = interface(), contact_source(shape, compiler.lanes)
         k, n = shape.tick.steps.k, len(numbers.counting)
@@ -91,9 +95,9 @@ class NativeContacts:
         self.library = library = self.each[0].library
         self._ticks = ffi.new("tick *[]", [tick.at for tick in self.each])
         order, counts, ends = ordered_rows(shape, numbers.counting)
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "work": aligned(-(-library.contact_room(n) // 8)),
-            "probabilities": np.full(n, 1.0 / n),
+            "probabilities": probabilities,
             "expected": np.zeros(n),
             "logs": np.zeros(n),
             "transitions": np.zeros((n, n)),
@@ -122,6 +126,21 @@ class NativeContacts:
         first.R[:], first.z[:], self.totals[:] = R, z, 0.0
         self._prior_of[:] = -1
         self._placed.has_begun = 0
+
+    def go_on_from(self, values: Floats, known: Mapping[int, tuple[Floats, Floats]], has_rates: bool) -> None:
+        """Go on from a tick that was judged elsewhere.
+
+        Args:
+            values: what the program of its rows gave, see `NativeSteps`.
+            known: the posterior R (n, n) and z (n,) of u under each hypothesis that was judged, by its number.
+            has_rates: whether it had readings.
+        """
+        self.each[0].values[:], self._prior_of[:], self._placed.has_begun = values, -1, 1
+        for h, (R, z) in known.items():
+            one, diagonal = self.each[h], np.diagonal(R)
+            self._prior_of[h], one.at.has_rates = 0, has_rates
+            one.R_u[:], one.z_u[:] = R, z
+            one.pivots[:] = np.divide(1.0, diagonal, out=np.zeros_like(z), where=diagonal != 0)
 
     def step(self, dt: float) -> int:
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.

@@ -8,11 +8,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Observed, Outcomes
 from nori_dyn.typing import Floats
+
+T = TypeVar("T")
 
 _TURN = Lock()
 """Programs are compiled one after the other: the first is there sooner, and who runs them is not crowded out."""
@@ -38,24 +40,24 @@ class _At:
         return residual
 
 
-class Meanwhile:
-    """Runs a program by one kernel until a thread of its own has made another; whoever calls next is served by that.
+class Behind(Generic[T]):
+    """Something that serves until a thread of its own has made another; whoever asks next is served by that.
 
-    Where compiling fails it warns, at the next call, and stays with the first.
+    Where compiling fails it warns, when it is asked next, and stays with the first.
 
     Args:
-        first: the kernel at first.
+        first: what serves at first.
         make: makes the other.
     """
 
-    def __init__(self, first: Kernel, make: Callable[[], Kernel]) -> None:
-        self._first = first
-        self._made: Kernel | None = None
+    def __init__(self, first: T, make: Callable[[], T]) -> None:
+        self.first = first
+        self._made: T | None = None
         self._failed: Exception | None = None
         self._thread = Thread(target=self._compile, args=(make,), name="nori_dyn compiles", daemon=True)
         self._thread.start()
 
-    def _compile(self, make: Callable[[], Kernel]) -> None:
+    def _compile(self, make: Callable[[], T]) -> None:
         try:
             with _TURN:
                 self._made = make()
@@ -67,8 +69,8 @@ class Meanwhile:
         self._thread.join()
 
     @property
-    def serving(self) -> Kernel:
-        """The kernel that runs the program now."""
+    def serving(self) -> T:
+        """What serves now."""
         failed, self._failed = self._failed, None
         if isinstance(failed, CompilerError):
             warnings.warn(
@@ -76,7 +78,28 @@ class Meanwhile:
             )
         elif failed is not None:
             raise failed
-        return self._made or self._first
+        return self._made or self.first
+
+
+class Meanwhile:
+    """Runs a program by one kernel until a thread of its own has made another, see `Behind`.
+
+    Args:
+        first: the kernel at first.
+        make: makes the other.
+    """
+
+    def __init__(self, first: Kernel, make: Callable[[], Kernel]) -> None:
+        self._first, self._behind = first, Behind(first, make)
+
+    def join(self) -> None:
+        """Wait until it is compiled, or cannot be."""
+        self._behind.join()
+
+    @property
+    def serving(self) -> Kernel:
+        """The kernel that runs the program now."""
+        return self._behind.serving
 
     @property
     def name(self) -> str:

@@ -72,11 +72,20 @@ def kernel_of(name: str, plan: EliminationPlan, check_residual: bool = True, wai
     """
     ways = {name: partial(make, plan, check_residual) for name, make in BACKENDS.items()}
     if not wait:
-        if name != AUTO:
-            raise InputError(f"wait=False is for backend='auto', which goes from NumPy to native code, not '{name}'.")
+        check_auto(name)
         if find_compiler() is not None and not is_compiled(plan, check_residual):
             return Meanwhile(ways[NUMPY](), ways[NATIVE])
     return chosen(name, ways, "The plan")
+
+
+def check_auto(name: str) -> None:
+    """Refuse not to wait for a backend.
+
+    Raises:
+        InputError: its name is not "auto".
+    """
+    if name != AUTO:
+        raise InputError(f"wait=False is for backend='auto', which goes from NumPy to native code, not '{name}'.")
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:

@@ -5,6 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.api.tracker import Filter
+from nori_dyn.errors import InputError
 from tests.compilers import needs_compiler
 from tests.mechanisms import closed_state, four_bar
 from tests.trees import TREES
@@ -68,3 +69,52 @@ def test_outputs_that_the_planned_order_does_not_give_are_solved_afresh():
         for name, values in vars(other.outputs).items():
             assert getattr(native.outputs, name) == pytest.approx(values, rel=1e-8, abs=1e-8)
         assert native.state.mean == pytest.approx(other.state.mean, rel=1e-9, abs=1e-9)
+
+
+def pushed_wheel() -> nd.PlanSet:
+    """Return the plan of a wheel that a brake may hold."""
+    wrench = {"type": "external_wrench", "links": "all"}
+    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
+    read = [{"type": kind, "joints": "all", "sigma": 0.1} for kind in ("joint_torque", "joint_acceleration")]
+    content = {
+        "name": "wheel",
+        "measurements": read,
+        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
+        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}},
+    }
+    return nd.plan_set(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx", "qdd"])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"lag": 2}, {"hypotheses": nd.Hypotheses(lag=3)}], ids=["filter", "window", "contacts recognised"]
+)
+def test_no_tick_waits_for_the_compiler(options):
+    """From the tick on before which it is there, native code goes on from what NumPy knew."""
+    plan, rng = pushed_wheel(), np.random.default_rng(0)
+    one, waited = (nd.Tracker(plan, DT, **options, wait=wait) for wait in (False, True))
+    behind, inputs, outputs = one._behind, one.inputs.y, one.outputs.qdd
+    assert behind is not None
+    for k in range(12):
+        if k == 0:
+            one._behind = None  # until it is looked for, it is not there
+        if k == 6:
+            behind.join()
+            one._behind = behind
+        y = rng.normal(size=2) + 3.0 * (k % 8 > 4)
+        for tracker in (one, waited):
+            tracker.inputs.y[:] = y
+            tracker.inputs.y[0] = np.nan if k == 5 else y[0]
+        assert one.tick().ok == waited.tick().ok
+        assert one.backend == ("numpy" if k < 6 else "native")
+        np.testing.assert_allclose(one.outputs.qdd, waited.outputs.qdd, rtol=1e-9)
+        np.testing.assert_allclose(one.state.mean, waited.state.mean, rtol=1e-9, atol=1e-12)
+        assert one.state.time == pytest.approx(waited.state.time)
+        if "hypotheses" in options:
+            np.testing.assert_allclose(one.probabilities, waited.probabilities, atol=1e-9)
+    assert one.consistency.nis == pytest.approx(waited.consistency.nis)
+    assert (one.inputs.y is inputs, one.outputs.qdd is outputs) == (True, True)
+    if "hypotheses" in options:
+        assert [switch.time for switch in one.switches] == pytest.approx([switch.time for switch in waited.switches])
+        assert list(one.smoothed(3).values()) == pytest.approx(list(waited.smoothed(3).values()))
+    with pytest.raises(InputError, match="wait=False"):
+        nd.Tracker(plan, DT, backend="numpy", wait=False)
