@@ -108,6 +108,10 @@ class Tracker(core.Tracker[Estimated]):
             HypothesisSteps.of(*of, backend, progress_bar), plan.contact_names, plan.states, dt, lag, later
         )
 
+    def _programs_of_states(self) -> Ticks:
+        plan = self.plan
+        return Ticks(plan.states.plans, plan.contact_names, self.backend, progress_bar, plan.sensors.name)
+
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
 

@@ -19,12 +19,13 @@ from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
-from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import GAP, checked_time, undetermined
+from nori_dyn.filtering.history import ContactHistory, History
+from nori_dyn.filtering.hypotheses import HypothesisModel
+from nori_dyn.filtering.instants import GAP, Ticks, checked_time, undetermined
 from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
-from nori_dyn.filtering.recognition import Recognition
+from nori_dyn.filtering.recognition import Recognition, looked_back_over
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.steps import GOOD, NOT_FINITE, REFACTORISED, UNDETERMINED, ContactSteps, Steps, cause_of
@@ -465,7 +466,8 @@ class Tracker(Uncopied, Generic[Estimated]):
             weights: see `Solver.solve_batch`.
             missing: see `Solver.solve_batch`.
             singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
-            causal: whether each is estimated from the readings up to it; otherwise from all of them.
+            causal: whether each is estimated from the readings up to it; otherwise from all of them. Where contacts are
+                recognised, these are the likeliest at each tick by all readings.
             state: what is known before the first.
 
         Raises:
@@ -487,19 +489,47 @@ class Tracker(Uncopied, Generic[Estimated]):
         if isinstance(steps, ContactSteps):
             if contacts is not None:
                 whole = replace(whole, states=steps.programs.planned.numbers_of(contacts, N))
-            run = Recorded(steps.programs, self.dt, prior, missing, singular)
-            if not causal:
-                return History.joined(list(run.smoothed(Cut(whole)))[::-1])
-            return History.joined(list(run.filtered(Cut(whole))))
-        if contacts is not None or not causal:
-            raise InputError(
-                "contacts are recognised from the readings up to each tick: they are not told, nor smoothed over. "
-                "Recognise first, then smooth: nd.Filter(plan, dt).over(..., contacts=found.contacts.closed, "
-                "causal=False)."
-            )
+            return _run_over(Recorded(steps.programs, self.dt, prior, missing, singular), whole, causal)
         assert isinstance(steps, HypothesisSteps)
+        if contacts is not None:
+            raise InputError(
+                "contacts are recognised here, not told: nd.Filter is a tracker that is told them."
+            )
         recognition = Recognition(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
-        return History.joined(list(recognition.filtered(Cut(whole))))
+        found = History.joined(list(recognition.filtered(Cut(whole))))
+        return found if causal else self._smoothed(steps.model, whole, found.contacts, prior, missing, singular)
+
+    def _smoothed(
+        self,
+        model: HypothesisModel,
+        whole: Stretch,
+        recognised: ContactHistory | None,
+        prior: Information,
+        missing: Missing,
+        singular: Singular,
+    ) -> History:
+        """Return the estimates of ticks from all readings, in the contact states that are likeliest by all of them."""
+        assert recognised is not None
+        if whole.weights is not None:
+            raise InputError(
+                "weights are of the rows of all contact states here, and a smoother takes those of one: recognise "
+                "first, then smooth, nd.Filter(plan, dt).over(..., contacts=found.contacts.closed, causal=False)."
+            )
+        probabilities = looked_back_over(model, recognised.probabilities, whole.steps)
+        programs = self._programs_of_states()
+        names = programs.all.measurement_names
+        y = whole.y[:, [self.measurement_names.index(name) for name in names]]
+        told = replace(whole, states=probabilities.argmax(axis=1), y=y)
+        found = _run_over(Recorded(programs, self.dt, prior, missing, singular), told, causal=False)
+        return replace(found, contacts=replace(recognised, probabilities=probabilities))
+
+    def _programs_of_states(self) -> Ticks:
+        """Return the programs of each contact state, of a tracker that recognises them.
+
+        Raises:
+            InputError: it has no plans of contact states.
+        """
+        raise InputError("this tracker has no plans of single contact states, by which a smoother runs.")
 
     def delays(self, q: Floats) -> Delays:
         """Return how late estimates follow what persists, at rest at a configuration, once the filter has settled.
@@ -556,6 +586,12 @@ class Tracker(Uncopied, Generic[Estimated]):
                 f"probabilities are {list(probabilities.values())}: give numbers of at least 0, some above it."
             )
         return np.asarray(found / found.sum())
+
+
+def _run_over(run: Recorded, whole: Stretch, causal: bool) -> History:
+    if causal:
+        return History.joined(list(run.filtered(Cut(whole))))
+    return History.joined(list(run.smoothed(Cut(whole)))[::-1])
 
 
 def increasing(T: Floats) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError, UnknownReadingError, UnplannedStateError
 from nori_dyn.filtering.hypotheses import AS_GOOD_AS_EXACT
 from nori_dyn.filtering.markov import mixed
@@ -279,9 +280,30 @@ def test_recorded_ticks_are_recognised_as_one_after_the_other():
         np.testing.assert_allclose(found.memory.mean[k], state.mean, rtol=1e-9, atol=1e-9)
         assert found.nis[k] == pytest.approx(one.nis)
     assert of.consistency.nis == pytest.approx(found.consistency.nis)
-    with pytest.raises(InputError, match="Recognise first"):
+    with pytest.raises(InputError, match="no plans of single contact states"):
         of.over(None, record.q[ticks], qd[ticks], y[ticks], causal=False)
     nowhere = y[ticks].copy()
     nowhere[5, :2] = np.nan
     dropped = of.over(None, record.q[ticks], qd[ticks], nowhere, missing="drop")
     assert dropped.degrees[5] < found.degrees[5]
+
+
+def test_ticks_are_smoothed_over_the_contacts_that_are_recognised():
+    """By all readings a switch is seen when it is, and estimates are those of a smoother that is told as much."""
+    plan = nd.plan_set(autotree(1), steps_of(wheel()).tick.system.sensors.sensors, outputs=["fx", "qdd"])
+    rng, N = np.random.default_rng(0), 60
+    held = np.arange(N) // 20 == 1
+    qdd = 0.1 * rng.normal(size=N)
+    y = np.column_stack([1.5 * held + 0.3 * rng.normal(size=N), qdd])
+    still = np.zeros((N, 1))
+    tracker = nd.ContactFilter(plan, 0.01, rate=2.0, acceleration=1.0, backend="numpy")
+    found, later = (tracker.over(None, still, still, y, causal=causal) for causal in (True, False))
+    wrong = [int((one.contacts.closed[:, 0] != held).sum()) for one in (found, later)]
+    assert wrong[1] < wrong[0]
+    told = nd.Filter(plan, 0.01, "numpy").over(None, still, still, y, later.contacts.closed, causal=False)
+    np.testing.assert_array_equal(later["fx"], told["fx"])
+    np.testing.assert_array_equal(later.memory.mean, told.memory.mean)
+    assert not later.is_causal
+    np.testing.assert_allclose(later.contacts.probabilities[-1], found.contacts.probabilities[-1])
+    with pytest.raises(InputError, match="weights"):
+        tracker.over(None, still, still, y, causal=False, weights=np.ones(len(tracker.weight_names)))
