@@ -220,6 +220,34 @@ def test_a_monitor_publishes_what_it_finds(arm):
     assert rig.messages("/nori_dyn/sigma/tau")[0].data.min() > 0
 
 
+def test_what_persists_and_contacts_that_are_recognised_are_published():
+    wrench = {"type": "external_wrench", "links": "link1"}
+    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
+    content = {
+        "name": "wheel",
+        "measurements": [
+            {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 0.01}},
+            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        ],
+        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
+        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}, "offset": {"of": "offset"}},
+    }
+    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx:link1"])
+    columns = [*of_states(tau="effort"), STILL]
+    rig = Rig(plan, {"columns": columns}, way=Way(hypotheses=nd.Hypotheses()))
+    one, t = nd.ContactFilter(plan, 0.001), time.time()
+    for k in range(3):
+        rig.send(STATES, joint_state(t + 0.001 * k, ["joint1"], [0.0], [0.0], [3.0 * (k == 2)]))
+        tracked = one.step([0.0], [0.0], {"tau:joint1": 3.0 * (k == 2), "qdd:joint1": 0.0})
+    assert rig.run().estimates == 3
+    last = {topic: rig.messages(f"/nori_dyn/{topic}")[-1].data for topic in ("contact/brake", "offset/tau/joint1")}
+    assert tracked.contacts == ("brake",)
+    assert last["contact/brake"] == pytest.approx(tracked.probability_of("brake"), abs=1e-3)
+    np.testing.assert_allclose(last["offset/tau/joint1"], tracked.memory["offset:tau:joint1"], atol=1e-6)
+    force = rig.messages("/nori_dyn/wrench/link1")[-1].wrench.torque
+    np.testing.assert_allclose(force.z, tracked["fx:link1"][2], rtol=1e-3)
+
+
 def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
     rig = Rig(inverse, topics=[STATES])
     rig.stand(time.time(), names=["left", "right"])
