@@ -30,7 +30,7 @@ from rosbags.typesys import Stores, get_typestore
 import nori_dyn as nd
 from nori_dyn.api.log_file import estimate_to_file
 from nori_dyn.api.log_run import LogRunner
-from nori_dyn.api.plan_set import load_plans
+from nori_dyn.api.plan import Plan
 from nori_dyn.bench.records import quartiles
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.record import Record
@@ -149,7 +149,7 @@ def write_logs(folder: Path, tree: nd.KinematicTree, samples: int) -> list[Path]
 def run_once(plan: Path, log: Path, out: Path) -> dict[str, float]:
     """Run a log through a plan in this process, and return what it took."""
     begun, cpu = time.perf_counter(), time.process_time()
-    runner = LogRunner(load_plans(plan))
+    runner = LogRunner(Plan.load(plan))
     names = Record.of(runner.systems).names
     of_messages = {"columns": [{"of": name, "from": f"{STATE}.data[{k}]"} for k, name in enumerate(names)]}
     opened = nd.read_log(log, of_messages if log.suffix == ".mcap" else None)

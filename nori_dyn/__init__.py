@@ -28,7 +28,7 @@ What the robot itself is like, from its logs:
 
 Plan once, solve every tick:
 
-    plan = nd.plan(system, outputs=("tau",))                also plan_set: a plan for each contact state
+    plan = nd.plan(system, outputs=("tau",))                or nd.plan(tree, sensors): has states where contacts change
     solver = plan.solver()                                  solver.solve(q, qd, y), .solve_batch(...), .tick()
     plan.monitor(), plan.export("folder"), plan.save(path)  sigmas and faults, C code, a file
 

@@ -5,8 +5,7 @@ from .api.compile import compile
 from .api.exciting_motion import ExcitingMotion, exciting_motion
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
-from .api.plan import Plan, plan
-from .api.plan_set import PlanSet, plan_set
+from .api.plan import Plan, PlanSet, plan, plan_set
 from .api.smooth import LogHistory, smooth
 from .api.system import System
 from .api.tracker import ContactFilter, Filter, Tracker, Window

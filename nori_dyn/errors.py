@@ -319,6 +319,21 @@ class UnplannedStateError(InputError):
         super().__init__(f"the contact state '{named_contacts(state)}' is not planned. Planned: {known}.")
 
 
+class OfOneStateError(PlanError, AttributeError):
+    """What differs from state to state, asked of a plan of several contact states.
+
+    What to do: ask the plan of one state for it, `plan.states[closed]`.
+
+    Attributes:
+        planned: the states that have a plan.
+    """
+
+    def __init__(self, what: str, planned: Sequence[tuple[str, ...]]) -> None:
+        self.planned = tuple(planned)
+        states = "; ".join(map(named_contacts, planned))
+        super().__init__(f"`{what}` is of one contact state: `states[closed].{what}`. Planned are: {states}.")
+
+
 class NotClosedError(InputError):
     """A configuration whose loops or couplings are open, and cannot be closed from there.
 

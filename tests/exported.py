@@ -123,7 +123,7 @@ class Exported(NamedTuple):
         plan: EliminationPlan, folder: Path, *flags: str, name: str | None = None, monitor: bool = False
     ) -> Exported:
         """Return the export of a plan, compiled in a folder of its own."""
-        return Exported.made(c_export(plan, name, monitor=monitor), folder, *flags)
+        return Exported.made(c_export({(): plan}, name, monitor=monitor), folder, *flags)
 
     @staticmethod
     def made(export: CExport, folder: Path, *flags: str) -> Exported:

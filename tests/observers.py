@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from nori_dyn.api.plan import Plan, plan
-from nori_dyn.api.plan_set import PlanSet, plan_set
+from nori_dyn.api.plan import Plan, plan, plan_set
 from nori_dyn.api.tracker import Filter
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
@@ -30,7 +29,7 @@ class Observer:
         outputs: of the plans.
     """
 
-    plans: Plan | PlanSet
+    plans: Plan
     states: tuple[tuple[str, ...], ...]
     dt: float
     outputs: tuple[str, ...]
@@ -144,7 +143,7 @@ def observer(name: str) -> Observer:
     """Return one of `ROBOTS`, planned once."""
     tree, config = ROBOTS[name]()
     sensors, states, outputs = SensorSet.from_dict(config), STATES.get(name, ((),)), OUTPUTS.get(name, ("qdd", "tau"))
-    plans: Plan | PlanSet
+    plans: Plan
     if name in STATES:
         plans = plan_set(tree, sensors, states=states, outputs=outputs)
     else:

@@ -1,1 +1,1 @@
-"""Plans, plan sets and compiled functions as users meet them: made or found in the cache, saved, loaded, run."""
+"""Plans and compiled functions as users meet them: made or found in the cache, saved, loaded, run."""

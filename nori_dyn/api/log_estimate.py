@@ -13,7 +13,7 @@ import numpy as np
 
 from nori_dyn.api.log_file import metadata_of, write_whole
 from nori_dyn.api.log_run import LogRunner, Solved, options_of
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.logs.differentiation import Differentiate
 from nori_dyn.logs.fields import schema_of, written
@@ -131,7 +131,7 @@ def table_of(schema: Schema, samples: Samples, values: Mapping[str, Floats]) -> 
 
 def estimate(
     log: Log | str | os.PathLike[str],
-    plan: Planned,
+    plan: Plan,
     differentiate: Differentiate = None,
     dt: float | None = None,
     missing: Missing = "refuse",

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from nori_dyn.api.log_run import LogRunner, Solved
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import check_writable, reason
 from nori_dyn.logs.fields import schema_of, written
@@ -225,7 +225,7 @@ def _schema(runner: LogRunner, said: dict[str, Any], log: Log) -> Schema:
     return schema_of(runner.system, runner.outputs, **said, metadata=metadata_of(runner.plans, log), memory=())
 
 
-def metadata_of(plans: Planned, log: Log) -> dict[str, str]:
+def metadata_of(plans: Plan, log: Log) -> dict[str, str]:
     """Return what a file of estimates says of itself."""
     return {
         "nori_dyn.version": version("nori_dyn"),
@@ -236,7 +236,7 @@ def metadata_of(plans: Planned, log: Log) -> dict[str, str]:
     }
 
 
-def fingerprint_of(plans: Planned) -> str:
+def fingerprint_of(plans: Plan) -> str:
     """Return what tells one plan, or plan set, from others: the fingerprint of its system, or of all of them."""
     each = [one.system.fingerprint for one in plans.states.values()]
     return identity_of(each) if plans.contact_names else each[0]

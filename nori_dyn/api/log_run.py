@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError, NoriError, PlanError
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
@@ -88,7 +88,7 @@ class LogRunner:
         UnknownSensorNameError: there is no such contact.
     """
 
-    plans: Planned
+    plans: Plan
     options: RunOptions = field(default_factory=RunOptions)
 
     def __post_init__(self) -> None:

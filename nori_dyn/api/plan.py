@@ -1,62 +1,77 @@
-"""Plans as users meet them: made or found in the cache, saved, loaded, and turned into solvers."""
+"""Plans as users meet them: made or found in the cache, saved, loaded, and turned into solvers.
+
+A plan has states, usually one. Where contacts come and go, each state of them is planned, and has a plan of its own.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-import numpy as np
-
-from nori_dyn.api.planned import PlannedStates
+from nori_dyn.api.planned import PlanStates, states_document
 from nori_dyn.api.system import Named, System
-from nori_dyn.api.verification import verify
-from nori_dyn.errors import NoriError, NoriWarning, PlanError, SingularSystemError
+from nori_dyn.errors import (
+    NoriError,
+    NoriWarning,
+    OfOneStateError,
+    PlanError,
+    SingularSystemError,
+    SystemShapeError,
+    named_contacts,
+)
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
-    OLDER,
+    ORDERS_SINCE,
     VERSION,
     OrderData,
     PlanData,
     order_from_text,
     order_to_text,
-    permutation_of,
     plan_from_text,
+    plan_of,
     plan_to_text,
-    system_of,
     tree_of,
-    tried_orderings,
 )
+from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.identity import planner_identity
 from nori_dyn.planning.orderings.registry import orderings_named
-from nori_dyn.planning.outputs import determined_outputs
 from nori_dyn.planning.over_time import SHOWN, unknown_at_first
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
-from nori_dyn.system.equation import Sensors
-from nori_dyn.system.given import check_system
-from nori_dyn.tables import listed
-from nori_dyn.tables.progress import Watched, progress_bar
+from nori_dyn.system.given import check_sensors, check_system, check_tree
+from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.tables import Document, listed
+from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.api.plan_set import PlanSet
     from nori_dyn.program.export.files import CExport
     from nori_dyn.solve.derivative import EstimateDerivative
     from nori_dyn.solve.monitor import Monitor
+    from nori_dyn.solve.switching import SwitchingSolver
+
+MAX_CONTACTS = 6
+"""Largest number of contacts of which all states are planned unless told which: 64 plans."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(EliminationPlan):
-    """A plan: see `EliminationPlan` for what it holds.
+    """A plan: see `EliminationPlan` for what it holds of a state; where contacts come and go it has several.
+
+    Then `states[closed]` is the plan of one, and has what differs from state to state, such as cost and permutations.
 
     Example:
         >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau", "f:link2"])
@@ -64,47 +79,109 @@ class Plan(EliminationPlan):
         ['tau', 'f:link2']
         >>> len(plan.row_permutation)
         40
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+        >>> nd.plan(nd.autotree(1), sensors, outputs=["tau"]).states[()].system.measurement_names
+        ('qdd:joint1',)
     """
 
     system: System
 
-    @property
-    def states(self) -> PlannedStates:
-        """The contact states that have a plan: one, of no contacts, which is this plan's."""
-        return PlannedStates({(): self})
+    @staticmethod
+    def of_states(
+        tree: KinematicTree,
+        sensors: SensorSet,
+        plans: Mapping[ContactState, Plan],
+        left_out: Mapping[ContactState, str],
+    ) -> Plan:
+        """Return the plan of several contact states: it has their plans, and nothing that is of one of them alone."""
+        whole = object.__new__(Plan)
+        is_over_time = any(one.is_over_time for one in plans.values())
+        vars(whole).update(tree=tree, sensors=sensors, _plans=plans, left_out=left_out, is_over_time=is_over_time)
+        return whole
+
+    if not TYPE_CHECKING:  # a type checker would take any name
+
+        def __getattr__(self, name: str) -> Any:
+            if "_plans" in vars(self) and (hasattr(Plan, name) or name in OF_A_STATE):
+                raise OfOneStateError(name, self.states)
+            raise AttributeError(f"'Plan' has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        if not self.contact_names:
+            return super().__repr__()
+        states = "; ".join(
+            f"{named_contacts(state)}: {one.cost.total} operations" for state, one in self.states.items()
+        )
+        return f"Plan('{self.tree.name}' with '{self.sensors.name}', {states})"
+
+    def shown(self) -> Document:
+        return states_document(self.states, self.sensors, self.left_out) if self.contact_names else super().shown()
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __getitem__(self, closed: Iterable[str]) -> Plan:
+        """Return the plan of the state in which some contacts are closed, named in any order.
+
+        Raises:
+            UnknownSensorNameError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+        """
+        found: Plan = self.states[self.sensors.contact_state(closed)]
+        return found
 
     @property
+    def states(self) -> PlanStates:
+        """The contact states that have a plan; by state, their plans. Usually one, of no contacts: this plan."""
+        return PlanStates(vars(self).get("_plans", {(): self}))
+
+    @property
+    def plans(self) -> Mapping[ContactState, Plan]:
+        """The plan of each state that has one, by the contacts that are closed in it, the most first."""
+        return self.states.plans
+
+    @cached_property
     def tree(self) -> KinematicTree:
         """The robot."""
         return self.system.tree
 
-    @property
-    def sensors(self) -> Sensors:
-        """The sensors."""
+    @cached_property
+    def sensors(self) -> Any:
+        """The sensors, with their contacts."""
         return self.system.sensors
 
-    @property
-    def contact_names(self) -> tuple[str, ...]:
-        """No contacts: those of `system` are settled."""
-        return ()
-
-    @property
-    def measurement_names(self) -> tuple[str, ...]:
-        """The name of each number of y."""
-        return self.system.measurement_names
-
-    @property
+    @cached_property
     def left_out(self) -> Mapping[ContactState, str]:
-        """No state is left out."""
+        """Why each contact state that was left out is singular."""
         return {}
 
     @property
-    def weight_names(self) -> tuple[str, ...]:
-        """The name of each weight."""
-        return self.system.weight_names
+    def contact_names(self) -> tuple[str, ...]:
+        """The names of the contacts; none where there is one state, in which they are settled."""
+        return self.sensors.contact_names if "_plans" in vars(self) else ()
 
-    def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> Solver:
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        """The name of each number of y, the readings of all states, as its solver takes them."""
+        return self._inputs.measurement_names
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The name of each weight, the weights of all states, as its solver takes them."""
+        return self._inputs.weight_names
+
+    @cached_property
+    def _inputs(self) -> SideBySide:
+        return SideBySide([one.system for one in self.states.values()], self.sensors.name)
+
+    def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> Solver | SwitchingSolver:
         """Return a solver that runs the plan.
+
+        Of several contact states it is one that switches between them. Each is compiled when it is first needed; before
+        a control loop begins, `SwitchingSolver.prepare` compiles all of them, on all cores.
 
         Args:
             backend: "native", "numpy", "umfpack", or "auto" for the fastest that can run here.
@@ -123,7 +200,12 @@ class Plan(EliminationPlan):
             >>> plan.solver(backend="numpy").backend
             'numpy'
         """
-        return Solver(self, backend, check_residual, progress_bar, wait)
+        if not self.contact_names:
+            return Solver(self, backend, check_residual, progress_bar, wait)
+        from nori_dyn.solve.switching import SwitchingSolver  # which few plans need
+
+        name = self.sensors.name
+        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, name, wait)
 
     def monitor(self, backend: str = "auto") -> Monitor:
         """Return what judges estimates and readings: deviations, residuals, tests, faults; see `Monitor`.
@@ -173,6 +255,9 @@ class Plan(EliminationPlan):
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
 
+        Of several contact states it is one function, which is told which contacts are closed, with the inputs and
+        outputs of all, in the order of `measurement_names` and `weight_names`.
+
         Args:
             folder: where to; made when it does not exist.
             lang: the language: "c".
@@ -182,7 +267,8 @@ class Plan(EliminationPlan):
         Raises:
             UnknownNameError: there is no such language.
             IdentifierError: the name is not an identifier of C, or one that is taken.
-            PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
+            PlanError: a monitor is asked for, and there are contacts, no row is weighed, or the equations of motion
+                are; there are more contacts than exported code has room for.
             FileFormatError: the folder cannot be written, or holds other files.
 
         Example:
@@ -194,7 +280,7 @@ class Plan(EliminationPlan):
         from nori_dyn.io.export import export  # which few plans need
         from nori_dyn.program.export.files import c_export
 
-        return export(folder, lang, lambda: c_export(self, name, monitor))
+        return export(folder, lang, lambda: c_export(self.plans, name, self.contact_names, self.sensors.name, monitor))
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.
@@ -216,11 +302,13 @@ class Plan(EliminationPlan):
         Raises:
             PlanError: its sensors are not a SensorSet, so they cannot be written as data.
         """
-        return plan_to_text(self, [output.name for output in self.outputs]).encode()
+        return plan_to_text(self.plans, self.sensors, self.left_out).encode()
 
     @staticmethod
     def load(path: str | Path, system: System | None = None) -> Plan:
-        """Return the plan in a file; one of an older version is planned anew, with the seed in it.
+        """Return the plan in a file.
+
+        One of an earlier version whose orders no longer fit is planned anew, with the seed in it, and a warning.
 
         Args:
             path: the file.
@@ -231,12 +319,19 @@ class Plan(EliminationPlan):
             PlanError: it is truncated, changed, of another version, for another system, or no plan file.
         """
         text = read_text(path)
+        if text.lstrip().startswith("<"):
+            raise PlanError(f"{path}: is a robot, not a plan. Plan it first: nori-dyn plan {path} --sensors SENSORS.")
         try:
-            loaded = _restored(plan_from_text(text), system)
-            verify(text, [loaded])
-            return loaded
+            return _restored(plan_from_text(text), system, text, path)
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
+
+
+OF_A_STATE = {one.name for one in fields(EliminationPlan)}
+"""What a plan holds that differs from state to state."""
+
+PlanSet = Plan
+"""The plan of several contact states is a plan as others are."""
 
 
 @overload
@@ -252,29 +347,17 @@ def plan(
 
 
 @overload
-def plan(
-    system: KinematicTree,
-    sensors: SensorSet | Named,
-    outputs: Sequence[str] | None = None,
-    states: Iterable[Iterable[str]] | None = None,
-    *,
-    leave_out_singular: bool = False,
-    ordering: str = "auto",
-    seed: int = 0,
-    effort: int = 0,
-    cache: bool = True,
-    progress: Watched = None,
-) -> Plan | PlanSet: ...
+def plan(system: KinematicTree, sensors: SensorSet | Named, *given: Any, **options: Any) -> Plan: ...
 
 
-def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan | PlanSet:
+def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
     """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
 
         nd.plan(system, outputs)
         nd.plan(tree, sensors, outputs)
 
-    Of a robot and sensors with contacts it is that of all contact states, as `nd.plan_set` returns it, and takes the
-    same options. What persists, and of which nothing is known at first, need not be determined by one instant: where
+    Of a robot and sensors with contacts all contact states are planned, see `nd.plan_set`, whose options it takes. What
+    persists, and of which nothing is known at first, need not be determined by one instant: where
     time tells it, the plan is for filters only, `Plan.is_over_time`.
 
     Args:
@@ -308,11 +391,100 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan | 
         24
     """
     if isinstance(system, KinematicTree) and (given or options):
-        from nori_dyn.api.plan_set import plan_robot  # which plans states by this
-
-        return plan_robot(system, *given, **options)
+        return plan_set(system, *given, **options)
     check_system(system, "nd.plan")
     return plan_system(cast(System, system), *given, **options)
+
+
+def plan_set(
+    tree: KinematicTree,
+    sensors: SensorSet | Named,
+    outputs: Sequence[str] | None = None,
+    states: Iterable[Iterable[str]] | None = None,
+    *,
+    leave_out_singular: bool = False,
+    ordering: str = "auto",
+    seed: int = 0,
+    effort: int = 0,
+    cache: bool = True,
+    progress: Watched = None,
+) -> Plan:
+    """Return the plan of a robot with its sensors: of all contact states, where these have contacts.
+
+    Each state is looked up in the user's cache of plans.
+
+    Args:
+        tree: the robot.
+        sensors: the sensors, or what `nd.sensors` takes.
+        outputs: as for `plan`, the same in every state.
+        states: the contact states wanted, each the names of the contacts that are closed in it; all when None.
+        leave_out_singular: whether states that have no unique solution at any configuration are left out; an error
+            otherwise.
+        ordering: as for `plan`.
+        seed: as for `plan`.
+        effort: as for `plan`, for each state.
+        cache: as for `plan`.
+        progress: as for `plan`.
+
+    Raises:
+        WrongKindError: not a robot, or no sensors.
+        PlanError: there are too many contacts to plan all states; no state is wanted, or none is left; an unknown
+            ordering or output.
+        UnknownSensorNameError: a state has a contact that the sensors do not have.
+        SystemShapeError: a state has too few or too many rows; names it.
+        SingularSystemError: a state has no unique solution at any configuration; names it.
+        MissingExtraError: the ordering needs an extra that is not installed.
+
+    Example:
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+        >>> plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+        >>> plans.states
+        (('tip',), ())
+    """
+    check_tree(tree, "nd.plan_set", "sensors")
+    if isinstance(sensors, str | os.PathLike):
+        sensors = load_sensors(sensors)
+    check_sensors(sensors, "nd.plan_set")
+    if not getattr(sensors, "contact_names", ()) and states is None:
+        return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
+    plans: dict[ContactState, Plan] = {}
+    left_out: dict[ContactState, str] = {}
+    for state in _wanted(sensors, states):
+        try:
+            plans[state] = plan_system(
+                System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache, progress
+            )
+        except (SystemShapeError, SingularSystemError) as error:
+            if not leave_out_singular:
+                advice = "Name the states that occur in `states`, or leave such out with `leave_out_singular=True`."
+                error.args = (f"{error} {advice}",)
+                raise
+            left_out[state] = str(error)
+    if not plans:
+        reasons = " ".join(left_out.values())
+        raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {reasons}")
+    return Plan.of_states(tree, sensors, plans, left_out)
+
+
+def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:
+    """Return contact states, each once, those with the most closed contacts first, then in the order of the config."""
+    names = sensors.contact_names
+    if not names:
+        raise PlanError(f"sensors '{sensors.name}' have no contacts, and so one state: leave `states` out.")
+    if states is None:
+        if len(names) > MAX_CONTACTS:
+            raise PlanError(
+                f"sensors '{sensors.name}' have {len(names)} contacts, and so {2 ** len(names)} contact states. Name "
+                "those that occur in `states`."
+            )
+        states = chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))
+    found = {sensors.contact_state(state) for state in states}
+    if not found:
+        raise PlanError("states is empty: name at least one contact state, or leave it out for all.")
+    return sorted(found, key=lambda state: (-len(state), [names.index(name) for name in state]))
 
 
 def plan_system(
@@ -336,7 +508,7 @@ def plan_system(
     found = None if entry is None else read_entry(entry)
     if found is not None:
         with suppress(NoriError):  # a damaged entry is made anew
-            return plan_of(system, outputs, order_from_text(found), VERSION)
+            return plan_of(system, outputs, order_from_text(found), Plan)
     with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
         made = make_plan(system, outputs, ordering, seed, effort, stage, Plan)
         if made.is_over_time:
@@ -387,42 +559,80 @@ def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, s
     return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
 
 
-def _restored(data: PlanData, system: System | None) -> Plan:
-    if system is None:
-        system = System(tree_of(data.tree), SensorSet.from_dict(data.sensors))
-        if system.fingerprint != data.fingerprint:
-            raise PlanError("its fingerprint does not fit the model and sensors in it.")
-    elif system.fingerprint != data.fingerprint:
-        raise PlanError(
-            f"it belongs to another system: robot '{data.tree.name}' with sensors '{data.sensors.get('name')}', "
-            f"not {system!r} (or the model or sensors have changed since). Plan again."
-        )
-    return plan_of(system, data.outputs, data, data.version)
+def _restored(data: PlanData, system: System | None, text: str, path: str | Path) -> Plan:
+    """Return the plan in a file; see `Plan.load`."""
+    tree, sensors = tree_of(data.tree), SensorSet.from_dict(data.sensors)
+    systems: dict[ContactState, System] = {}
+    orders: dict[ContactState, OrderData] = {}
+    for one in data.states:
+        state = sensors.contact_state(one.contacts)
+        systems[state] = System(tree, sensors.in_contact(*state)) if system is None else system
+        orders[state] = one
+        if systems[state].fingerprint == one.fingerprint:
+            continue
+        if system is not None:
+            raise PlanError(
+                f"it belongs to another system: robot '{tree.name}' with sensors '{sensors.name}', not {system!r} (or "
+                "the model or sensors have changed since). Plan again."
+            )
+        what = f"fingerprint of '{named_contacts(state)}'" if sensors.contacts else "fingerprint"
+        raise PlanError(f"the {what} does not fit the model and sensors in it.")
+    try:
+        if data.version < ORDERS_SINCE:
+            raise PlanError("its orders are of frames that are no longer used.")
+        plans = {state: plan_of(systems[state], data.outputs, one, Plan) for state, one in orders.items()}
+        with progress_bar(f"loading {tree.name}") as stage:
+            verify(text, plans, stage)
+    except PlanError:
+        if data.version == VERSION:
+            raise
+        what = "the orders in it are of an earlier version and no longer fit. It is planned anew: save it again."
+        warnings.warn(f"{path}: {what}", NoriWarning, stacklevel=3)
+        plans = {state: plan_system(systems[state], data.outputs, seed=one.seed) for state, one in orders.items()}
+    if not sensors.contacts:
+        return plans[()]
+    left_out = {sensors.contact_state(one.contacts): one.reason for one in data.left_out}
+    return Plan.of_states(tree, sensors, plans, left_out)
 
 
-def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, version: int) -> Plan:
-    """Return the plan of a system from the data of its order, in a file of some version.
+def verify(content: str, plans: Mapping[ContactState, EliminationPlan], stage: Progress) -> None:
+    """Check that the permutations of plans from elsewhere lead to no zero pivot, once for each content.
+
+    That takes as long as tracing the systems. What has passed is remembered in the user's cache, by its hash and by
+    that of the planner's code.
+
+    Args:
+        content: what they were read from.
+        plans: the plans in it, looked at where this content is new.
+        stage: takes the state that is looked at.
 
     Raises:
-        PlanError: an output that the system does not have, or no permutations.
+        PlanError: they do, or are of another size than the system.
     """
-    if version in OLDER:
-        return make_plan(system, outputs, seed=data.seed, kind=Plan)
-    system = system_of(system, data)
-    if data.regrouped is None and system.is_weighted:
-        raise PlanError("it eliminates D itself, and its system is one of least squares.")
-    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
-    return Plan(
-        system=system,
-        outputs=determined_outputs(system, outputs, np.array(data.undetermined, dtype=np.intp)),
-        ordering=data.ordering,
-        row_permutation=permutation_of(data.row_permutation, n, "row permutation"),
-        column_permutation=permutation_of(data.column_permutation, n, "column permutation"),
-        program_rows=permutation_of(data.program_rows, None, "program's row permutation"),
-        program_columns=permutation_of(data.program_columns, None, "program's column permutation"),
-        regrouped=data.regrouped,
-        tried=tried_orderings(data),
-        seed=data.seed,
-        undetermined=np.array(data.undetermined, dtype=np.intp),
-        is_over_time=data.is_over_time,
-    )
+    folder = cache_root() / "verified"
+    mark = folder / hashlib.sha256(f"{VERSION} {planner_identity()}\n{content}".encode()).hexdigest()
+    if read_entry(mark) is not None:
+        return
+    for k, (state, plan) in enumerate(plans.items()):
+        stage(named_contacts(state), k / len(plans))
+        check_pivots(plan)
+    with suppress(OSError):  # it is checked again the next time
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_entry(mark, b"")
+
+
+def check_pivots(plan: EliminationPlan) -> None:
+    """Check that the permutations of a plan are those of its system, and lead to no zero pivot.
+
+    Raises:
+        PlanError: they are not, or do.
+    """
+    if not len(plan.row_permutation) == len(plan.column_permutation) == plan.symbolic.shape[0]:
+        raise PlanError("its permutations are not of the size of its system.")
+    if not len(plan.program_rows) == len(plan.program_columns) == plan.refined.symbolic.shape[0]:
+        raise PlanError("its program's permutations are not of the size of its system.")
+    try:
+        plan.elimination()
+        _ = plan.solved
+    except ZeroPivotError:
+        raise PlanError("its permutations lead to a zero pivot.") from None

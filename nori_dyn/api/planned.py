@@ -1,22 +1,27 @@
-"""What a plan and the plans of contact states have in common: states, of which a plan has one."""
+"""The states of a plan, one or those of contacts that come and go, and what `print` shows of several."""
 
 from __future__ import annotations
 
 from collections.abc import ItemsView, Mapping, ValuesView
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, runtime_checkable
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from nori_dyn.errors import UnplannedStateError
+from nori_dyn.errors import UnplannedStateError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.model.tree import KinematicTree
-from nori_dyn.tables import Document
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.kernel.registry import is_compiled
+from nori_dyn.solve.solver_summary import counted_states
+from nori_dyn.system.summary import robot_in_words
+from nori_dyn.tables import Bullets, Document, Facts, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.api.plan import Plan
-    from nori_dyn.program.export.files import CExport
+
+MOST_OUTPUTS = 24
+"""Names of outputs that are shown."""
 
 
-class PlannedStates(tuple[ContactState, ...]):
+class PlanStates(tuple[ContactState, ...]):
     """The contact states that have a plan, the most closed contacts first; by state, their plans.
 
     Example:
@@ -31,7 +36,7 @@ class PlannedStates(tuple[ContactState, ...]):
 
     plans: Mapping[ContactState, Plan]
 
-    def __new__(cls, plans: Mapping[ContactState, Plan]) -> PlannedStates:
+    def __new__(cls, plans: Mapping[ContactState, Plan]) -> PlanStates:
         made = super().__new__(cls, plans)
         made.plans = plans
         return made
@@ -64,42 +69,30 @@ class PlannedStates(tuple[ContactState, ...]):
         return self.plans.items()
 
 
-@runtime_checkable
-class Planned(Protocol):
-    """A plan, or the plans of contact states: what both have."""
-
-    @property
-    def states(self) -> PlannedStates:
-        """The contact states that have a plan; by state, their plans. One of no contacts where there are none."""
-
-    @property
-    def tree(self) -> KinematicTree:
-        """The robot."""
-
-    @property
-    def sensors(self) -> Any:
-        """The sensors, with their contacts."""
-
-    @property
-    def contact_names(self) -> tuple[str, ...]:
-        """The names of the contacts; none where there are none."""
-
-    @property
-    def measurement_names(self) -> tuple[str, ...]:
-        """The name of each number of y, the readings of all states."""
-
-    @property
-    def left_out(self) -> Mapping[ContactState, str]:
-        """Why each state that was left out is singular."""
-
-    def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> Any:
-        """Return a solver."""
-
-    def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
-        """Write it as source code that stands alone."""
-
-    def save(self, path: str | Path) -> None:
-        """Write it to a file."""
-
-    def shown(self) -> Document:
-        """Return what `print` shows."""
+def states_document(states: PlanStates, sensors: SensorSet, left_out: Mapping[ContactState, str]) -> Document:
+    """Return what is shown of a plan of several contact states."""
+    first = states.first
+    facts = (
+        ("robot", robot_in_words(first.system)),
+        ("sensors", unbroken(sensors.name)),
+        ("contacts", listed(sensors.contact_names)),
+        ("outputs", listed((output.name for output in first.outputs), MOST_OUTPUTS)),
+    )
+    rows = tuple(
+        (
+            named_contacts(state),
+            one.system.ny,
+            one.system.shape[0],
+            one.ordering,
+            one.cost.total,
+            number(min(one.stability.smallest_pivot, 1.0), 1),
+        )
+        for state, one in states.items()
+    )
+    columns = ("closed", "readings", "equations", "ordering", "operations", "pivot")
+    notes = ["operations: all of a tick, sines and cosines left out. pivot: the smallest, relative to its usual size."]
+    if find_compiler() is not None:
+        notes.append(counted_states(sum(map(is_compiled, states.values())), len(states), "compiled"))
+    table = Table("Contact states", columns, rows, tuple(notes), left=(0, 3))
+    why = tuple(f"{named_contacts(state)}: {reason}" for state, reason in left_out.items())
+    return Document((Facts(facts), table, *((Bullets(why, "Left out:"),) if why else ())))

@@ -12,7 +12,7 @@ from nori_dyn.api.log_estimate import table_of
 from nori_dyn.api.log_file import write_whole
 from nori_dyn.api.log_run import options_of
 from nori_dyn.api.log_track import LogTracker, Unseen
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import UnknownNameError
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.logs.differentiation import Differentiate
@@ -116,7 +116,7 @@ class LogHistory(Shown):
 
 def smooth(
     log: Log | str | os.PathLike[str],
-    plan: Planned,
+    plan: Plan,
     differentiate: Differentiate = None,
     dt: float | None = None,
     missing: Missing = "refuse",

@@ -1,10 +1,10 @@
-"""Trackers as users meet them: of a plan, or of the plans of all contact states."""
+"""Trackers as users meet them: of a plan, with contact states or without."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError, WrongKindError
 from nori_dyn.filtering import tracker as core
 from nori_dyn.filtering.export import c_filter
@@ -79,7 +79,7 @@ class Tracker(core.Tracker[Estimated]):
 
     def __init__(
         self,
-        plan: Planned,
+        plan: Plan,
         dt: float,
         lag: int = 0,
         hypotheses: Hypotheses | None = None,
@@ -87,7 +87,7 @@ class Tracker(core.Tracker[Estimated]):
         wait: bool = True,
     ) -> None:
         kind = f"nd.{type(self).__name__}"
-        if not isinstance(plan, Planned):
+        if not isinstance(plan, Plan):
             raise WrongKindError(kind, "a plan", plan, f"make one, {kind}(nd.plan(system), dt=0.001)")
         self.plan, dt, later = plan, checked_time("dt", dt), None
         if not wait:
@@ -154,7 +154,7 @@ class Filter(Tracker[Tracked]):
         consistency: how well the readings of all ticks so far fit what is said of their noise.
 
     Args:
-        plan: a plan, or a plan set, of sensors with memory and weighed readings.
+        plan: a plan of sensors with memory and weighed readings.
         dt: usual time between ticks [s].
         backend, wait: as for `nd.Tracker`.
 
@@ -180,7 +180,7 @@ class Filter(Tracker[Tracked]):
         [2.]
     """
 
-    def __init__(self, plan: Planned, dt: float, backend: str = "auto", wait: bool = True) -> None:
+    def __init__(self, plan: Plan, dt: float, backend: str = "auto", wait: bool = True) -> None:
         super().__init__(plan, dt, backend=backend, wait=wait)
 
 
@@ -202,7 +202,7 @@ class Window(Tracker[Tracked | None]):
         consistency: how well the readings of all ticks so far fit what is said of their noise.
 
     Args:
-        plan: a plan, or a plan set, of sensors with memory and weighed readings.
+        plan: a plan of sensors with memory and weighed readings.
         dt: usual time between ticks [s].
         lag: how many ticks late an estimate is, at least one.
         backend, wait: as for `nd.Tracker`.
@@ -231,7 +231,7 @@ class Window(Tracker[Tracked | None]):
         8
     """
 
-    def __init__(self, plan: Planned, dt: float, lag: int, backend: str = "auto", wait: bool = True) -> None:
+    def __init__(self, plan: Plan, dt: float, lag: int, backend: str = "auto", wait: bool = True) -> None:
         if lag == 0:
             raise InputError("lag is 0: a window looks at least one tick back; without any it is a filter.")
         super().__init__(plan, dt, lag, backend=backend, wait=wait)
@@ -257,7 +257,7 @@ class ContactFilter(Tracker[Recognised]):
         switches: the last changes of the most likely state, the newest last.
 
     Args:
-        plans: a plan set of sensors with memory and weighed readings.
+        plans: a plan of sensors with contacts, memory and weighed readings.
         dt: usual time between ticks [s].
         rate: how often a contact switches on average [1/s]; the less, the more it takes to believe in a switch.
         acceleration: from which force over the robot's mass on a touch shall about count as contact [m/s^2]; it is the
@@ -268,7 +268,7 @@ class ContactFilter(Tracker[Recognised]):
         backend, wait: as for `nd.Tracker`.
 
     Raises:
-        WrongKindError: no plan set.
+        WrongKindError: no plan.
         PlanError: see `Filter`; a state whose exact rows say the same twice.
         InputError: a time, a rate or an acceleration that is not positive; a reach or lag that is no number of them.
         BackendError: there is no such backend.
@@ -283,7 +283,7 @@ class ContactFilter(Tracker[Recognised]):
         >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
         >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}}
         >>> content = {"name": "wheel", "measurements": [torque, motion], "contacts": contacts, "memory": memory}
-        >>> plans = nd.plan_set(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx"])
+        >>> plans = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx"])
         >>> wheel = nd.ContactFilter(plans, dt=0.001)
         >>> free = wheel.step(np.zeros(1), np.zeros(1), {"tau:joint1": 0.0, "qdd:joint1": 0.0})
         >>> free.contacts
@@ -297,7 +297,7 @@ class ContactFilter(Tracker[Recognised]):
 
     def __init__(
         self,
-        plans: Planned,
+        plans: Plan,
         dt: float,
         rate: float = RATE,
         acceleration: float = ACCELERATION,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from nori_dyn.api.log_estimate import LogEstimate
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.api.system import System
 from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindError
 from nori_dyn.io.files import check_writable, write_bytes
@@ -205,13 +205,13 @@ def _notes(found: LogEstimate) -> Iterator[str]:
             yield f"Of {stream.samples:,} samples of {what}: {', '.join(odd)}."
 
 
-def can_be_judged(plans: Planned) -> bool:
+def can_be_judged(plans: Plan) -> bool:
     """Return whether a plan has a monitor: sensors with sigmas, and equations of motion without."""
     system = plans.states.first.system
     return not plans.contact_names and system.is_weighted and not system.n_noise_weights
 
 
-def write_foxglove_layout(plans: Planned, path: str | os.PathLike[str]) -> None:
+def write_foxglove_layout(plans: Plan, path: str | os.PathLike[str]) -> None:
     """Write a layout of Foxglove for the topics that the estimates of a plan are written to.
 
     Raises:

@@ -15,7 +15,7 @@ from nori_dyn.io.files import read_bytes
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.planned import Planned
+    from nori_dyn.api.plan import Plan
     from nori_dyn.logs.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree
@@ -177,7 +177,7 @@ def robot_options(
     )
 
 
-def planned_json(plans: Planned) -> dict[str, Any]:
+def planned_json(plans: Plan) -> dict[str, Any]:
     """Return a plan, or the plans of contact states, as JSON."""
     from nori_dyn.report.json_figures import plan_json, tree_json
 

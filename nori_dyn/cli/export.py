@@ -85,7 +85,7 @@ def export(
         raise typer.BadParameter("--filter and --dt go together: a filter has a usual time between ticks.")
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
 
     if contacts not in (None, RECOGNISE):
         raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")
@@ -96,7 +96,7 @@ def export(
     from nori_dyn.io.export import check_folder
 
     check_folder(out)
-    loaded = load_plans(plan)
+    loaded = Plan.load(plan)
     if dt is not None:
         hypotheses = None if contacts is None else Hypotheses()
         tracker: Tracker[Any] = Tracker(loaded, dt, lag, hypotheses, "numpy")

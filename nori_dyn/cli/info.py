@@ -28,7 +28,7 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.planned import Planned
+    from nori_dyn.api.plan import Plan
     from nori_dyn.io.model_sensors import ModelSensor
     from nori_dyn.model.tree import KinematicTree
 
@@ -58,11 +58,11 @@ def info(
 
     Example: nori-dyn info panda.urdf
     """
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
     from nori_dyn.io.robots import model_sensors
 
     if is_planned(what):
-        _show_plans(load_plans(what), as_json)
+        _show_plans(Plan.load(what), as_json)
         return
     tree = load(what, base, lock, keep, components, strict, inertias)
     if frames and not as_json:
@@ -151,7 +151,7 @@ def _show_tree(
     show(tree.shown(), *parts, *(f"note: {note}" for note in notes))
 
 
-def _show_plans(plans: Planned, as_json: bool) -> None:
+def _show_plans(plans: Plan, as_json: bool) -> None:
     names = plans.measurement_names
     if as_json:
         print_json({**planned_json(plans), "measurements": list(names)})

@@ -32,7 +32,7 @@ def map_log(
     Example: nori-dyn map run.mcap --robot panda --sensors inverse_dynamics --out panda_log.yaml
     """
     from nori_dyn.api.log_run import LogRunner
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
     from nori_dyn.api.system import System
     from nori_dyn.cli.common import is_planned, load
     from nori_dyn.io.files import check_writable, write_bytes
@@ -47,7 +47,7 @@ def map_log(
     if out is not None:
         check_writable(out)
     if is_planned(robot):
-        planned = LogRunner(load_plans(Path(robot)))
+        planned = LogRunner(Plan.load(Path(robot)))
         record = Record.of(planned.systems, planned.contacts)
     else:
         tree = load(robot, base, lock, keep, components, False)

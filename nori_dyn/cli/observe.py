@@ -194,9 +194,9 @@ def observe(
 
 def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
     """Return the robot and the sensors of a plan, or of a plan set."""
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
 
-    plans = load_plans(path)
+    plans = Plan.load(path)
     return plans.tree, plans.sensors
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -28,9 +28,6 @@ from nori_dyn.cli.common import (
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.api.planned import Planned
 
 ALL = "all"
 """What is said for the contacts of a plan set."""
@@ -82,7 +79,7 @@ def plan(
     Example: nori-dyn plan panda.urdf --sensors inverse_dynamics --out panda.plan
     """
     from nori_dyn.api.plan import plan as make_plan
-    from nori_dyn.api.plan_set import plan_set
+    from nori_dyn.api.plan import plan_set
     from nori_dyn.api.system import System
     from nori_dyn.io.sensor_configs import load_sensors
 
@@ -96,7 +93,6 @@ def plan(
         out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")
         check_writable(out)
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
-    result: Planned
     if contacts == ALL:
         result = plan_set(
             tree, known, names, leave_out_singular=True, ordering=ordering, seed=seed, effort=effort, cache=cache
@@ -111,8 +107,8 @@ def plan(
         "filter" if known.memory else "solve", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv"
     )
     told: tuple[str, ...] = ()
-    if contacts == ALL:
-        columns = ", ".join(f"contact:{name}" for name in known.contact_names)
+    if result.contact_names:
+        columns = ", ".join(f"contact:{name}" for name in result.contact_names)
         told = (f"Columns {columns} of a log say by 1 and 0 which contacts are closed.",)
     show(result.shown(), *told, f"Plan written to {unbroken(str(out))}.", then)
 

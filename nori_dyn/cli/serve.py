@@ -112,7 +112,7 @@ def serve(
     """
     import gc
 
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
     from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.engine import Way
@@ -124,7 +124,7 @@ def serve(
     for name, seconds in (("--duration", duration), ("--every", every)):
         if seconds is not None and not seconds > 0:
             raise InputError(f"{name} is {seconds:g}: it must be positive.")
-    plans = load_plans(plan)
+    plans = Plan.load(plan)
     known = None if mapping is None else load_mapping(mapping)
     recognises = contacts == RECOGNISE
     closed = None if contacts is None or recognises else named_contacts(contacts)

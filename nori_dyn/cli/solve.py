@@ -97,7 +97,7 @@ def solve(
     from nori_dyn.api.log_file import estimate_to_file
     from nori_dyn.api.log_run import LogRunner, options_of
     from nori_dyn.api.many_logs import estimate_logs
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
 
@@ -113,7 +113,7 @@ def solve(
         monitor=monitor,
         backend=backend,
     )
-    runner = LogRunner(load_plans(plan), options)
+    runner = LogRunner(Plan.load(plan), options)
     if logs is not None:
         if input is not None:
             raise InputError("--input is one log, and --logs are many: give one of the two.")

@@ -130,7 +130,7 @@ def _track(
 ) -> None:
     from nori_dyn.api.log_run import options_of
     from nori_dyn.api.log_track import LogTracker, track_to_file
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.log_lines import report_json, report_warnings, track_lines
 
@@ -141,7 +141,7 @@ def _track(
     closed = None if contacts is None else named_contacts(contacts)
     asked = {"missing": missing.value, "singular": singular.value, "backend": backend}
     options = options_of(how_differentiated(differentiate), dt, closed, **asked)
-    tracker = LogTracker(load_plans(plan), options, causal, unseen.value, chunk)
+    tracker = LogTracker(Plan.load(plan), options, causal, unseen.value, chunk)
     report, summary = track_to_file(tracker, read_log(input, mapping), out)
     if as_json:
         print_json({**report_json(report), **summary.to_dict(), "out": str(out)})

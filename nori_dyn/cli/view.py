@@ -60,7 +60,7 @@ def view(
     Example: nori-dyn view --plan panda.plan --input log.csv --out log.html --differentiate 51 --dt 0.001
     """
     from nori_dyn.api.log_estimate import estimate
-    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.api.plan import Plan
     from nori_dyn.api.view import can_be_judged, check_picture, write_foxglove_layout
     from nori_dyn.api.view import view as draw
     from nori_dyn.io.robot_names import robot_by_name
@@ -75,7 +75,7 @@ def view(
     if foxglove is not None:
         check_writable(foxglove)
     meshes = None if robot is None else Path(robot) if Path(robot).exists() else robot_by_name(robot)
-    plans = load_plans(plan)
+    plans = Plan.load(plan)
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")

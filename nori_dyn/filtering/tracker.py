@@ -492,9 +492,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             return _run_over(Recorded(steps.programs, self.dt, prior, missing, singular), whole, causal)
         assert isinstance(steps, HypothesisSteps)
         if contacts is not None:
-            raise InputError(
-                "contacts are recognised here, not told: nd.Filter is a tracker that is told them."
-            )
+            raise InputError("contacts are recognised here, not told: nd.Filter is a tracker that is told them.")
         recognition = Recognition(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
         found = History.joined(list(recognition.filtered(Cut(whole))))
         return found if causal else self._smoothed(steps.model, whole, found.contacts, prior, missing, singular)

@@ -1,6 +1,6 @@
-"""Plan files: JSON that holds the model, the sensors and the permutations; data only, versioned, checked.
+"""Plan files: JSON that holds the model and the sensors once, and the permutations of each contact state, usually one.
 
-Nothing in a plan file is executed: programs are made from it on the machine that runs it.
+Data only, versioned, checked. Nothing in it is executed: programs are made from it on the machine that runs it.
 """
 
 from __future__ import annotations
@@ -8,31 +8,36 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError, model_validator
 
-from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.config import components_of
 from nori_dyn.errors import InvalidConfigError, NoriError, PlanError
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
-from nori_dyn.planning.search import Stability
+from nori_dyn.planning.outputs import determined_outputs
+from nori_dyn.planning.planner import EliminationPlan, Made, TriedOrdering
 from nori_dyn.system.builder import System
 from nori_dyn.system.repeats import Repeat
+from nori_dyn.typing import Indices
 
 FORMAT = "nori_dyn plan"
 ORDER_FORMAT = "nori_dyn order"
-VERSION = 5
+VERSION = 6
 """Raised whenever the content, or what is computed from it, changes its meaning."""
 
-OLDER = (4,)
-"""Versions that are read as well. The orders in them are of frames that are no longer used: see `Plan.load`."""
+OLDER = (4, 5)
+"""Versions that are read as well. There, plans of several states are of a format of their own."""
+
+ORDERS_SINCE = 5
+"""The version since which orders are of what is eliminated today."""
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
@@ -41,11 +46,10 @@ SpatialMatrix = Annotated[list[SpatialVector], Field(min_length=6, max_length=6)
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)  # of dataclasses in it, too
 
 
 Content = TypeVar("Content", bound=BaseModel)
-Of = TypeVar("Of", bound=System)
 
 
 class TransformData(_Data):
@@ -85,45 +89,6 @@ class TreeData(_Data):
     components: list[dict[str, Any]] = []
 
 
-class CostData(_Data):
-    """Counted operations."""
-
-    additions: int
-    multiplications: int
-    divisions: int
-    square_roots: int = 0
-
-
-class StabilityData(_Data):
-    """How well a program's pivots hold."""
-
-    states: int
-    smallest_pivot: FiniteFloat
-    smallest_at: str
-    growth: FiniteFloat
-
-
-class CandidateData(_Data):
-    """What an ordering leads to."""
-
-    ordering: str
-    cost: CostData
-    published: CostData
-    fill_in: int
-    nonzeros: int
-    program: CostData
-    stability: StabilityData
-    program_ordering: str = ""
-
-
-class RepeatData(_Data):
-    """A row of a loop or coupling that is left out."""
-
-    equation: NonNegativeInt
-    row: NonNegativeInt
-    is_zero: bool
-
-
 class OrderData(_Data):
     """What was planned for a system, by its fingerprint."""
 
@@ -134,9 +99,9 @@ class OrderData(_Data):
     program_rows: list[int]
     program_columns: list[int]
     regrouped: bool | None
-    candidates: list[CandidateData] = Field(min_length=1)
+    candidates: list[TriedOrdering] = Field(min_length=1)
     seed: NonNegativeInt
-    repeats: list[RepeatData] = []
+    repeats: list[Repeat] = []
     undetermined: list[NonNegativeInt] = []
     is_over_time: bool = False
 
@@ -148,27 +113,64 @@ class CachedOrder(OrderData):
     version: int
 
 
-class PlanData(OrderData):
-    """The content of a plan file."""
+class StateData(OrderData):
+    """What was planned for a contact state."""
 
-    format: Literal["nori_dyn plan"]
+    contacts: list[str]
+
+
+class LeftOutData(_Data):
+    """A contact state that has no plan, and why."""
+
+    contacts: list[str]
+    reason: str
+
+
+class PlanData(_Data):
+    """The content of a plan file; one state, of no contacts, where the sensors have none."""
+
+    format: Literal["nori_dyn plan", "nori_dyn plan set"]
     version: int
     tree: TreeData
     sensors: dict[str, Any]
     outputs: list[str] | None
+    states: list[StateData] = Field(min_length=1)
+    left_out: list[LeftOutData] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_states(cls, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the content with a list of states, which a plan of one did not have in earlier versions."""
+        if body["version"] not in OLDER or "states" in body:
+            return body
+        shared = {key: body[key] for key in cls.model_fields if key in body}
+        return {**shared, "states": [{"contacts": [], **{key: body[key] for key in body if key not in shared}}]}
 
 
-def plan_to_text(plan: EliminationPlan, output_names: list[str] | None) -> str:
+def plan_to_text(
+    plans: Mapping[ContactState, EliminationPlan], sensors: object, left_out: Mapping[ContactState, str]
+) -> str:
     """Return the content of a plan's file.
 
+    Args:
+        plans: of each contact state; one, of no contacts, where there are none.
+        sensors: with all contacts.
+        left_out: why each state without a plan has none.
+
     Raises:
-        PlanError: its sensors are not a SensorSet, so they cannot be written as data.
+        PlanError: the sensors are not a SensorSet, so they cannot be written as data.
     """
-    sensors = plan.system.sensors
+    first = next(iter(plans.values()))
     if not isinstance(sensors, SensorSet):
-        raise PlanError(f"{plan!r} cannot be saved: its sensors are a {type(sensors).__name__}, not a SensorSet.")
-    content = {"tree": tree_data(plan.system.tree), "sensors": sensors.to_dict(), "outputs": output_names}
-    return sealed(FORMAT, {**content, **order_data(plan).model_dump()})
+        raise PlanError(f"{first!r} cannot be saved: its sensors are a {type(sensors).__name__}, not a SensorSet.")
+    content = {
+        "tree": tree_data(first.system.tree),
+        "sensors": sensors.to_dict(),
+        "outputs": [output.name for output in first.outputs],
+        "states": [{"contacts": list(state), **order_data(one).model_dump()} for state, one in plans.items()],
+        "left_out": [{"contacts": list(state), "reason": reason} for state, reason in left_out.items()],
+    }
+    return sealed(FORMAT, content)
 
 
 def order_to_text(plan: EliminationPlan) -> str:
@@ -182,24 +184,18 @@ def order_from_text(text: str | bytes) -> CachedOrder:
     Raises:
         PlanError: it is damaged, or no such entry at all.
     """
-    return unsealed(text, ORDER_FORMAT, CachedOrder, "an entry of the cache of plans", "`nori_dyn.plan`")
+    return unsealed(text, CachedOrder, "an entry of the cache of plans", "`nori_dyn.plan`")
 
 
 def order_data(plan: EliminationPlan) -> OrderData:
     """Return what was planned."""
+    permutations = "row_permutation", "column_permutation", "program_rows", "program_columns", "undetermined"
     return OrderData(
         fingerprint=plan.system.fingerprint,
-        ordering=plan.ordering,
-        row_permutation=plan.row_permutation.tolist(),
-        column_permutation=plan.column_permutation.tolist(),
-        program_rows=plan.program_rows.tolist(),
-        program_columns=plan.program_columns.tolist(),
-        regrouped=plan.regrouped,
-        candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.tried],
-        seed=plan.seed,
-        repeats=[RepeatData(**asdict(repeat)) for repeat in plan.system.of_components.repeats],
-        undetermined=plan.undetermined.tolist(),
-        is_over_time=plan.is_over_time,
+        **{name: getattr(plan, name) for name in ("ordering", "regrouped", "seed", "is_over_time")},
+        **{name: getattr(plan, name).tolist() for name in permutations},
+        candidates=list(plan.tried),
+        repeats=list(plan.system.of_components.repeats),
     )
 
 
@@ -215,16 +211,15 @@ def plan_from_text(text: str | bytes) -> PlanData:
     Raises:
         PlanError: it is truncated, changed, from another version, or no plan file at all.
     """
-    return unsealed(text, FORMAT, PlanData, "a plan file", "`nori-dyn plan`")
+    return unsealed(text, PlanData, "a plan file", "`nori-dyn plan`")
 
 
-def unsealed(text: str | bytes, format: str, model: type[Content], what: str, maker: str) -> Content:
+def unsealed(text: str | bytes, model: type[Content], what: str, maker: str) -> Content:
     """Return the content of a file that `sealed` made, checked.
 
     Args:
         text: of the file.
-        format: what it must be.
-        model: what its content must be.
+        model: what its content must be, its format among it.
         what: what to call such a file.
         maker: what makes one.
 
@@ -237,7 +232,7 @@ def unsealed(text: str | bytes, format: str, model: type[Content], what: str, ma
         raise PlanError(f"it is not {what}, or is truncated ({error}). Make it anew with {maker}.") from None
     except RecursionError:
         raise PlanError(f"it is not {what}: it is nested too deeply. Make one with {maker}.") from None
-    if not isinstance(body, dict) or body.get("format") != format:
+    if not isinstance(body, dict) or body.get("format") not in get_args(model.model_fields["format"].annotation):
         raise PlanError(f"it is not {what}. Make one with {maker}.")
     if body.get("version") not in (VERSION, *OLDER):
         raise PlanError(
@@ -278,43 +273,40 @@ def tree_of(data: TreeData) -> KinematicTree:
     )
 
 
-def system_of(system: Of, data: OrderData) -> Of:
-    """Return a system without the rows that its plan leaves out.
+def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, kind: type[Made]) -> Made:
+    """Return the plan of a system from the data of its order, without the rows that this leaves out.
 
     Raises:
-        PlanError: a row, or an undetermined unknown, that the system does not have.
+        PlanError: an output, a row or an undetermined unknown that the system does not have, or no permutations.
     """
-    rows = set(system.of_components.closing)
+    rows, undetermined = set(system.of_components.closing), np.array(data.undetermined, dtype=np.intp)
     for repeat in data.repeats:
         if (repeat.equation, repeat.row) not in rows:
             raise PlanError(f"it leaves out row {repeat.row} of component equation {repeat.equation}: there is none.")
     if max(data.undetermined, default=0) >= system.shape[1]:
         raise PlanError("its undetermined unknowns are not those of its system.")
-    return system.without([Repeat(**repeat.model_dump()) for repeat in data.repeats]) if data.repeats else system
-
-
-def tried_orderings(data: OrderData) -> tuple[TriedOrdering, ...]:
-    """Return the counted orderings of a plan file."""
-    return tuple(
-        TriedOrdering(
-            ordering=c.ordering,
-            cost=_cost(c.cost),
-            published=_cost(c.published),
-            fill_in=c.fill_in,
-            nonzeros=c.nonzeros,
-            program=_cost(c.program),
-            stability=Stability(**c.stability.model_dump()),
-            program_ordering=c.program_ordering,
-        )
-        for c in data.candidates
+    if data.repeats:
+        system = system.without(data.repeats)
+    if data.regrouped is None and system.is_weighted:
+        raise PlanError("it eliminates D itself, and its system is one of least squares.")
+    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
+    return kind(
+        system=system,
+        outputs=determined_outputs(system, outputs, undetermined),
+        ordering=data.ordering,
+        row_permutation=_permutation(data.row_permutation, n, "row permutation"),
+        column_permutation=_permutation(data.column_permutation, n, "column permutation"),
+        program_rows=_permutation(data.program_rows, None, "program's row permutation"),
+        program_columns=_permutation(data.program_columns, None, "program's column permutation"),
+        regrouped=data.regrouped,
+        tried=tuple(data.candidates),
+        seed=data.seed,
+        undetermined=undetermined,
+        is_over_time=data.is_over_time,
     )
 
 
-def _cost(data: CostData) -> Cost:
-    return Cost(data.additions, data.multiplications, data.divisions, data.square_roots)
-
-
-def permutation_of(values: list[int], n: int | None, what: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _permutation(values: list[int], n: int | None, what: str) -> Indices:
     """Return a permutation of n numbers, or of as many as there are.
 
     Raises:
@@ -334,11 +326,7 @@ def _checksum(body: dict[str, Any]) -> str:
 
 def tree_data(tree: KinematicTree) -> dict[str, Any]:
     """Return the data of a kinematic tree, as `tree_of` takes them."""
-    return _tree_data(tree).model_dump(exclude_defaults=True)
-
-
-def _tree_data(tree: KinematicTree) -> TreeData:
-    return TreeData(
+    data = TreeData(
         name=tree.name,
         names=list(tree.names),
         joint_names=list(tree.joint_names),
@@ -351,6 +339,7 @@ def _tree_data(tree: KinematicTree) -> TreeData:
         notes=list(tree.notes),
         components=[component.to_dict() for component in tree.components],
     )
+    return data.model_dump(exclude_defaults=True)
 
 
 def _parameters(joint: Joint) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.api.tracker import Tracker
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.free import no_memory
@@ -26,6 +26,7 @@ from nori_dyn.logs.source import suggestion
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import unusable
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -174,7 +175,7 @@ ALONE = Way()
 """Each sample by itself, or where there is memory by a filter; its contacts as the stream tells them."""
 
 
-def prepared(plans: Planned, way: Way = ALONE) -> Solving:
+def prepared(plans: Plan, way: Way = ALONE) -> Solving:
     """Return a plan compiled for one sample at a time: one with memory runs as a tracker.
 
     Args:
@@ -201,6 +202,7 @@ def prepared(plans: Planned, way: Way = ALONE) -> Solving:
             raise no_memory(plans.sensors.name)
         if plans.contact_names:
             solver = plans.solver(way.backend)
+            assert isinstance(solver, SwitchingSolver)
             solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
             return Solving(systems, plans.contact_names, closed, OneByOne(solver.solve, True))
         one = plans.states.first

@@ -9,7 +9,7 @@ from importlib.metadata import version
 import numpy as np
 
 from nori_dyn.api.log_file import fingerprint_of
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
@@ -43,7 +43,7 @@ class Publication:
     def __init__(
         self,
         transport: Transport,
-        plans: Planned,
+        plans: Plan,
         prefix: str = PREFIX,
         way: Way = ALONE,
     ) -> None:
@@ -62,7 +62,7 @@ class Publication:
         self._robot = self._schema.metadata["nori_dyn.robot"]
         diagnostics(Account(), Account(), self._robot)  # the first time takes longer
 
-    def _of(self, plans: Planned, is_judged: bool) -> Schema:
+    def _of(self, plans: Plan, is_judged: bool) -> Schema:
         """Return what is published of each sample."""
         one = plans.states.first
         metadata = {

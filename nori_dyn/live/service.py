@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.api.planned import Planned
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
@@ -88,7 +88,7 @@ class Service:
     def __init__(
         self,
         transport: Transport,
-        plans: Planned,
+        plans: Plan,
         settings: Settings,
         tell: Callable[[str], None] = lambda line: None,
         watch: Callable[[Account, Account], None] = lambda period, total: None,

@@ -62,6 +62,10 @@ def switching_document(solver: SwitchingSolver) -> Document:
         ("*" if state == solver.contacts else "", named_contacts(state), "yes" if state in solver.prepared else "")
         for state in solver.states
     )
-    n, others = len(solver.prepared), ", the others when they are first needed"
-    note = f"{n} of {len(solver.states)} are prepared{others if n < len(solver.states) else ''}."
+    note = counted_states(len(solver.prepared), len(solver.states), "prepared")
     return Document((Facts(facts), Table("Contact states", ("", "closed", "prepared"), rows, (note,), left=(0, 1, 2))))
+
+
+def counted_states(n: int, n_states: int, what: str) -> str:
+    """Return how many contact states are compiled by now."""
+    return f"{n} of {n_states} are {what}{', the others when they are first needed' if n < n_states else ''}."

@@ -38,6 +38,9 @@ class SwitchingSolver(Remade, Shown):
     Attributes:
         contact_names: all contacts.
         states: the states that have a plan.
+        measurement_names: the name of each number of y (ny), the readings of all states.
+        weight_names: the name of each weight (n_weights), the weights of all states; see `SideBySide`.
+        ny: length of y.
         inputs: the arrays that `tick` reads. y has the readings of all states, weights the weights of all; what the
             present state does not read may be anything.
         outputs: the arrays that `tick` writes, by the names of the outputs, the same ones in every state.
@@ -84,39 +87,27 @@ class SwitchingSolver(Remade, Shown):
         wait: bool = True,
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(plans)
-        self._planned = PlannedStates(self.contact_names, self.states)
-        systems = [plan.system for plan in plans.values()]
-        self._tree, self._all = systems[0].tree, SideBySide(systems, name)
-        self._plans, self._watch = tuple(plans.values()), watch
+        self._planned, self._plans = PlannedStates(self.contact_names, self.states), tuple(plans.values())
+        self._all, first = SideBySide([plan.system for plan in self._plans], name), self._plans[0]
+        self.measurement_names, self.weight_names = self._all.measurement_names, self._all.weight_names
+        self._tree, self.ny, self.is_doubting, self._watch = first.system.tree, self._all.ny, True, watch
         self._make = partial(Solver, backend=backend, check_residual=check_residual, wait=wait)
         self._solvers: dict[int, Solver] = {}
-        self._is_doubting = True
-        first, tree = next(iter(plans.values())), self._tree
-        layout = Layout(first.system, first.outputs)
-        zeros = np.zeros(tree.nv + self._all.ny)
-        self._inputs = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
-        self._values = np.full(layout.size, np.nan)
-        self.inputs = Inputs.of(self._inputs, tree, self._all.ny)
-        self.outputs = Outputs(**layout.views(self._values))
         self._ticks: dict[int, Callable[[], Status]] = {}
+        layout = Layout(first.system, first.outputs)
+        zeros = np.zeros(self._tree.nv + self.ny)
+        self._inputs = np.concatenate([self._tree.neutral_configuration(), zeros, self._all.weights])
+        self._values = np.full(layout.size, np.nan)
+        self.inputs = Inputs.of(self._inputs, self._tree, self.ny)
+        self.outputs = Outputs(**layout.views(self._values))
         self._go_to(0)
-
-    @property
-    def is_doubting(self) -> bool:
-        return self._is_doubting and all(solver.is_doubting for solver in self._solvers.values())
-
-    @is_doubting.setter
-    def is_doubting(self, is_doubting: bool) -> None:
-        self._is_doubting = is_doubting
-        for solver in self._solvers.values():
-            solver.is_doubting = is_doubting
 
     def __repr__(self) -> str:
         return f"SwitchingSolver({len(self.states)} contact states, backend='{self.backend}')"
 
     def __reduce__(self) -> Any:
         make, arguments, inputs = super().__reduce__()
-        return make, arguments, (inputs, self.states[self._number])
+        return make, arguments, (inputs, self.contacts)
 
     def __setstate__(self, kept: Any) -> None:
         inputs, state = kept
@@ -134,22 +125,7 @@ class SwitchingSolver(Remade, Shown):
     @property
     def prepared(self) -> tuple[ContactState, ...]:
         """The states whose programs are there."""
-        return tuple(state for number, state in enumerate(self.states) if number in self._solvers)
-
-    @property
-    def measurement_names(self) -> tuple[str, ...]:
-        """The name of each number of y (ny), the readings of all states."""
-        return self._all.measurement_names
-
-    @property
-    def ny(self) -> int:
-        """Length of y."""
-        return self._all.ny
-
-    @property
-    def weight_names(self) -> tuple[str, ...]:
-        """The name of each weight (n_weights), the weights of all states; see `SideBySide`."""
-        return self._all.weight_names
+        return tuple(self.states[number] for number in sorted(self._solvers))
 
     @property
     def contacts(self) -> ContactState:
@@ -188,14 +164,11 @@ class SwitchingSolver(Remade, Shown):
         if not numbers:
             return
         with self._watch(f"preparing {self._tree.name}") as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
-            stage(f"compiling 1 of {len(numbers)}", 0.0)
-            for k, solver in enumerate(pool.map(self._make, (self._plans[number] for number in numbers))):
-                if k + 1 < len(numbers):
-                    stage(f"compiling {k + 2} of {len(numbers)}", (k + 1) / len(numbers))
-                solver.is_doubting = self._is_doubting
-                self._solvers[numbers[k]] = solver
-        for number in numbers:
-            self._ticks[number] = _ticker(self._solvers[number], self._inputs, self._values, self._all.places(number))
+            made = pool.map(self._make, [self._plans[number] for number in numbers])
+            for k, number in enumerate(numbers):
+                stage(f"compiling {len(self._solvers) + 1} of {len(self.states)}", k / len(numbers))
+                solver = self._solvers[number] = next(made)
+                self._ticks[number] = _ticker(solver, self._inputs, self._values, self._all.places(number))
 
     def _go_to(self, number: int) -> None:
         if number not in self._ticks:
@@ -206,6 +179,8 @@ class SwitchingSolver(Remade, Shown):
         """Return the solver of a state, made if it is not there."""
         if number not in self._solvers:
             self.prepare([self.states[number]])
+        if not self.is_doubting:
+            self._solvers[number].is_doubting = False
         return self._solvers[number]
 
     def tick(self) -> Status:
@@ -273,40 +248,39 @@ class SwitchingSolver(Remade, Shown):
         if weights is not None and not isinstance(weights, Mapping):
             weights = numeric("weights", weights)
         numbers = np.full(N, self._number) if contacts is None else self._planned.numbers_of(contacts, N)
-        estimates, places, occurring = [], [], np.unique(numbers).tolist()
+        occurring = np.unique(numbers).tolist()
         self.prepare([self.states[number] for number in occurring])
-        for number in occurring:
-            those = np.flatnonzero(numbers == number)
+        places, estimates = [np.flatnonzero(numbers == number) for number in occurring], []
+        for number, those in zip(occurring, places, strict=True):
             weighting: Any = self._all.weighting(number, weights, (N,))
             if np.ndim(weighting) > 1:
                 weighting = weighting[those]
             y: Any = self._all.reading(number, Y[those], (len(those),))
+            given = Q[those], Qd[those], y, weighting
             try:
-                found = self._solvers[number].solve_batch(Q[those], Qd[those], y, weighting, missing, threads, "nan")
+                estimates.append(self._solver(number).solve_batch(*given, missing, threads, "nan"))
             except InputError:
-                for k in those.tolist():
-                    self._refuse(k, number, Q, Qd, Y, weights, missing)
+                self._refuse(those, numbers, Q, Qd, Y, weights, missing)
                 raise
-            estimates.append(found)
-            places.append(those)
         estimate = Estimate.joined(estimates, places)
         if singular == "refuse" and np.any(estimate.singular):
-            k = int(np.argmax(estimate.singular))
-            self._refuse(k, int(numbers[k]), Q, Qd, Y, weights, missing)
-            raise SingularSystemError(f"state {k} of {N}: the system is singular at this state.")
+            those = np.flatnonzero(estimate.singular)
+            self._refuse(those[:1], numbers, Q, Qd, Y, weights, missing)
+            raise SingularSystemError(f"state {those[0]} of {N}: the system is singular at this state.")
         return estimate
 
     def _refuse(
-        self, k: int, number: int, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing
+        self, those: Indices, numbers: Indices, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing
     ) -> None:
-        """Raise the error of one of many states, with its number among them; none where the state alone has none."""
-        one = weights[k] if isinstance(weights, np.ndarray) and weights.ndim > 1 else weights
-        own, weighting = self._all.reading(number, Y[k]), self._all.weighting(number, one)
-        try:
-            self._solvers[number].solve(Q[k], Qd[k], own, weighting, missing)
-        except (InputError, SingularSystemError) as error:
-            error.args = (f"state {k} of {len(Q)} ({named_contacts(self.states[number])}): {error.args[0]}",)
-            raise
+        """Raise the error of the first of those states that has one alone, with its number; none where none has."""
+        for k in those.tolist():
+            one = weights[k] if isinstance(weights, np.ndarray) and weights.ndim > 1 else weights
+            try:
+                self.solve(Q[k], Qd[k], Y[k], self.states[numbers[k]], one, missing)
+            except (InputError, SingularSystemError) as error:
+                named = named_contacts(self.states[numbers[k]])
+                error.args = (f"state {k} of {len(Q)} ({named}): {error.args[0]}",)
+                raise
 
 
 def _ticker(solver: Solver, inputs: Floats, values: Floats, places: Indices) -> Callable[[], Status]:

@@ -27,8 +27,6 @@ from nori_dyn.api.plan import cache_folder
 from nori_dyn.cli import main
 from nori_dyn.io.plan_files import FORMAT as PLAN
 from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
-from nori_dyn.io.plan_set_files import FORMAT as PLAN_SET
-from nori_dyn.io.plan_set_files import PlanSetData
 from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.logs.log import configurations_in
 from nori_dyn.logs.registry import open_log, writer_of
@@ -195,11 +193,8 @@ def sealed_file(format: str, content: Callable[[], dict[str, Any]]) -> Damage:
 
 def _fit(body: dict[str, Any], format: str) -> None:
     """Let the fingerprints in a body fit its robot and sensors."""
-    data: Any = unsealed(sealed(format, body), format, PlanData if format == PLAN else PlanSetData, "", "")
+    data: Any = unsealed(sealed(format, body), PlanData, "", "")
     sensors = nd.SensorSet.from_dict(data.sensors)
-    if format == PLAN:
-        body["fingerprint"] = nd.System(tree_of(data.tree), sensors).fingerprint
-        return
     for state in body["states"]:
         state["fingerprint"] = nd.System(tree_of(data.tree), sensors.in_contact(*state["contacts"])).fingerprint
 
@@ -414,7 +409,7 @@ TARGETS = {
     "sensors": Target(".yaml", config_file("sensors.yaml"), use_sensors, 160),
     "candidates": Target(".yaml", config_file("candidates.yaml"), use_candidates, 40),
     "plan": Target(".plan", sealed_file(PLAN, plan_content), use_plan, 150),
-    "plan set": Target(".plan", sealed_file(PLAN_SET, plan_set_content), use_plan_set, 60),
+    "plan set": Target(".plan", sealed_file(PLAN, plan_set_content), use_plan_set, 60),
     "cached plan": Target(".json", sealed_file(PLAN, plan_content), use_cached_plan, 20),
     "compiled record": Target(".json", compiled_file(".json"), use_compiled, 10),
     "compiled seal": Target(".sha256", compiled_file(".sha256"), use_compiled, 5),

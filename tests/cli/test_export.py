@@ -67,7 +67,7 @@ def test_a_plan_set_is_one_function_of_the_contacts(told, refused, figures, tmp_
     assert {"it_state_foot.c", "it_state_no_contact.c", "it_states.h"} <= {*os.listdir(out)}
     found = figures("export", path, "--out", out, "--name", "it")
     assert list(found["functions"]) == ["it_solve_foot", "it_solve_no_contact"]
-    assert "a plan set has no monitor" in refused("export", path, "--out", tmp_path / "no", "--monitor")
+    assert "a monitor is of one contact state" in refused("export", path, "--out", tmp_path / "no", "--monitor")
 
 
 def test_a_filter_is_written_where_it_is_asked_for(run, told, refused, figures, chain, tmp_path):

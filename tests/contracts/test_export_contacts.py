@@ -8,7 +8,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import PlanError
-from nori_dyn.program.export.files import c_set_export
+from nori_dyn.program.export.files import c_export
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, UNPLANNED_CONTACTS
 from tests.exported import Exported, listed, needs_cpp, written
@@ -58,7 +58,7 @@ def planned(request):
 
 @pytest.fixture
 def made(planned, tmp_path):
-    return Exported.made(c_set_export(planned.plans, planned.contact_names, "walker", "it"), tmp_path / "it")
+    return Exported.made(c_export(planned.plans, "it", planned.contact_names, "walker"), tmp_path / "it")
 
 
 def mask(state):
@@ -156,4 +156,4 @@ def test_a_plan_set_exports_itself(planned, tmp_path):
 def test_more_contacts_than_an_enum_has_bits_are_refused():
     planned = plan_of("exact")
     with pytest.raises(PlanError, match="40 contacts: exported code has room for 31"):
-        c_set_export(planned.plans, [f"c{k}" for k in range(40)], "many")
+        c_export(planned.plans, None, [f"c{k}" for k in range(40)], "many")

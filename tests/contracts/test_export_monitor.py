@@ -125,7 +125,7 @@ def test_what_it_cannot_judge_has_a_status(compiled):
 
 def test_solving_is_the_same_beside_a_monitor(compiled):
     made = compiled("odd").export
-    alone = c_export(planned("odd"), "it").files
+    alone = c_export(planned("odd").plans, "it").files
     assert all(made.files[file] == alone[file] for file in ("it.c", "it.h"))
     assert set(made.files) - set(alone) == {"it_monitor.c", "it_monitor.h", "nori_dyn/judge.h"}
 

@@ -42,7 +42,7 @@ def measure(options: Options, progress: Progress) -> list[Record]:
     for k, robot in enumerate(robots):
         for problem in PROBLEMS:
             made = planned(robot, problem)
-            solver = made.solver()
+            solver = Solver(made)
             for size in QUICK_SIZES if options.quick else SIZES:
                 progress(f"batch of {size:,}, {robot.name}, {problem}", k / len(robots))
                 states = random_states(robot.tree, size, options.seed)

@@ -68,7 +68,7 @@ def _record(
 ) -> Record:
     """Return what was found on a robot: answers that differ are not timed."""
     tree, at = robot.tree, prepared(robot.tree)
-    export, joints = c_export(made, NAME), joints_of(at)
+    export, joints = c_export(made.plans, NAME), joints_of(at)
     sizes = (len(joints), len(states.q), tree.nq, tree.nv)
     source = driver(NAME, tuple(PEERS), problem == "forward_dynamics", sizes)
     with tempfile.TemporaryDirectory() as name:

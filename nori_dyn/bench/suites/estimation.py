@@ -76,7 +76,7 @@ def measure(options: Options, progress: Progress) -> list[Record]:
     counts: dict[str, int] = {"BERDY's variables": berdy.shape[1], "BERDY's readings": berdy.ny}
     for k, (mode, covariances) in enumerate(MODES.items()):
         progress(f"estimation, {mode}", 0.1 + 0.4 * k)
-        solver = plan(System(tree, berdy_map(sensors, **covariances)), outputs=OUTPUTS).solver()
+        solver = Solver(plan(System(tree, berdy_map(sensors, **covariances)), outputs=OUTPUTS))
         counts[f"operations, {mode}"] = solver.plan.cost.total
         runs = _own(berdy, tree, solver, mode, states)
         own |= {name: run for name, run in runs.items() if run.states == 1 or not options.quick}

@@ -25,6 +25,7 @@ from nori_dyn.errors import CompilerError
 from nori_dyn.io.export import write_folder
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_export
+from nori_dyn.solve.solver import Solver
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
@@ -126,7 +127,7 @@ def _percentiles(took: NDArray[np.int64]) -> Floats:
 
 def _from_python(made: Plan, state: Floats, n: int) -> tuple[NDArray[np.int64], int]:
     """Return the time of each tick [ns], and the bytes by which the memory in use grows over some more ticks."""
-    solver = made.solver()
+    solver = Solver(made)
     values = np.empty(sum(np.size(x) for x in vars(solver.outputs).values()))
     tick, clock, took = solver.ticker(state, values), time.perf_counter_ns, np.empty(n, dtype=np.int64)
     tick()
@@ -156,7 +157,7 @@ def _from_c(made: Plan, state: Floats, n: int) -> tuple[NDArray[np.int64], int]:
     compiler = find_compiler()
     if compiler is None:
         raise CompilerError("there is no C compiler")
-    code = c_export(made, "jitter")
+    code = c_export(made.plans, "jitter")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_folder(folder, {**code.files, "main.c": MAIN.format(name="jitter")})

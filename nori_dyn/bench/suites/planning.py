@@ -18,6 +18,7 @@ from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.bench.suites.tick import PROBLEMS
 from nori_dyn.bench.tables import figure_tables
 from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.solve.solver import Solver
 from nori_dyn.tables import Table
 from nori_dyn.tables.progress import Progress
 
@@ -86,7 +87,7 @@ def _measured(robot: Robot, problem: str, options: Options) -> Record:
 
     def compile_it() -> None:
         with fresh_cache():
-            native = made[0].solver().native
+            native = Solver(made[0]).native
             if native is not None:
                 figures["workspace [kB]"] = native.work.nbytes / 1000
 
@@ -95,7 +96,7 @@ def _measured(robot: Robot, problem: str, options: Options) -> Record:
 
     def compile_batch() -> None:
         with fresh_cache():
-            solver = made[0].solver()
+            solver = Solver(made[0])
             solver.solve_batch(q, qd, y)
 
     seconds |= timed_once({"compile, with batches": compile_batch}, 1)

@@ -1,4 +1,4 @@
-"""All files of an export, of one plan or of the plans of contact states."""
+"""All files of an export: of a plan, whose states are usually one, or of a filter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.errors import named_contacts
+from nori_dyn.errors import PlanError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiler import c_file
@@ -24,7 +24,7 @@ OF_PROGRAMS = ("checks.h", "functions.h", "one_state.h", "program.h", "scalars.h
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CExport:
-    """A plan, the plans of contact states, or a filter, as C.
+    """A plan or a filter, as C.
 
     Attributes:
         name: what the code is called, an identifier.
@@ -67,42 +67,32 @@ class CExport:
         return max(function.n_pivots for function in self.functions)
 
 
-def c_export(plan: EliminationPlan, name: str | None = None, monitor: bool = False) -> CExport:
-    """Return a plan as C.
+def c_export(
+    plans: Mapping[ContactState, EliminationPlan],
+    name: str | None = None,
+    contacts: Sequence[str] = (),
+    sensors: str = "",
+    monitor: bool = False,
+) -> CExport:
+    """Return a plan as C; of several contact states a file for each, and one function that chooses among them.
 
     Args:
-        plan: the plan.
+        plans: the plan of each state, for one robot, with the same outputs; one, of no contacts, where there are none.
         name: what to call the files, functions and types; from the robot's name when left out.
+        contacts: the names of all contacts.
+        sensors: what the sensors are called, for messages.
         monitor: whether to export what judges estimates and readings, too.
 
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
-        PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are; one instant does not
-            determine what the plan is for, see `EliminationPlan.check_at_once`.
+        PlanError: there are more contacts than an enum of C has bits; a monitor is asked for, and there are contacts,
+            no row is weighed, or the equations of motion are; one instant does not determine what the plan is for, see
+            `EliminationPlan.check_at_once`.
     """
-    return c_set_export({(): plan}, (), plan.system.sensors.name, name, monitor)
-
-
-def c_set_export(
-    plans: Mapping[ContactState, EliminationPlan],
-    contacts: Sequence[str],
-    sensors: str,
-    name: str | None = None,
-    monitor: bool = False,
-) -> CExport:
-    """Return the plans of contact states as C: one file for each, and one function that chooses among them.
-
-    Args:
-        plans: the plan of each state, for one robot, with the same outputs; one, of no contacts, where there are none.
-        contacts: the names of all contacts.
-        sensors: what the sensors are called.
-        name: as for `c_export`.
-        monitor: as for `c_export`; of a plan without contacts.
-
-    Raises:
-        IdentifierError: as `c_export`.
-        PlanError: there are more contacts than an enum of C has bits; as `c_export`.
-    """
+    if monitor and contacts:
+        raise PlanError(
+            "a monitor is of one contact state. Export the plan of one, `states[closed]`, with its monitor."
+        )
     it = Interface.of(plans, contacts, sensors, name)
     states = [(_solving(plan, it, number),) for number, plan in enumerate(plans.values())]
     code = {solving.file: solving.text for (solving,) in states}

@@ -9,7 +9,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from nori_dyn.api.plan_set import load_plans
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
@@ -66,7 +66,7 @@ def serve(node: Node) -> Account:
     settings = settings_of(parameters)
     transport = RosTransport(node, settings.queue)
     log = node.get_logger()
-    service = Service(transport, load_plans(str(parameters["plan"])), settings, log.warning)
+    service = Service(transport, Plan.load(str(parameters["plan"])), settings, log.warning)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
 

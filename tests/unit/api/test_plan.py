@@ -1,14 +1,15 @@
 """Plan files and the cache of plans: data only, whole or not at all, and never for another system."""
 
 import json
+import warnings
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.api import plan as plans_module
-from nori_dyn.api import verification
 from nori_dyn.api.plan import cache_folder
 from nori_dyn.io import plan_files
 from nori_dyn.io.plan_files import VERSION
@@ -18,6 +19,9 @@ from tests.robots import ROBOTS
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 pytestmark = pytest.mark.usefixtures("own_cache")
+
+FILES = Path(__file__).parents[2] / "data" / "plans"
+ANEW = " the orders in it are of an earlier version and no longer fit. It is planned anew: save it again."
 
 
 def system(tree=None, sensors="inverse_dynamics"):
@@ -121,7 +125,7 @@ def test_an_entry_of_the_cache_holds_permutations_and_neither_model_nor_sensors(
     assert "link3" not in json.dumps({key: x for key, x in content.items() if key != "candidates"})
     found = nd.plan(system(tree), outputs=names)
     assert len(counted) == 1
-    assert plan_files.plan_to_text(found, list(names)) == plan_files.plan_to_text(made, list(names))
+    assert found.content() == made.content()
 
 
 def test_a_plan_of_other_code_is_no_entry(counted, monkeypatch, tmp_path):
@@ -169,6 +173,12 @@ def content(tmp_path):
     return json.loads(path.read_text())
 
 
+def order(content):
+    """Return the part of a plan file that holds what was planned of its only state."""
+    (state,) = content["states"]
+    return state
+
+
 def load(tmp_path, content):
     """Load a plan file of some content, with a checksum that fits it."""
     content.pop("checksum", None)
@@ -201,13 +211,13 @@ def test_a_plan_file_is_refused_in_every_wrong_state(tmp_path, content):
 
 
 def swapped(content):
-    content["row_permutation"][:2] = content["row_permutation"][1::-1]
+    order(content)["row_permutation"][:2] = order(content)["row_permutation"][1::-1]
 
 
 FORGED = [
     (lambda c: c.update(version=VERSION + 1), f"version {VERSION + 1}, this program reads {VERSION}"),
-    (lambda c: c["row_permutation"].append(0), "not a permutation"),
-    (lambda c: c["column_permutation"].__setitem__(0, c["column_permutation"][1]), "not a permutation"),
+    (lambda c: order(c)["row_permutation"].append(0), "not a permutation"),
+    (lambda c: order(c)["column_permutation"].__setitem__(0, order(c)["column_permutation"][1]), "not a permutation"),
     (swapped, "zero pivot"),
     (lambda c: c["tree"]["joints"][0].update(kind="telescopic"), "unknown kind 'telescopic'"),
     (lambda c: c["tree"]["joints"][0].update(parameters={"colour": 1.0}), "wrong parameters"),
@@ -218,11 +228,19 @@ FORGED = [
     (lambda c: c["tree"]["X_tree"][0].update(r=[0.0, 0.0]), "tree.X_tree.0.r"),
     (lambda c: c["tree"]["joints"][0]["parameters"].update(limits=[1.0]), "wrong parameters"),
     (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=1.0), "wrong parameters"),
-    (lambda c: c.pop("seed"), "'seed'"),
+    (lambda c: order(c).pop("seed"), "'states.0.seed'"),
+    (lambda c: order(c).update(extra=1), "'states.0.extra'"),
     (lambda c: c.update(extra=1), "'extra'"),
+    (lambda c: order(c)["candidates"][0].update(extra=1), "'states.0.candidates.0.extra'"),
+    (lambda c: order(c)["candidates"][0]["cost"].update(additions=0.5), "'states.0.candidates.0.cost.additions'"),
+    (
+        lambda c: order(c)["candidates"][0]["stability"].update(growth=np.inf),
+        "'states.0.candidates.0.stability.growth'",
+    ),
+    (lambda c: c["states"].clear(), "'states'"),
     (lambda c: c["sensors"]["measurements"].append({"type": "crystal_ball"}), "unknown sensor type 'crystal_ball'"),
     (lambda c: c.update(outputs=["torques"]), "unknown output 'torques'"),
-    (lambda c: c.update(regrouped=None), "program's permutations are not of the size of its system"),
+    (lambda c: order(c).update(regrouped=None), "program's permutations are not of the size of its system"),
 ]
 
 
@@ -234,13 +252,43 @@ def test_forged_plan_files_are_refused(tmp_path, content):
             load(tmp_path, forged)
 
 
-def test_a_plan_file_of_the_version_before_is_planned_anew(tmp_path, content):
-    expected = nd.plan(system(), cache=False)
-    content["version"] = plan_files.OLDER[-1]
-    content["program_rows"], content["program_columns"] = [0, 1], [1, 0]  # of a system that is no more
-    loaded = load(tmp_path, content)
-    np.testing.assert_array_equal(loaded.program_rows, expected.program_rows)
-    assert (loaded.seed, loaded.ordering, loaded.cost) == (expected.seed, expected.ordering, expected.cost)
+LOADS = {"type": "external_wrench", "links": "all"}
+TIP = {"closed": [LOADS], "open": [{**LOADS, "value": 0}]}
+TOUCH = nd.SensorSet.from_dict({"name": "touch", "measurements": [ACCELERATIONS], "contacts": {"tip": TIP}})
+
+
+@pytest.mark.parametrize(("version", "fits"), [(4, False), (5, True)])
+@pytest.mark.parametrize("states", ["one_state", "two_states"])
+def test_files_of_earlier_versions_load_and_what_no_longer_fits_is_planned_anew_and_said_once(states, version, fits):
+    """The files were written by those versions."""
+    if states == "one_state":
+        expected = nd.plan(system(nd.autotree(2, skew=1.0), "forward_dynamics"), ["qdd"])
+    else:
+        expected = nd.plan(nd.autotree(1), TOUCH, ["tau"])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        loaded = nd.Plan.load(FILES / f"{states}_{version}.plan")
+    assert [str(one.message).partition(":")[2] for one in told] == [] if fits else [ANEW]
+    assert loaded.states == expected.states
+    for one, other in zip(loaded.states.values(), expected.states.values(), strict=True):
+        np.testing.assert_array_equal(one.program_rows, other.program_rows)
+        assert (one.seed, one.ordering, one.cost) == (other.seed, other.ordering, other.cost)
+        assert [output.name for output in one.outputs] == [output.name for output in other.outputs]
+
+
+@pytest.mark.parametrize("states", ["one_state", "two_states"])
+def test_orders_of_an_earlier_version_that_lead_to_a_zero_pivot_are_planned_anew(tmp_path, states):
+    content = json.loads((FILES / f"{states}_5.plan").read_text())
+    of_state = content if states == "one_state" else content["states"][1]
+    of_state["program_rows"].reverse()
+    with pytest.warns(nd.NoriWarning, match="of an earlier version and no longer fit") as told:
+        loaded = load(tmp_path, content)
+    assert len(told) == 1
+    loaded.save(tmp_path / "again")
+    assert nd.Plan.load(tmp_path / "again").content() == loaded.content()  # without a warning, which is an error
+    of_state["fingerprint"] = "0"
+    with pytest.raises(nd.errors.PlanError, match="fingerprint"):
+        load(tmp_path, content)
 
 
 @pytest.mark.parametrize("ordering", ["markowitz", "superlu"])
@@ -252,14 +300,15 @@ def test_a_plan_in_an_order_of_D_itself_is_what_is_saved_and_loaded(tmp_path, or
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(solved(other).tau, solved(one).tau)
     assert str(other) == str(one)
-    content = json.loads((tmp_path / "plan").read_text()) | {"regrouped": False}
+    content = json.loads((tmp_path / "plan").read_text())
+    order(content)["regrouped"] = False
     with pytest.raises(nd.errors.PlanError, match="program's permutations are not of the size"):
         load(tmp_path, content)
 
 
 def test_a_file_that_does_not_say_whose_order_a_program_has_is_read(tmp_path, content):
     expected = nd.plan(system(), cache=False)
-    for candidate in content["candidates"]:
+    for candidate in order(content)["candidates"]:
         del candidate["program_ordering"]
     loaded = load(tmp_path, content)
     assert (loaded.ordering, loaded.cost) == (expected.ordering, expected.cost)
@@ -292,7 +341,7 @@ def test_a_file_is_verified_once(tmp_path, monkeypatch):
     plan = nd.plan(system(), cache=False)
     plan.save(path)
     looked_at = []
-    monkeypatch.setattr(verification, "check_pivots", looked_at.append)
+    monkeypatch.setattr(plans_module, "check_pivots", looked_at.append)
     for _ in range(3):
         assert nd.Plan.load(path).ordering == plan.ordering
     assert len(looked_at) == 1
@@ -327,10 +376,12 @@ def test_weighted_plans_are_saved_and_found_in_the_cache_and_forged_ones_refused
     assert len(counted) == 1
     np.testing.assert_array_equal(solved(saved(tmp_path, one)).tau, solved(one).tau)
     for name in ("row_permutation", "column_permutation"):
-        content = json.loads((tmp_path / "plan").read_text()) | {name: [0, 1, 2]}
+        content = json.loads((tmp_path / "plan").read_text())
+        order(content)[name] = [0, 1, 2]
         with pytest.raises(nd.errors.PlanError, match="not of the size of its system"):
             load(tmp_path, content)
-    content = json.loads((tmp_path / "plan").read_text()) | {"regrouped": None}
+    content = json.loads((tmp_path / "plan").read_text())
+    order(content)["regrouped"] = None
     with pytest.raises(nd.errors.PlanError, match="eliminates D itself, and its system is one of least squares"):
         load(tmp_path, content)
 

@@ -1,6 +1,8 @@
 """Plan sets: which states are planned, what is singular, one file of data, and the cache of plans."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -51,9 +53,14 @@ def test_a_robot_with_its_sensors_is_planned_in_all_its_states():
     assert straight.states["c"] is straight.plans[("c",)]
     with pytest.raises(UnplannedStateError, match=r"state 'c' is not planned. Planned: a, b; no contact"):
         turned.states["c"]
-    for name in ("cost", "row_permutation", "pattern"):
+    for name in ("cost", "row_permutation", "pattern", "system", "refined", "outputs"):
         with pytest.raises(PlanError, match=rf"`{name}` is of one contact state.*Planned are: a, b; no contact"):
             getattr(turned, name)
+    for ask in (turned.monitor, turned.graph, turned.elimination, lambda: turned.derivative("q")):
+        with pytest.raises(PlanError, match=r"is of one contact state.*Planned are: a, b; no contact"):
+            ask()
+    assert copy.deepcopy(turned).states == pickle.loads(pickle.dumps(turned.states)) == turned.states
+    assert pickle.loads(pickle.dumps(turned)).states["a", "b"].cost == turned.states["a", "b"].cost
     with pytest.raises(AttributeError, match="no attribute 'price'"):
         turned.price  # noqa: B018 (read for its error)
 
@@ -103,9 +110,16 @@ def test_too_many_contacts_to_plan_all():
     assert nd.plan_set(TREE, many, outputs=("tau",), states=[("c3", "a")]).states == (("c3", "a"),)
 
 
+def test_a_set_is_a_plan_and_one_of_sensors_without_contacts_has_one_state():
+    assert nd.PlanSet is nd.Plan
+    one = nd.plan_set(TREE, nd.sensors("inverse_dynamics"), outputs=("tau",))
+    assert (one.states, one[()], len(one)) == (((),), one, 1)
+    assert isinstance(one.solver("numpy"), nd.Solver)
+
+
 def test_what_is_no_set_of_states_is_refused():
-    with pytest.raises(PlanError, match=r"'inverse_dynamics' have no contacts: use nori_dyn.plan"):
-        nd.plan_set(TREE, nd.sensors("inverse_dynamics"))
+    with pytest.raises(PlanError, match=r"'inverse_dynamics' have no contacts, and so one state"):
+        nd.plan_set(TREE, nd.sensors("inverse_dynamics"), states=[()])
     with pytest.raises(PlanError, match="states is empty"):
         nd.plan_set(TREE, sensors(), states=[])
     with pytest.raises(UnknownSensorNameError, match=r"unknown contact 'd' in sensors 'leaves'"):
@@ -176,7 +190,7 @@ def rewritten(change):
 DAMAGED = [
     (lambda text: text[:-40], "truncated"),
     (lambda text: text.replace("0.7", "0.8", 1), "changed or damaged"),
-    (lambda text: text.replace("plan set", "plan", 1), "is not a plan set file"),
+    (lambda text: text.replace("nori_dyn plan", "nori_dyn order", 1), "is not a plan file"),
     (rewritten(lambda b: b.update(version=0)), "version 0"),
     (rewritten(lambda b: b.pop("states")), "'states' is wrong: Field required"),
     (rewritten(lambda b: b["states"][1].update(contacts=["a", "x"])), "unknown contact 'x'"),
@@ -187,20 +201,22 @@ DAMAGED = [
 ]
 
 
-def test_damaged_files_are_refused_and_those_of_a_plan_are_told_apart(tmp_path):
+def test_damaged_files_are_refused(tmp_path):
     planned("tau").save(tmp_path / "set")
     text, path = (tmp_path / "set").read_text(), tmp_path / "changed"
     body = json.loads(text)
-    assert (body["format"], len(body["states"])) == ("nori_dyn plan set", 8)
+    assert (body["format"], len(body["states"])) == ("nori_dyn plan", 8)
     assert text.count('"X_tree"') == 1  # the model is in it once
     for change, message in DAMAGED:
         path.write_text(change(text))
         with pytest.raises(PlanError, match=message) as raised:
-            nd.PlanSet.load(path)
+            nd.Plan.load(path)
         assert str(raised.value).startswith(str(path))
+    with pytest.raises(PlanError, match="belongs to another system"):
+        nd.Plan.load(tmp_path / "set", planned("tau")[("a",)].system)
+
+
+def test_a_file_of_one_of_the_states_is_that_of_a_plan(tmp_path):
     planned("tau")[("a",)].save(tmp_path / "plan")
-    with pytest.raises(PlanError, match="is not a plan file"):
-        nd.Plan.load(tmp_path / "set")
-    with pytest.raises(PlanError, match="is not a plan set file"):
-        nd.PlanSet.load(tmp_path / "plan")
-    assert nd.Plan.load(tmp_path / "plan").system.sensors.name == "leaves (a)"
+    one = nd.PlanSet.load(tmp_path / "plan")
+    assert (one.system.sensors.name, one.contact_names) == ("leaves (a)", ())

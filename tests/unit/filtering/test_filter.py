@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.plan_set import plan_set
+from nori_dyn.api.plan import plan_set
 from nori_dyn.api.tracker import Filter
 from nori_dyn.errors import (
     InputError,

@@ -34,7 +34,7 @@ N = 7
 @pytest.fixture(scope="module")
 def files():
     plan = nd.plan(nd.System(nd.autotree(N), nd.sensors("inverse_dynamics")))
-    return {**c_export(plan, "arm").files, "main.c": MAIN}
+    return {**c_export(plan.plans, "arm").files, "main.c": MAIN}
 
 
 def sines(files, folder, flags, angles):

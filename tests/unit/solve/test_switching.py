@@ -1,6 +1,7 @@
 """The solver that switches between contact states: one set of arrays, nothing planned, nothing allocated."""
 
 import tracemalloc
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -266,12 +267,29 @@ def test_a_state_is_compiled_when_it_is_first_needed(own_cache):
     solver.solve(Q[0], Qd[0], Y[0], contacts=states[2])
     assert (solver.prepared, compiled()) == ((states[0], states[2]), 2)
     assert "2 of 4 are prepared" in str(solver)
+    assert "2 of 4 are compiled, the others when they are first needed" in " ".join(str(plan_set).split())
     solver.switch(states[1])
     assert (solver.prepared, compiled()) == (states[:3], 3)
     with pytest.raises(UnknownContactError):
         solver.prepare([("d",)])
     solver.prepare()
     assert (solver.prepared, compiled()) == (states, 4)
+    assert "4 of 4 are compiled." in str(plan_set)
+
+
+def test_what_is_compiled_is_counted_while_it_lasts():
+    plan_set, told = planned("tau"), []
+
+    @contextmanager
+    def watch(title):
+        yield lambda stage, done=None: told.append((title, stage, done))
+
+    solver = nd.SwitchingSolver(plan_set.plans, plan_set.contact_names, "numpy", watch=watch)
+    solver.switch("b")
+    solver.prepare()
+    title = f"preparing {TREE.name}"
+    before = [(title, "compiling 1 of 8", 0.0), (title, "compiling 2 of 8", 0.0)]
+    assert told == [*before, *((title, f"compiling {k + 3} of 8", k / 6) for k in range(6))]
 
 
 @needs_compiler
