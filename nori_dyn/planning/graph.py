@@ -20,6 +20,9 @@ from nori_dyn.typing import Indices
 if TYPE_CHECKING:
     from nori_dyn.planning.planner import EliminationPlan
 
+MULTIPLIER = "multiplier"
+"""The kind of unknown that the conditions of optimality add."""
+
 
 def bipartite_graph(plan: EliminationPlan) -> Any:
     """Return the graph of D as a networkx graph; see `EliminationPlan.graph`.
@@ -33,6 +36,7 @@ def bipartite_graph(plan: EliminationPlan) -> Any:
     symbolic = plan.symbolic
     rows, columns = _row_names(plan), _column_names(plan)
     component = irreducible_blocks(plan.pattern)
+    kinds = {variable.name: variable.kind for variable in plan.system.variables}
     graph = nx.Graph(name=f"{plan.system.tree.name} with {plan.system.sensors.name}", ordering=plan.tried[0].ordering)
     for side, (kind, names, order) in enumerate(
         (("row", rows, plan.row_permutation), ("column", columns, plan.column_permutation))
@@ -41,6 +45,8 @@ def bipartite_graph(plan: EliminationPlan) -> Any:
         for k, (name, block) in enumerate(names):
             about = {"name": name, "block": block, "step": int(step[k]), "component": int(component[side][k])}
             graph.add_node((kind, k), bipartite=side, **about)
+    for k, (_, block) in enumerate(columns):
+        graph.nodes["column", k]["kind"] = kinds.get(block, MULTIPLIER)
     for i, j, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
         graph.add_edge(("row", i), ("column", j), is_unit=entry.is_unit)
     return graph
@@ -97,7 +103,7 @@ def _row_names(plan: EliminationPlan) -> list[tuple[str, str]]:
 def _column_names(plan: EliminationPlan) -> list[tuple[str, str]]:
     """Return the name of each column with that of its variable; of weighed rows multipliers follow."""
     columns = _variable_names(plan)
-    return columns + [("multiplier", "multipliers")] * (plan.symbolic.shape[1] - len(columns))
+    return columns + [(MULTIPLIER, "multipliers")] * (plan.symbolic.shape[1] - len(columns))
 
 
 def _variable_names(plan: EliminationPlan) -> list[tuple[str, str]]:

@@ -202,7 +202,8 @@ class EliminationPlan(Shown):
         is the constant 1 or -1. Nodes have a `name` ("3f:link2.mz", "tau:joint1"), the name of their equation or
         variable as `block`, the `step` of the elimination in which they are the pivot's, and as `component` the
         diagonal block of D's block triangular form, in an order in which these can be solved: as many as rows where D
-        is a triangle. Of a weighted system rows and columns are those of the conditions of optimality.
+        is a triangle. Columns have the `kind` of their variable ("tau"). Of a weighted system rows and columns are
+        those of the conditions of optimality, multipliers among them.
 
         Raises:
             MissingExtraError: networkx is not installed, which the extra `graph` brings.

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.io.files import write_bytes
+from nori_dyn.planning.graph import MULTIPLIER
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.system.variables import Kind, kind_in_words
+from nori_dyn.system.variables import kind_in_words
 from nori_dyn.typing import Indices
 
 COLOURS = {"a": "#0072b2", "f": "#d55e00", "tau": "#009e73", "fx": "#999999", "qdd": "#cc79a7", "tau_J": "#56b4e9"}
@@ -25,6 +28,7 @@ LABELS = {
     "fx": "external wrenches fx",
     "qdd": "joint accelerations qdd",
     "tau_J": "torques in the joints tau_J",
+    MULTIPLIER: "multipliers",
 }
 
 
@@ -32,7 +36,7 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     """Write a PNG of D as assembled, D permuted and its factors L + U, coloured by the kind of variable.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: matplotlib or networkx is not installed.
         FileFormatError: the file cannot be written.
     """
     if importlib.util.find_spec("matplotlib") is None:
@@ -40,15 +44,11 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    symbolic = plan.symbolic
-    n = symbolic.shape[0]
-    row_place, column_place = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
-    row_place[plan.row_permutation] = np.arange(n)
-    column_place[plan.column_permutation] = np.arange(n)
-    known = plan.system.kinds
-    kinds = np.empty(n, dtype=np.intp)
-    for variable in plan.system.variables:
-        kinds[variable.slice] = known.index(variable.kind)
+    graph = plan.graph()
+    n = len(graph) // 2
+    row_step, column_step = (np.array([graph.nodes[side, k]["step"] for k in range(n)]) for side in ("row", "column"))
+    kinds = np.array([graph.nodes["column", k]["kind"] for k in range(n)])
+    row, column = np.array([(i, j) for (_, i), (_, j) in graph.edges]).T
 
     work = plan.elimination()
     factor_rows = [p.row for p in work.pivots] + [p.row for p in work.pivots for _ in p.u]
@@ -58,30 +58,25 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     rows, columns = np.array(factor_rows), np.array(factor_columns)
 
     panels = [
-        ("D as assembled", symbolic.rows, symbolic.columns, symbolic.columns),
-        (
-            f"P D Q, ordering '{plan.tried[0].ordering}'",
-            row_place[symbolic.rows],
-            column_place[symbolic.columns],
-            symbolic.columns,
-        ),
-        (f"L + U, fill-in {work.fill_in}", row_place[rows], column_place[columns], columns),
+        ("D as assembled", row, column, column),
+        (f"P D Q, ordering '{graph.graph['ordering']}'", row_step[row], column_step[column], column),
+        (f"L + U, fill-in {work.fill_in}", row_step[rows], column_step[columns], columns),
     ]
     figure = Figure(figsize=(15, 6), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     for axes, (title, i, j, owner) in zip(figure.subplots(1, 3), panels, strict=True):
-        _spy(axes, title, n, i, j, kinds[owner], known)
+        _spy(axes, title, n, i, j, kinds[owner], [*dict.fromkeys(kinds.tolist())])
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(known), frameon=False, markerscale=5)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, markerscale=5)
     figure.suptitle(f"{plan.system.tree.name}, {plan.system.sensors.name}: {n} equations and unknowns", fontsize=14)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     write_bytes(path, buffer.getvalue())
 
 
-def _spy(axes, title: str, n: int, i: Indices, j: Indices, kinds: Indices, known: tuple[Kind, ...]) -> None:  # type: ignore[no-untyped-def]
-    for k, kind in enumerate(known):
-        own = kinds == k
+def _spy(axes, title: str, n: int, i: Indices, j: Indices, kinds: NDArray[np.str_], known: Sequence[str]) -> None:  # type: ignore[no-untyped-def]
+    for kind in known:
+        own = kinds == kind
         colour, label = COLOURS.get(kind, OTHERS), LABELS.get(kind, kind_in_words(kind))
         axes.plot(j[own], i[own], "s", markersize=1.1, markeredgewidth=0, color=colour, label=label)
     axes.set(title=f"{title}\n{len(i)} nonzeros", xlim=(-n / 80, n * 81 / 80), ylim=(n * 81 / 80, -n / 80))

@@ -46,6 +46,9 @@ def test_nodes_are_rows_and_columns_with_their_steps_and_edges_are_the_nonzeros(
         assert {graph.nodes["column", j]["block"] for j in range(variable.slice.start, variable.slice.stop)} == {
             variable.name
         }
+        assert {graph.nodes["column", j]["kind"] for j in range(variable.slice.start, variable.slice.stop)} == {
+            variable.kind
+        }
     for k, (i, j) in enumerate(zip(plan.row_permutation, plan.column_permutation, strict=True)):
         assert graph.nodes["row", i]["step"] == graph.nodes["column", j]["step"] == k
     assert graph.graph["ordering"] == plan.tried[0].ordering
@@ -79,6 +82,9 @@ def test_weighed_rows_are_conditions_of_optimality_with_multipliers():
     assert graph.nodes["row", 3]["name"] == f"condition of {name}"
     assert graph.nodes["column", 3]["name"] == name
     assert {graph.nodes[side, n]["name"] for side in ("row", "column")} == {"constraint", "multiplier"}
+    kinds = [variable.kind for variable in system.variables for _ in range(variable.slice.stop - variable.slice.start)]
+    kinds += ["multiplier"] * (plan.symbolic.shape[0] - n)
+    assert [graph.nodes["column", j]["kind"] for j in range(len(kinds))] == kinds
 
 
 def test_without_networkx_the_extra_is_named(monkeypatch):
