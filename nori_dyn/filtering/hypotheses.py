@@ -65,6 +65,19 @@ class Hypotheses:
 
     Raises:
         InputError: a rate or an acceleration that is not positive; a reach or lag that is no number of them.
+
+    Example:
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
+        >>> contacts = {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}}
+        >>> read = [{"type": f"joint_{of}", "joints": "all", "sigma": 0.1} for of in ("torque", "acceleration")]
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}}
+        >>> content = {"name": "wheel", "measurements": read, "contacts": contacts, "memory": memory}
+        >>> plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx"])
+        >>> wheel = nd.Tracker(plan, dt=0.001, hypotheses=nd.Hypotheses(rate=10))
+        >>> held = wheel.step(np.zeros(1), np.zeros(1), {"tau:joint1": 3.0, "qdd:joint1": 0.0})
+        >>> held.contacts, held.probability_of("brake") > 0.9
+        (('brake',), True)
     """
 
     rate: float = RATE

@@ -189,11 +189,11 @@ def prepared(plans: Plan, way: Way = ALONE) -> Solving:
     """
     systems = {state: one.system for state, one in plans.states.items()}
     has_memory = bool(plans.states.first.system.memory)
-    closed = None if way.closed is None else plans.sensors.contact_state(way.closed) if plans.contact_names else ()
-    if way.closed is not None and (not plans.contact_names or way.hypotheses is not None):
-        raise InputError(
-            "contacts can be told where a plan has contact states, and nobody recognises them: leave out --contacts."
-        )
+    if way.closed is not None and not plans.contact_names:
+        raise InputError("contacts can be told of a plan with contact states; this plan is for one contact state.")
+    if way.closed is not None and way.hypotheses is not None:
+        raise InputError("contacts are told or recognised, not both.")
+    closed = None if way.closed is None else plans.sensors.contact_state(way.closed)
     if way.monitor and (plans.contact_names or has_memory):
         what = "has memory, and judges its readings by itself" if has_memory else "is for contact states"
         raise InputError(f"a monitor is for one contact state and single instants; this plan {what}.")

@@ -17,8 +17,8 @@ from nori_dyn.model.joints import Free, axis_rotation
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport, observability
-from nori_dyn.program.export.interface import readings
 from nori_dyn.system.builder import System
+from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Shown
 from tests.covering import covering
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -227,7 +227,7 @@ def said(report: ObservabilityReport) -> list[object]:
 
 def units_in_c(bound: System) -> list[str]:
     """Return the unit of each reading as the header of exported C has it."""
-    found = readings([bound])
+    found = SideBySide([bound], "").described
     assert list(found) == list(bound.measurement_names)
     return [unit for unit, _ in found.values()]
 

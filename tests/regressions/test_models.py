@@ -9,7 +9,7 @@ import nori_dyn as nd
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.model.joints import Helical, Prismatic, Revolute
-from nori_dyn.program.export.interface import readings
+from nori_dyn.system.side_by_side import SideBySide
 from tests.logs import samples_in
 from tests.robots import EXAMPLE_ROBOT_DATA, load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -103,7 +103,7 @@ def test_units_in_c_are_those_of_what_is_read():
     forces = {"type": "external_wrench", "links": "link2", "components": ["mz", "fx"], "name": "a:link1"}
     felt = {"type": "accelerometer", "links": "link2", "components": ["ax"]}
     system = nd.System(tree, sensor_set(torque, others, forces, felt))
-    assert [unit for unit, _ in readings([system]).values()] == ["N m", "N m", "N m", "N", "m/s^2"]
+    assert [unit for unit, _ in SideBySide([system], "").described.values()] == ["N m", "N m", "N m", "N", "m/s^2"]
 
 
 def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_path):
