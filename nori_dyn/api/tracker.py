@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from nori_dyn.api.plan import Plan
-from nori_dyn.errors import InputError, WrongKindError
+from nori_dyn.errors import InputError, PlanError, WrongKindError
 from nori_dyn.filtering import tracker as core
 from nori_dyn.filtering.export import c_filter
 from nori_dyn.filtering.hypotheses import ACCELERATION, RATE, Hypotheses
@@ -15,6 +16,8 @@ from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.filtering.tracker import Estimated
 from nori_dyn.io.export import export
+from nori_dyn.io.files import read_text, write_bytes
+from nori_dyn.io.plan_files import TrackerData, plan_from_text, plan_to_text
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY
@@ -108,6 +111,45 @@ class Tracker(core.Tracker[Estimated]):
             HypothesisSteps.of(*of, backend, progress_bar), plan.contact_names, plan.states, dt, lag, later
         )
 
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file, and how it is tracked, but not what was learned: data only, whole or not at all.
+
+        The file is one of the plan as well: what takes a plan takes it, and `nori-dyn serve` and `export` run it as
+        this tracker.
+
+        Raises:
+            FileFormatError: the file cannot be written.
+            PlanError: its sensors are not a SensorSet, so they cannot be written as data.
+
+        Example:
+            >>> arm = nd.System(nd.autotree(2), "momentum_observer")
+            >>> nd.Window(nd.plan(arm, outputs=["qdd"]), dt=0.001, lag=5).save("observer.plan")
+            >>> nd.Tracker.load("observer.plan").lag
+            5
+        """
+        options = self.steps.model.options if isinstance(self.steps, HypothesisSteps) else None
+        tracked = TrackerData(dt=self.dt, lag=self.lag, hypotheses=options)
+        plan = self.plan
+        write_bytes(path, plan_to_text(plan.states.plans, plan.sensors, plan.left_out, tracked).encode())
+
+    @staticmethod
+    def load(path: str | Path, backend: str = "auto", wait: bool = True) -> Tracker[Any]:
+        """Return the tracker in a file, which begins with what its sensors' config says.
+
+        Args:
+            path: the file.
+            backend: as for `nd.Tracker`.
+            wait: as for `nd.Tracker`.
+
+        Raises:
+            FileFormatError: the file cannot be read.
+            PlanError: as `Plan.load`; it does not say how its plan is tracked.
+        """
+        plan, tracked = Plan.load(path), tracking(path)
+        if tracked is None:
+            raise PlanError(f"{path}: does not say how its plan is tracked: nd.Tracker(nd.Plan.load(path), dt=0.001).")
+        return Tracker(plan, tracked.dt, tracked.lag, tracked.hypotheses, backend, wait)
+
     def _programs_of_states(self) -> Ticks:
         plan = self.plan
         return Ticks(plan.states.plans, plan.contact_names, self.backend, progress_bar, plan.sensors.name)
@@ -137,6 +179,19 @@ class Tracker(core.Tracker[Estimated]):
             ['qdd', 'memory', 'nis', 'degrees', 'log_likelihood']
         """
         return export(folder, lang, lambda: c_filter(self, self.plan.sensors.name, name))
+
+
+def tracking(path: str | Path) -> TrackerData | None:
+    """Return how the plan in a file is tracked; None where it does not say.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        PlanError: it is truncated, changed, of another version, or no plan file.
+    """
+    try:
+        return plan_from_text(read_text(path)).tracker
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
 
 
 class Filter(Tracker[Tracked]):

@@ -63,11 +63,15 @@ def export(
     ] = False,
     dt: Annotated[
         float | None,
-        typer.Option(help="With --filter: the usual time from one tick to the next [s]; each call says its own."),
+        typer.Option(
+            help="With --filter: the usual time from one tick to the next [s]; each call says its own. What the file "
+            "of a tracker says when left out."
+        ),
     ] = None,
     lag: Annotated[
-        int, typer.Option(min=0, help="With --filter: estimate each tick so many later, from the readings until then.")
-    ] = 0,
+        int | None,
+        typer.Option(min=0, help="With --filter: estimate each tick so many later, from the readings until then."),
+    ] = None,
     contacts: Annotated[
         str | None,
         typer.Option(help="With --filter: `recognise` writes one that finds out which contacts are closed."),
@@ -81,7 +85,10 @@ def export(
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
     """
-    if as_filter != (dt is not None):
+    from nori_dyn.api.tracker import Tracker, tracking
+
+    tracked = tracking(plan) if as_filter else None
+    if as_filter != (dt is not None or tracked is not None):
         raise typer.BadParameter("--filter and --dt go together: a filter has a usual time between ticks.")
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
@@ -91,15 +98,16 @@ def export(
         raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")
     if (contacts is not None or lag) and not as_filter:
         raise typer.BadParameter("--contacts recognise and --lag are of a filter: --filter --dt.")
-    from nori_dyn.api.tracker import Tracker
     from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.io.export import check_folder
 
     check_folder(out)
     loaded = Plan.load(plan)
-    if dt is not None:
-        hypotheses = None if contacts is None else Hypotheses()
-        tracker: Tracker[Any] = Tracker(loaded, dt, lag, hypotheses, "numpy")
+    if as_filter:
+        usual, behind, told = (tracked.dt, tracked.lag, tracked.hypotheses) if tracked else (dt or 0.0, 0, None)
+        hypotheses = told if contacts is None else Hypotheses()
+        behind, usual = behind if lag is None else lag, usual if dt is None else dt
+        tracker: Tracker[Any] = Tracker(loaded, usual, behind, hypotheses, "numpy")
         made: CExport = tracker.export(out, lang.value, name)
     else:
         made = loaded.export(out, lang.value, name, monitor)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nori_dyn.cli.common import RECOGNISE, Json, named_contacts, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
+
+if TYPE_CHECKING:
+    from nori_dyn.live.engine import Way
 
 SWITCH = 5e-4
 """How long the thread that takes messages waits for the one that estimates [s]: under overload both have work."""
@@ -54,12 +57,13 @@ def serve(
         typer.Option("--monitor", help="Judge the readings, and publish p_value, deviations and suspects as well."),
     ] = False,
     lag: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
-            help="Of a plan of sensors with `memory`: estimate a sample so many later, from the readings until then.",
+            help="Of a plan of sensors with `memory`: estimate a sample so many later, from the readings until then. "
+            "What the file of a tracker says, or none, when left out.",
         ),
-    ] = 0,
+    ] = None,
     backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
     listen: Annotated[
         list[str] | None,
@@ -113,9 +117,7 @@ def serve(
     import gc
 
     from nori_dyn.api.plan import Plan
-    from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.live.decoding import topics_of
-    from nori_dyn.live.engine import Way
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.terminal import Stop, take_precedence, teller
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
@@ -131,7 +133,7 @@ def serve(
     settings = Settings(
         topics=topics_of(known, topic or ()),
         mapping=known,
-        way=Way(monitor, backend, closed, lag, Hypotheses() if recognises else None),
+        way=_way(plan, monitor, backend, closed, lag, recognises),
         window=differentiate,
         prefix=f"/{prefix.strip('/')}",
         queue=queue,
@@ -160,6 +162,20 @@ def serve(
     if not total.estimates:
         reason = f"waited for {service.waiting_for}" if service.engine is None else "all samples were left out"
         raise InputError(f"nothing was estimated: {reason}.")
+
+
+def _way(
+    plan: Path, monitor: bool, backend: str, closed: tuple[str, ...] | None, lag: int | None, recognises: bool
+) -> Way:
+    """Return how samples are estimated: as is asked for, else as the file of a tracker says."""
+    from nori_dyn.api.tracker import tracking
+    from nori_dyn.filtering.hypotheses import Hypotheses
+    from nori_dyn.live.engine import Way
+
+    tracked = tracking(plan)
+    lag = (tracked.lag if tracked else 0) if lag is None else lag
+    hypotheses = tracked.hypotheses if tracked and closed is None else None
+    return Way(monitor, backend, closed, lag, hypotheses or (Hypotheses() if recognises else None))
 
 
 def register(app: typer.Typer) -> None:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.config import components_of
 from nori_dyn.errors import InvalidConfigError, NoriError, PlanError
+from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
@@ -126,6 +127,20 @@ class LeftOutData(_Data):
     reason: str
 
 
+class TrackerData(_Data):
+    """How a plan of sensors with memory is tracked.
+
+    Attributes:
+        dt: usual time between ticks [s].
+        lag: how many ticks late an estimate is.
+        hypotheses: how contacts are recognised; None where they are told.
+    """
+
+    dt: float = Field(gt=0)
+    lag: NonNegativeInt = 0
+    hypotheses: Hypotheses | None = None
+
+
 class PlanData(_Data):
     """The content of a plan file; one state, of no contacts, where the sensors have none."""
 
@@ -136,6 +151,7 @@ class PlanData(_Data):
     outputs: list[str] | None
     states: list[StateData] = Field(min_length=1)
     left_out: list[LeftOutData] = []
+    tracker: TrackerData | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -148,7 +164,10 @@ class PlanData(_Data):
 
 
 def plan_to_text(
-    plans: Mapping[ContactState, EliminationPlan], sensors: object, left_out: Mapping[ContactState, str]
+    plans: Mapping[ContactState, EliminationPlan],
+    sensors: object,
+    left_out: Mapping[ContactState, str],
+    tracker: TrackerData | None = None,
 ) -> str:
     """Return the content of a plan's file.
 
@@ -156,6 +175,7 @@ def plan_to_text(
         plans: of each contact state; one, of no contacts, where there are none.
         sensors: with all contacts.
         left_out: why each state without a plan has none.
+        tracker: how the plan is tracked, where the file says so.
 
     Raises:
         PlanError: the sensors are not a SensorSet, so they cannot be written as data.
@@ -170,7 +190,8 @@ def plan_to_text(
         "states": [{"contacts": list(state), **order_data(one).model_dump()} for state, one in plans.items()],
         "left_out": [{"contacts": list(state), "reason": reason} for state, reason in left_out.items()],
     }
-    return sealed(FORMAT, content)
+    tracked = {} if tracker is None else {"tracker": tracker.model_dump()}
+    return sealed(FORMAT, content | tracked)
 
 
 def order_to_text(plan: EliminationPlan) -> str:

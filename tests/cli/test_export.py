@@ -81,6 +81,9 @@ def test_a_filter_is_written_where_it_is_asked_for(run, told, refused, figures, 
     assert list(found["functions"]) == ["it_compute_rows", "it_compute_outputs"]
     for wrong in (["--filter"], ["--dt", "0.001"], ["--filter", "--dt", "0.001", "--monitor"]):
         assert run("export", path, "--out", tmp_path / "no", *wrong)[0] == 2
+    nd.Window(nd.Plan.load(path), 0.002, 4, "numpy").save(path)
+    assert "it_step: " in told("export", path, "--out", tmp_path / "late", "--name", "it", "--filter")
+    assert "4 ticks late" in (tmp_path / "late" / "it.h").read_text()
     errors = refused("export", path, "--out", tmp_path / "no", "--filter", "--dt", "0")
     assert "the time from one tick to the next is a positive number" in errors
     errors = refused("export", chain, "--out", tmp_path / "no", "--filter", "--dt", "0.001")

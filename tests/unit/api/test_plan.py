@@ -395,3 +395,28 @@ def test_angles_in_degrees_are_doubted_once(recwarn):
     for _ in range(8):
         solver.solve_batch(*states)
     assert not recwarn
+
+
+def test_a_tracker_is_saved_with_its_plan(tmp_path):
+    wrench = {"type": "external_wrench", "links": "all"}
+    content = {
+        "name": "touch",
+        "measurements": [{"type": "joint_acceleration", "joints": "all", "sigma": 0.1}],
+        "contacts": {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}},
+        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}},
+    }
+    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["qdd"])
+    path, hypotheses = tmp_path / "touch.plan", nd.Hypotheses(rate=5.0, reach=1)
+    for options in ({"lag": 3}, {"hypotheses": hypotheses}, {}):
+        made = nd.Tracker(plan, 0.002, **options, backend="numpy")
+        made.step([0.0], [1.0], [0.0, *[0.0] * 6])
+        made.save(path)
+        found = nd.Tracker.load(path, "numpy")
+        assert (found.dt, found.lag, found.recognises) == (0.002, made.lag, made.recognises)
+        assert found.n_ticks == 0
+        assert nd.Plan.load(path).states == plan.states
+        if found.recognises:
+            assert found.steps.model.options == hypotheses
+    plan.save(path)
+    with pytest.raises(nd.errors.PlanError, match="does not say how its plan is tracked"):
+        nd.Tracker.load(path)
