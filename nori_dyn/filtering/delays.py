@@ -15,8 +15,7 @@ For an exponential approach that is its time constant, for a pure delay the dela
 of the memory does to them is told by B: what the others do for all readings to stay as they are.
 
 Source: own derivation (tests/unit/filtering/test_delays.py). Mean delay: W. C. Elmore, The Transient Response of Damped
-Linear Networks, J. Appl. Phys. 19, 1948. Doubling, which finds P: B. D. O. Anderson, Second-order convergent algorithms
-for the steady-state Riccati equation, Int. J. Control 28, 1978.
+Linear Networks, J. Appl. Phys. 19, 1948.
 """
 
 from __future__ import annotations
@@ -29,17 +28,12 @@ from scipy.linalg import solve_triangular
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering.knowledge import places_of
+from nori_dyn.filtering.riccati import steady_state
 from nori_dyn.filtering.square_root import triangular
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.layout import output_parts
 from nori_dyn.tables import Document, Paragraph, Shown, Table, listed, number
 from nori_dyn.typing import Booleans, Floats
-
-SETTLED = 1e-12
-"""Relative change of Phi from which on a filter has settled."""
-
-MOST_DOUBLINGS = 24
-"""After twice as many ticks so many times it is taken as it is."""
 
 NEVER = 1e-9
 """How close to 1 a factor of Phi is by which an error never goes away."""
@@ -128,7 +122,7 @@ def delays(tick: Tick, q: Floats, dt: float) -> Delays:
     T[:n_v, :n_s], T[:n_v, n_s + n_v :] = dt * motion.X_s, dt * motion.X_f[:, changes[n_v:]]
     by_s, walk = T[:, :n_s] @ S, motion.Q[changes]
     H = R[n_s:, n_s:].T @ R[n_s:, n_s:]
-    left = _settled(T @ B, by_s @ by_s.T + np.diag(walk), H)
+    left = np.linalg.inv(np.eye(k) + steady_state(T @ B, by_s @ by_s.T + np.diag(walk), H).P @ H)
     missing, is_never = _sums(B @ left, T @ B @ left)
     seconds = np.full(n_v + n_f, np.inf)
     seconds[changes] = np.where(is_never, np.inf, dt * np.diagonal(missing[n_s:]))
@@ -142,22 +136,6 @@ def delays(tick: Tick, q: Floats, dt: float) -> Delays:
     parts = output_parts(tick.freed.plan.system, tick.freed.plan.outputs)
     named = {part.output.name: of_outputs[part.slice].reshape(part.shape) for part in parts}
     return Delays(tick.memory_names, seconds, named, dt)
-
-
-def _settled(F: Floats, Q: Floats, H: Floats) -> Floats:
-    """Return (1 + P H)^-1 (k, k), P the covariance before a tick's readings of a filter that has settled.
-
-    P+ = F (1 + P H)^-1 P F^T + Q; after twice as many ticks each time, from what is known exactly.
-    """
-    one, A, G, P = np.eye(len(F)), F.T, H, Q
-    left = np.linalg.inv(one + P @ H)
-    for _ in range(MOST_DOUBLINGS):
-        through = np.linalg.inv(one + G @ P)
-        A, G, P = A @ through @ A, G + A @ through @ G @ A.T, P + A.T @ P @ through @ A
-        last, left = left, np.linalg.inv(one + P @ H)
-        if np.abs(left - last).max(initial=0.0) <= SETTLED * np.abs(left).max(initial=0.0):
-            break
-    return np.asarray(left, dtype=float)
 
 
 def _sums(G: Floats, Phi: Floats) -> tuple[Floats, Booleans]:

@@ -249,11 +249,7 @@ def smoothed(after: Updated, motion: Motion, mean: Floats, covariance: Floats) -
     """
     k, n_s, n_v = len(motion.Q), motion.n_s, motion.n_v
     g = np.sqrt(motion.Q)
-    rows = motion.carried(after.R, after.z)
-    M, z = rows[:, n_s:-1], rows[:, -1]
-    top = np.column_stack([rows[:, :n_s], -M * g, M, z])
-    noise = np.column_stack([np.zeros((k, n_s)), np.eye(k), np.zeros((k, k + 1))])
-    R, z, _ = triangular(np.vstack([top, noise]))
+    R, z, _ = triangular(with_noise(motion.carried(after.R, after.z), np.diag(g)))
     o = n_s + k
     inverse, unseen = _inverse(R[:o, :o])
     # [s e] = y - Y m+ + noise, the noise by `inverse`.
@@ -276,25 +272,49 @@ def smoothed(after: Updated, motion: Motion, mean: Floats, covariance: Floats) -
     return np.where(loose, np.nan, b + B @ y + gain[:, ~later] @ mean[~later]), P
 
 
-def triangular(rows: Floats) -> tuple[Floats, Floats, float]:
+def with_noise(rows: Floats, G: Floats) -> Floats:
+    """Return rows over [s | m'] as rows over [s e | m+], with m+ = m' + G e, and below them those of e.
+
+    Args:
+        rows: [A | b] (..., r, n_s + k + 1).
+        G: what the memory takes of the noise e, of unit variance (..., k, e).
+
+    Returns:
+        The rows (..., r + e, n_s + e + k + 1).
+    """
+    (r, n), e = rows.shape[-2:], G.shape[-1]
+    n_s = n - 1 - G.shape[-2]
+    found = np.zeros((*rows.shape[:-2], r + e, n + e))
+    found[..., :r, :n_s], found[..., :r, n_s + e :] = rows[..., :n_s], rows[..., n_s:]
+    found[..., :r, n_s : n_s + e] = -rows[..., n_s:-1] @ G
+    found[..., r:, n_s : n_s + e] = np.eye(e)
+    return found
+
+
+def triangular(rows: Floats) -> tuple[Floats, Floats, Any]:
     """Return rows [R | z] with the same sum of squares |R u - z|^2, R upper triangular, and what is left of it.
 
     A pivot that vanishes beside its column leaves a row of zeros; what else its rows say goes to later columns.
 
     Args:
-        rows: [A | b] (r, n + 1).
+        rows: [A | b] (..., r, n + 1).
 
     Returns:
-        R (n, n), z (n,) and the sum of squares that no u can lessen.
+        R (..., n, n), z (..., n) and the sum of squares that no u can lessen (...).
     """
-    r, n = rows.shape[0], rows.shape[1] - 1
-    sizes = np.linalg.norm(rows[:, :n], axis=0)
-    T = np.zeros((max(r, n + 1), n + 1))
-    (T[:r],) = qr(rows, mode="r", check_finite=False)
-    if (np.abs(np.diag(T)[:n]) <= ZERO_PIVOT * sizes).any():
-        T[:r] = rows
-        T = _echelon(T, sizes)
-    return T[:n, :n], T[:n, n], float(T[n:, n] @ T[n:, n])
+    n = rows.shape[-1] - 1
+    T = np.asarray(np.linalg.qr(rows, mode="r"))
+    if T.shape[-2] <= n:
+        T = np.concatenate([T, np.zeros((*T.shape[:-2], n + 1 - T.shape[-2], n + 1))], axis=-2)
+    R, z, left = T[..., :n, :n], T[..., :n, n], T[..., n, n] ** 2
+    sizes = np.sqrt(np.einsum("...ij,...ij->...j", rows, rows)[..., :n])
+    is_lost = np.abs(np.diagonal(R, axis1=-2, axis2=-1)) <= ZERO_PIVOT * sizes
+    if is_lost.any():
+        left = np.asarray(left)
+        for at in map(tuple, np.argwhere(is_lost.any(axis=-1))):
+            found = _echelon(rows[at], sizes[at])
+            T[at][:n], left[at] = found[:n], found[n:, n] @ found[n:, n]
+    return R, z, left[()]
 
 
 def _echelon(rows: Floats, sizes: Floats) -> Floats:

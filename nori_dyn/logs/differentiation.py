@@ -197,7 +197,7 @@ class JointEstimation(Derivation):
         assert self.noise is not None  # it has learned
         assert self.step is not None
         times = np.asarray(self.step * np.arange(len(qd)) if t is None or self.dt is not None else t, dtype=float)
-        usual = self._model.settled.deviations[:, ACCELERATION]
+        usual = self._model.deviations[:, ACCELERATION]
         qdd, sigma = np.full(qd.shape, np.nan), np.full(qd.shape, np.nan)
         goes_on = np.diff(times) >= 0
         edges = [0, *(np.flatnonzero(~goes_on) + 1).tolist(), len(qd)]
@@ -212,7 +212,7 @@ class JointEstimation(Derivation):
     def told(self) -> str:
         assert self.noise is not None  # it has learned
         jerk, sigma = self.noise.jerk, self._model.sigma[:, 0]
-        usual = self._model.settled.deviations[:, ACCELERATION]
+        usual = self._model.deviations[:, ACCELERATION]
         return (
             f"by a {'Kalman filter' if self.way == 'kalman' else 'smoother'}: noise of velocities "
             f"{_range(sigma)} rad/s, walk of the jerk {_range(jerk)} rad/s^3/sqrt(s)"

@@ -5,33 +5,33 @@ Where samples follow each other evenly the gain settles; from then on it is kept
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.logs.joint_model import SETTLED, JointModel, JointNoise, scale_of, square, triangular
+from nori_dyn.filtering.square_root import Information
+from nori_dyn.logs.joint_model import SETTLED, JointModel, JointNoise, covariance, deviations, returned, state_of
 from nori_dyn.logs.recursion import linear_recursion
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Floats
 
 EVEN = 1e-3
 """Steps of time that differ from the usual one by less than this share of it are taken for it: stamps are rounded."""
 
+STEPS = 1024
+"""Samples of which the steps are kept until what the smoother needs is made of them, at most."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Motion:
-    """The motion of joints over samples, and how sure it is.
+    """The motion of joints over samples, and how sure it is, in units of SI.
 
     Attributes:
         x: positions, velocities, accelerations, jerks (N, n, 4), or without positions (N, n, 3) where none is read.
         sigma: their standard deviations, of the same shape.
-        covariance: their covariances, as they differ from each other (k, n, order, order).
-        which: which of these each sample has (N,).
     """
 
     x: Floats
     sigma: Floats
-    covariance: Floats
-    which: Indices
 
 
 class JointFilter:
@@ -43,58 +43,138 @@ class JointFilter:
 
     def __init__(self, model: JointModel) -> None:
         self.model = model
-        self.x = np.zeros((model.n_joints, model.order))
-        self.S = model.before
-        self.predicted = self.S
-        self.begun = False
+        self.known = model.before
+        self._tau, self._back, self._walk = 0.0, model.F(0.0), model.walk(0.0)
 
-    def step(self, tau: float, y: Floats) -> None:
-        """Take a sample.
+    def step(self, tau: float, y: Floats) -> Information:
+        """Take a sample, and return what is known of the noise on the way to it and of its state.
 
         Args:
-            tau: the time since the one before, in usual steps; of no importance for the first.
+            tau: the time since the one before, in usual steps; 0 for the first.
             y: the readings (n, p), in units of the model; nan where there is none.
         """
-        model = self.model
-        if self.begun:
-            self.x, self.S = self.x @ model.F(tau).T, model.predicted(self.S, tau)
-        self.begun, self.predicted = True, self.S
-        is_read = np.isfinite(y)
-        self.S, K, _ = model.updated(self.S, is_read)
-        off = np.where(is_read, y - self.x[:, list(model.read)], 0.0)
-        self.x = self.x + (K @ off[..., None])[..., 0]
+        if tau != self._tau:
+            self._tau, self._back, self._walk = tau, self.model.F(-tau), self.model.walk(tau)
+        whole = self.model.step(self.known, self._back, self._walk, y)
+        self.known = state_of(whole)
+        return whole
 
     @property
     def has_settled(self) -> bool:
-        """Whether the covariance before the last sample is the one that it settles to."""
-        return is_close(self.predicted, self.model.settled.before)
-
-
-def is_close(S: Floats, other: Floats) -> bool:
-    """Return whether covariances are the same to `SETTLED`, by their factors."""
-    P, Q = square(S), square(other)
-    return bool(np.all(np.abs(P - Q) <= SETTLED * scale_of(Q)))
+        """Whether what is known after the last sample is what the filter settles to."""
+        R, limit = self.known.R, self.model.settled.R
+        if (np.abs(np.abs(R[:, -1, -1] / limit[:, -1, -1]) - 1) > SETTLED).any():
+            return False
+        H, settled = R.swapaxes(1, 2) @ R, limit.swapaxes(1, 2) @ limit
+        size = np.sqrt(np.einsum("nii->ni", settled))
+        return bool((np.abs(H - settled) <= SETTLED * size[:, :, None] * size[:, None]).all())
 
 
 @dataclass(slots=True, eq=False)
-class _Run:
-    """What the filter left behind of samples that follow each other, in units of the model.
+class _Stretch:
+    """Samples that follow each other, all before the filter settles or all after.
+
+    Attributes:
+        samples: which.
+        P: the covariance of the last (n, order, order).
+        back: how the state before each sample follows from it, see `returned`; None where the filter has settled.
+    """
+
+    samples: range
+    P: Floats
+    back: tuple[Floats, Floats, Floats] | None
+
+
+class _Pass:
+    """The filter over a log.
 
     Attributes:
         model: the model.
-        tau: the time before each sample (N,), in usual steps.
-        x: the states (N, n, order).
-        S: the factors of the covariances before and after the readings, as they differ from each other.
-        which: which of these each sample has (N,).
-        settled: the stretches in which it had settled.
+        x: the states (N, n, order), in units of the model.
+        sigma: their standard deviations, of the same shape.
+        stretches: what the smoother needs.
     """
 
-    model: JointModel
-    tau: Floats
-    x: Floats
-    S: list[tuple[Floats, Floats]] = field(default_factory=list)
-    which: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    settled: list[tuple[int, int]] = field(default_factory=list)
+    def __init__(self, noise: JointNoise, t: Floats, y: Floats, dt: float) -> None:
+        self.model = model = JointModel(noise, dt)
+        self._tau = np.concatenate([[0.0], np.diff(t) / dt])
+        self._tau[np.abs(self._tau - 1) < EVEN] = 1.0
+        self._y = y * dt ** np.array(model.read, dtype=float)
+        self.x = np.empty((len(t), model.n_joints, model.order))
+        self.sigma = np.empty_like(self.x)
+        self.stretches: list[_Stretch] = []
+        self._run()
+
+    def _run(self) -> None:
+        tau, y, settled, one = self._tau, self._y, self.model.settled, JointFilter(self.model)
+        is_usual = (tau == 1.0) & np.isfinite(y).all(axis=(1, 2))
+        others = np.append(np.flatnonzero(~is_usual), len(tau))
+        k, last, steps = 0, 0, list[Information]()
+        while k < len(tau):
+            if not (is_usual[k] and (k - last > settled.memory or one.has_settled)):
+                last = last if is_usual[k] else k
+                steps.append(one.step(float(tau[k]), y[k]))
+                k += 1
+                if len(steps) == STEPS:
+                    self._close(k, steps)
+                continue
+            self._close(k, steps)
+            stop = int(others[np.searchsorted(others, k)])
+            self.x[k:stop] = linear_recursion(settled.A, (settled.K @ y[k:stop, ..., None])[..., 0], self.x[k - 1])
+            self.sigma[k:stop] = deviations(settled.P)
+            one.known = Information(settled.R, (settled.R @ self.x[stop - 1, ..., None])[..., 0])
+            self.stretches.append(_Stretch(range(k, stop), settled.P, None))
+            k = stop
+        self._close(k, steps)
+
+    def _close(self, stop: int, steps: list[Information]) -> None:
+        """Make of steps, up to a sample, what is told of them, and forget them."""
+        if not steps:
+            return
+        samples = range(stop - len(steps), stop)
+        which = slice(samples.start, samples.stop)
+        whole = Information(np.stack([step.R for step in steps]), np.stack([step.z for step in steps]))
+        known = state_of(whole)
+        P = covariance(known.R)
+        self.x[which] = np.linalg.solve(known.R, known.z[..., None])[..., 0]
+        self.sigma[which] = deviations(P)
+        tau = self._tau[which]
+        self.stretches.append(
+            _Stretch(samples, P[-1], returned(whole, self.model.F(-tau)[:, None], self.model.walk(tau)))
+        )
+        steps.clear()
+
+    def smooth(self) -> None:
+        """Go back over the log: x and sigma become those that all readings tell.
+
+        Source: Rauch, Tung and Striebel (1965); the steps as in Bierman (1977), ch. X.
+        """
+        settled, F = self.model.settled, self.model.F(1.0)
+        after, P = self.x[-1].copy(), self.stretches[-1].P
+        for stretch in self.stretches[::-1]:
+            first, k = stretch.samples.start, stretch.samples.stop - 1
+            if stretch.back is None:
+                before = self.x[first - 1 : k]
+                off = before - (settled.gain @ F @ before[..., None])[..., 0]
+                found = linear_recursion(settled.gain, off[::-1], after)[::-1]
+                self.x[k], self.x[first:k], after = after, found[1:], found[0]
+                least = max(first, k - int(settled.memory))
+                for j in range(k, least - 1, -1):
+                    self.sigma[j] = deviations(P)
+                    P = settled.gain @ P @ settled.gain.swapaxes(1, 2) + settled.spread
+                if least > first:
+                    P = settled.smoothed
+                    self.sigma[first:least] = deviations(P)
+                continue
+            for j, gain, offset, spread in list(zip(stretch.samples, *stretch.back, strict=True))[::-1]:
+                self.x[j], self.sigma[j] = after, deviations(P)
+                after = (gain @ after[..., None])[..., 0] + offset
+                P = gain @ P @ gain.swapaxes(1, 2) + spread
+
+    @property
+    def motion(self) -> Motion:
+        """The motion in units of SI."""
+        return Motion(self.x * self.model.units, self.sigma * self.model.units)
 
 
 def even_step(t: Floats, dt: float) -> float:
@@ -118,103 +198,11 @@ def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
         y: readings (N, n, p), of positions, of velocities, or of both in this order; nan where there is none.
         dt: the usual time between samples [s].
     """
-    run = _run(noise, t, y, dt)
-    P = np.array([square(after) for _, after in run.S])
-    return _motion(run.model, run.x, P, run.which)
+    return _Pass(noise, t, y, dt).motion
 
 
 def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
-    """Return what the smoother says at each sample, of all samples; for the arguments see `filtered`.
-
-    Backwards from the last sample, with G = P F' (F P F' + Q)^-1 and C what is left to know of x when x+ is known,
-
-        x_s = x + G (x_s+ - F x),   P_s = G P_s+ G' + C
-
-    Source: Rauch, Tung and Striebel (1965).
-    """
-    run = _run(noise, t, y, dt)
-    model, x = run.model, run.x.copy()
-    n = len(x)
-    found = [square(run.S[int(run.which[-1])][1])]
-    which = np.zeros(n, dtype=np.intp)
-    k, stretches = n - 2, list(run.settled)
-    G, C = _backwards(model, model.settled.after, 1.0)
-    limit = _lyapunov(G, C)
-    while k >= 0:
-        while stretches and k < stretches[-1][0]:
-            stretches.pop()
-        first, stop = stretches[-1] if stretches else (n, n)
-        if first <= k < stop - 1 and np.all(np.abs(found[-1] - limit) <= SETTLED * scale_of(limit)):
-            own = x[first : k + 1]
-            off = own - (G @ model.F(1.0) @ own[..., None])[..., 0]
-            x[first : k + 1] = linear_recursion(G, off[::-1], x[k + 1])[::-1]
-            which[first : k + 1] = len(found)
-            found.append(limit)
-            k = first - 1
-            continue
-        tau = float(run.tau[k + 1])
-        back, left = _backwards(model, run.S[int(run.which[k])][1], tau)
-        x[k] += (back @ (x[k + 1] - x[k] @ model.F(tau).T)[..., None])[..., 0]
-        found.append(back @ found[-1] @ back.transpose(0, 2, 1) + left)
-        which[k] = len(found) - 1
-        k -= 1
-    return _motion(model, x, np.array(found), which)
-
-
-def _run(noise: JointNoise, t: Floats, y: Floats, dt: float) -> _Run:
-    model = JointModel(noise, dt)
-    tau = np.concatenate([[1.0], np.diff(t) / dt])
-    tau[np.abs(tau - 1) < EVEN] = 1.0
-    y = y * dt ** (np.array(model.read, dtype=float))
-    is_usual = (tau == 1.0) & np.isfinite(y).all(axis=(1, 2))
-    others = np.append(np.flatnonzero(~is_usual), len(t))
-    run = _Run(model, tau, np.empty((len(t), model.n_joints, model.order)))
-    run.which = np.empty(len(t), dtype=np.intp)
-    one, settled, k = JointFilter(model), model.settled, 0
-    while k < len(t):
-        if k and is_usual[k - 1] and is_usual[k] and one.has_settled:
-            stop = int(others[np.searchsorted(others, k)])
-            run.x[k:stop] = linear_recursion(settled.A, (settled.K @ y[k:stop, ..., None])[..., 0], one.x)
-            run.which[k:stop] = len(run.S)
-            run.S.append((settled.before, settled.after))
-            run.settled.append((k, stop))
-            one.x, one.S, one.predicted = run.x[stop - 1], settled.after, settled.before
-            k = stop
-            continue
-        one.step(float(tau[k]), y[k])
-        run.x[k], run.which[k] = one.x, len(run.S)
-        run.S.append((one.predicted, one.S))
-        k += 1
-    return run
-
-
-def _motion(model: JointModel, x: Floats, P: Floats, which: Indices) -> Motion:
-    """Return states and covariances in units of SI."""
-    sigma = np.sqrt(np.einsum("knii->kni", P)) * model.units
-    return Motion(x * model.units, sigma[which], P * np.outer(model.units, model.units), which)
-
-
-def _backwards(model: JointModel, after: Floats, tau: float) -> tuple[Floats, Floats]:
-    """Return G (n, order, order), and C, what is left to know of a state when the next is known (n, order, order).
-
-    Source: the factors as in Park and Kailath (1996).
-    """
-    order = model.order
-    rows = np.zeros((model.n_joints, 2 * order, 2 * order))
-    large = after[:, ::-1]  # as in `JointModel.updated`
-    rows[:, :order, :order], rows[:, :order, order:] = large @ model.F(tau).T, large
-    rows[:, order:, :order] = model.walk(tau)
-    R = triangular(rows)
-    G = np.linalg.solve(R[:, :order, :order], R[:, :order, order:]).transpose(0, 2, 1)
-    return np.asarray(G), square(R[:, order:, order:])
-
-
-def _lyapunov(G: Floats, C: Floats) -> Floats:
-    """Return P (n, order, order) of  P = G P G' + C,  by doubling."""
-    P = C
-    for _ in range(64):
-        step = G @ P @ G.transpose(0, 2, 1)
-        P, G = P + step, G @ G
-        if np.all(np.abs(step) <= 1e-17 * scale_of(P)):
-            break
-    return P
+    """Return what the smoother says at each sample, of all samples; for the arguments see `filtered`."""
+    run = _Pass(noise, t, y, dt)
+    run.smooth()
+    return run.motion

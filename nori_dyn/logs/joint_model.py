@@ -7,11 +7,10 @@ apart,
 
 with N the shift, e the axis of the jerk, j how far the jerk walks in a second, and v the noise of what is read.
 
-All joints are computed at once, in units in which the usual dt is 1. Covariances are kept as triangular factors, P =
-S'S, and updated by orthogonal transformations, so that they stay positive however little was known before.
+All joints are computed at once, in units in which the usual dt is 1. What is known of a state is a square-root
+information, rows R x = z + noise of unit variance, as in `filtering.square_root`.
 
-Source: Kalman (1960); the jerk as a state as in Mehrotra and Mahapatra (1997); the factors as in Kaminski, Bryson and
-Schmidt (1971).
+Source: Kalman (1960); the jerk as a state as in Mehrotra and Mahapatra (1997); the steps as in Bierman (1977), ch. X.
 """
 
 from __future__ import annotations
@@ -21,9 +20,12 @@ from functools import cached_property
 from math import factorial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.errors import InputError
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.filtering.riccati import steady_state
+from nori_dyn.filtering.square_root import Information, triangular, with_noise
+from nori_dyn.typing import Floats
 
 BEFORE = (1e2, 1e3, 1e5, 1e7)
 """Standard deviations of position, velocity, acceleration and jerk before anything is read, in units of SI."""
@@ -84,102 +86,101 @@ class JointModel:
         self.units = dt ** -np.arange(self.order, dtype=float)
         self.jerk = noise.jerk * dt ** (DERIVATIVES - 0.5 - self.first)
         sigmas = [s * dt**k for k, s in enumerate((noise.sigma_q, noise.sigma_qd)) if s is not None]
-        self.read = tuple(k - self.first for k, s in enumerate((noise.sigma_q, noise.sigma_qd)) if s is not None)
+        self.read = [k - self.first for k, s in enumerate((noise.sigma_q, noise.sigma_qd)) if s is not None]
         self.sigma = np.stack([s * dt**-self.first for s in sigmas], axis=1)
-        self._shares = [1 / factorial(k) for k in range(self.order)]
-        self._root = _walk_in_one_step(self.order)
+        self.H = np.eye(self.order)[self.read]
+        powers = np.arange(self.order)
+        self._powers = np.maximum(powers - powers[:, None], 0)
+        self._shares = np.triu(1 / np.array([float(factorial(k)) for k in range(self.order)])[self._powers])
+        self._root = np.linalg.cholesky(
+            np.outer(self._shares[:, -1], self._shares[:, -1]) / (1 + np.add.outer(powers, powers)[::-1, ::-1])
+        )
 
-    def F(self, tau: float) -> Floats:
-        """Return what takes states on (order, order) over a time, in usual steps."""
-        powers = tau ** np.arange(self.order) * self._shares
-        return np.array([np.concatenate([np.zeros(k), powers[: self.order - k]]) for k in range(self.order)])
+    def F(self, tau: ArrayLike) -> Floats:
+        """Return what takes states on (..., order, order) over times (...), in usual steps, or back if negative."""
+        return np.asarray(self._shares * np.asarray(tau)[..., None, None] ** self._powers)
 
-    def walk(self, tau: float) -> Floats:
-        """Return the factor of Q (n, order, order), Q = S'S, over a time, in usual steps."""
-        powers = np.sqrt(tau) * tau ** np.arange(self.order - 1, -1, -1, dtype=float)
-        return np.asarray(self.jerk[:, None, None] * (self._root * powers))
+    def walk(self, tau: ArrayLike) -> Floats:
+        """Return the factor G of Q = G G' (..., n, order, order) over times (...), in usual steps."""
+        powers = np.asarray(tau)[..., None, None] ** (self.order - 0.5 - np.arange(self.order)[:, None])
+        return np.asarray(self.jerk[:, None, None] * (powers * self._root)[..., None, :, :])
 
     @property
-    def before(self) -> Floats:
-        """The factor of the covariance (n, order, order) before anything is read."""
-        factor: Floats = np.diag(np.array(BEFORE)[self.first :] / self.units)
-        return np.broadcast_to(factor, (self.n_joints, self.order, self.order))
+    def before(self) -> Information:
+        """What is known before anything is read."""
+        R = np.diag(self.units / np.array(BEFORE)[self.first :])
+        n, order = self.n_joints, self.order
+        return Information(np.broadcast_to(R, (n, order, order)), np.zeros((n, order)))
 
-    def predicted(self, S: Floats, tau: float) -> Floats:
-        """Return the factor of the covariance after a time, in usual steps."""
-        return triangular(np.concatenate([S @ self.F(tau).T, self.walk(tau)], axis=1))
+    def rows(self, y: Floats) -> Floats:
+        """Return the rows [0 | H | y] / sigma (n, p, 2 order + 1) of readings (n, p), of zeros where one is nan."""
+        rows = np.zeros((*y.shape, 2 * self.order + 1))
+        rows[..., self.order : -1], rows[..., -1] = self.H, y
+        return np.where(np.isfinite(y)[..., None], rows / self.sigma[..., None], 0.0)
 
-    def updated(self, S: Floats, is_read: Booleans) -> tuple[Floats, Floats, Floats]:
-        """Return what readings make of a covariance.
+    def step(self, after: Information, back: Floats, walk: Floats, y: Floats) -> Information:
+        """Return what is known at the next sample, of the noise e on the way to it and of its state (n, 2 order).
 
         Args:
-            S: its factor (n, order, order).
-            is_read: which readings there are (n, p).
-
-        Returns:
-            The factor afterwards, the gain (n, order, p), and the factor of what the readings differ by (n, p, p).
+            after: what is known at a sample.
+            back: F of the time between the two, backwards (order, order).
+            walk: the factor of its noise (n, order, order).
+            y: the readings of the next (n, p); nan where there is none.
         """
-        n, p = is_read.shape
-        rows = np.zeros((n, p + self.order, p + self.order))
-        large = S[:, ::-1]  # rows that may be large come first, so that they drown none that are small
-        rows[:, : self.order, :p] = large[:, :, list(self.read)] * is_read[:, None]
-        rows[:, : self.order, p:] = large
-        rows[:, range(self.order, self.order + p), range(p)] = self.sigma
-        R = triangular(rows)
-        K = np.linalg.solve(R[:, :p, :p], R[:, :p, p:]).transpose(0, 2, 1)
-        return R[:, p:, p:], np.asarray(K), R[:, :p, :p]
+        moved = np.concatenate([after.R @ back, after.z[..., None]], axis=2)
+        R, z, _ = triangular(np.concatenate([self.rows(y), with_noise(moved, walk)], axis=1))
+        return Information(R, z)
+
+    @property
+    def deviations(self) -> Floats:
+        """The standard deviations of the state after the readings (n, order) once it has settled, in units of SI."""
+        return deviations(self.settled.P) * self.units
 
     @cached_property
     def settled(self) -> Settled:
-        """What the filter settles to where samples follow each other evenly and all is read.
-
-        Source: the doubling of the Riccati equation, Anderson (1978).
-        """
-        n, order = self.n_joints, self.order
-        H = np.eye(order)[list(self.read)]
-        A = np.broadcast_to(self.F(1.0).T, (n, order, order))
-        G = H.T @ (H / self.sigma[:, :, None] ** 2)
-        walk = self.walk(1.0)
-        P = walk.transpose(0, 2, 1) @ walk
-        for _ in range(64):
-            W = np.eye(order) + G @ P
-            step = A.transpose(0, 2, 1) @ P @ np.linalg.solve(W, A)
-            G = G + A @ np.linalg.solve(W, G) @ A.transpose(0, 2, 1)
-            A = A @ np.linalg.solve(W, A)
-            P = P + step
-            if np.all(np.abs(step) <= 1e-17 * scale_of(P)):
-                break
-        S = np.asarray(np.linalg.cholesky((P + P.transpose(0, 2, 1)) / 2).transpose(0, 2, 1), dtype=float)
+        """What the filter settles to where samples follow each other evenly and all is read."""
+        F, back, walk, one = self.F(1.0), self.F(-1.0), self.walk(1.0), np.eye(self.order)
+        Q, H = walk @ walk.swapaxes(1, 2), self.H / self.sigma[..., None]
+        P, Y = steady_state(np.broadcast_to(F, Q.shape), Q, H.swapaxes(1, 2) @ H)
+        R = np.linalg.inv(np.linalg.cholesky((P + P.swapaxes(1, 2)) / 2))
+        y = np.zeros(self.sigma.shape)
+        after = state_of(self.step(Information(R, np.zeros(R.shape[:2])), one, 0.0 * walk, y))
         for _ in range(3):  # rounding of the doubling is forgotten
-            S = self.predicted(self.updated(S, np.ones(self.sigma.shape, dtype=bool))[0], 1.0)
-        after, K, E = self.updated(S, np.ones(self.sigma.shape, dtype=bool))
-        return Settled(S, after, K, E, (np.eye(order) - K @ H) @ self.F(1.0), self.units)
+            step = self.step(after, back, walk, y)
+            after = state_of(step)
+        P = covariance(after.R)
+        K = P[..., self.read] / self.sigma[:, None] ** 2
+        before = F @ P @ F.T + Q
+        E = np.asarray(
+            np.linalg.cholesky(self.H @ before @ self.H.T + np.eye(len(self.read)) * self.sigma[..., None] ** 2),
+            dtype=float,
+        )
+        gain, _, spread = returned(step, back, walk)
+        return Settled(after.R, P, K, E, (one - K @ self.H) @ F, gain, spread, before @ np.linalg.inv(one + Y @ before))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
-    """What a filter settles to.
+    """What a filter settles to, in units of the model.
 
     Attributes:
-        before: the factor of the covariance before the readings (n, order, order).
-        after: after them.
+        R: the square-root information after the readings (n, order, order).
+        P: the covariance after them (n, order, order).
         K: the gain (n, order, p).
-        E: the factor of the covariance of what readings differ by from what is expected (n, p, p).
+        E: the lower factor of the covariance of what readings differ by from what is expected (n, p, p).
         A: what takes a state on (n, order, order):  x+ = A x + K y.
-        units: what a number of the state is in SI (order,).
+        gain, spread: those of the smoother (n, order, order), see `returned`.
+        smoothed: the covariance of the smoother (n, order, order).
     """
 
-    before: Floats
-    after: Floats
+    R: Floats
+    P: Floats
     K: Floats
     E: Floats
     A: Floats
-    units: Floats
-
-    @property
-    def deviations(self) -> Floats:
-        """The standard deviations of the state after the readings (n, order), in units of SI."""
-        return np.asarray(np.sqrt(np.einsum("nii->ni", square(self.after))) * self.units)
+    gain: Floats
+    spread: Floats
+    smoothed: Floats
 
     @property
     def memory(self) -> float:
@@ -188,25 +189,37 @@ class Settled:
         return float(np.log(SETTLED) / np.log(slowest))
 
 
-def _walk_in_one_step(order: int) -> Floats:
-    """Return the factor of Q (order, order) of a walk of 1 in a time of 1."""
-    back = np.arange(order - 1, -1, -1)
-    shares = np.array([1 / factorial(k) for k in back.tolist()])
-    factor: Floats = np.linalg.cholesky(np.outer(shares, shares) / (np.add.outer(back, back) + 1)).T
-    return factor
+def state_of(step: Information) -> Information:
+    """Return what is known of the state, of what is known of noise and state."""
+    order = step.z.shape[-1] // 2
+    return Information(step.R[..., order:, order:], step.z[..., order:])
 
 
-def triangular(rows: Floats) -> Floats:
-    """Return R (n, order, order), upper triangular, of which R'R is that of rows."""
-    return np.asarray(np.linalg.qr(rows, mode="r"))
+def returned(step: Information, back: Floats, walk: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return how a state follows from that of the next sample,  x = gain x+ + offset + noise.
+
+    Args:
+        step: what is known of the noise on the way and of the next (..., n, 2 order).
+        back: F of the time between the two, backwards (..., order, order).
+        walk: the factor of its noise (..., n, order, order).
+
+    Returns:
+        gain (..., n, order, order), offset (..., n, order), and the covariance of the noise (..., n, order, order).
+    """
+    order = back.shape[-1]
+    inverse = np.linalg.inv(step.R[..., :order, :order])
+    by_e = back @ walk @ inverse  # x = back (x+ - walk e), and e is what the first rows say, given x+
+    gain = back + by_e @ step.R[..., :order, order:]
+    offset = -(by_e @ step.z[..., :order, None])[..., 0]
+    return gain, offset, by_e @ by_e.swapaxes(-1, -2)
 
 
-def square(S: Floats) -> Floats:
-    """Return the covariances (n, order, order) of factors."""
-    return S.transpose(0, 2, 1) @ S
+def covariance(R: Floats) -> Floats:
+    """Return the covariances (..., order, order) of square-root information."""
+    inverse = np.linalg.inv(R)
+    return np.asarray(inverse @ inverse.swapaxes(-1, -2))
 
 
-def scale_of(P: Floats) -> Floats:
-    """Return how large the entries of covariances may be, by their diagonals."""
-    deviations = np.sqrt(np.einsum("...ii->...i", P))
-    return np.asarray(deviations[..., :, None] * deviations[..., None, :])
+def deviations(P: Floats) -> Floats:
+    """Return the standard deviations (..., order) of covariances."""
+    return np.asarray(np.sqrt(np.diagonal(P, axis1=-2, axis2=-1)))

@@ -160,7 +160,7 @@ def _innovations(y: Floats, dt: float, first: int, jerk: float, sigmas: list[flo
     x = linear_recursion(A, own @ settled.K[0].T, before)
     expected = (x[:-1] @ model.F(1.0).T)[..., read]
     off = (own[1:] - expected)[int(BEGUN * N) :]
-    white = off @ np.linalg.inv(settled.E[0])
+    white = off @ np.linalg.inv(settled.E[0]).T
     count = off.shape[0] * off.shape[1]
     return float(np.sum(white**2)), 2 * count * float(np.log(np.abs(np.diag(settled.E[0]))).sum()), count * p
 

@@ -16,7 +16,7 @@ def walking(walk, sigma, **more):
     return remembering(torque, UNLOADED, MOTION, memory={"offsets": {"of": "offset", "walk": walk, **more}})
 
 
-@pytest.mark.parametrize(("walk", "dt"), [(0.5, 0.01), (3.0, 0.1), (1e-2, 0.05)])
+@pytest.mark.parametrize(("walk", "dt"), [(0.5, 0.01), (3.0, 0.1), (1e-2, 0.05), (6e-7, 0.05)])
 def test_a_walk_that_is_read(walk, dt):
     plan = planned(walking(walk, 0.2), ARM, ("offset", "tau"))
     Q, r2 = walk**2 * dt, 0.04
