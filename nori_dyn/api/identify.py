@@ -43,7 +43,7 @@ def identify(
     robust: bool = False,
     moving: float | None = None,
     cutoff: float | None = None,
-    differentiate: Differentiate = None,
+    differentiate: Differentiate = "auto",
     dt: float | None = None,
     missing: Missing = "refuse",
     curves: bool = False,
@@ -76,8 +76,7 @@ def identify(
         moving: speed [rad/s or m/s] above which a joint moves: its torque counts only then, as friction is whatever it
             takes to stand still; all count when None.
         cutoff: frequency [Hz] of a zero-phase low-pass over regressor and readings alike; none when None.
-        differentiate: how accelerations are made of velocities: the odd window of a Savitzky-Golay filter, "kalman" or
-            "smoother", as in `estimate`.
+        differentiate: how accelerations are made of velocities, as in `estimate`.
         dt: time between samples [s]; that of the log's times when None.
         missing: "drop" leaves samples out that hold what is no number.
         curves: whether to keep readings over the time beside what is found, for a page: `nd.save_html`.

@@ -132,7 +132,7 @@ def table_of(schema: Schema, samples: Samples, values: Mapping[str, Floats]) -> 
 def estimate(
     log: Log | str | os.PathLike[str],
     plan: Plan,
-    differentiate: Differentiate = None,
+    differentiate: Differentiate = "auto",
     dt: float | None = None,
     missing: Missing = "refuse",
     singular: Singular = "refuse",
@@ -146,9 +146,9 @@ def estimate(
     Args:
         log: the log, or its file.
         plan: the plan, or the plans of contact states.
-        differentiate: make joint accelerations that the log lacks from its velocities: by a Savitzky-Golay filter of
-            this odd number of samples; by "kalman", a filter a joint over the samples so far, or "smoother", over all,
-            whose deviations weigh accelerations that are weighed. None refuses a log without them.
+        differentiate: how joint accelerations that the log lacks are made from its velocities: by "kalman", a filter a
+            joint over the samples so far, or "smoother", over all, whose deviations weigh accelerations that are
+            weighed; by a Savitzky-Golay filter of an odd number of samples. "auto" is the smoother, and None refuses.
         dt: time between samples [s], for differentiating, and to compare q with qd; that of the log's times when None.
         missing: what to do with readings that are no numbers, or at an end of their sensor's range: "refuse" the log,
             or "drop" the sensor in that sample where it has a sigma, and the sample where q or qd is no number.

@@ -246,7 +246,7 @@ class LogRunner:
 
 
 def options_of(
-    differentiate: Differentiate = None, dt: float | None = None, contacts: Any = None, **others: Any
+    differentiate: Differentiate = "auto", dt: float | None = None, contacts: Any = None, **others: Any
 ) -> RunOptions:
     """Return how a log is run, from what users say."""
     closed = None if contacts is None else tuple(contacts)

@@ -117,7 +117,7 @@ class LogHistory(Shown):
 def smooth(
     log: Log | str | os.PathLike[str],
     plan: Plan,
-    differentiate: Differentiate = None,
+    differentiate: Differentiate = "auto",
     dt: float | None = None,
     missing: Missing = "refuse",
     singular: Singular = "refuse",

@@ -57,10 +57,11 @@ Differentiated = Annotated[
     typer.Option(
         "--differentiate",
         metavar="<way>",
-        help="Make joint accelerations that the log lacks from its velocities: 51, by a window of that odd number "
-        "of samples (Savitzky and Golay); 'kalman', by a Kalman filter a joint, of the samples so far; or 'smoother', "
-        "of all. The latter two find the noise of each joint in the log, and say how sure they are: accelerations that "
-        "have a sigma are weighed by that.",
+        help="How joint accelerations that the log lacks are made of its velocities: 'smoother', or 'auto', where it "
+        "is left out, by a Kalman filter a joint and back over the log; 'kalman', of the samples so far; 51, by a "
+        "window of that odd number of samples (Savitzky and Golay); 'none', to refuse such logs. The filters find the "
+        "noise of each joint in the log, and say how sure they are: accelerations that have a sigma are weighed by "
+        "that.",
     ),
 ]
 
@@ -120,7 +121,9 @@ def load(
 
 def how_differentiated(said: str | None) -> Differentiate:
     """Return how accelerations are made, as it is named on the command line; whether it can be is seen to later."""
-    return int(said) if said is not None and said.lstrip("+-").isdecimal() else cast("Differentiate", said)
+    if said is None or said == "none":
+        return "auto" if said is None else None
+    return int(said) if said.lstrip("+-").isdecimal() else cast("Differentiate", said)
 
 
 def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import RECOGNISE, Json, named_contacts, print_json
+from nori_dyn.cli.common import RECOGNISE, Json, how_differentiated, named_contacts, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
@@ -45,11 +45,12 @@ def serve(
         ),
     ] = None,
     differentiate: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            metavar="WINDOW",
-            help="Make joint accelerations that nothing tells from the velocities of so many samples before: the slope "
-            "of a parabola at the end of its window. Its delay is told.",
+            metavar="<way>",
+            help="How joint accelerations that nothing tells are made of the velocities so far: auto, where it is left "
+            "out, by Kalman filters that find the noise of each joint; 51, by a window of so many samples (Savitzky "
+            "and Golay), whose delay is told; none, to refuse such streams.",
         ),
     ] = None,
     monitor: Annotated[
@@ -112,7 +113,7 @@ def serve(
     the latest is taken. A plan of sensors with `memory` runs as a filter, with a lag as a smoother. What is wrong with
     messages is counted and ends nothing. Ctrl-C, or SIGTERM, ends it.
 
-    Example: nori-dyn serve --plan panda.plan --mapping panda.yaml --differentiate 21 --duration 60
+    Example: nori-dyn serve --plan panda.plan --mapping panda.yaml --duration 60
     """
     import gc
 
@@ -134,7 +135,7 @@ def serve(
         topics=topics_of(known, topic or ()),
         mapping=known,
         way=_way(plan, monitor, backend, closed, lag, recognises),
-        window=differentiate,
+        differentiate=how_differentiated(differentiate),
         prefix=f"/{prefix.strip('/')}",
         queue=queue,
         period=every or (1.0 if sys.stderr.isatty() else 10.0),

@@ -16,10 +16,11 @@ from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, Singul
 from nori_dyn.filtering.free import no_memory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.live.differentiation import CausalDerivative
+from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.chunks import lacking
+from nori_dyn.logs.differentiation import AUTO, Differentiate
 from nori_dyn.logs.naming import KINDS
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import suggestion
@@ -246,19 +247,19 @@ class Engine:
     Args:
         solving: the plans, compiled.
         binding: where each number comes from.
-        window: samples over which velocities are differentiated for accelerations that nothing tells; None refuses
+        differentiate: how accelerations that nothing tells are made of velocities, see `live_derivative`; None refuses
             such streams.
 
     Raises:
         InputError: q, qd, or a reading comes from nowhere.
     """
 
-    def __init__(self, solving: Solving, binding: Binding, window: int | None = None) -> None:
+    def __init__(self, solving: Solving, binding: Binding, differentiate: Differentiate = AUTO) -> None:
         self.binding, self._record, self._closed = binding, binding.record, solving.closed
-        self.made = () if window is None else binding.derivable
+        self.made = () if differentiate is None else binding.derivable
         _check(binding, solving.closed, self.made)
         record = binding.record
-        self.derivative = CausalDerivative(window, record.tree.nv) if self.made and window is not None else None
+        self.derivative = live_derivative(differentiate, record.tree.nv) if self.made else None
         self._derived = np.array([record.places[name] for name in self.made], dtype=np.intp)
         self._factors = np.zeros((len(self.made), record.tree.nv))
         for row, name in zip(self._factors, self.made, strict=True):
@@ -266,7 +267,6 @@ class Engine:
         self._estimate = solving.estimate
         self._recognises = isinstance(self._estimate, OverTime) and self._estimate.recognises
         self._needs = {state: _needs(record, state) for state in record.systems}
-        self._last = -np.inf
         self.skipped: Counter[str] = Counter()
         self.dropped: Counter[str] = Counter()
         self.fell_back = 0
@@ -331,17 +331,14 @@ class Engine:
         return found
 
     def _differentiate(self, t: float, qd: Floats, values: Floats, period: float) -> None:
-        """Write the accelerations that velocities make; those before a gap as long as the window have no part in it.
+        """Write the accelerations that velocities make.
 
         Raises:
             LeftOut: there are too few as yet.
         """
         assert self.derivative is not None
-        if t - self._last > self.derivative.window * period:
-            self.derivative.forget()
-        self._last = t
         try:
-            derivative = self.derivative.add(t, qd)
+            derivative = self.derivative.add(t, qd, period)
         except np.linalg.LinAlgError:
             raise LeftOut("the times of samples are too uneven to differentiate", "") from None
         if derivative is None:
@@ -394,7 +391,7 @@ def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...])
         return
     shown = ", ".join(f"'{name}'" for name in missing[:6]) + (", ..." if len(missing) > 6 else "")
     is_made = any(name in record.freedoms and record.freedoms[name].kind == "qdd" for name in needed)
-    advice = " Joint accelerations can be made from the velocities: --differentiate 21." if is_made else ""
+    advice = " Joint accelerations can be made from the velocities: --differentiate auto." if is_made else ""
     columns = {column: bound.stream for bound in binding.streams.values() for column in bound.stream.columns}
     raise InputError(
         f"{binding.where}: lacks {len(missing)} numbers that are needed: {shown}.{advice} "

@@ -14,13 +14,14 @@ from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
-from nori_dyn.live.differentiation import check_window
+from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.engine import ALONE, Engine, Solving, Tick, Way, prepared, warm_up
 from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
 from nori_dyn.live.transport import Message, Transport
 from nori_dyn.logs.binding import Binding, bind
+from nori_dyn.logs.differentiation import AUTO, Differentiate
 from nori_dyn.logs.estimate_messages import PREFIX
 from nori_dyn.logs.mapping import LogMapping
 from nori_dyn.logs.message_kinds import MalformedMessage
@@ -49,7 +50,7 @@ class Settings:
         topics: the topics to listen to, with the types of their messages.
         mapping: what ties their columns to the robot; None goes by usual names.
         way: how samples are estimated.
-        window: samples over which velocities are differentiated for accelerations that nothing tells; None refuses.
+        differentiate: how accelerations that nothing tells are made of velocities, see `live_derivative`; None refuses.
         prefix: what the topics of estimates begin with.
         queue: messages that wait, at most.
         period: time between two accounts [s].
@@ -58,7 +59,7 @@ class Settings:
     topics: Mapping[str, str]
     mapping: LogMapping | None = None
     way: Way = ALONE
-    window: int | None = None
+    differentiate: Differentiate = AUTO
     prefix: str = PREFIX
     queue: int = LIMIT
     period: float = 1.0
@@ -94,8 +95,7 @@ class Service:
         watch: Callable[[Account, Account], None] = lambda period, total: None,
     ) -> None:
         self._transport, self._settings, self._tell, self._watch = transport, settings, tell, watch
-        if settings.window is not None:
-            check_window(settings.window)
+        live_derivative(settings.differentiate, 0)  # what cannot be is refused at once
         self._solving: Solving = prepared(plans, settings.way)
         self._record = Record.of(self._solving.systems, self._solving.contacts)
         warm_up(self._solving, self._record)
@@ -230,7 +230,7 @@ class Service:
         Raises:
             InputError: a number that is needed is not told.
         """
-        engine = Engine(self._solving, binding, self._settings.window)
+        engine = Engine(self._solving, binding, self._settings.differentiate)
         if not binding.streams:
             raise InputError("the mapping takes nothing from any topic, so that nothing says when to estimate")
         self.engine = engine
@@ -279,12 +279,7 @@ class Service:
         """Tell, once, how late accelerations are that are made of velocities, and how noisy."""
         if engine.derivative is not None and np.isfinite(period) and not self._is_delay_told:
             self._is_delay_told = True
-            window, delay = engine.derivative.window, engine.derivative.delay(period)
-            self._tell(
-                f"{len(engine.made)} accelerations are made of the velocities of {window} samples: a jump is told by "
-                f"half after {1e3 * delay:.3g} ms, and noise of velocities is taken times "
-                f"{engine.derivative.noise(period):.3g} 1/s"
-            )
+            self._tell(f"{len(engine.made)} accelerations are made {engine.derivative.told(period)}")
 
     def _tell_of_overload(self, account: Account) -> None:
         if account.dropped:

@@ -232,9 +232,12 @@ def _step(t: Floats | None, differentiation: Derivation, counts: LogCounts, bind
     dt = counts.dt or differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
     dt = step(t) if dt is None and t is not None else dt
     if dt is None:
+        lacking, n = binding.derivable, len(binding.record.names[binding.record.y])
+        shown = ", ".join(f"'{name}'" for name in lacking[:6]) + (", ..." if len(lacking) > 6 else "")
         raise InputError(
-            "to differentiate, the time between samples must be known: the log has no column 't' that "
-            "increases. Give it: --dt 0.001, in seconds."
+            f"{binding.where}: lacks {len(lacking)} of {n} measurements: {shown}. To make them of the velocities, the "
+            "time between samples must be known: the log has no column 't' that increases. Give it: --dt 0.001, in "
+            "seconds."
         )
     return dt
 

@@ -22,11 +22,14 @@ Way: TypeAlias = Literal["kalman", "smoother"]
 
 WAYS: tuple[Way, ...] = get_args(Way)
 
-Differentiate: TypeAlias = int | Way | None
-"""How users say how accelerations are made: a window in samples, a way, or not at all."""
+Differentiate: TypeAlias = int | Way | Literal["auto"] | None
+"""How users say how accelerations are made: a window in samples, a way, the one that suits, or not at all."""
 
-SMOOTHING_ORDER = 3
-"""Order of the Savitzky-Golay polynomial that differentiates velocities."""
+AUTO: Literal["auto"] = "auto"
+"""What is taken where users say nothing: the smoother for a log, the adaptive filter of `live` for a stream."""
+
+ORDER = 3
+"""Order of the polynomial of Savitzky and Golay."""
 
 JUMP = 5.0
 """Usual steps of time from which on what is before and after are not of one motion."""
@@ -94,11 +97,11 @@ class Derivation(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Differentiation(Derivation):
-    """By a Savitzky-Golay filter.
+class SavitzkyGolay(Derivation):
+    """By the polynomial that fits the velocities of a window best: in its middle, or causally at its end (`weights`).
 
     Attributes:
-        window: length of the Savitzky-Golay window in samples, odd.
+        window: its length in samples.
         dt: time between samples [s]; that of the log's column of times when None.
     """
 
@@ -106,9 +109,19 @@ class Differentiation(Derivation):
     dt: float | None = None
 
     def __post_init__(self) -> None:
-        if self.window <= SMOOTHING_ORDER or self.window % 2 == 0:
-            raise InputError(f"the window must be odd and at least {SMOOTHING_ORDER + 2} samples, not {self.window}.")
+        if self.window < ORDER + 2:
+            raise InputError(f"the window must be at least {ORDER + 2} samples, not {self.window}.")
         _check_dt(self.dt)
+
+    def weights(self, t: Floats) -> Floats:
+        """Return the weights (n,) of samples at increasing times (n,) in the derivative at the last of them.
+
+        Raises:
+            numpy.linalg.LinAlgError: the times are too uneven.
+        """
+        span = t[-1] - t[0]
+        powers = np.vander((t - t[-1]) / span, ORDER + 1, increasing=True).T
+        return np.asarray(np.linalg.inv(powers @ powers.T)[1] @ powers / span)
 
     def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
         qdd = self.apply(qd, dt)
@@ -137,7 +150,7 @@ class Differentiation(Derivation):
     def _derivative(self, qd: Floats, dt: float) -> Floats:
         from scipy.signal import savgol_filter  # takes long to load
 
-        return np.asarray(savgol_filter(qd, self.window, SMOOTHING_ORDER, deriv=1, delta=dt, axis=0))
+        return np.asarray(savgol_filter(qd, self.window, ORDER, deriv=1, delta=dt, axis=0))
 
     def across(self, t: Floats, dt: float) -> Booleans:
         """Return which of the derivatives at times (N,) are over a window in which time jumps (N,)."""
@@ -190,7 +203,13 @@ class JointEstimation(Derivation):
             return self
         t, qd, step = read()
         step = even_step(t, step)
-        noise = self.noise or likeliest(stretches(t, qd[..., None], step), step, 1)
+        try:
+            noise = self.noise or likeliest(stretches(t, qd[..., None], step), step, 1)
+        except InputError as error:
+            raise InputError(
+                f"the log lacks joint accelerations, and they are not made of its velocities: {error} Or choose a "
+                "window in samples: --differentiate 5."
+            ) from None
         return replace(self, noise=noise, step=step)
 
     def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
@@ -230,7 +249,7 @@ def derivation(differentiate: Differentiate, dt: float | None = None) -> Derivat
     """Return how accelerations are made, from what users say; None where they are not.
 
     Args:
-        differentiate: a window in samples; "kalman" or "smoother"; None.
+        differentiate: a window in samples; "kalman" or "smoother"; "auto" for the latter; None.
         dt: time between samples [s]; that of the log's times when None.
 
     Raises:
@@ -239,8 +258,10 @@ def derivation(differentiate: Differentiate, dt: float | None = None) -> Derivat
     if differentiate is None:
         return None
     if isinstance(differentiate, str):
-        return JointEstimation(differentiate, dt)
-    return Differentiation(differentiate, dt)
+        return JointEstimation("smoother" if differentiate == AUTO else differentiate, dt)
+    if differentiate % 2 == 0:
+        raise InputError(f"the window must be odd, so that a sample is in its middle, not {differentiate} samples.")
+    return SavitzkyGolay(differentiate, dt)
 
 
 def _check_dt(dt: float | None) -> None:

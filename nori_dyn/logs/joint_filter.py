@@ -70,21 +70,6 @@ class JointFilter:
         return bool((np.abs(H - settled) <= SETTLED * size[:, :, None] * size[:, None]).all())
 
 
-@dataclass(slots=True, eq=False)
-class _Stretch:
-    """Samples that follow each other, all before the filter settles or all after.
-
-    Attributes:
-        samples: which.
-        P: the covariance of the last (n, order, order).
-        back: how the state before each sample follows from it, see `returned`; None where the filter has settled.
-    """
-
-    samples: range
-    P: Floats
-    back: tuple[Floats, Floats, Floats] | None
-
-
 class _Pass:
     """The filter over a log.
 
@@ -92,7 +77,9 @@ class _Pass:
         model: the model.
         x: the states (N, n, order), in units of the model.
         sigma: their standard deviations, of the same shape.
-        stretches: what the smoother needs.
+        P: the covariance of the last (n, order, order), by the filter.
+        stretches: samples that follow each other, all before the filter settles or all after, each with how the state
+            before a sample follows from it, see `returned`; None where the filter has settled.
     """
 
     def __init__(self, noise: JointNoise, t: Floats, y: Floats, dt: float) -> None:
@@ -102,7 +89,7 @@ class _Pass:
         self._y = y * dt ** np.array(model.read, dtype=float)
         self.x = np.empty((len(t), model.n_joints, model.order))
         self.sigma = np.empty_like(self.x)
-        self.stretches: list[_Stretch] = []
+        self.stretches: list[tuple[range, tuple[Floats, Floats, Floats] | None]] = []
         self._run()
 
     def _run(self) -> None:
@@ -121,9 +108,9 @@ class _Pass:
             self._close(k, steps)
             stop = int(others[np.searchsorted(others, k)])
             self.x[k:stop] = linear_recursion(settled.A, (settled.K @ y[k:stop, ..., None])[..., 0], self.x[k - 1])
-            self.sigma[k:stop] = deviations(settled.P)
+            self.sigma[k:stop], self.P = deviations(settled.P), settled.P
             one.known = Information(settled.R, (settled.R @ self.x[stop - 1, ..., None])[..., 0])
-            self.stretches.append(_Stretch(range(k, stop), settled.P, None))
+            self.stretches.append((range(k, stop), None))
             k = stop
         self._close(k, steps)
 
@@ -137,11 +124,9 @@ class _Pass:
         known = state_of(whole)
         P = covariance(known.R)
         self.x[which] = np.linalg.solve(known.R, known.z[..., None])[..., 0]
-        self.sigma[which] = deviations(P)
+        self.sigma[which], self.P = deviations(P), P[-1]
         tau = self._tau[which]
-        self.stretches.append(
-            _Stretch(samples, P[-1], returned(whole, self.model.F(-tau)[:, None], self.model.walk(tau)))
-        )
+        self.stretches.append((samples, returned(whole, self.model.F(-tau)[:, None], self.model.walk(tau))))
         steps.clear()
 
     def smooth(self) -> None:
@@ -150,10 +135,10 @@ class _Pass:
         Source: Rauch, Tung and Striebel (1965); the steps as in Bierman (1977), ch. X.
         """
         settled, F = self.model.settled, self.model.F(1.0)
-        after, P = self.x[-1].copy(), self.stretches[-1].P
-        for stretch in self.stretches[::-1]:
-            first, k = stretch.samples.start, stretch.samples.stop - 1
-            if stretch.back is None:
+        after, P = self.x[-1].copy(), self.P
+        for samples, back in self.stretches[::-1]:
+            first, k = samples.start, samples.stop - 1
+            if back is None:
                 before = self.x[first - 1 : k]
                 off = before - (settled.gain @ F @ before[..., None])[..., 0]
                 found = linear_recursion(settled.gain, off[::-1], after)[::-1]
@@ -166,7 +151,7 @@ class _Pass:
                     P = settled.smoothed
                     self.sigma[first:least] = deviations(P)
                 continue
-            for j, gain, offset, spread in list(zip(stretch.samples, *stretch.back, strict=True))[::-1]:
+            for j, gain, offset, spread in list(zip(samples, *back, strict=True))[::-1]:
                 self.x[j], self.sigma[j] = after, deviations(P)
                 after = (gain @ after[..., None])[..., 0] + offset
                 P = gain @ P @ gain.swapaxes(1, 2) + spread

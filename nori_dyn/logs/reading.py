@@ -109,7 +109,7 @@ class Reading:
         freedoms = binding.record.freedoms
         shown = ", ".join(f"'{name}'" for name in names[:6]) + (", ..." if len(names) > 6 else "")
         is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
-        hint = " Joint accelerations can be made from the velocities: --differentiate 51." if is_derivative else ""
+        hint = " Joint accelerations can be made from the velocities: --differentiate auto." if is_derivative else ""
         needed = len(self.systems[state].measurement_names)
         mapped = f" The mapping speaks of {', '.join(binding.ignored[:6])}." if binding.ignored else ""
         lacks = "the mapping lacks" if binding.is_mapped else "lacks"

@@ -27,7 +27,7 @@ from nori_dyn.api.plan import cache_folder
 from nori_dyn.cli import main
 from nori_dyn.io.plan_files import FORMAT as PLAN
 from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import SavitzkyGolay
 from nori_dyn.logs.log import configurations_in
 from nori_dyn.logs.registry import open_log, writer_of
 from nori_dyn.logs.writer import Field, Schema
@@ -296,7 +296,7 @@ def use_log(path: Path) -> object:
     with contextlib.suppress(nd.NoriError):
         configurations_in(path, arm_system())
     with contextlib.suppress(nd.NoriError):
-        samples_in(path, arm_system(), Differentiation(5, 0.1))
+        samples_in(path, arm_system(), SavitzkyGolay(5, 0.1))
     log = samples_in(path, arm_system())
     with np.errstate(all="ignore"):
         estimate = arm_solver().solve_batch(log.q, log.qd, log.y)

@@ -138,7 +138,7 @@ def test_without_a_word_it_says_what_it_waited_for(run, plan):
 
 REFUSED = [
     (("--topic", "/what"), "--topic /what=sensor_msgs/msg/Imu"),
-    (("--differentiate", 2), "at least 4"),
+    (("--differentiate", 4), "at least 5 samples, not 4"),
     (("--duration", -1), "--duration is -1"),
     (("--monitor",), "hold exactly"),
     (("--contacts", "none"), "this plan is for one contact state"),

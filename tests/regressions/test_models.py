@@ -7,7 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import SavitzkyGolay
 from nori_dyn.model.joints import Helical, Prismatic, Revolute
 from nori_dyn.system.side_by_side import SideBySide
 from tests.logs import samples_in
@@ -112,7 +112,7 @@ def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_pat
     system = nd.System(tree, sensor_set(*renamed, {**WRENCHES, "value": 0}))
     t = 0.01 * np.arange(20)
     np.savez(tmp_path / "log.npz", q=np.zeros((20, 2)), qd=np.column_stack([3 * t, 5 * t]))
-    window = Differentiation(7, 0.01)
+    window = SavitzkyGolay(7, 0.01)
     counts = LogCounts()
     log = samples_in(tmp_path / "log.npz", system, window, counts=counts)
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)

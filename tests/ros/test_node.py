@@ -54,7 +54,7 @@ def run(module, graph, feed):
 
 
 def test_estimates_of_joint_states_are_published(node, plan):
-    graph = Graph(plan=plan, differentiate=5)
+    graph = Graph(plan=plan, differentiate="5")
     heard = []
     graph.receivers["/nori_dyn/joint_states"] = [heard.append]
 
@@ -82,9 +82,9 @@ def test_the_parameters_are_the_options_of_serve(node, plan, tmp_path):
         module.PARAMETERS | {"mapping": str(tmp_path / "arm.yaml"), "topics": "/ft=geometry_msgs/msg/WrenchStamped"}
     )
     assert set(settings.topics) == {"/ft", "/arm"}
-    assert (settings.closed, settings.window, settings.queue) == (None, None, 256)
-    assert module.settings_of(module.PARAMETERS | {"contacts": "none"}).closed == ()
-    assert module.settings_of(module.PARAMETERS | {"contacts": "l_foot, r_foot"}).closed == ("l_foot", "r_foot")
+    assert (settings.way.closed, settings.differentiate, settings.queue) == (None, "auto", 256)
+    assert module.settings_of(module.PARAMETERS | {"contacts": "none"}).way.closed == ()
+    assert module.settings_of(module.PARAMETERS | {"contacts": "l_foot, r_foot"}).way.closed == ("l_foot", "r_foot")
 
 
 def test_an_error_is_told_and_ends_it(node, tmp_path):

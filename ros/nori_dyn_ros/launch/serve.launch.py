@@ -1,4 +1,4 @@
-"""`ros2 launch nori_dyn_ros serve.launch.py plan:=arm.plan mapping:=arm.yaml differentiate:=21`."""
+"""`ros2 launch nori_dyn_ros serve.launch.py plan:=arm.plan mapping:=arm.yaml`."""
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
@@ -11,7 +11,7 @@ ARGUMENTS = {
     "mapping": (str, "", "a YAML file that ties the columns of topics to the robot"),
     "topics": (str, "", "more topics to listen to, TOPIC or TOPIC=TYPE, with blanks between them"),
     "contacts": (str, "stream", "of a plan set, those that are closed throughout: l_foot,r_foot, or none"),
-    "differentiate": (int, "0", "samples over which velocities are differentiated; 0 for none"),
+    "differentiate": (str, "auto", "how accelerations are made of velocities: auto, a window in samples, or none"),
     "monitor": (bool, "false", "whether readings are judged as well"),
     "prefix": (str, "/nori_dyn", "what the topics of estimates begin with"),
     "queue": (int, "256", "messages that wait, at most"),

@@ -10,9 +10,11 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from nori_dyn.api.plan import Plan
+from nori_dyn.cli.common import how_differentiated
 from nori_dyn.errors import NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
+from nori_dyn.live.engine import Way
 from nori_dyn.live.inbox import LIMIT
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.logs.mapping import load_mapping
@@ -23,7 +25,7 @@ PARAMETERS = {
     "mapping": "",
     "topics": "",
     "contacts": "stream",
-    "differentiate": 0,
+    "differentiate": "auto",
     "monitor": False,
     "backend": "auto",
     "prefix": "/nori_dyn",
@@ -46,10 +48,10 @@ def settings_of(parameters: dict[str, object]) -> Settings:
     return Settings(
         topics=topics_of(mapping, str(parameters["topics"]).split()),
         mapping=mapping,
-        closed=None if contacts == "stream" else names,
-        window=int(str(parameters["differentiate"])) or None,
-        monitor=bool(parameters["monitor"]),
-        backend=str(parameters["backend"]),
+        way=Way(
+            bool(parameters["monitor"]), str(parameters["backend"]), closed=None if contacts == "stream" else names
+        ),
+        differentiate=how_differentiated(str(parameters["differentiate"])),
         prefix=str(parameters["prefix"]),
         queue=int(str(parameters["queue"])),
         period=float(str(parameters["period"])),

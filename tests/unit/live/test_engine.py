@@ -6,10 +6,11 @@ from scipy.signal import savgol_coeffs
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
-from nori_dyn.live.differentiation import ORDER, CausalDerivative
+from nori_dyn.live.differentiation import COLLECTED, AdaptiveFilter, WindowDerivative, live_derivative
 from nori_dyn.live.engine import Engine, Way, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import bind
+from nori_dyn.logs.differentiation import ORDER, SavitzkyGolay
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import Stream
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -21,13 +22,13 @@ def joints(kind):
     return [f"{kind}:joint{k + 1}" for k in range(N)]
 
 
-def made(plans, columns, closed=None, window=None, way=None):
+def made(plans, columns, closed=None, differentiate=None, way=None):
     """Return an engine and its state for a stream with columns of the usual names."""
     solving = prepared(plans, way or Way(closed=closed))
     record = Record.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
     binding = bind(dict.fromkeys(stream.columns, stream), None, record)
-    return Engine(solving, binding, window), State(binding)
+    return Engine(solving, binding, differentiate), State(binding)
 
 
 def ticked(engine, state, t, numbers):
@@ -66,7 +67,7 @@ def test_estimates_are_those_of_the_solver(arm, inverse):
 
 
 def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
-    engine, state = made(inverse, [*joints("q"), *joints("qd")], window=5)
+    engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate=5)
     acceleration, jerk = np.array([1.0, -2.0, 0.5]), np.array([3.0, 1.0, -1.0])
     for k in range(8):
         t = 0.01 * k
@@ -79,7 +80,7 @@ def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
             np.testing.assert_allclose(tick.estimate.tau, expected, rtol=1e-6, atol=1e-8)
     assert engine.made == tuple(joints("qdd"))
     assert engine.skipped == {"velocities are collected to differentiate them": 4}
-    engine, state = made(inverse, [*joints("q"), *joints("qd")], window=5)
+    engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate=5)
     still = dict.fromkeys([*joints("q"), *joints("qd")], 0.0)
     times = [*(0.01 * np.arange(1, 20)), *(0.01 * np.arange(22, 30)), *(0.01 * np.arange(50, 60))]
     found = [ticked(engine, state, t, still) is not None for t in times]
@@ -165,7 +166,7 @@ def test_weights_are_those_of_savitzky_and_golay_at_the_end_of_the_window():
     dt = 0.001
     for window in (5, 21, 51):
         theirs = savgol_coeffs(window, ORDER, deriv=1, delta=dt, pos=window - 1, use="dot")
-        ours = CausalDerivative.weights(1234.5 + dt * np.arange(window))
+        ours = SavitzkyGolay(window).weights(1234.5 + dt * np.arange(window))
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
 
 
@@ -174,8 +175,8 @@ def test_what_grows_evenly_is_told_without_delay_at_uneven_times():
     t = 100 + np.cumsum(rng.uniform(0.5e-3, 3e-3, 40))
     jerk, acceleration = rng.normal(size=(2, 4))
     velocities = np.outer(t - 100, acceleration) + np.outer((t - 100) ** 2 / 2, jerk)
-    derivative = CausalDerivative(15, 4)
-    found = [derivative.add(*sample) for sample in zip(t, velocities, strict=True)]
+    derivative = WindowDerivative(15, 4)
+    found = [derivative.add(*sample, 2e-3) for sample in zip(t, velocities, strict=True)]
     assert all(each is None for each in found[:14])
     for k in range(14, 40):
         np.testing.assert_allclose(found[k], acceleration + jerk * (t[k] - 100), rtol=1e-6)
@@ -184,25 +185,22 @@ def test_what_grows_evenly_is_told_without_delay_at_uneven_times():
 def test_the_delay_is_that_of_a_jump():
     dt = 0.001
     for window in (7, 21, 51):
-        derivative = CausalDerivative(window, 1)
+        derivative = WindowDerivative(window, 1)
         t = dt * np.arange(-window, window)
-        told = [derivative.add(at, np.maximum([at], 0.0)) for at in t]
+        told = [derivative.add(at, np.maximum([at], 0.0), dt) for at in t]
         half = next(at for at, each in zip(t, told, strict=True) if each is not None and each[0] >= 0.5)
         assert derivative.delay(dt) == pytest.approx(half)
 
 
-def test_the_noise_is_that_of_noise_and_it_begins_anew_when_told():
-    derivative = CausalDerivative(21, 1)
+def test_the_noise_is_that_of_noise_and_it_begins_anew_after_a_gap():
+    derivative = WindowDerivative(21, 1)
     noise = np.random.default_rng(0).normal(0, 1e-3, 20000)
-    told = [derivative.add(0.001 * k, noise[k : k + 1]) for k in range(len(noise))]
+    told = [derivative.add(0.001 * k, noise[k : k + 1], 0.001) for k in range(len(noise))]
     assert np.std(told[20:]) == pytest.approx(1e-3 * derivative.noise(0.001), rel=0.05)
-    derivative = CausalDerivative(5, 1)
+    derivative = WindowDerivative(5, 1)
     for k in range(5):
-        derivative.add(float(k), np.array([float(k)]))
-    derivative.forget()
-    assert [derivative.add(float(k), np.zeros(1)) is None for k in range(5)] == [True] * 4 + [False]
-    with pytest.raises(InputError, match="at least 4"):
-        CausalDerivative(3, 1)
+        derivative.add(float(k), np.array([float(k)]), 1.0)
+    assert [derivative.add(10.5 + k, np.zeros(1), 1.0) is None for k in range(5)] == [True] * 4 + [False]
 
 
 def observer() -> nd.Plan:
@@ -269,3 +267,63 @@ def test_contacts_are_recognised_in_a_stream():
     for way in (Way(hypotheses=nd.Hypotheses(), closed=("brake",)), Way(monitor=True), Way(lag=1)):
         with pytest.raises((InputError, PlanError)):
             prepared(plan if way.lag == 0 else nd.plan(nd.System(nd.autotree(1), "inverse_dynamics")), way)
+
+
+def test_it_begins_anew_where_time_goes_back_or_has_no_step():
+    for derivative, n in ((WindowDerivative(7, 1), 7), (AdaptiveFilter(1), COLLECTED + 1)):
+        for begin in (5.0, 1.0):
+            told = [derivative.add(begin + 0.1 * k, np.ones(1), 0.1) for k in range(n)]
+            assert all(each is None for each in told[:-1])
+            assert told[-1] == pytest.approx(0.0, abs=1e-9)
+        assert AdaptiveFilter(1).add(0.0, np.ones(1), 0.0) is None
+
+
+def test_ways_that_cannot_be_are_refused():
+    for said, why in ((4, "at least 5 samples, not 4"), ("smoother", "looks ahead"), ("median", "is not known")):
+        with pytest.raises(InputError, match=why):
+            live_derivative(said, 1)
+    assert live_derivative(None, 1) is None
+    assert isinstance(live_derivative("auto", 1), AdaptiveFilter)
+
+
+def adapted(t, velocities, period):
+    """Return what the adaptive filter says of velocities (N, n); nan where it says nothing."""
+    derivative, found = AdaptiveFilter(velocities.shape[1]), np.full(velocities.shape, np.nan)
+    for k in range(len(t)):
+        told = derivative.add(t[k], velocities[k], period)
+        if told is not None:
+            found[k] = told
+    return found
+
+
+def test_the_adaptive_filter_comes_near_the_one_that_knows_the_noise_of_the_whole_log():
+    rng = np.random.default_rng(0)
+    t, w, dt = 0.002 * np.arange(4000), np.array([2.0, 10.0]), 0.002
+    at = np.outer(np.maximum(t - 2.0, 0.0), w)  # nothing moves at first
+    qd, qdd = np.sin(at), w * np.cos(at) * (t >= 2.0)[:, None]
+    read = qd + rng.normal(0, [1e-3, 1e-2], qd.shape)
+
+    def off(accelerations):
+        return np.sqrt(np.mean((accelerations - qdd)[2000:] ** 2, axis=0))
+
+    found = adapted(t, read, dt)
+    assert np.isnan(found[:COLLECTED]).all()
+    assert np.isfinite(found[COLLECTED:]).all()
+    known = nd.joint_motion(t[1000:], None, read[1000:], causal=True).qdd
+    assert (off(found) < 1.25 * off(np.concatenate([found[:1000], known]))).all()
+
+
+def test_the_adaptive_filter_begins_anew_after_a_gap_and_bears_uneven_times():
+    rng = np.random.default_rng(0)
+    t = np.cumsum(rng.uniform(0.5e-3, 1.5e-3, 3000))
+    t[2000:] += 1.0
+    found = adapted(t, np.sin(3 * t)[:, None] + rng.normal(0, 1e-4, (3000, 1)), 1e-3)[:, 0]
+    told = np.isfinite(found)
+    assert not told[2000 : 2000 + COLLECTED].any()
+    assert told[COLLECTED:2000].all()
+    assert told[2000 + COLLECTED :].all()
+    late = np.abs(found - 3 * np.cos(3 * t))
+    assert np.sqrt(np.mean(late[1000:2000] ** 2)) < 0.2
+    assert np.sqrt(np.mean(late[2200:] ** 2)) < 0.2
+    constant = adapted(1e-3 * np.arange(100), np.ones((100, 2)), 1e-3)
+    np.testing.assert_allclose(constant[COLLECTED:], 0.0, atol=1e-9)

@@ -149,7 +149,7 @@ def test_a_sensor_that_falls_silent_is_left_out_and_comes_back(arm):
 
 
 def test_what_is_wrong_is_counted_and_ends_nothing(arm, inverse):
-    rig = Rig(inverse, topics=[STATES], window=5)
+    rig = Rig(inverse, topics=[STATES], differentiate=5)
     t = time.time()
     good = [joint_state(t + 0.01 * k, NAMES, np.ones(3), np.ones(3)) for k in range(12)]
     short = joint_state(t + 0.2, NAMES, np.ones(2), np.ones(3))
@@ -167,7 +167,7 @@ def test_what_is_wrong_is_counted_and_ends_nothing(arm, inverse):
 
 
 def test_too_many_messages_push_the_oldest_out_and_it_is_told_until_it_is_over(inverse):
-    rig = Rig(inverse, topics=[STATES], window=5, queue=20)
+    rig = Rig(inverse, topics=[STATES], differentiate=5, queue=20)
     t = time.time()
     rig.stand(*(t + 0.001 * np.arange(6)))
     rig.run()
@@ -187,7 +187,7 @@ def test_too_many_messages_push_the_oldest_out_and_it_is_told_until_it_is_over(i
 
 
 def test_diagnostics_say_how_it_goes(arm, inverse):
-    rig = Rig(inverse, topics=[STATES], window=5)
+    rig = Rig(inverse, topics=[STATES], differentiate=5)
     rig.run()
     rig.stand(*(time.time() + 0.001 * np.arange(10)))
     rig.run()
@@ -262,7 +262,7 @@ def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
 
 
 def test_joints_may_come_in_messages_of_their_own(arm, inverse):
-    rig = Rig(inverse, topics=[STATES], window=5)
+    rig = Rig(inverse, topics=[STATES], differentiate=5)
     t = time.time()
     for k in range(10):
         rig.stand(t + 0.01 * k, qd=0.0, names=NAMES[1:])
@@ -274,7 +274,7 @@ def test_joints_may_come_in_messages_of_their_own(arm, inverse):
 
 
 def test_it_stops_when_it_has_published_enough_or_is_told(inverse):
-    rig = Rig(inverse, topics=[STATES], window=5)
+    rig = Rig(inverse, topics=[STATES], differentiate=5)
     rig.stand(*(time.time() + 0.01 * np.arange(20)))
     assert rig.service.run(samples=3).estimates == 3
     assert rig.service.run(samples=2).estimates == 5

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation, Slerp
 import nori_dyn as nd
 from nori_dyn.logs import chunks, clock
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import SavitzkyGolay
 from nori_dyn.logs.memory import Memory
 from tests.logs import samples_in
 from tests.unit.logs.test_mapping import BODY
@@ -120,7 +120,7 @@ def test_accelerations_are_made_in_chunks_as_in_one(tmp_path, monkeypatch):
     n = 500
     rng = np.random.default_rng(5)
     np.savez(tmp_path / "log.npz", t=0.01 * np.arange(n), q=rng.normal(size=n), qd=np.cumsum(rng.normal(size=n)))
-    window = Differentiation(21)
+    window = SavitzkyGolay(21)
     whole = samples_in(tmp_path / "log.npz", SYSTEM, window, mapping=OF_VELOCITIES)
     for module in (clock, chunks):
         monkeypatch.setattr(module, "BLOCK", 64)
@@ -134,7 +134,7 @@ def test_there_is_no_acceleration_across_a_jump_in_time(tmp_path):
     t = np.concatenate([0.01 * np.arange(100), 5.0 + 0.01 * np.arange(100)])
     np.savez(tmp_path / "log.npz", t=t, q=np.zeros(200), qd=np.concatenate([3.0 * t[:100], 7.0 * t[100:]]))
     counts = LogCounts()
-    log = samples_in(tmp_path / "log.npz", SYSTEM, Differentiation(11), mapping=OF_VELOCITIES, counts=counts)
+    log = samples_in(tmp_path / "log.npz", SYSTEM, SavitzkyGolay(11), mapping=OF_VELOCITIES, counts=counts)
     np.testing.assert_allclose(log.y[:, 0], np.where(log.t < 2, 3.0, 7.0), rtol=1e-9)
     assert counts.left_out == {"where time begins or jumps: no accelerations": 10}
     assert counts.streams[""].gaps == 1
@@ -144,7 +144,7 @@ def test_accelerations_are_made_on_both_sides_of_velocities_that_are_no_numbers(
     t = 0.01 * np.arange(100)
     qd = np.where(np.isin(np.arange(100), [0, 1, 30, 36]), np.nan, 3.0 * t)
     np.savez(tmp_path / "log.npz", t=t, q=np.zeros(100), qd=qd)
-    log = samples_in(tmp_path / "log.npz", SYSTEM, Differentiation(11), "drop", mapping=OF_VELOCITIES)
+    log = samples_in(tmp_path / "log.npz", SYSTEM, SavitzkyGolay(11), "drop", mapping=OF_VELOCITIES)
     np.testing.assert_allclose(log.y[:, 0], 3.0, rtol=1e-9)
     np.testing.assert_array_equal(log.numbers, [*range(2, 30), *range(37, 100)])
 

@@ -4,7 +4,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.logs import chunks, differentiation
-from nori_dyn.logs.differentiation import Differentiation, JointEstimation, derivation
+from nori_dyn.logs.differentiation import JointEstimation, SavitzkyGolay, derivation
 from nori_dyn.logs.formats import arrays
 from tests.logs import samples_in
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -38,8 +38,9 @@ def log(tmp_path):
 
 def test_what_users_say():
     assert derivation(None) is None
-    assert derivation(51, 0.1) == Differentiation(51, 0.1)
+    assert derivation(51, 0.1) == SavitzkyGolay(51, 0.1)
     assert derivation("smoother", 0.1).way == "smoother"
+    assert derivation("auto", 0.1).way == "smoother"
     said = r"by 'kalmann'\. Known: a window in samples, such as 51, or 'kalman' or 'smoot"
     with pytest.raises(InputError, match=said):
         derivation("kalmann")

@@ -9,7 +9,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, MissingExtraError, UnplannedStateError
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import SavitzkyGolay
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.registry import FORMATS, open_log, writer_of
 from nori_dyn.logs.samples import contact_states
@@ -110,7 +110,7 @@ def test_a_column_that_is_needed_is_named_and_one_that_is_called_otherwise_sugge
 def test_accelerations_take_the_step_of_time_from_the_log(tmp_path):
     t = 0.01 * np.arange(20)
     np.savez(tmp_path / "log.npz", time=t, q=np.zeros((20, 2)), qd=np.multiply.outer(t, [3.0, 5.0]))
-    log = samples_in(tmp_path / "log.npz", SYSTEM, Differentiation(7))
+    log = samples_in(tmp_path / "log.npz", SYSTEM, SavitzkyGolay(7))
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)
 
 
