@@ -11,7 +11,7 @@ import numpy as np
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
 from nori_dyn.filtering.free import Freed
 from nori_dyn.filtering.knowledge import MemoryState
-from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, smoothed, updated
+from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformation, predict, smooth_step, update
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
@@ -47,9 +47,9 @@ class Instant:
     weights: Floats
     said: Said
 
-    def updated(self, before: Information) -> Updated:
+    def update(self, before: SquareRootInformation) -> Posterior:
         """Return what is known after its readings."""
-        return updated(before, self.said.A, self.said.c, self.weights, self.tick.sizes[0])
+        return update(before, self.said.A, self.said.c, self.weights, self.tick.sizes[0])
 
     def motion(self, dt: float, is_gap: bool) -> Motion:
         """Return how the memory moves on, over a time [s].
@@ -64,7 +64,7 @@ class Instant:
         nothing = np.zeros((0, n_s + n_v)), np.zeros((0, n_f)), np.zeros(0)
         return Motion(dt, *nothing, motion.decay[n_v:], motion.Q[n_v:])
 
-    def carried(self, after: Updated, dt: float, is_gap: bool) -> Information:
+    def predict(self, after: Posterior, dt: float, is_gap: bool) -> SquareRootInformation:
         """Return what is known at the next tick, before its readings.
 
         Args:
@@ -72,12 +72,12 @@ class Instant:
             dt: time to the next [s].
             is_gap: whether the motion in between is not known.
         """
-        return propagated(after, self.tick.motion(self.said, dt), not is_gap)
+        return predict(after, self.tick.motion(self.said, dt), not is_gap)
 
-    def returned(
-        self, after: Updated, dt: float, is_gap: bool, mean: Floats, covariance: Floats
+    def smooth_step(
+        self, after: Posterior, dt: float, is_gap: bool, mean: Floats, covariance: Floats
     ) -> tuple[Floats, Floats]:
-        """Return the mean (n,) and the covariance (n, n) of what is free, given all readings; see `smoothed`.
+        """Return the mean (n,) and the covariance (n, n) of what is free, given all readings; see `smooth_step`.
 
         Args:
             after: what is known after the readings up to this tick.
@@ -90,7 +90,7 @@ class Instant:
         if is_gap and not n_f:
             return after.u, after.covariance()
         forgotten = n_v if is_gap else 0
-        return smoothed(after, self.motion(dt, is_gap), mean[forgotten:], covariance[forgotten:, forgotten:])
+        return smooth_step(after, self.motion(dt, is_gap), mean[forgotten:], covariance[forgotten:, forgotten:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +195,7 @@ class Ticks:
         """That of the first contact state: what persists is the same in all."""
         return self.each[0]
 
-    def beginning(self, state: MemoryState | None = None) -> Information:
+    def beginning(self, state: MemoryState | None = None) -> SquareRootInformation:
         """Return what is known at first: what the sensors' config says, or what is given.
 
         Raises:

@@ -17,7 +17,7 @@ from nori_dyn.filtering.free import no_memory
 from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.markov import NO_PART, looked_back, mixed, weighed
-from nori_dyn.filtering.square_root import Information, Motion, Updated, estimate, propagated, updated
+from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformation, estimate, predict, update
 from nori_dyn.filtering.steps import (
     GOOD,
     NO_SOLUTION,
@@ -68,11 +68,11 @@ class NumpyJudging:
         self.has_rates = False
         self.totals, self.refactorised, self.longest = np.zeros(3), GOOD, longest
 
-    def begin(self, prior: Information) -> None:
+    def begin(self, prior: SquareRootInformation) -> None:
         """Go back to before the first tick, where this is the prior of the memory."""
         self._before = prior
         self.totals[:] = 0.0
-        self.afters: dict[int, Updated] = {}
+        self.afters: dict[int, Posterior] = {}
         self._motion: Callable[[float], Motion] | None = None
 
     def step(self, dt: float) -> int:
@@ -94,7 +94,7 @@ class NumpyJudging:
             self._weigh(expected, dict.fromkeys(befores, 0.0))
         return wrong
 
-    def _judge(self, befores: dict[int, Information], expected: Floats) -> int:
+    def _judge(self, befores: dict[int, SquareRootInformation], expected: Floats) -> int:
         """Judge states by the readings, given what was known before them in each."""
         of, tick = self._of, self._of_tick
         q, qd, y, weights = self._parts
@@ -106,7 +106,7 @@ class NumpyJudging:
         afters, logs = {}, {}
         for h, before in befores.items():
             rows = of.rows[h]
-            after = afters[h] = updated(before, said.A[rows], said.c[rows], of_rows[rows], n_s)
+            after = afters[h] = update(before, said.A[rows], said.c[rows], of_rows[rows], n_s)
             lost = [k for k in after.undetermined if k < n_s]
             replaced = rows[of.of_cases[rows] & (of_rows[rows] > 0)]
             logs[h] = after.log_likelihood + of.row_logs[replaced].sum() + of.free_logs[lost].sum()
@@ -132,7 +132,7 @@ class NumpyJudging:
         """The number of the most likely state at the last step."""
         return int(np.argmax(self.probabilities))
 
-    def posterior(self, h: int) -> Updated | None:
+    def posterior(self, h: int) -> Posterior | None:
         """Return the posterior of u after the last step under hypothesis h; None where it is not judged."""
         return self.afters.get(h)
 
@@ -141,19 +141,19 @@ class NumpyJudging:
         assert self._motion is not None
         return self._motion(dt)
 
-    def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, Information]:
+    def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, SquareRootInformation]:
         """Return what is known of the memory before the readings, if it has come to each of the states."""
         if self._motion is None:
             return dict.fromkeys(judged, self._before)
         motion, knows_rates = self._motion(dt), dt <= self.longest
-        carried: dict[int, Information] = {}
+        carried: dict[int, SquareRootInformation] = {}
         found = {}
         for h in judged:
             share = self.probabilities * T[:, h] / expected[h]
             parts = np.flatnonzero(share >= min(NO_PART, share.max())).tolist()
             for g in parts:
                 if g not in carried:
-                    carried[g] = propagated(self.afters[g], motion, knows_rates)
+                    carried[g] = predict(self.afters[g], motion, knows_rates)
             found[h] = mixed([(float(share[g]), carried[g]) for g in parts])
         return found
 
@@ -205,7 +205,7 @@ class NativeJudging:
         self._factorise = tick.solver.ticker(self._native.free, values)
         self.refactorised = GOOD
 
-    def begin(self, prior: Information) -> None:
+    def begin(self, prior: SquareRootInformation) -> None:
         self._native.begin(prior.R, prior.z)
 
     def go_on_from(self, other: NumpyJudging, of: Tick) -> None:
@@ -239,13 +239,13 @@ class NativeJudging:
         tick, one = self._tick, self._native.each[self.best]
         return tick.motion(tick.formed(one.values) if one.has_rates else tick.nothing, dt)
 
-    def posterior(self, h: int) -> Updated | None:
+    def posterior(self, h: int) -> Posterior | None:
         if not self._native.is_judged(h):
             return None
         one = self._native.each[h]
         R, z = np.triu(one.R_u), one.z_u.copy()
         lost = tuple(np.flatnonzero(np.diag(R) == 0.0).tolist())
-        return Updated(R, z, one.nis, one.degrees, one.log_likelihood, lost, estimate(R, z))
+        return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, lost, estimate(R, z))
 
 
 Judging: TypeAlias = NumpyJudging | NativeJudging
@@ -361,7 +361,7 @@ class HypothesisSteps(Steps):
         """Of each state, given all readings so far (S,)."""
         return self.judging.probabilities
 
-    def begin(self, prior: Information, time: float) -> None:
+    def begin(self, prior: SquareRootInformation, time: float) -> None:
         super().begin(prior, time)
         self.judging.begin(prior)
         self.number = int(np.argmax(self.probabilities))
@@ -393,15 +393,15 @@ class HypothesisSteps(Steps):
         self.ticks += 1
         return wrong
 
-    def posterior(self) -> Updated:
+    def posterior(self) -> Posterior:
         found = self.judging.posterior(self.number)
         assert found is not None
         return found
 
-    def predicted(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         p, motion, knows_rates = self.probabilities, self.judging.motion(dt), dt <= self.judging.longest
         parts = [(float(p[h]), self.judging.posterior(h)) for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()]
-        return mixed([(share, propagated(after, motion, knows_rates)) for share, after in parts if after is not None])
+        return mixed([(share, predict(after, motion, knows_rates)) for share, after in parts if after is not None])
 
     @property
     def lost(self) -> tuple[int, ...]:

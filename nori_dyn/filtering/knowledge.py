@@ -9,7 +9,7 @@ import numpy as np
 
 from nori_dyn.algebra.arrays import checked, shaped
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.filtering.square_root import Information
+from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.tables import Document, Facts, Shown, Table, number
 from nori_dyn.typing import Floats
 
@@ -81,7 +81,7 @@ def places_of(names: Sequence[str], name: str) -> list[int]:
     return found
 
 
-def memory_state(names: Sequence[str], units: Sequence[str], of: Information, time: float) -> MemoryState:
+def memory_state(names: Sequence[str], units: Sequence[str], of: SquareRootInformation, time: float) -> MemoryState:
     """Return what is known, of its square-root form; infinite variances where that does not tell."""
     P, mean = of.covariance(), of.mean()
     unknown = ~np.isfinite(mean) | ~np.isfinite(np.diagonal(P))
@@ -90,7 +90,7 @@ def memory_state(names: Sequence[str], units: Sequence[str], of: Information, ti
     return MemoryState(tuple(names), tuple(units), np.where(unknown, 0.0, mean), P, time)
 
 
-def information(state: MemoryState) -> Information:
+def information(state: MemoryState) -> SquareRootInformation:
     """Return the square-root form of what is known.
 
     Raises:
@@ -106,7 +106,7 @@ def information(state: MemoryState) -> Information:
     spread = np.sqrt(np.abs(np.diagonal(within)))
     if (np.abs(within - within.T) > SYMMETRIC * np.outer(spread, spread)).any():
         raise InputError("the covariance of the memory is not symmetric. Give (P + P^T) / 2 where that is rounding.")
-    found = Information.of_covariance(mean[known], within)
+    found = SquareRootInformation.of_covariance(mean[known], within)
     R, z = np.zeros((k, k)), np.zeros(k)
     R[np.ix_(known, known)], z[known] = found.R, found.z
-    return Information(R, z)
+    return SquareRootInformation(R, z)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.filtering.square_root import Information
+from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.typing import Floats, Indices
 
@@ -67,7 +67,7 @@ def looked_back(p: Floats, T: Floats, later: Floats) -> Floats:
     return p * (T @ share)
 
 
-def mixed(parts: Iterable[tuple[float, Information]]) -> Information:
+def mixed(parts: Iterable[tuple[float, SquareRootInformation]]) -> SquareRootInformation:
     """Return one normal density with the mean and the covariance of a mixture of several.
 
     No covariance is formed: P = C C^T with the columns sqrt(w_i) [R_i^-1, m_i - m], and C is made triangular. Where one
@@ -89,4 +89,4 @@ def mixed(parts: Iterable[tuple[float, Information]]) -> Information:
     (L,) = la.qr(C[::-1].T, mode="r")
     U = L[: len(m)].T[::-1, ::-1]
     R = np.triu(la.solve_triangular(U, eye))
-    return Information(R, R @ m)
+    return SquareRootInformation(R, R @ m)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nori_dyn.filtering.instants import GAP, Instants
-from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.program.native_window import NativeRuns, Run
 from nori_dyn.typing import Floats
 
@@ -46,7 +46,7 @@ class Pass(ABC):
     Attributes:
         instants: the ticks.
         steps: the time from each to the next (N - 1,) [s].
-        nis, log_likelihood: of the readings of each, see `Updated` (N,).
+        nis, log_likelihood: of the readings of each, see `Posterior` (N,).
         degrees: degrees of freedom (N,).
     """
 
@@ -57,7 +57,7 @@ class Pass(ABC):
         self.nis, self.log_likelihood, self.degrees = np.zeros(N), np.zeros(N), np.zeros(N, dtype=np.intp)
 
     @abstractmethod
-    def after(self, tick: int) -> Updated:
+    def after(self, tick: int) -> Posterior:
         """Return what is known after the readings of a tick, before any pass back."""
 
     @abstractmethod
@@ -72,15 +72,15 @@ class Pass(ABC):
             later: what is known at the tick after them; None where there is none.
         """
 
-    def carried(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         """Return what is known of the memory a time [s] after the last tick."""
         last = len(self.instants) - 1
-        return self.instants[last].carried(self.after(last), dt, self._is_gap(dt))
+        return self.instants[last].predict(self.after(last), dt, self._is_gap(dt))
 
     def _returned(self, tick: int, later: Later) -> Known:
         """Return what is known of a tick, given what is known of the next by all readings."""
         after, is_gap = self.after(tick), self._is_gap(later.dt)
-        return self.instants[tick].returned(after, later.dt, is_gap, later.mean, later.covariance)
+        return self.instants[tick].smooth_step(after, later.dt, is_gap, later.mean, later.covariance)
 
     def _of_last(self, later: Later | None) -> Known:
         """Return what is known of the last tick by all readings."""
@@ -101,15 +101,15 @@ class Pass(ABC):
 class NumpyPass(Pass):
     """A pass through NumPy, tick by tick."""
 
-    def __init__(self, instants: Instants, steps: Floats, usual: float, before: Information) -> None:
+    def __init__(self, instants: Instants, steps: Floats, usual: float, before: SquareRootInformation) -> None:
         super().__init__(instants, steps, usual)
-        self._after = [instants[0].updated(before)]
+        self._after = [instants[0].update(before)]
         for (one, following), dt in zip(pairwise(instants), steps.tolist(), strict=True):
-            self._after.append(following.updated(one.carried(self._after[-1], dt, self._is_gap(dt))))
+            self._after.append(following.update(one.predict(self._after[-1], dt, self._is_gap(dt))))
         for name in ("nis", "log_likelihood", "degrees"):
             getattr(self, name)[:] = [getattr(after, name) for after in self._after]
 
-    def after(self, tick: int) -> Updated:
+    def after(self, tick: int) -> Posterior:
         return self._after[tick]
 
     def filtered(self) -> OfStates:
@@ -145,7 +145,7 @@ class NativePass(Pass):
         instants: Instants,
         steps: Floats,
         usual: float,
-        before: Information,
+        before: SquareRootInformation,
         keeps: bool,
         runs: Mapping[int, NativeRuns],
     ) -> None:
@@ -165,13 +165,13 @@ class NativePass(Pass):
             for name in ("nis", "log_likelihood", "degrees"):
                 getattr(self, name)[start:stop] = getattr(run, name)
 
-    def after(self, tick: int) -> Updated:
+    def after(self, tick: int) -> Posterior:
         number = self._span_of(tick)
         run, k = self._runs[number], tick - self._spans[number][0]
         R, z = run.rows[k, :, :-1], run.rows[k, :, -1]
         undetermined = tuple(np.flatnonzero(np.diagonal(R) == 0).tolist())
         told = float(run.nis[k]), int(run.degrees[k]), float(run.log_likelihood[k])
-        return Updated(R, z, *told, undetermined, run.u[k].copy())
+        return Posterior(R, z, *told, undetermined, run.u[k].copy())
 
     def filtered(self) -> OfStates:
         for run, (start, _) in zip(self._runs, self._spans, strict=True):
@@ -218,7 +218,7 @@ def _joined(parts: Sequence[Floats]) -> Floats:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def passed(instants: Instants, steps: Floats, usual: float, before: Information, keeps: bool) -> Pass:
+def passed(instants: Instants, steps: Floats, usual: float, before: SquareRootInformation, keeps: bool) -> Pass:
     """Return a pass forward, native where all ticks are.
 
     Args:

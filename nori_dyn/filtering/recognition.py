@@ -15,7 +15,7 @@ from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.markov import looked_back
 from nori_dyn.filtering.passes import Later, OfStates, Pass
 from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch
-from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, cause_of
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing, checked_states
@@ -58,7 +58,7 @@ class JudgedPass(Pass):
         super().__init__(instants, stretch.steps[1:], usual)
         self._run = steps
         self.probabilities = np.zeros((len(states), len(steps.model.states)))
-        self._after: list[Updated] = []
+        self._after: list[Posterior] = []
         for k, state in enumerate(states):
             steps.judging.state[:] = state
             if steps.step(float(stretch.steps[k])) == NOT_FINITE:
@@ -68,7 +68,7 @@ class JudgedPass(Pass):
             self.probabilities[k] = steps.probabilities
             self.nis[k], self.degrees[k], self.log_likelihood[k] = after.nis, after.degrees, after.log_likelihood
 
-    def after(self, tick: int) -> Updated:
+    def after(self, tick: int) -> Posterior:
         return self._after[tick]
 
     def filtered(self) -> OfStates:
@@ -77,7 +77,7 @@ class JudgedPass(Pass):
     def smoothed(self, later: Later | None) -> OfStates:
         raise NotImplementedError
 
-    def carried(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         return self._run.predicted(dt)
 
 
@@ -96,7 +96,7 @@ class Recognition(Passes):
         steps: HypothesisSteps,
         contact_names: Sequence[str],
         usual: float,
-        beginning: Information,
+        beginning: SquareRootInformation,
         missing: Missing = "refuse",
         singular: Singular = "refuse",
     ) -> None:

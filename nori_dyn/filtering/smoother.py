@@ -22,7 +22,7 @@ from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.instants import GAP, Alike, Instant, Ticks, undetermined
 from nori_dyn.filtering.passes import Later, OfStates, Pass, passed
-from nori_dyn.filtering.square_root import Information
+from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
@@ -108,7 +108,7 @@ class Beginning:
         variances: those that its numbers would have by now without any reading (k,).
     """
 
-    before: Information
+    before: SquareRootInformation
     variances: Floats
 
 
@@ -142,7 +142,9 @@ class Passes(ABC):
         singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
     """
 
-    def __init__(self, first: Tick, usual: float, beginning: Information, missing: Missing, singular: Singular) -> None:
+    def __init__(
+        self, first: Tick, usual: float, beginning: SquareRootInformation, missing: Missing, singular: Singular
+    ) -> None:
         self.first, self.usual = first, usual
         self._missing, self._singular = missing, singular
         variances = np.diagonal(beginning.covariance())
@@ -185,7 +187,7 @@ class Passes(ABC):
         """Return what is known at the beginning of the stretch that follows."""
         dt = float(stretch.steps[0])
         decay, gained = self._laws(dt)
-        return Beginning(last.found.carried(dt), decay * last.variances[-1] + gained)
+        return Beginning(last.found.predicted(dt), decay * last.variances[-1] + gained)
 
     def _laws(self, dt: float | Floats) -> tuple[Floats, Floats]:
         """Return what the variances of the memory's numbers are multiplied by, and gain, without any reading.
@@ -287,7 +289,7 @@ class Recorded(Passes):
         self,
         ticks: Ticks,
         usual: float,
-        beginning: Information,
+        beginning: SquareRootInformation,
         missing: Missing = "refuse",
         singular: Singular = "refuse",
     ) -> None:

@@ -27,7 +27,7 @@ from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Information:
+class SquareRootInformation:
     """What is known of a memory: R m = z + noise, of unit variance.
 
     Attributes:
@@ -39,7 +39,7 @@ class Information:
     z: Floats
 
     @staticmethod
-    def of(mean: Floats, sigmas: Floats) -> Information:
+    def of(mean: Floats, sigmas: Floats) -> SquareRootInformation:
         """Return that of independent numbers.
 
         Args:
@@ -57,10 +57,10 @@ class Information:
                 f"the standard deviation of number {number} of the memory is {sigmas[number]}: it must be positive; "
                 "inf where nothing is known."
             )
-        return Information(np.diag(1 / sigmas), np.where(np.isinf(sigmas), 0.0, mean) / sigmas)
+        return SquareRootInformation(np.diag(1 / sigmas), np.where(np.isinf(sigmas), 0.0, mean) / sigmas)
 
     @staticmethod
-    def of_covariance(mean: Floats, P: Floats) -> Information:
+    def of_covariance(mean: Floats, P: Floats) -> SquareRootInformation:
         """Return that of numbers with a mean (k,) and a covariance P (k, k).
 
         Raises:
@@ -80,7 +80,7 @@ class Information:
                 "memory; give it a small variance."
             ) from None
         R = solve_triangular(L, np.diag(1 / scale))
-        return Information(R, R @ mean)
+        return SquareRootInformation(R, R @ mean)
 
     def mean(self) -> Floats:
         """Return the estimate (k,); nan where it is not determined."""
@@ -92,7 +92,7 @@ class Information:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Updated:
+class Posterior:
     """What is known of the unknowns u = [s | m] of a tick after its sensors: R u = z + noise, of unit variance.
 
     Attributes:
@@ -118,9 +118,9 @@ class Updated:
         """Return a square root F of the covariance F F^T of u (n, n), where all is determined."""
         return np.asarray(solve_triangular(self.R, np.eye(len(self.R))))
 
-    def memory(self, k: int) -> Information:
+    def memory(self, k: int) -> SquareRootInformation:
         """Return what is known of the memory, the last k numbers of u."""
-        return Information(self.R[-k:, -k:], self.z[-k:])
+        return SquareRootInformation(self.R[-k:, -k:], self.z[-k:])
 
     def covariance(self) -> Floats:
         """Return the covariance of u (n, n); nan in the rows and columns of what is not determined."""
@@ -168,7 +168,7 @@ class Motion:
         return np.column_stack([S, V, F, z + self.dt * (V @ self.x)])
 
 
-def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int) -> Updated:
+def update(before: SquareRootInformation, A: Floats, c: Floats, weights: Floats, n_s: int) -> Posterior:
     """Return what is known after the sensors of a tick.
 
     The rows [0 R | z ; sqrt(w) A | -sqrt(w) c] over [s | m] are made upper triangular.
@@ -200,10 +200,10 @@ def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int
         - (nis + degrees * np.log(2 * np.pi)) / 2
     )
     undetermined = tuple(np.flatnonzero(~determined).tolist())
-    return Updated(R, z, nis, degrees, float(log_likelihood), undetermined, estimate(R, z))
+    return Posterior(R, z, nis, degrees, float(log_likelihood), undetermined, estimate(R, z))
 
 
-def propagated(after: Updated, motion: Motion, knows_rates: bool = True) -> Information:
+def predict(after: Posterior, motion: Motion, knows_rates: bool = True) -> SquareRootInformation:
     """Return what is known of the memory at the next tick, before its sensors.
 
     Without noise the rows are those of u, with v written by v+; once s is eliminated, R- m' = z- is left of them. With
@@ -220,18 +220,18 @@ def propagated(after: Updated, motion: Motion, knows_rates: bool = True) -> Info
     noise = np.hstack([R * np.sqrt(motion.Q), np.eye(len(R))])
     (L,) = qr(noise[::-1].T, mode="r", check_finite=False)
     U = L[: len(R)].T[::-1, ::-1]
-    found = Information(np.triu(solve_triangular(U, R)), solve_triangular(U, z))
+    found = SquareRootInformation(np.triu(solve_triangular(U, R)), solve_triangular(U, z))
     return found if knows_rates else forgotten(found, motion.n_v)
 
 
-def forgotten(known: Information, n_v: int) -> Information:
+def forgotten(known: SquareRootInformation, n_v: int) -> SquareRootInformation:
     """Return what is known without the first numbers of the memory, those that have a rate."""
     R, z = known.R.copy(), known.z.copy()
     R[:n_v], z[:n_v] = 0.0, 0.0
-    return Information(R, z)
+    return SquareRootInformation(R, z)
 
 
-def smoothed(after: Updated, motion: Motion, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+def smooth_step(after: Posterior, motion: Motion, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return the mean (n,) and the covariance (n, n) of u, given all sensors before and after it.
 
     With the noise written as w = sqrt(Q) e, e of unit variance, u is known by s, e and m+: the rows of u and those of e

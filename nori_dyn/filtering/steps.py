@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from nori_dyn.filtering.instants import GAP, Ticks, undetermined
-from nori_dyn.filtering.square_root import Information, Motion, Updated, forgotten, propagated, updated
+from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformation, forgotten, predict, update
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
@@ -65,11 +65,11 @@ class Shared:
     values: Floats
 
     @property
-    def prior(self) -> Information:
+    def prior(self) -> SquareRootInformation:
         """The prior, in arrays of its own."""
-        return Information(self.R.copy(), self.z.copy())
+        return SquareRootInformation(self.R.copy(), self.z.copy())
 
-    def put(self, prior: Information) -> None:
+    def put(self, prior: SquareRootInformation) -> None:
         """Take a prior."""
         self.R[:], self.z[:] = prior.R, prior.z
 
@@ -99,10 +99,10 @@ class Step(Protocol):
             the readings; else these tell what they can.
         """
 
-    def posterior(self) -> Updated:
+    def posterior(self) -> Posterior:
         """Return the posterior of u after the last step."""
 
-    def predicted(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         """Return the prior of the memory a time [s] after the last step."""
 
     def conclude(self, state: Floats, u: Floats) -> Status:
@@ -113,7 +113,7 @@ class Step(Protocol):
         """The places in u of what the last step did not determine."""
 
 
-def without_readings(tick: Tick, before: Information) -> tuple[Updated, Callable[[float], Motion]]:
+def without_readings(tick: Tick, before: SquareRootInformation) -> tuple[Posterior, Callable[[float], Motion]]:
     """Return the posterior of a tick without readings, and so without rates, and how it goes on.
 
     What is known of v is not known any more.
@@ -127,7 +127,7 @@ def without_readings(tick: Tick, before: Information) -> tuple[Updated, Callable
     n = n_s + n_v + n_f
     R, z = np.zeros((n, n)), np.zeros(n)
     R[n_s:, n_s:], z[n_s:] = known.R, known.z
-    return Updated(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan)), partial(tick.motion, tick.nothing)
+    return Posterior(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan)), partial(tick.motion, tick.nothing)
 
 
 class NumpyStep:
@@ -144,7 +144,7 @@ class NumpyStep:
         self._outputs = tick.solver.ticker(tick.solver_state, shared.values)
         self.refactorised = GOOD
         self._lost: tuple[int, ...] = ()
-        self._after: Updated | None = None
+        self._after: Posterior | None = None
         self._motion: Callable[[float], Motion] | None = None
 
     def step(self, last: Step | None, dt: float) -> int:
@@ -158,7 +158,7 @@ class NumpyStep:
         wrong = NOT_FINITE if rows.tick() else 0
         if not wrong:
             said = tick.formed(np.array(rows.outputs))
-            after = updated(shared.prior, said.A, said.c, weights[tick.freed.weight_of_rows], tick.sizes[0])
+            after = update(shared.prior, said.A, said.c, weights[tick.freed.weight_of_rows], tick.sizes[0])
             wrong = NOT_FINITE if not np.isfinite(after.nis) else UNDETERMINED if after.undetermined else 0
             self._lost = after.undetermined
             self._after, self._motion = after, partial(tick.motion, said)
@@ -177,13 +177,13 @@ class NumpyStep:
         tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], u])
         return self._outputs()
 
-    def posterior(self) -> Updated:
+    def posterior(self) -> Posterior:
         assert self._after is not None
         return self._after
 
-    def predicted(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         assert self._motion is not None
-        return propagated(self.posterior(), self._motion(dt), dt <= self.longest)
+        return predict(self.posterior(), self._motion(dt), dt <= self.longest)
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -236,15 +236,15 @@ class NativeStep:
     def longest(self, time: float) -> None:
         self._longest = self.at.longest = time
 
-    def posterior(self) -> Updated:
+    def posterior(self) -> Posterior:
         native = self.native
         parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
-        return Updated(*parts, (), native.u.copy())
+        return Posterior(*parts, (), native.u.copy())
 
-    def predicted(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         said, has_rates = self.tick.formed(self.native.values), self.native.has_rates
         rates = (said.X, said.x) if has_rates else (np.zeros_like(said.X), np.zeros_like(said.x))
-        return propagated(self.posterior(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self.longest)
+        return predict(self.posterior(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self.longest)
 
     def conclude(self, state: Floats, u: Floats) -> Status:
         return GOOD if self.native.conclude(state, u) else self._factorise()
@@ -283,7 +283,7 @@ class Steps(ABC):
     number = 0
     ticks = 0
     time = 0.0
-    beginning: Information
+    beginning: SquareRootInformation
 
     @property
     @abstractmethod
@@ -294,7 +294,7 @@ class Steps(ABC):
     def set_longest(self, time: float) -> None:
         """Take the longest time over which rates are known [s]."""
 
-    def begin(self, prior: Information, time: float) -> None:
+    def begin(self, prior: SquareRootInformation, time: float) -> None:
         """Go back to before the first tick, with its prior and its time [s]."""
         self.beginning, self.time, self.ticks = prior, time, 0
 
@@ -325,11 +325,11 @@ class Steps(ABC):
         """Estimate the state that was taken, a time [s] after the last; see `Step.step`."""
 
     @abstractmethod
-    def posterior(self) -> Updated:
+    def posterior(self) -> Posterior:
         """Return the posterior of u after the last step."""
 
     @abstractmethod
-    def predicted(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         """Return the prior of the memory a time [s] after the last step."""
 
     @property
@@ -399,7 +399,7 @@ class ContactSteps(Steps):
             step.longest = time
 
     @property
-    def prior(self) -> Information:
+    def prior(self) -> SquareRootInformation:
         """The prior at the last tick, before its readings; before the first, that with which it begins."""
         return self._shared.prior
 
@@ -414,7 +414,7 @@ class ContactSteps(Steps):
         self.now = self.each[self.number]
         self.tick = self.now.tick
 
-    def begin(self, prior: Information, time: float) -> None:
+    def begin(self, prior: SquareRootInformation, time: float) -> None:
         super().begin(prior, time)
         self._shared.put(prior)
         self._shared.totals[:] = 0.0
@@ -441,11 +441,11 @@ class ContactSteps(Steps):
         self.ticks += 1
         return now.step(last, dt)
 
-    def posterior(self) -> Updated:
+    def posterior(self) -> Posterior:
         assert self.last is not None
         return self.last.posterior()
 
-    def predicted(self, dt: float) -> Information:
+    def predicted(self, dt: float) -> SquareRootInformation:
         assert self.last is not None
         return self.last.predicted(dt)
 

@@ -11,7 +11,7 @@ from nori_dyn.algebra.derivatives import directional
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.free import LEAST_PIVOT, Asked, Freed, array_of, dense, freed
 from nori_dyn.filtering.knowledge import MemoryState, information
-from nori_dyn.filtering.square_root import Information, Motion
+from nori_dyn.filtering.square_root import Motion, SquareRootInformation
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
@@ -153,7 +153,7 @@ class Tick:
         A, c, X, x = np.split(values, ends)
         return Said(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
 
-    def beginning(self, state: MemoryState | None = None) -> Information:
+    def beginning(self, state: MemoryState | None = None) -> SquareRootInformation:
         """Return what is known of the memory before the first reading: what the config says, or what is given.
 
         Raises:
@@ -166,7 +166,7 @@ class Tick:
             return information(state)
         mean = [x for one in self.freed.memory for x in one.mean]
         sigmas = [x for one in self.freed.memory for x in one.sigma or (np.inf,) * len(one.mean)]
-        return Information.of(np.array(mean), np.array(sigmas))
+        return SquareRootInformation.of(np.array(mean), np.array(sigmas))
 
     def decay(self, dt: float | Floats) -> Floats:
         """Return what each number of the memory is multiplied by over a time (...) [s] (..., k)."""

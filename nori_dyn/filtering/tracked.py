@@ -20,7 +20,7 @@ from nori_dyn.typing import Floats
 
 
 class Known(Protocol):
-    """What is known of what is free at a tick, see `Updated`."""
+    """What is known of what is free at a tick, see `Posterior`."""
 
     @property
     def u(self) -> Floats:

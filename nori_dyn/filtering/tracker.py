@@ -27,7 +27,7 @@ from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
 from nori_dyn.filtering.recognition import Recognition, looked_back_over
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
-from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import GOOD, NOT_FINITE, REFACTORISED, UNDETERMINED, ContactSteps, Steps, cause_of
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
@@ -381,7 +381,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             return cast(Estimated, self._recognised(steps, q, qd, y))
         return cast(Estimated, self._tracked(q, qd, y, steps.time, steps.posterior()))
 
-    def _tracked(self, q: Floats, qd: Floats, y: Floats, time: float, after: Updated) -> Tracked:
+    def _tracked(self, q: Floats, qd: Floats, y: Floats, time: float, after: Posterior) -> Tracked:
         tick = self.steps.tick
         known = after.memory(len(self.memory_names))
         return Tracked(
@@ -502,7 +502,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         model: HypothesisModel,
         whole: Stretch,
         recognised: ContactHistory | None,
-        prior: Information,
+        prior: SquareRootInformation,
         missing: Missing,
         singular: Singular,
     ) -> History:
@@ -557,7 +557,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             raise InputError(f"`{what}` is for a tracker with a lag: nd.Tracker(plan, dt, lag=...).")
         return self._window
 
-    def _state_of(self, known: Information, time: float) -> MemoryState:
+    def _state_of(self, known: SquareRootInformation, time: float) -> MemoryState:
         return memory_state(self.memory_names, self.steps.tick.memory_units, known, time)
 
     def _cause(self, wrong: int) -> str:

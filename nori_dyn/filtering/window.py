@@ -17,7 +17,7 @@ import numpy as np
 
 from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.knowledge import MemoryState
-from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.native_window import Kept, NativeWindowTick
@@ -33,7 +33,7 @@ class WindowSlot:
         u: the estimate of what is free, by the readings up to it (n,); nan where it is not determined.
         dt: time since the tick before [s].
         time: time since the first tick [s].
-        nis, degrees, log_likelihood: of its readings, see `Updated`.
+        nis, degrees, log_likelihood: of its readings, see `Posterior`.
         is_shared: whether others look at it, so that it must stay as it is.
         step: what runs ticks in its contact state.
 
@@ -48,7 +48,7 @@ class WindowSlot:
         self.degrees, self.is_shared, self._has_rates = 0, False, True
         self._native = _native(step)
         self._kept: Kept | None = None if self._native is None else self._native.room()
-        self._after: Updated | None = None
+        self._after: Posterior | None = None
 
     @property
     def tick(self) -> Tick:
@@ -66,7 +66,7 @@ class WindowSlot:
         self.state[:] = self.step.state
         self.dt, self.time = dt, time
         self._has_rates = wrong != NOT_FINITE
-        of: Updated | NativeWindowTick
+        of: Posterior | NativeWindowTick
         if self._native is None or self._kept is None:
             of = self._after = self.step.posterior()
         else:
@@ -76,17 +76,17 @@ class WindowSlot:
             self.u[:], self.nis, self.degrees, self.log_likelihood = of.u, of.nis, of.degrees, of.log_likelihood
         else:
             self.nis, self.degrees, self.log_likelihood = 0.0, 0, 0.0
-            self.u[:] = Information(self.after.R, self.after.z).mean()
+            self.u[:] = SquareRootInformation(self.after.R, self.after.z).mean()
 
     @property
-    def after(self) -> Updated:
+    def after(self) -> Posterior:
         """What is known after its readings."""
         if self._after is not None:
             return self._after
         assert self._kept is not None
         n = len(self.u)
         R, z = self._kept.rows[:, :n], self._kept.rows[:, n]
-        return Updated(R, z, self.nis, self.degrees, self.log_likelihood, (), self.u)
+        return Posterior(R, z, self.nis, self.degrees, self.log_likelihood, (), self.u)
 
     def mean_back(self, following: WindowSlot, mean: Floats) -> Floats | None:
         """Return the estimate (n,) by all readings, which stays until the next step back.
@@ -113,7 +113,7 @@ class WindowSlot:
         native, kept, is_gap = self._native, self._kept, self._is_gap(following)
         if native is not None and kept is not None and native.back(kept, is_gap, mean, covariance):
             return native.late.copy(), native.late_covariance.copy()
-        return self._instant().returned(self.after, following.dt, is_gap, mean, covariance)
+        return self._instant().smooth_step(self.after, following.dt, is_gap, mean, covariance)
 
     def _is_gap(self, following: WindowSlot) -> bool:
         """Return whether the motion to the next tick is not known."""
@@ -147,7 +147,7 @@ class Smoothed:
 
     Attributes:
         u: the estimate (n,).
-        nis, degrees, log_likelihood: of the readings of the tick, given those before it; see `Updated`.
+        nis, degrees, log_likelihood: of the readings of the tick, given those before it; see `Posterior`.
 
     Args:
         slots: those from its own on.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.filtering.square_root import Information
-from nori_dyn.logs.joint_model import SETTLED, JointModel, JointNoise, covariance, deviations, returned, state_of
+from nori_dyn.filtering.square_root import SquareRootInformation
+from nori_dyn.logs.joint_model import SETTLED, JointModel, JointNoise, covariance, deviations, smooth_step, state_of
 from nori_dyn.logs.recursion import linear_recursion
 from nori_dyn.typing import Floats
 
@@ -46,7 +46,7 @@ class JointFilter:
         self.known = model.before
         self._tau, self._back, self._walk = 0.0, model.F(0.0), model.walk(0.0)
 
-    def step(self, tau: float, y: Floats) -> Information:
+    def step(self, tau: float, y: Floats) -> SquareRootInformation:
         """Take a sample, and return what is known of the noise on the way to it and of its state.
 
         Args:
@@ -96,7 +96,7 @@ class _Pass:
         tau, y, settled, one = self._tau, self._y, self.model.settled, JointFilter(self.model)
         is_usual = (tau == 1.0) & np.isfinite(y).all(axis=(1, 2))
         others = np.append(np.flatnonzero(~is_usual), len(tau))
-        k, last, steps = 0, 0, list[Information]()
+        k, last, steps = 0, 0, list[SquareRootInformation]()
         while k < len(tau):
             if not (is_usual[k] and (k - last > settled.memory or one.has_settled)):
                 last = last if is_usual[k] else k
@@ -109,24 +109,24 @@ class _Pass:
             stop = int(others[np.searchsorted(others, k)])
             self.x[k:stop] = linear_recursion(settled.A, (settled.K @ y[k:stop, ..., None])[..., 0], self.x[k - 1])
             self.sigma[k:stop], self.P = deviations(settled.P), settled.P
-            one.known = Information(settled.R, (settled.R @ self.x[stop - 1, ..., None])[..., 0])
+            one.known = SquareRootInformation(settled.R, (settled.R @ self.x[stop - 1, ..., None])[..., 0])
             self.stretches.append((range(k, stop), None))
             k = stop
         self._close(k, steps)
 
-    def _close(self, stop: int, steps: list[Information]) -> None:
+    def _close(self, stop: int, steps: list[SquareRootInformation]) -> None:
         """Make of steps, up to a sample, what is told of them, and forget them."""
         if not steps:
             return
         samples = range(stop - len(steps), stop)
         which = slice(samples.start, samples.stop)
-        whole = Information(np.stack([step.R for step in steps]), np.stack([step.z for step in steps]))
+        whole = SquareRootInformation(np.stack([step.R for step in steps]), np.stack([step.z for step in steps]))
         known = state_of(whole)
         P = covariance(known.R)
         self.x[which] = np.linalg.solve(known.R, known.z[..., None])[..., 0]
         self.sigma[which], self.P = deviations(P), P[-1]
         tau = self._tau[which]
-        self.stretches.append((samples, returned(whole, self.model.F(-tau)[:, None], self.model.walk(tau))))
+        self.stretches.append((samples, smooth_step(whole, self.model.F(-tau)[:, None], self.model.walk(tau))))
         steps.clear()
 
     def smooth(self) -> None:

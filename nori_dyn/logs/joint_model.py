@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.riccati import steady_state
-from nori_dyn.filtering.square_root import Information, triangular, with_noise
+from nori_dyn.filtering.square_root import SquareRootInformation, triangular, with_noise
 from nori_dyn.typing import Floats
 
 BEFORE = (1e2, 1e3, 1e5, 1e7)
@@ -106,11 +106,11 @@ class JointModel:
         return np.asarray(self.jerk[:, None, None] * (powers * self._root)[..., None, :, :])
 
     @property
-    def before(self) -> Information:
+    def before(self) -> SquareRootInformation:
         """What is known before anything is read."""
         R = np.diag(self.units / np.array(BEFORE)[self.first :])
         n, order = self.n_joints, self.order
-        return Information(np.broadcast_to(R, (n, order, order)), np.zeros((n, order)))
+        return SquareRootInformation(np.broadcast_to(R, (n, order, order)), np.zeros((n, order)))
 
     def rows(self, y: Floats) -> Floats:
         """Return the rows [0 | H | y] / sigma (n, p, 2 order + 1) of readings (n, p), of zeros where one is nan."""
@@ -118,7 +118,7 @@ class JointModel:
         rows[..., self.order : -1], rows[..., -1] = self.H, y
         return np.where(np.isfinite(y)[..., None], rows / self.sigma[..., None], 0.0)
 
-    def step(self, after: Information, back: Floats, walk: Floats, y: Floats) -> Information:
+    def step(self, after: SquareRootInformation, back: Floats, walk: Floats, y: Floats) -> SquareRootInformation:
         """Return what is known at the next sample, of the noise e on the way to it and of its state (n, 2 order).
 
         Args:
@@ -129,7 +129,7 @@ class JointModel:
         """
         moved = np.concatenate([after.R @ back, after.z[..., None]], axis=2)
         R, z, _ = triangular(np.concatenate([self.rows(y), with_noise(moved, walk)], axis=1))
-        return Information(R, z)
+        return SquareRootInformation(R, z)
 
     @property
     def deviations(self) -> Floats:
@@ -144,7 +144,7 @@ class JointModel:
         P, Y = steady_state(np.broadcast_to(F, Q.shape), Q, H.swapaxes(1, 2) @ H)
         R = np.linalg.inv(np.linalg.cholesky((P + P.swapaxes(1, 2)) / 2))
         y = np.zeros(self.sigma.shape)
-        after = state_of(self.step(Information(R, np.zeros(R.shape[:2])), one, 0.0 * walk, y))
+        after = state_of(self.step(SquareRootInformation(R, np.zeros(R.shape[:2])), one, 0.0 * walk, y))
         for _ in range(3):  # rounding of the doubling is forgotten
             step = self.step(after, back, walk, y)
             after = state_of(step)
@@ -155,7 +155,7 @@ class JointModel:
             np.linalg.cholesky(self.H @ before @ self.H.T + np.eye(len(self.read)) * self.sigma[..., None] ** 2),
             dtype=float,
         )
-        gain, _, spread = returned(step, back, walk)
+        gain, _, spread = smooth_step(step, back, walk)
         return Settled(after.R, P, K, E, (one - K @ self.H) @ F, gain, spread, before @ np.linalg.inv(one + Y @ before))
 
 
@@ -189,13 +189,13 @@ class Settled:
         return float(np.log(SETTLED) / np.log(slowest))
 
 
-def state_of(step: Information) -> Information:
+def state_of(step: SquareRootInformation) -> SquareRootInformation:
     """Return what is known of the state, of what is known of noise and state."""
     order = step.z.shape[-1] // 2
-    return Information(step.R[..., order:, order:], step.z[..., order:])
+    return SquareRootInformation(step.R[..., order:, order:], step.z[..., order:])
 
 
-def returned(step: Information, back: Floats, walk: Floats) -> tuple[Floats, Floats, Floats]:
+def smooth_step(step: SquareRootInformation, back: Floats, walk: Floats) -> tuple[Floats, Floats, Floats]:
     """Return how a state follows from that of the next sample,  x = gain x+ + offset + noise.
 
     Args:

@@ -25,9 +25,9 @@ class Run:
 
     Attributes:
         u: the estimates (m, n); nan where they are not determined.
-        rows: [R | z] of each (m, n, n + 1), see `Updated`; upper triangular.
+        rows: [R | z] of each (m, n, n + 1), see `Posterior`; upper triangular.
         covariance: those of u (m, n, n), once they have been computed; zero before, and where something is lost.
-        nis, log_likelihood: see `Updated` (m,).
+        nis, log_likelihood: see `Posterior` (m,).
         degrees: degrees of freedom (m,).
         lost: how many pivots vanish (m,).
         kept: what steps back need (m, n_kept), the last of them where time goes on from it; None where there are none.

@@ -8,7 +8,7 @@ itself. With b = U^-1 (R m+ - z) they are
 
 so that nothing is eliminated once more, and nothing is subtracted from a covariance.
 
-Source: see `filtering.square_root`, whose `smoothed` it agrees with: both are those of one textbook
+Source: see `filtering.square_root`, whose `smooth_step` it agrees with: both are those of one textbook
 (tests/unit/filtering/test_square_root.py).
 """
 

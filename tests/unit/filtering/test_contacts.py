@@ -12,7 +12,7 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError, UnknownReadingError, UnplannedStateError
 from nori_dyn.filtering.hypotheses import AS_GOOD_AS_EXACT
 from nori_dyn.filtering.markov import mixed
-from nori_dyn.filtering.square_root import Information
+from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from tests.recognising import Recogniser, recogniser_of, steps_of
@@ -208,7 +208,7 @@ def test_mixtures_have_the_mean_and_covariance_of_their_parts():
     weights = np.array([0.2, 0.5, 0.3])
     means, roots = rng.normal(size=(3, 4)), rng.normal(size=(3, 4, 4))
     covariances = [root @ root.T + np.eye(4) for root in roots]
-    parts = [Information.of_covariance(m, P) for m, P in zip(means, covariances, strict=True)]
+    parts = [SquareRootInformation.of_covariance(m, P) for m, P in zip(means, covariances, strict=True)]
     found = mixed(zip(weights.tolist(), parts, strict=True))
     mean = weights @ means
     spread = sum(w * (P + np.outer(m - mean, m - mean)) for w, P, m in zip(weights, covariances, means, strict=True))

@@ -11,7 +11,7 @@ import pytest
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering import free
 from nori_dyn.filtering.judging import NativeJudging, NumpyJudging
-from nori_dyn.filtering.square_root import Updated
+from nori_dyn.filtering.square_root import Posterior
 from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
@@ -47,7 +47,7 @@ def by_numpy(of: Recogniser) -> Recogniser:
     return Tracker(steps, of.contact_names, of.states, of.dt)
 
 
-def judged(of: Recogniser) -> dict[int, Updated]:
+def judged(of: Recogniser) -> dict[int, Posterior]:
     found = {h: steps_of(of).judging.posterior(h) for h in range(len(of.states))}
     return {h: after for h, after in found.items() if after is not None}
 

@@ -9,13 +9,13 @@ import pytest
 
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.square_root import (
-    Information,
     Motion,
-    Updated,
-    propagated,
-    smoothed,
+    Posterior,
+    SquareRootInformation,
+    predict,
+    smooth_step,
     triangular,
-    updated,
+    update,
 )
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.filter_step import TickShape
@@ -138,8 +138,8 @@ class Native:
     def __init__(self, shape, lanes):
         self.steps = NativeSteps(shape, compiler_for(lanes))
 
-    def updated(self, before, A, c, weights, n_s):
-        """See `updated`."""
+    def update(self, before, A, c, weights, n_s):
+        """See `update`."""
         at = self.steps
         at.R[:], at.z[:], at.c[:], at.weights[:] = before.R, before.z, c, weights
         at.A[:] = [A[place] for place in at.shape.A]
@@ -147,15 +147,15 @@ class Native:
         undetermined = tuple(np.flatnonzero(at.pivots == 0).tolist())
         assert count == len(undetermined)
         found = at.R_u.copy(), at.z_u.copy(), at.nis, at.degrees, at.log_likelihood, undetermined, at.u.copy()
-        return Updated(*found)
+        return Posterior(*found)
 
-    def propagated(self, after, motion):
-        """See `propagated`."""
+    def predict(self, after, motion):
+        """See `predict`."""
         at = self.steps
         at.X[:], at.x[:] = entries_of_X(motion, at.shape), motion.x
         at.decay[:], at.Q[:] = motion.decay, motion.Q
         at.propagate(motion.dt)
-        return Information(at.R.copy(), at.z.copy())
+        return SquareRootInformation(at.R.copy(), at.z.copy())
 
 
 def entries_of_X(motion, shape):
@@ -165,16 +165,16 @@ def entries_of_X(motion, shape):
 
 
 def steps_of(kind, shape):
-    """Return `updated` and `propagated`, in NumPy or in C.
+    """Return `update` and `predict`, in NumPy or in C.
 
     Args:
         kind: 0 for NumPy, or the doubles of a vector; exported C has one.
         shape: what C has to know.
     """
     if not kind:
-        return updated, propagated
+        return update, predict
     native = Native(shape, kind)
-    return native.updated, native.propagated
+    return native.update, native.predict
 
 
 NAMES = {0: "numpy", **{lanes: f"{lanes} lanes" for lanes in (1, *WIDTHS)}}
@@ -183,7 +183,7 @@ KINDS = pytest.mark.parametrize("kind", NAMES, ids=NAMES.get)
 
 def run(case, kind):
     """Return what the steps find at each tick: what is known before, after, and in the end."""
-    before, found = Information.of(case.mean, case.sigmas), []
+    before, found = SquareRootInformation.of(case.mean, case.sigmas), []
     update, propagate = steps_of(kind, case.shape)
     for tick in case.ticks:
         after = update(before, tick.A, tick.c, tick.weights, case.n_s)
@@ -231,7 +231,7 @@ def test_filter_and_smoother_are_those_of_the_textbook(name, kind):
         assert not np.tril(before.R, -1).any()
     mean, covariance = last.mean(), last.covariance()
     for (_, after), tick, (u, P) in zip(found[::-1], case.ticks[::-1], expected_later[::-1], strict=True):
-        u_hat, P_hat = smoothed(after, tick.motion, mean, covariance)
+        u_hat, P_hat = smooth_step(after, tick.motion, mean, covariance)
         same(u_hat, u)
         same(P_hat, P)
         mean, covariance = u_hat[case.n_s :], P_hat[case.n_s :, case.n_s :]
@@ -253,7 +253,7 @@ def test_runs_forward_and_back_are_those_of_the_textbook(name, lanes):
     case, (expected, expected_later) = CASES[name], solved(name)
     shape, N = case.shape, len(case.ticks)
     tick = TickShape(shape, 0, 0, [], list(range(shape.p)), case.walk.tolist(), (1 / case.T).tolist())
-    runs, first = NativeRuns(tick, compiler_for(lanes)), Information.of(case.mean, case.sigmas)
+    runs, first = NativeRuns(tick, compiler_for(lanes)), SquareRootInformation.of(case.mean, case.sigmas)
     known, motions = (first.R.copy(), first.z.copy()), [tick.motion for tick in case.ticks]
     parts = [([tick.A[place] for place in shape.A], tick.c) for tick in case.ticks]
     rates = [(entries_of_X(motion, shape), motion.x) for motion in motions]
@@ -263,7 +263,7 @@ def test_runs_forward_and_back_are_those_of_the_textbook(name, lanes):
     runs.covariances(found)
     u, P, nis, degrees, log_likelihood, _, m, P_m = (list(each) for each in zip(*expected, strict=True))
     pairs = (found.u, u), (found.covariance, P), (found.nis, nis), (found.log_likelihood, log_likelihood)
-    last = Information(*known)
+    last = SquareRootInformation(*known)
     mean, covariance = last.mean(), last.covariance()
     for k in range(N):
         for one, other in pairs:
@@ -286,7 +286,7 @@ class TestUndetermined:
         # Of two numbers only their sum is seen, then the second as well.
         A = [np.array([[1.0, 1.0]]), np.array([[0.0, 1.0]])]
         motion = Motion(0.1, np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
-        before = Information.of(np.zeros(2), np.full(2, np.inf))
+        before = SquareRootInformation.of(np.zeros(2), np.full(2, np.inf))
         update, propagate = steps_of(kind, shape_of((0, 0, 2), np.ones((1, 2))))
         first = update(before, A[0], np.array([-3.0]), np.array([4.0]), 0)
         assert first.undetermined == (1,)
@@ -297,12 +297,12 @@ class TestUndetermined:
         assert second.undetermined == ()
         np.testing.assert_allclose(second.u, [2.0, 1.0], rtol=1e-14)
         np.testing.assert_allclose(second.covariance(), [[0.5, -0.25], [-0.25, 0.25]], rtol=1e-14)
-        mean, covariance = smoothed(first, motion, second.u, second.covariance())
+        mean, covariance = smooth_step(first, motion, second.u, second.covariance())
         np.testing.assert_allclose(mean, [2.0, 1.0], rtol=1e-14)
         np.testing.assert_allclose(covariance, second.covariance(), rtol=1e-14)
 
     def test_names_what_is_not_determined_and_keeps_the_rest(self, kind):
-        before = Information.of(np.array([1.0, 2.0, 3.0]), np.array([0.5, np.inf, np.inf]))
+        before = SquareRootInformation.of(np.array([1.0, 2.0, 3.0]), np.array([0.5, np.inf, np.inf]))
         A = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
         update, _ = steps_of(kind, shape_of((1, 1, 2), np.ones((2, 4))))
         after = update(before, A, np.array([-5.0, -5.0]), np.array([1.0, 3.0]), 1)
@@ -313,7 +313,7 @@ class TestUndetermined:
 
     def test_an_acceleration_that_nobody_sees_leaves_nothing_of_the_speed(self, kind):
         motion = Motion(0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2))
-        before = Information.of(np.array([1.0, 2.0]), np.array([0.5, 0.25]))
+        before = SquareRootInformation.of(np.array([1.0, 2.0]), np.array([0.5, 0.25]))
         update, propagate = steps_of(kind, shape_of((1, 1, 1), np.ones((1, 3))))
         after = update(before, np.zeros((1, 3)), np.zeros(1), np.zeros(1), 1)
         ahead = propagate(after, motion)
@@ -321,7 +321,7 @@ class TestUndetermined:
         np.testing.assert_allclose(ahead.covariance()[1, 1], 0.0625, rtol=1e-14)
 
     def test_fewer_readings_than_unknowns(self, kind):
-        before = Information.of(np.array([1.0]), np.array([0.5]))
+        before = SquareRootInformation.of(np.array([1.0]), np.array([0.5]))
         update, propagate = steps_of(kind, shape_of((3, 0, 1), np.ones((1, 4))))
         after = update(before, np.array([[1.0, 0.0, 1.0, 2.0]]), np.array([-2.0]), np.array([4.0]), 3)
         assert after.undetermined == (1, 2)
@@ -331,7 +331,7 @@ class TestUndetermined:
         np.testing.assert_allclose([ahead.mean()[0], ahead.covariance()[0, 0]], [1.0, 1.25], rtol=1e-14)
 
     def test_missing_readings_may_be_nan(self, kind):
-        before = Information.of(np.array([1.0]), np.array([0.5]))
+        before = SquareRootInformation.of(np.array([1.0]), np.array([0.5]))
         update, _ = steps_of(kind, shape_of((0, 0, 1), np.ones((2, 1))))
         after = update(before, np.array([[1.0], [np.nan]]), np.array([-2.0, np.nan]), np.array([4.0, 0.0]), 0)
         np.testing.assert_allclose(after.u, [1.5], rtol=1e-14)
@@ -341,7 +341,7 @@ class TestInformation:
     def test_of_a_covariance(self):
         rng = np.random.default_rng(1)
         root = rng.normal(size=(5, 5)) * 10.0 ** np.arange(-4, 6, 2)[:, None]
-        known = Information.of_covariance(np.arange(5.0), root @ root.T)
+        known = SquareRootInformation.of_covariance(np.arange(5.0), root @ root.T)
         assert not np.tril(known.R, -1).any()
         np.testing.assert_allclose(known.mean(), np.arange(5.0), rtol=1e-8, atol=1e-8)
         size = np.sqrt(np.diag(root @ root.T))
@@ -351,11 +351,11 @@ class TestInformation:
 
     def test_refuses_what_is_no_knowledge(self):
         with pytest.raises(InputError, match="number 1 of the memory is 0"):
-            Information.of(np.zeros(2), np.array([1.0, 0.0]))
+            SquareRootInformation.of(np.zeros(2), np.array([1.0, 0.0]))
         with pytest.raises(InputError, match="mean of the memory holds nan"):
-            Information.of(np.array([np.nan]), np.ones(1))
+            SquareRootInformation.of(np.array([np.nan]), np.ones(1))
         with pytest.raises(InputError, match="not positive definite"):
-            Information.of_covariance(np.zeros(2), np.ones((2, 2)) - 2 * np.eye(2))
+            SquareRootInformation.of_covariance(np.zeros(2), np.ones((2, 2)) - 2 * np.eye(2))
 
 
 def test_dependent_columns_are_found_in_spite_of_rounding():
