@@ -182,4 +182,4 @@ def test_it_is_asked_of_motion_what_estimate_asks(tmp_path, attack_scale, attack
             by_estimate = [each.message for each in asked if each.check in ("limits", "rates", "clock")]
             assert set(by_estimate) <= set(doubts), (attack_seed, k, words)
             assert any(words in each for each in doubts) if words else not doubts, (attack_seed, k, words, doubts)
-            attacked("logs in other units, identified from", 1)
+            attacked("identifications in other units", 1)
