@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from nori_dyn.algebra.counting import Cost, expression_cost
@@ -51,28 +52,47 @@ class Improved:
     steps: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StaticElimination:
     """What an elimination in a fixed order computes.
 
     Attributes:
         refined: the system.
-        unknowns: each unknown of the refined system; those of d come first.
         pivots: the pivots that are not constants, in order and up to their sign; of a weighted system, the reciprocals
             of those that are 1 as given.
         first: each unknown before any refinement: of an exact system `unknowns`.
-        improved: of a weighted system, the solution after one step of refinement, which is `unknowns`, and after
-            another, for where the first was not small; else empty.
         watched: of a weighted system, the pivots that are not constants, as in `pivots`: where they are as usual, the
             first solution is as good as usual; else empty.
+        work: of a weighted system, the elimination, for its refinement.
     """
 
     refined: RefinedSystem
-    unknowns: tuple[Expr, ...]
     pivots: tuple[Guard, ...]
     first: tuple[Expr, ...]
-    improved: tuple[Improved, ...]
-    watched: tuple[Expr, ...]
+    watched: tuple[Expr, ...] = ()
+    work: Elimination[Expr] | None = None
+
+    @cached_property
+    def improved(self) -> tuple[Improved, ...]:
+        """Of a weighted system, the solution after a step of refinement, and after another, should one not do.
+
+        Written when it is asked for: an order is judged by the first solution alone.
+        """
+        if self.work is None:
+            return ()
+        improved: list[Improved] = []
+        unknowns = self.first
+        for rows in (_inexact_rows(self.work, self.refined.symbolic), set(range(self.work.n))):
+            found = _refinement(self.work, self.refined, unknowns, rows)
+            steps = tuple(found[column] for column in range(len(unknowns)))
+            unknowns = tuple(x + step for x, step in zip(unknowns, steps, strict=True))
+            improved.append(Improved(unknowns, steps))
+        return tuple(improved)
+
+    @property
+    def unknowns(self) -> tuple[Expr, ...]:
+        """Each unknown of the refined system, after a step of refinement where there is one; those of d come first."""
+        return self.improved[0].unknowns if self.improved else self.first
 
     def guards(self, columns: Sequence[int]) -> tuple[Guard, ...]:
         """Return the guards of pivots that some unknowns depend on, in order.
@@ -81,7 +101,8 @@ class StaticElimination:
         the answer is guarded, by its steps of refinement. But these see nothing where a 1 was lost in its sum.
         """
         graph = self.refined.symbolic.graph
-        needed = set(graph.reachable([self.unknowns[column] for column in columns]))
+        unknowns = self.unknowns
+        needed = set(graph.reachable([unknowns[column] for column in columns]))
         return tuple(guard for guard in self.pivots if guard.value.index in needed)
 
     def watching(self, columns: Sequence[int]) -> tuple[Expr, ...]:
@@ -103,30 +124,18 @@ def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimina
     work = eliminated(refined, order)
     d = work.solution()
     first = tuple(d[column] for column in range(len(d)))
-    improved: list[Improved] = []
+    if not refined.weighed and not refined.noisy:
+        exact = (Guard(_unsigned(p.value), p.column) for p in work.pivots if not p.value.is_constant)
+        return StaticElimination(refined, tuple(exact), first)
+    pivots: list[Guard] = []
     watched: list[Expr] = []
-    if refined.weighed or refined.noisy:
-        for rows in (_inexact_rows(work, refined.symbolic), set(range(work.n))):
-            steps = _refinement(work, refined, d, rows)
-            d = {column: d[column] + steps[column] for column in range(len(d))}
-            improved.append(Improved(tuple(d.values()), tuple(steps[column] for column in d)))
-        pivots = []
-        for p in work.pivots:
-            if not p.value.is_constant and refined.definitions.get(p.column) == p.row:
-                pivots.append(Guard(_unsigned(p.reciprocal), p.column, 1 / GROWTH))
-                watched.append(pivots[-1].value)
-            elif not p.value.is_constant:
-                watched.append(_unsigned(p.value))
-    else:
-        pivots = [Guard(_unsigned(p.value), p.column) for p in work.pivots if not p.value.is_constant]
-    return StaticElimination(
-        refined=refined,
-        unknowns=improved[0].unknowns if improved else first,
-        pivots=tuple(pivots),
-        first=first,
-        improved=tuple(improved),
-        watched=tuple(watched),
-    )
+    for p in work.pivots:
+        if not p.value.is_constant and refined.definitions.get(p.column) == p.row:
+            pivots.append(Guard(_unsigned(p.reciprocal), p.column, 1 / GROWTH))
+            watched.append(pivots[-1].value)
+        elif not p.value.is_constant:
+            watched.append(_unsigned(p.value))
+    return StaticElimination(refined, tuple(pivots), first, tuple(watched), work)
 
 
 def eliminated(refined: RefinedSystem, order: Ordering) -> Elimination[Expr]:
@@ -159,7 +168,7 @@ def _turn_about(work: Elimination[Expr], refined: RefinedSystem, order: Ordering
             work.rhs[row] = -work.rhs[row]
 
 
-def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Expr], rows: set[int]) -> dict[int, Expr]:
+def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: Sequence[Expr], rows: set[int]) -> dict[int, Expr]:
     """Return one more solution with the same factors, for what the first leaves of some rows.
 
     Where weights differ by decades the first has lost as many digits; this brings them back, and its size says how many
@@ -170,7 +179,7 @@ def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Ex
     Problems, ch. 2.9.3 (the augmented system).
     """
     symbolic, multipliers = refined.symbolic, refined.duals.keys()
-    rough = {column: symbolic.graph.opaque(value) for column, value in d.items()}
+    rough = {column: symbolic.graph.opaque(value) for column, value in enumerate(d)}
     left: dict[int, Expr] = {row: symbolic.b[row] for row in multipliers & rows}
     for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
         if row in rows and (row in multipliers or column in multipliers):

@@ -38,7 +38,7 @@ def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: boo
     """
     symbolic, solved = plan.symbolic, plan.solved
     guards = solved.guards(columns)
-    unknowns = tuple(solved.unknowns[column] for column in columns)
+    unknowns = tuple(map(solved.unknowns.__getitem__, columns))
     refinement = Refinement()
     if solved.improved:
         once, twice = solved.improved
