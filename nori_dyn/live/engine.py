@@ -207,8 +207,10 @@ def prepared(plans: Plan, way: Way = ALONE) -> Solving:
             solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
             return Solving(systems, plans.contact_names, closed, OneByOne(solver.solve, True))
         one = plans.states.first
-        solve = one.monitor(way.backend).check if way.monitor else plans.solver(way.backend).solve
-        return Solving(systems, (), None, OneByOne(solve, False))
+        judge = one.monitor(way.backend) if way.monitor else None
+        only = one.solver(way.backend) if judge is None else judge.solver
+        only.prepare()
+        return Solving(systems, (), None, OneByOne(only.solve if judge is None else judge.check, False))
     tracker: Tracker[Any] = Tracker(plans, USUAL, way.lag, way.hypotheses, way.backend)
     told = plans.contact_names if way.hypotheses is None else ()
     return Solving(systems, told, closed, OverTime(tracker, plans.measurement_names))

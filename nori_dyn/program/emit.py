@@ -40,9 +40,10 @@ STAND_ALONE_LANES = 4
 
 
 class Target(Enum):
-    """What C is written for: one state; a batch, with a state in each lane of a vector; one state, by any compiler."""
+    """What C is written for: one state; one usual state; a batch, with a state in each lane; one, by any compiler."""
 
     ONE_STATE = "one_state.h"
+    USUAL = "usual"
     BATCH = "batch.h"
     STAND_ALONE = "stand-alone"
 
@@ -76,6 +77,8 @@ def emit(
 ) -> Unit:
     """Return the C of a program: `prepare`, `run` and `solve`, or `run_batch`, see the files that it includes.
 
+    At a usual state the outputs are not refined, see `kernel.usual`; a batch tells usual ones from others.
+
     Args:
         program: the program.
         target: what the C is for.
@@ -88,7 +91,7 @@ def emit(
         writer = Writer(program, lanes, places=places)
         chunks = _chunks(writer, without_vectors)
         included = [f"{FOLDER}/scalars.h", f"{FOLDER}/one_state.h"]
-        return _unit(writer, None, lanes, included, chunks, "#define STAND_ALONE\n", places)
+        return _unit(program, writer, None, lanes, included, chunks, "#define STAND_ALONE\n", places)
     includes = ["scalars.h", "one_state.h"]
     if target is Target.BATCH:
         if program.rows is not None and _n_statements(program) >= BY_STATE:
@@ -96,11 +99,12 @@ def emit(
         else:
             program, includes = replace(program, rows=None, limbs=()), ["vectors.h", "batch.h"]
     padding = 1 if target is Target.BATCH else BLOCK  # a batch has states in its lanes, not angles
-    writer, usual = writer_of(program, lanes, padding, large), None
-    if program.refinement.first:
+    is_usual, usual = target is Target.USUAL, None
+    writer = writer_of(program.of_usual if is_usual else program, lanes, padding, large)
+    if target is Target.BATCH and program.refinement.first:
         usual = writer_of(program.of_usual, lanes, padding, large, "usual_", writer.angles)
     chunks = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows])
-    return _unit(writer, usual, lanes, includes, chunks)
+    return _unit(program, writer, usual, lanes, includes, chunks, "#define USUAL\n" if is_usual else "")
 
 
 def _n_statements(program: Program) -> int:
@@ -109,6 +113,7 @@ def _n_statements(program: Program) -> int:
 
 
 def _unit(
+    program: Program,
     writer: Writer,
     usual: Writer | None,
     lanes: int,
@@ -120,15 +125,16 @@ def _unit(
     """Return the text around statements.
 
     Args:
-        writer: what may be computed at any state.
-        usual: what is computed at usual ones, where the program tells them from others.
+        program: the program.
+        writer: what is computed.
+        usual: what is computed at usual states instead, in a batch that tells them from others.
         lanes: doubles of a vector.
         includes: the file that comes before the statements, and those that come after them.
         chunks: the functions of statements.
         head: what comes before all.
         places: see `emit`.
     """
-    program, n_work = writer.program, max(writer.n_work, usual.n_work if usual else 0)
+    n_work = max(writer.n_work, usual.n_work if usual else 0)
     n_inputs, padding = len(program.scalars), writer.angles[:1] * (writer.padded - len(writer.angles))
     sizes = {
         "LANES": lanes,
@@ -160,7 +166,7 @@ def _unit(
     if places is not None:
         tables["input_places"] = list(places)
     first, more = writer.chunk_numbers
-    calls = {"CHUNKS": writer.calls, "MORE_CHUNKS": [f"chunk{k}" for k in more] if program.refinement.steps else []}
+    calls = {"CHUNKS": writer.calls, "MORE_CHUNKS": [f"chunk{k}" for k in more]}
     if usual is not None:
         calls["USUAL_CHUNKS"] = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]]
     text = head + "".join(f"#define {name} {value}\n" for name, value in sizes.items())

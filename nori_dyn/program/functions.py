@@ -65,7 +65,7 @@ class CompiledFunction(Compiled):
         limits = np.array([least for _, least in function.guards])
         ways: dict[str, Callable[[], Kernel]] = {
             NATIVE: partial(self._native, limits),
-            NUMPY: partial(NumpyKernel, replace(program, rows=None), lambda kernel: limits),
+            NUMPY: partial(NumpyKernel, replace(program, rows=None), limits),
         }
         shapes = {name: array.shape for name, array in function.inputs.items()}
         super().__init__(chosen(backend, ways, "The function"), shapes, len(flat))
@@ -224,7 +224,7 @@ class CompiledFunction(Compiled):
         compiler = needed_compiler("a native function")
         before_batch = partial(self._watch, "compiling for batches")
         program = self._program
-        return NativeKernel(lambda: program, lambda kernel: limits, compiler, before_batch=before_batch)
+        return NativeKernel(lambda: program, lambda: limits, compiler, before_batch=before_batch)
 
 
 def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -67,15 +67,9 @@ def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
     return [*states, np.tile(system.weights, (PIVOT_STATES, 1))] if system.is_weighted else states
 
 
-def guard_limits(plan: EliminationPlan, solution: SolutionProgram, pivots: Floats) -> Floats:
-    """Return the least size of each guarded pivot, then the usual size of each unknown that has a step.
-
-    Args:
-        plan: the plan.
-        solution: its program.
-        pivots: the pivots over `pivot_ensemble` (PIVOT_STATES, n_guards).
-    """
-    usual = np.median(np.abs(pivots), axis=0) if solution.guards else np.zeros(0)
+def guard_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
+    """Return the least size of each guarded pivot, then the usual size of each unknown that has a step."""
+    usual = usual_sizes(plan, solution.program.pivots, solution.program.inputs)
     given = [guard.least for guard in solution.guards]
     least = np.array([PIVOT_LIMIT * x if own is None else own for x, own in zip(usual, given, strict=True)])
     if not solution.program.refinement.steps:
@@ -94,17 +88,23 @@ def pivot_guards(plan: EliminationPlan, outputs: Sequence[Expr], share: float) -
     """
     needed = set(plan.symbolic.graph.reachable(outputs))
     guards = [guard for guard in plan.solved.pivots if guard.value.index in needed]
-    usual = usual_sizes(plan, [guard.value for guard in guards])
+    usual = usual_sizes(plan, [guard.value for guard in guards], plan.symbolic.inputs)
     return tuple(
         (guard.value, share * float(size) if guard.least is None else guard.least)
         for guard, size in zip(guards, usual, strict=True)
     )
 
 
-def usual_sizes(plan: EliminationPlan, values: Sequence[Expr]) -> Floats:
+def usual_sizes(plan: EliminationPlan, values: Sequence[Expr], inputs: Mapping[str, Sequence[Expr]]) -> Floats:
     """Return the median size over `pivot_ensemble` of expressions over a plan (n,)."""
     if not len(values):
         return np.zeros(0)
-    states = zip(plan.symbolic.inputs.values(), pivot_ensemble(plan), strict=True)
-    inputs = {x.index: own for scalars, X in states for x, own in zip(scalars, X.T, strict=True)}
-    return np.asarray(np.median(np.abs(plan.symbolic.graph.evaluate(values, inputs)), axis=-1))
+    return np.asarray(np.median(np.abs(evaluated(values, inputs, pivot_ensemble(plan))), axis=-1))
+
+
+def evaluated(values: Sequence[Expr], inputs: Mapping[str, Sequence[Expr]], states: Sequence[Floats]) -> Floats:
+    """Return the values (n, N) of expressions at N states, arrays (N, size) of the inputs."""
+    given = zip(inputs.values(), states, strict=True)
+    numbers = {x.index: own for scalars, X in given for x, own in zip(scalars, X.T, strict=True)}
+    with np.errstate(all="ignore"):
+        return values[0].graph.evaluate(values, numbers)

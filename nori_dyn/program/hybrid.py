@@ -121,7 +121,7 @@ class HybridReadings:
 
     def _guards(self, plan: EliminationPlan, D: Array, of_M: Array) -> Guards | None:
         """Return what guards the factors of M; None where they lose too many digits at usual states."""
-        usual = usual_sizes(plan, [*D, *of_M])
+        usual = usual_sizes(plan, [*D, *of_M], plan.symbolic.inputs)
         of_D, of_M = np.split(usual, 2)
         if (of_D < LEAST_PIVOT * of_M).any():
             return None

@@ -19,7 +19,7 @@ from nori_dyn.program.row_source import rows_source
 from nori_dyn.program.schedule import schedule
 from nori_dyn.program.statements import FORMATS, GIVEN
 
-CHUNK = 1000
+CHUNK = 400
 """Statements a function: compilers are more than linear in the size of one."""
 
 PARAMETERS = "const real *restrict in, real *restrict w, real *restrict out"

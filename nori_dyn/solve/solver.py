@@ -15,7 +15,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Arrays, Compiled, Solved, Watch, unwatched
-from nori_dyn.program.kernel.base import is_refused
+from nori_dyn.program.kernel.base import Outcome, is_refused
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.registry import kernel_of
 from nori_dyn.program.limits import RCOND_LIMIT
@@ -88,7 +88,7 @@ class Solver(Compiled, Shown):
         is_doubting: whether `solve` and `solve_batch` warn, once, where angles look like degrees.
         tick: solves the state in `inputs`, writes `outputs`, and returns a status. It checks nothing of what it is
             given, ranges of sensors among it; quaternions in q must be of unit length. With the native backend it is
-            one foreign call.
+            one foreign call. Of weighted rows, see `prepare`.
 
     Args:
         plan: the plan.
@@ -163,6 +163,17 @@ class Solver(Compiled, Shown):
         """The kernel, where it is native code."""
         return self.kernel if isinstance(self.kernel, NativeKernel) else None
 
+    def prepare(self) -> None:
+        """Compile what refines states that are not usual, before a control loop begins.
+
+        Otherwise it is compiled when it is first needed: by `solve` at once, by `tick` in a thread, and `tick` solves
+        such states with fresh pivots until it is there.
+
+        Raises:
+            CompilerError: the compiler fails.
+        """
+        self.kernel.prepare()
+
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         """Return a function that does what `tick` does, on arrays of the caller's own.
 
@@ -182,7 +193,10 @@ class Solver(Compiled, Shown):
         parts = np.split(state, np.cumsum([*self.system.input_sizes.values()])[:-1])
 
         def otherwise() -> Status:
-            cause = pivoting.cause(kernel, kernel.run(at), parts, values)
+            outcome = kernel.run(at)
+            if outcome == Outcome.NOT_USUAL:
+                kernel.prepare(wait=False)
+            cause = pivoting.cause(kernel, at, outcome, parts, values)
             values[:], residual, rcond = pivoting.solve(*parts)
             is_solved = rcond >= RCOND_LIMIT and bool(np.isfinite(values).all())
             return Status(is_solved, True, residual, rcond, cause=cause)

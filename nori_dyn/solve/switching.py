@@ -31,9 +31,9 @@ class SwitchingSolver(Remade, Shown):
     """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
 
     The program of a state is compiled when the state is first needed: by a switch to it, or where it is solved. Before
-    a control loop begins `prepare` compiles all of them; then neither a switch nor a tick allocates anything. A state
-    whose readings are not the first of all readings takes its own from among them at each tick, which costs about a
-    microsecond.
+    a control loop begins `prepare` compiles all of them, with what `Solver.prepare` compiles; then neither a switch nor
+    a tick allocates anything. A state whose readings are not the first of all readings takes its own from among them at
+    each tick, which costs about a microsecond.
 
     Attributes:
         contact_names: all contacts.
@@ -160,7 +160,14 @@ class SwitchingSolver(Remade, Shown):
             BackendError: as of the solver.
         """
         asked = range(len(self.states)) if states is None else map(self._planned.number_of, states)
-        numbers = [number for number in dict.fromkeys(asked) if number not in self._solvers]
+        numbers = list(dict.fromkeys(asked))
+        self._need(numbers)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(Solver.prepare, (self._solvers[number] for number in numbers)))
+
+    def _need(self, numbers: Iterable[int]) -> None:
+        """Make the solvers of some states, on all cores."""
+        numbers = [number for number in numbers if number not in self._solvers]
         if not numbers:
             return
         with self._watch(f"preparing {self._tree.name}") as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -171,14 +178,12 @@ class SwitchingSolver(Remade, Shown):
                 self._ticks[number] = _ticker(solver, self._inputs, self._values, self._all.places(number))
 
     def _go_to(self, number: int) -> None:
-        if number not in self._ticks:
-            self.prepare([self.states[number]])
+        self._need([number])
         self._number, self._tick = number, self._ticks[number]
 
     def _solver(self, number: int) -> Solver:
         """Return the solver of a state, made if it is not there."""
-        if number not in self._solvers:
-            self.prepare([self.states[number]])
+        self._need([number])
         if not self.is_doubting:
             self._solvers[number].is_doubting = False
         return self._solvers[number]
@@ -249,7 +254,7 @@ class SwitchingSolver(Remade, Shown):
             weights = numeric("weights", weights)
         numbers = np.full(N, self._number) if contacts is None else self._planned.numbers_of(contacts, N)
         occurring = np.unique(numbers).tolist()
-        self.prepare([self.states[number] for number in occurring])
+        self._need(occurring)
         places, estimates = [np.flatnonzero(numbers == number) for number in occurring], []
         for number, those in zip(occurring, places, strict=True):
             weighting: Any = self._all.weighting(number, weights, (N,))

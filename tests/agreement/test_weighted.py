@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.program.kernel.usual import LARGEST_READING
+from nori_dyn.program.kernel.usual import LARGEST_READING, least_pivots
 from nori_dyn.program.limits import STEP_LIMIT
 from tests.least_squares import constrained_least_squares
 from tests.robots import load
@@ -386,3 +386,43 @@ def test_states_that_are_not_usual_are_refined_and_others_are_not(beyond):
     assert last <= 1e-9
     if beyond != "none":
         assert last <= 1e-15
+
+
+def test_a_tick_does_not_wait_for_what_refines_states_that_are_not_usual(own_cache, monkeypatch):
+    tree, entries = SYSTEMS["torques"]
+    system = nd.System(tree, sensor_set(*entries))
+    made = nd.plan(system).solver("native")
+    numbers = state(system, 4)[:3]
+    made.inputs.q[:], made.inputs.qd[:], made.inputs.y[:] = numbers
+    made.inputs.weights[0] *= 1e3
+    expected = np.asarray(reference(system, *numbers, made.inputs.weights).d, dtype=float)
+    asked = []
+    with monkeypatch.context() as patch:
+        patch.setattr(made.kernel, "prepare", lambda wait: asked.append(wait))
+        status = made.tick()
+    assert (status.ok, status.fell_back, asked) == (True, True, [False])
+    assert "not a usual one" in status.cause
+    found = [unknowns(system, vars(made.outputs))]
+    made.prepare()
+    status = made.tick()
+    assert (status.ok, status.fell_back) == (True, False)
+    later = nd.plan(system).solver("native")  # finds both in the cache
+    later.inputs.q[:], later.inputs.qd[:], later.inputs.y[:], later.inputs.weights[:] = *numbers, made.inputs.weights
+    assert not later.tick().fell_back
+    found += [unknowns(system, vars(each.outputs)) for each in (made, later)]
+    for own in found:
+        assert np.abs(own - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+def test_pivots_tell_usual_states_from_those_whose_steps_are_larger():
+    rng = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(100):
+        pivots, is_small = rng.uniform(0.5, 1, size=(2, 20)), rng.random(20) < 0.95
+        pivots[0, ~is_small] *= rng.choice([1, 1e-3])
+        least = least_pivots(pivots, is_small)
+        usual = [all(x >= 0.1 * min(row[is_small]) for x, row in zip(one, pivots, strict=True)) for one in pivots.T]
+        assert (least is not None) == (is_small.sum() >= 18 and not any(usual & ~is_small))
+        assert least is None or ((pivots >= least[:, None]).all(axis=0) == usual).all()
+        outcomes.add((least is not None, bool(is_small.all())))
+    assert len(outcomes) == 3

@@ -49,7 +49,7 @@ static int back(FILTER *of, int k, int is_gap, double *mean) {
 
 /* The outputs of tick k, by its estimate in `late`; returns its status. */
 static int tell_late(FILTER *of, int k, OUTPUTS *out) {
-    const state outputs = {of->free, of->w, (double *)out, 0, 0};
+    const state outputs = {of->free, of->w, (double *)out, 0, 0, 0, 0};
     const double *const slot = of->slots + (ptrdiff_t)k * SLOT_ROOM;
     tick now = {.outputs = run_outputs,
                 .outputs_at = &outputs,

@@ -39,7 +39,7 @@ static double largest_of(const double *x, int n) {
 static int variances(const double *in, double *w, double *out) {
     const double *const weights = in + FIRST_WEIGHT, *const explained = out + N_DEVIATIONS + N_READINGS;
     double *const scaled = w + N_WORK, *const before = scaled + N_INPUTS;
-    const state at = {scaled, w, out, before, 0};
+    const state at = {scaled, w, out, before, 0, 0, 0};
     int zeros = 0, status = looked_at(in, w);
     if (status == OK) status = weighed(in, &zeros);
     if (status == OK && zeros) status = ZERO_WEIGHT;

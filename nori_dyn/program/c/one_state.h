@@ -3,9 +3,9 @@
    The unit says before: N_INPUTS, N_OUTPUTS; N_QUATERNIONS and `quaternions`, which of the inputs their first numbers
    are: the workspace begins with them; N_ANGLES, PADDED and `angles`, those whose sines and cosines are needed, and as
    many again as fill the last vector: they come next. PIVOTS: where statements leave N_PIVOTS pivots, N_STEPS steps of
-   refinement, and as many for a second one, or N_WATCHED numbers. FIRST_WEIGHT, FIRST_SENSOR: where among the inputs
-   weights begin, and those of sensors. AT(k): where input k is. CHUNKS, USUAL_CHUNKS, MORE_CHUNKS: the functions of
-   statements, `constants`, and `check` of the residual. */
+   refinement, and as many for a second one, or N_WATCHED numbers where USUAL says that the program is for usual states
+   only. FIRST_WEIGHT, FIRST_SENSOR: where among the inputs weights begin, and those of sensors. AT(k): where input k is.
+   CHUNKS, MORE_CHUNKS: the functions of statements, `constants`, and `check` of the residual. */
 
 #include "program.h"
 #include "sines.h"
@@ -74,29 +74,36 @@ static inline int are_large(const double *watched, const double *least) {
     return !small;
 }
 
+#ifdef USUAL
+/* Computes the outputs at a state that is not usual; returns whether to trust them. */
+static inline int otherwise(const state *at) {
+    if (!at->refined) return NOT_USUAL;
+    memcpy(at->refined->w, at->w, 4 * N_QUATERNIONS * sizeof(double));
+    return at->refine(at->refined);
+}
+#endif
+
 /* Computes the outputs, with quaternions from the workspace; returns whether to trust them. */
 static inline int computed(const state *at) {
     const double *const in = at->in, *const limits = at->limits, *const usual = limits + N_PIVOTS;
     double *const w = at->w, *const out = at->out;
-    int zeros = 0, is_usual = 0, small = 0;
+    int zeros = 0, small = 0;
     (void)usual;
     const int status = weighed(in, &zeros);
     if (status != OK) return status;
-    find_sines(in, w);
-#ifdef USUAL_CHUNKS
-    if (are_near(in, usual + N_STEPS, usual + N_STEPS + N_INPUTS)) {
-        USUAL_CHUNKS(CALL)
-        is_usual = are_large(w + PIVOTS + N_PIVOTS, usual + N_STEPS + 2 * N_INPUTS);
-    }
+#ifdef USUAL
+    if (!are_near(in, usual + N_STEPS, usual + N_STEPS + N_INPUTS)) return otherwise(at);
 #endif
-    if (!is_usual) {
-        CHUNKS(CALL)
-    }
+    find_sines(in, w);
+    CHUNKS(CALL)
+#ifdef USUAL
+    if (!are_large(w + PIVOTS + N_PIVOTS, usual + N_STEPS + 2 * N_INPUTS)) return otherwise(at);
+#endif
     for (int k = 0; k < N_PIVOTS; ++k) small += !(fabs(w[PIVOTS + k]) >= limits[k]);
     if (small) return zeros ? ZERO_WEIGHT : SMALL_PIVOT;
 #ifdef MORE_CHUNKS
     const double *const steps = w + PIVOTS + N_PIVOTS;
-    if (!is_usual && far(steps, out, usual)) { /* refined once more, rarely */
+    if (far(steps, out, usual)) { /* refined once more, rarely */
         MORE_CHUNKS(CALL)
         if (far(steps + N_STEPS, out, usual)) return zeros ? ZERO_WEIGHT : INACCURATE;
     }
@@ -113,6 +120,11 @@ SEEN int run(const state *at) {
     for (int k = 0; k < N_QUATERNIONS; ++k) memcpy(at->w + 4 * k, at->in + quaternions[k], 4 * sizeof(double));
     return computed(at);
 }
+
+#ifndef STAND_ALONE
+/* As `run`, for a state that a program for usual states passes on: it has written the quaternions. */
+int refine(const state *at) { return computed(at); }
+#endif
 
 /* As `run`, with all checks, and quaternions brought to unit length; what is not to be trusted becomes not a number. */
 SEEN int solve(state *at) {

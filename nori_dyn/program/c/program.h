@@ -1,12 +1,15 @@
 /* A state of a program. in: its inputs; w: the workspace; out: the outputs. limits: the least size of each pivot; then
    the usual size of each output that is refined, of which a step may be a share; then, where there are usual states, the
    least and the largest of their inputs, and the least size of each number that is watched at them. residual: what
-   `solve` has found. */
-typedef struct {
+   `solve` has found. refine, refined: of a program for usual states, what computes the same outputs at others, and the
+   state that it takes; 0 while there is none. */
+typedef struct state {
     const double *in;
     double *w, *out;
     const double *limits;
     double residual;
+    int (*refine)(const struct state *);
+    const struct state *refined;
 } state;
 
 /* How an array of a batch lies: how many numbers a state has, what lies between states (0: all have the same), and

@@ -1,6 +1,7 @@
 void prepare(const state *at);
 int run(const state *at);
 int solve(state *at);
+int refine(const state *at);
 
 extern ptrdiff_t n_batch;
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);

@@ -6,7 +6,7 @@ ptrdiff_t n_batch = (N_WORK + N_INPUTS + N_OUTPUTS + LANES - 1) / LANES * LANES;
 /* As `solve`, for the states from one up to another; returns with how many something is wrong. */
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w) {
     double *const in = w + N_WORK, *const out = in + N_INPUTS;
-    state one = {in, w, out, at->limits, 0};
+    state one = {in, w, out, at->limits, 0, 0, 0};
     ptrdiff_t found = 0;
     prepare(&one);
     for (ptrdiff_t s = from; s < to; ++s) {

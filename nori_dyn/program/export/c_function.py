@@ -22,7 +22,6 @@ from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.layout import Part
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.program import Program, Refinement
-from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.typing import Floats
 
 
@@ -105,12 +104,8 @@ def _limits(plan: EliminationPlan, solution: SolutionProgram, parts: Iterable[Pa
 
     A frame's components have the size of the largest of them.
     """
-    pivots = solution.program.pivots
-    sizes = np.zeros((0, 1))
-    if pivots:
-        sizes = PythonProgram(solution.program.inputs, pivots).batch(*pivot_ensemble(plan))
-    limits = guard_limits(plan, solution, sizes.T)
-    usual = limits[len(pivots) :]
+    limits = guard_limits(plan, solution)
+    usual = limits[len(solution.guards) :]
     for part in parts:
         if part.matrix is not None and len(usual):
             usual[part.slice] = usual[part.slice].max()
@@ -123,8 +118,7 @@ def working_configuration(plan: EliminationPlan) -> Floats:
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist())
     if not solution.guards and not solution.program.refinement.steps:
         return neutral
-    kernel = NumpyKernel(solution.program)
-    kernel.limits[:] = _limits(plan, solution)
+    kernel = NumpyKernel(solution.program, guard_limits(plan, solution))
     Q, *others = pivot_ensemble(plan)
     states = [np.vstack([neutral, Q]), *(np.vstack([array[:1], array]) for array in others)]
     outcomes, _ = kernel.batch(states, [np.empty((len(Q) + 1, len(solution.columns)))])

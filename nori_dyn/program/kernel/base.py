@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ class Outcome(IntEnum):
     UNDETERMINED = 10
     TIME_NOT_POSITIVE = 11
     LARGE_RESIDUAL = 12
+    NOT_USUAL = 13
 
 
 def is_refused(outcome: Any) -> Any:
@@ -41,20 +42,6 @@ Batches: TypeAlias = Callable[[tuple[Any, ...], int, int], Outcomes | None]
 
 Judged: TypeAlias = tuple[object, Callable[[], Any]]
 """What to return where a state is OK, always the same, and what to call where it is not."""
-
-
-class Observed(NamedTuple):
-    """What a program has computed at N states, whatever its guards say.
-
-    Attributes:
-        values: the outputs (N, n_outputs).
-        pivots: the pivots (N, n_pivots).
-        rest: the steps of refinement (N, n_steps), or what is watched at usual states (N, n_watched).
-    """
-
-    values: Floats
-    pivots: Floats
-    rest: Floats
 
 
 class Kernel(Protocol):
@@ -104,11 +91,14 @@ class Kernel(Protocol):
             judged: what to return instead of the outcome.
         """
 
-    def observed(self, *states: Floats) -> Observed:
-        """Return what is computed at N states, arrays (N, size)."""
+    def prepare(self, wait: bool = True) -> None:
+        """Compile what states need that are not usual, where that is not there yet; if not to wait, in a thread.
 
-    def guarded(self) -> tuple[Floats, Floats]:
-        """Return the pivots (n_pivots,) and the steps (n_steps,), the last ones, that the last state left."""
+        Until then `run` of such a state has the outcome NOT_USUAL. `solve` and `batch` prepare by themselves.
+        """
+
+    def guarded(self, at: Any) -> tuple[Floats, Floats]:
+        """Return the pivots (n_pivots,) and the steps (n_steps,), the last ones, of the state that ran last there."""
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
         """Return what runs N states as `batch` does, of arrays as their user has them.

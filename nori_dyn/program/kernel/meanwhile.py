@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from nori_dyn.errors import CompilerError, NoriWarning
-from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Observed, Outcomes
+from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Outcomes
 from nori_dyn.typing import Floats
 
 T = TypeVar("T")
@@ -141,11 +141,13 @@ class Meanwhile:
 
         return bound
 
-    def observed(self, *states: Floats) -> Observed:
-        return self.serving.observed(*states)
+    def prepare(self, wait: bool = True) -> None:
+        if wait:
+            self.join()
 
-    def guarded(self) -> tuple[Floats, Floats]:
-        return self.serving.guarded()
+    def guarded(self, at: _At) -> tuple[Floats, Floats]:
+        kernel = self.serving
+        return kernel.guarded(at.of(kernel))
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
         return lambda arrays, N, threads: self.serving.batches(sizes, n_out, n_each)(arrays, N, threads)

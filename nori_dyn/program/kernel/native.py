@@ -5,26 +5,28 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
-from typing import Any
-from weakref import WeakKeyDictionary
+from threading import Lock, Thread
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 import cffi
 import numpy as np
 
 from nori_dyn.algebra.collector import collector_at_rest
-from nori_dyn.errors import CompilerError
+from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiler import Compiler, c_file, cached_library, library_key, load_library
 from nori_dyn.program.emit import Target, Unit, emit
-from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Observed, Outcomes
+from nori_dyn.program.kernel.base import Batches, Judged, Outcome, Outcomes
 from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches
 from nori_dyn.program.kernel.caller import by_cffi, caller
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.pool import pool
-from nori_dyn.program.kernel.record import Record, recall, remember
+from nori_dyn.program.kernel.record import Entry, Record, has_usual, recall, remember
 from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
 
@@ -43,18 +45,26 @@ def interface() -> Any:
     return ffi
 
 
+class _Refined(NamedTuple):
+    """What computes states that are not usual: its library, its workspace, and where the pivots are in that."""
+
+    library: Any
+    work: Floats
+    first_pivot: int
+
+
 class NativeKernel:
     """The libraries of a program: compiled, or found in the cache.
 
     Attributes:
         limits: see `Kernel`.
         pivot_names: see `Kernel`.
-        run, solve: the entries for single states, see c/one_state.h; each takes what `place` returns.
-        work: their workspace.
+        run: the entry for single states, see c/one_state.h; it takes what `place` returns.
+        work: its workspace.
 
     Args:
         program: returns the program; called where it is not in the cache.
-        measure: returns the limits, by what the kernel computes before it has any.
+        measure: returns the limits; called with the program.
         compiler: the compiler.
         key: identity of the program, under which the cache has a record of it: then it is not even traced. None where
             it has none.
@@ -69,7 +79,7 @@ class NativeKernel:
     def __init__(
         self,
         program: Callable[[], Program],
-        measure: Callable[[Kernel], Floats],
+        measure: Callable[[], Floats],
         compiler: Compiler,
         key: str | None = None,
         before_batch: Callable[[], AbstractContextManager[Any]] = nullcontext,
@@ -77,19 +87,21 @@ class NativeKernel:
         self._program, self._compiler, self._key, self._before_batch = program, compiler, key, before_batch
         self._ffi = interface()
         record = None if key is None else recall(key)
-        library = None if record is None else cached_library(self._ffi, record.single)
-        is_known = record is not None and library is not None
+        library = None if record is None else cached_library(self._ffi, record.single.address)
         if record is None or library is None:
-            text, library = self._compiled(Target.ONE_STATE)
-            record = Record.of(program(), text, library_key(text.text, compiler))
+            made, limits = program(), measure().tolist()
+            is_usual = has_usual(limits, len(made.pivots) + len(made.refinement.steps), len(made.scalars))
+            unit, library = self._compiled(Target.USUAL if is_usual else Target.ONE_STATE)
+            record = Record.of(made, unit, self._entry(unit), limits)
+            self._remember(record)
         self._single, self._record = library, record
-        self.run, self.solve, self.pivot_names = library.run, library.solve, record.pivot_names
-        self.work, self._held = aligned(record.n_work), np.zeros(record.n_limits + 1)
+        self.run, self.pivot_names = library.run, record.pivot_names
+        self.work, self._held = aligned(record.single.n_work), np.array([*record.limits, np.nan])
         self.limits = self._held[:-1]
         self._batches: dict[tuple[int, ...], Batches] = {}
-        if not is_known:
-            self._remember(limits=tuple(measure(self).tolist()))
-        self.limits[:] = self._record.limits
+        self._placed: list[ref[Any]] = []
+        self._turn, self._is_failed = Lock(), False
+        self._refined = self._cached_refined()
 
     @property
     def has_residual(self) -> bool:
@@ -110,10 +122,62 @@ class NativeKernel:
         unit = self.unit(target)
         return unit, load_library(self._ffi, unit.text, self._compiler)
 
-    def _remember(self, **changed: Any) -> None:
-        self._record = self._record.model_copy(update=changed)
+    def _entry(self, unit: Unit) -> Entry:
+        address = library_key(unit.text, self._compiler)
+        return Entry(address=address, n_work=unit.n_work, first_pivot=unit.first_pivot)
+
+    def _remember(self, record: Record) -> None:
+        self._record = record
         if self._key is not None:
-            remember(self._key, self._record)
+            remember(self._key, record)
+
+    def _check_trace(self) -> None:
+        """Check that the program is the one that the cache has a record of."""
+        if len(self._program().pivots) != self._record.n_pivots:
+            raise CompilerError(f"the cached program is of another trace of the plan: remove '{cache_root()}'.")
+
+    def prepare(self, wait: bool = True) -> None:
+        """Compile what states need that are not usual, see `Kernel`.
+
+        Raises:
+            CompilerError: the compiler fails, or there is no room for what it makes.
+        """
+        if self._refined is not None or not self._record.has_usual:
+            return
+        if not wait:
+            if not self._turn.locked() and not self._is_failed:
+                Thread(target=self._prepare_behind, name="nori_dyn compiles", daemon=True).start()
+            return
+        with self._turn:
+            if self._refined is None:
+                unit, library = self._compiled(Target.ONE_STATE)
+                self._check_trace()
+                self._remember(self._record.model_copy(update={"refined": self._entry(unit)}))
+                self._refined = _Refined(library, aligned(unit.n_work), unit.first_pivot)
+                for placed in filter(None, (one() for one in self._placed)):
+                    self._go_on(placed, self._refined)
+
+    def _prepare_behind(self) -> None:
+        try:
+            self.prepare()
+        except CompilerError as error:
+            self._is_failed = True
+            warnings.warn(f"{error} States that are not usual are solved with fresh pivots.", NoriWarning, stacklevel=2)
+
+    def _cached_refined(self) -> _Refined | None:
+        """Return what the cache has for states that are not usual."""
+        entry = self._record.refined
+        library = None if entry is None else cached_library(self._ffi, entry.address)
+        return None if entry is None or library is None else _Refined(library, aligned(entry.n_work), entry.first_pivot)
+
+    def _go_on(self, placed: Any, by: _Refined) -> None:
+        """Let a state that is not usual go on to what is for such states."""
+        refined = self._ffi.new("state *")
+        self._ffi.memmove(refined, placed, self._ffi.sizeof("state"))
+        refined.w = self._pointer(by.work)
+        _KEPT[placed] = (*_KEPT[placed], refined, by)
+        placed.refine = self._ffi.addressof(by.library, "refine")
+        placed.refined = refined
 
     @cached_property
     def _of_batches(self) -> Any:
@@ -122,9 +186,8 @@ class NativeKernel:
         if found is None:
             with self._before_batch():
                 unit, found = self._compiled(Target.BATCH)
-            if len(self._program().pivots) != self._record.n_pivots:
-                raise CompilerError(f"the cached program is of another trace of the plan: remove '{cache_root()}'.")
-            self._remember(batch=library_key(unit.text, self._compiler))
+            self._check_trace()
+            self._remember(self._record.model_copy(update={"batch": library_key(unit.text, self._compiler)}))
         return found
 
     @cached_property
@@ -139,32 +202,35 @@ class NativeKernel:
         placed = self._ffi.new("state *", (at(state), at(self.work), at(values), at(self._held), np.nan))
         self._single.prepare(placed)
         _KEPT[placed] = (state, values, self.work, self._held, self._single)
+        self._placed = [*(one for one in self._placed if one() is not None), ref(placed)]
+        if self._refined is not None:
+            self._go_on(placed, self._refined)
         return placed
 
     def bound(self, at: Any, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
         """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
-        entry = self.solve if checks else self.run
+        entry = self._single.solve if checks else self.run
+        if checks and judged is None and self._record.has_usual:
+            judged = 0, lambda: self.solve(at)
         if self._record.is_long:
             return by_cffi(entry, at, judged)
         return caller(entry, at, judged, self._ffi, self._compiler)
 
-    def observed(self, *states: Floats) -> Observed:
-        """Return what is computed at N states, see `Kernel`."""
-        n, first = self._record, self._record.first_pivot
-        state, values = aligned(n.n_inputs), aligned(n.n_outputs)
-        at = self.place(state, values)
-        found = []
-        for parts in zip(*states, strict=True):
-            np.concatenate(parts, out=state)
-            self.run(at)
-            rest = self.work[first + n.n_pivots :][: max(n.n_steps, n.n_watched)]
-            found.append((values.copy(), self.work[first : first + n.n_pivots].copy(), rest.copy()))
-        return Observed(*map(np.array, zip(*found, strict=True)))
+    def solve(self, at: Any) -> int:
+        """Compute the outputs with all checks, see `Kernel`."""
+        outcome: int = self._single.solve(at)
+        if outcome == Outcome.NOT_USUAL:
+            self.prepare()
+            outcome = self._single.solve(at)
+        return outcome
 
-    def guarded(self) -> tuple[Floats, Floats]:
-        """Return the pivots and the steps that the last state left, see `Kernel`."""
-        n = self._record
-        left = self.work[n.first_pivot :]
+    def guarded(self, at: Any) -> tuple[Floats, Floats]:
+        """Return the pivots and the steps of a state, see `Kernel`."""
+        n, work, first = self._record, self.work, self._record.single.first_pivot
+        if self._refined is not None:
+            library, work, first = self._refined
+            library.run(at.refined)
+        left = work[first:]
         return left[: n.n_pivots], left[n.n_pivots + n.n_steps :][: n.n_steps]
 
     @property

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Observed, Outcome, Outcomes
+from nori_dyn.program.kernel.base import Batches, Judged, Outcome, Outcomes
 from nori_dyn.program.kernel.choice import NUMPY
 from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
 from nori_dyn.program.program import Program
@@ -28,16 +28,16 @@ class NumpyKernel:
     """Runs a program on floats one state at a time, and on arrays chunk by chunk: what c/one_state.h does, in NumPy.
 
     Attributes:
-        limits, pivot_names, has_residual: see `Kernel`; limits are zeros at first. No state counts as usual.
+        limits, pivot_names, has_residual: see `Kernel`. No state counts as usual.
 
     Args:
         program: the program.
-        measure: returns the limits, by what the kernel computes before it has any.
+        limits: of pivots and of steps; those of usual states are not read. Zeros when None.
     """
 
     name = NUMPY
 
-    def __init__(self, program: Program, measure: Callable[[Kernel], Floats] | None = None) -> None:
+    def __init__(self, program: Program, limits: Floats | None = None) -> None:
         parts, self.pivot_names = program.parts, program.pivot_names
         self._program, self._compute = program, PythonProgram(program.inputs, [x for part in parts for x in part])
         self._ends = np.cumsum([len(part) for part in parts])[:-1]
@@ -46,8 +46,8 @@ class NumpyKernel:
         self._residual = _Residual(program) if program.equations else None
         self.has_residual = bool(program.equations)
         self._guarded = self.limits[:0], self.limits[:0]
-        if measure is not None:
-            self.limits[:] = measure(self)
+        if limits is not None:
+            self.limits[:] = limits[: len(self.limits)]
 
     def place(self, state: Floats, values: Floats) -> _At:
         """Return where inputs and outputs are, see `Kernel`."""
@@ -77,14 +77,11 @@ class NumpyKernel:
         good, otherwise = judged
         return lambda: otherwise() if run() else good
 
-    def observed(self, *states: Floats) -> Observed:
-        """Return what is computed at N states, see `Kernel`."""
-        with np.errstate(all="ignore"):
-            parts = [np.split(rows, self._ends) for _, rows in self._compute.chunks(*states)]
-        return Observed(*(np.concatenate([part[k] for part in parts], axis=1).T for k in range(3)))
+    def prepare(self, wait: bool = True) -> None:
+        """Do nothing: no state counts as usual."""
 
-    def guarded(self) -> tuple[Floats, Floats]:
-        """Return the pivots and the steps that the last state left, see `Kernel`."""
+    def guarded(self, at: _At) -> tuple[Floats, Floats]:
+        """Return the pivots and the steps of the last state, see `Kernel`."""
         return self._guarded
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:

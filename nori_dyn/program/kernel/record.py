@@ -6,6 +6,7 @@ are sealed and private (see `compiler`), and what is damaged or from another ver
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
@@ -18,20 +19,35 @@ from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.program import Program
 
 
+class Entry(BaseModel):
+    """A library for single states.
+
+    Attributes:
+        address: its address in the cache.
+        n_work: length of the workspace.
+        first_pivot: where the pivots are in it; steps of refinement, or what is watched, come next.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    address: str
+    n_work: int
+    first_pivot: int
+
+
 class Record(BaseModel):
     """A compiled program.
 
     Attributes:
         n_inputs, n_outputs: numbers of a state.
-        n_work: length of the workspace.
-        first_pivot: where the pivots are in it; steps of refinement, or what is watched, come next.
         n_pivots, n_steps, n_watched: how many there are.
         has_residual: whether the residual is computed.
         is_long: whether a state takes long, see `caller.LONG`.
         packed: how many of its operations are computed two at a time, four and so on.
         pivot_names: what each pivot is of; empty where they have no names.
         limits: what its kernel holds states against, see `state` in c/program.h.
-        single: address of the library for single states.
+        single: the library for single states, usual ones where there are such.
+        refined: that for states that are not usual; None before the first.
         batch: address of that for batches; None before the first.
     """
 
@@ -39,8 +55,6 @@ class Record(BaseModel):
 
     n_inputs: int
     n_outputs: int
-    n_work: int
-    first_pivot: int
     n_pivots: int
     n_steps: int
     n_watched: int
@@ -48,18 +62,17 @@ class Record(BaseModel):
     is_long: bool
     packed: dict[int, int]
     pivot_names: tuple[str, ...]
-    single: str
+    single: Entry
+    refined: Entry | None = None
     batch: str | None = None
-    limits: tuple[FiniteFloat, ...] = ()
+    limits: tuple[FiniteFloat, ...]
 
     @staticmethod
-    def of(program: Program, unit: Unit, address: str) -> "Record":
-        """Return the record of a program whose library for single states is at an address; without limits."""
+    def of(program: Program, unit: Unit, single: Entry, limits: Sequence[float]) -> "Record":
+        """Return the record of a program, with the unit and the library for single states."""
         return Record(
             n_inputs=len(program.scalars),
             n_outputs=len(program.outputs),
-            n_work=unit.n_work,
-            first_pivot=unit.first_pivot,
             n_pivots=len(program.pivots),
             n_steps=len(program.refinement.steps),
             n_watched=len(program.refinement.watched),
@@ -67,13 +80,19 @@ class Record(BaseModel):
             is_long=program.cost.total > LONG,
             packed=unit.packed,
             pivot_names=program.pivot_names,
-            single=address,
+            single=single,
+            limits=tuple(limits),
         )
 
     @property
-    def n_limits(self) -> int:
-        """Number of limits, see `state` in c/program.h."""
-        return self.n_pivots + self.n_steps + (2 * self.n_inputs + self.n_watched if self.n_steps else 0)
+    def has_usual(self) -> bool:
+        """Whether there are usual states."""
+        return has_usual(self.limits, self.n_pivots + self.n_steps, self.n_inputs)
+
+
+def has_usual(limits: Sequence[float], n: int, n_inputs: int) -> bool:
+    """Return whether any state is usual by the limits that come after the first n: of no input is the range empty."""
+    return len(limits) > n and limits[n] <= limits[n + n_inputs]
 
 
 def recall(key: str) -> Record | None:

@@ -11,7 +11,7 @@ from nori_dyn.planning.identity import code_identity
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiler import Compiler, c_identity, cached_library, find_compiler, needed_compiler
-from nori_dyn.program.guards import computes_residual
+from nori_dyn.program.guards import computes_residual, guard_limits
 from nori_dyn.program.kernel.base import Kernel
 from nori_dyn.program.kernel.choice import AUTO, NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.meanwhile import Meanwhile
@@ -34,7 +34,7 @@ def native_kernel(plan: EliminationPlan, check_residual: bool) -> NativeKernel:
 
     return NativeKernel(
         lambda: solution().program,
-        lambda kernel: measured_limits(plan, solution(), kernel),
+        lambda: measured_limits(plan, solution()),
         compiler,
         identity(plan, compiler, checked),
     )
@@ -44,7 +44,7 @@ def numpy_kernel(plan: EliminationPlan, check_residual: bool) -> NumpyKernel:
     """Return the kernel that runs a plan through NumPy."""
     checked = check_residual and computes_residual(plan)
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked)
-    return NumpyKernel(solution.program, lambda kernel: measured_limits(plan, solution, kernel))
+    return NumpyKernel(solution.program, guard_limits(plan, solution))
 
 
 BACKENDS: dict[str, Callable[[EliminationPlan, bool], Kernel]] = {
@@ -74,7 +74,7 @@ def kernel_of(name: str, plan: EliminationPlan, check_residual: bool = True, wai
     if not wait:
         check_auto(name)
         if find_compiler() is not None and not is_compiled(plan, check_residual):
-            return Meanwhile(ways[NUMPY](), ways[NATIVE])
+            return Meanwhile(ways[NUMPY](), lambda: _prepared(ways[NATIVE]()))
     return chosen(name, ways, "The plan")
 
 
@@ -88,11 +88,20 @@ def check_auto(name: str) -> None:
         raise InputError(f"wait=False is for backend='auto', which goes from NumPy to native code, not '{name}'.")
 
 
+def _prepared(kernel: Kernel) -> Kernel:
+    """Return a kernel that is ready for states that are not usual, too."""
+    kernel.prepare()
+    return kernel
+
+
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
-    """Return whether the cache has what would be compiled, so that it is there at once."""
+    """Return whether the cache has all that would be compiled, so that it is there at once."""
     checked, compiler = check_residual and computes_residual(plan), needed_compiler("the native backend")
     record = recall(identity(plan, compiler, checked))
-    return record is not None and cached_library(interface(), record.single) is not None
+    if record is None or (record.has_usual and record.refined is None):
+        return False
+    entries = filter(None, (record.single, record.refined))
+    return all(cached_library(interface(), entry.address) is not None for entry in entries)
 
 
 def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:

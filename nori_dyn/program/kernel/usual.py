@@ -3,7 +3,8 @@
 A step costs as much as the first solution. Over states and weights near those that were planned for it is drawn
 beforehand how small steps are; where they are far below what is allowed, states like these are *usual*: their weights
 lie in the range that was drawn from, no pivot is smaller than it was there, readings and velocities have a size that
-leaves the share of rounding where it was. All others are refined.
+leaves the share of rounding where it was. All others are refined, and so are the few of those drawn whose steps are
+larger: they are near special poses, and a small pivot tells them.
 
 Source: docs/design.md, 5.4.
 """
@@ -15,8 +16,7 @@ import numpy as np
 
 from nori_dyn.algebra.expressions import Op
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.guards import guard_limits, pivot_ensemble
-from nori_dyn.program.kernel.base import Kernel
+from nori_dyn.program.guards import evaluated, guard_limits
 from nori_dyn.program.lowering import SolutionProgram
 from nori_dyn.typing import Booleans, Floats
 
@@ -27,11 +27,15 @@ USUAL_STATES = 64
 """Number of states that are drawn."""
 
 USUAL_STEP = 1e-11
-"""Share of an unknown, or of its usual size, that no step may exceed at any of them: what `STEP_LIMIT` allows is three
-hundred times as much."""
+"""Share of an unknown, or of its usual size, that no step may exceed at a usual state: what `STEP_LIMIT` allows is
+three hundred times as much."""
+
+MOST = 0.9
+"""Share of the states drawn at which steps are as small, at least. The others, near a special pose, must have a pivot
+by which they are told from usual states."""
 
 LEAST_PIVOT = 0.1
-"""Share of the smallest size of a pivot at any of them below which a state is not usual."""
+"""Share of the smallest size of a pivot at any state drawn whose steps are small, below which a state is not usual."""
 
 LARGEST_READING, LARGEST_VELOCITY, LARGEST_WAY = 1e3, 30.0, 10.0
 """Readings, velocities and ways of sliding joints of usual states, as multiples of those drawn, which are about 1."""
@@ -49,29 +53,34 @@ def usual_states(plan: EliminationPlan, decades: float) -> list[Floats]:
     return [np.array(each) for each in zip(*states, strict=True)]
 
 
-def measured_limits(plan: EliminationPlan, solution: SolutionProgram, kernel: Kernel) -> Floats:
-    """Return what a kernel has to hold states of a plan against, by what it computes at ensembles of them."""
-    n_inputs, n = len(solution.program.scalars), len(solution.guards) + len(solution.program.refinement.steps)
-    own = kernel.limits[n:]  # of usual states
-    kernel.limits[:] = 0.0
-    own[:] = _of_no_state(n_inputs, own)
-    pivots = kernel.observed(*pivot_ensemble(plan)).pivots if solution.guards else np.zeros((0, 0))
-    limits = guard_limits(plan, solution, pivots)
-    sizes = limits[len(solution.guards) :]
-    for decades in DECADES if len(own) else ():
-        states = usual_states(plan, decades)
-        found = kernel.observed(*states)
-        if np.all(np.abs(found.rest[:, : len(sizes)]) <= USUAL_STEP * (np.abs(found.values) + sizes)):
-            own[:] = 0.0
-            own[:n_inputs], own[n_inputs : 2 * n_inputs] = -ANY, ANY
-            least = np.abs(kernel.observed(*states).rest[:, : len(own) - 2 * n_inputs]).min(axis=0)
-            return np.concatenate([limits, *_ranges(plan, decades), LEAST_PIVOT * least])
-    return np.concatenate([limits, _of_no_state(n_inputs, own)])
+def measured_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
+    """Return what a kernel has to hold states of a plan against, by what the program is at ensembles of them."""
+    program, limits = solution.program, guard_limits(plan, solution)
+    by, sizes = program.refinement, limits[len(solution.guards) :, None]
+    if not by.steps:
+        return limits
+    for decades in DECADES:
+        found = evaluated([*program.outputs, *by.steps, *by.watched], program.inputs, usual_states(plan, decades))
+        values, steps, watched = np.split(np.abs(found), np.cumsum([len(program.outputs), len(by.steps)]))
+        least = least_pivots(watched, np.all(steps <= USUAL_STEP * (values + sizes), axis=0))
+        if least is not None:
+            return np.concatenate([limits, *_ranges(plan, decades), least])
+    n_inputs = len(program.scalars)
+    return np.concatenate([limits, np.full(n_inputs, ANY), np.full(n_inputs, -ANY), np.full(len(by.watched), ANY)])
 
 
-def _of_no_state(n_inputs: int, limits: Floats) -> Floats:
-    """Return such limits of usual states, as many as these, that no state keeps."""
-    return np.concatenate([np.full(n_inputs, ANY), np.full(n_inputs, -ANY), np.full(len(limits), ANY)])[: len(limits)]
+def least_pivots(pivots: Floats, is_small: Booleans) -> Floats | None:
+    """Return the least size (n,) of each pivot of usual states; None where there are none.
+
+    Args:
+        pivots: the sizes of the pivots of the states drawn (n, N).
+        is_small: of which of these steps are small (N,).
+    """
+    if np.mean(is_small) < MOST:
+        return None
+    least = LEAST_PIVOT * pivots[:, is_small].min(axis=1)
+    tells = is_small | (pivots < least[:, None]).any(axis=0)
+    return least if tells.all() else None
 
 
 def _ranges(plan: EliminationPlan, decades: float) -> tuple[Floats, Floats]:

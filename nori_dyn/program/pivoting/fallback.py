@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Fallback:
         fresh = self._solver.solve(*state)
         return fresh.d[self._columns], fresh.residual, fresh.rcond
 
-    def cause(self, kernel: Kernel, outcome: int, state: list[Floats], values: Floats) -> str:
+    def cause(self, kernel: Kernel, at: Any, outcome: int, state: list[Floats], values: Floats) -> str:
         """Return what a kernel's last run found wrong with a state, and with the outputs that it left."""
         if wrong := find_wrong_input(self._plan.system, state):
             return wrong
@@ -46,7 +47,9 @@ class Fallback:
             return f"the weights span a ratio of more than {WEIGHT_SPREAD:.0e}"
         if outcome == Outcome.LARGE_RESIDUAL:
             return f"the residual of the planned order is above {RESIDUAL_LIMIT:.0e}"
-        pivots, steps = map(np.abs, kernel.guarded())
+        if outcome == Outcome.NOT_USUAL:
+            return "the state is not a usual one, and what refines such states is being compiled: see `prepare`"
+        pivots, steps = map(np.abs, kernel.guarded(at))
         least, usual = np.split(kernel.limits[: len(pivots) + len(steps)], [len(pivots)])
         small = np.flatnonzero(~(pivots >= least))
         if len(small):
