@@ -153,7 +153,7 @@ def run_once(plan: Path, log: Path, out: Path) -> dict[str, float]:
     names = Record.of(runner.systems).names
     of_messages = {"columns": [{"of": name, "from": f"{STATE}.data[{k}]"} for k, name in enumerate(names)]}
     opened = nd.read_log(log, of_messages if log.suffix == ".mcap" else None)
-    report = estimate_to_file(runner, opened, out, restart=True)
+    report = estimate_to_file(runner, opened, out)
     seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
     status = Path("/proc/self/status").read_text()  # what getrusage tells begins with the memory of the parent
     peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))

@@ -4,9 +4,8 @@ from . import components, errors, interop, measurements, observe, placement, rec
 from .api.compile import compile
 from .api.exciting_motion import ExcitingMotion, exciting_motion
 from .api.identify import identify
-from .api.log_estimate import LogEstimate, estimate
+from .api.log_estimate import LogEstimate, LogHistory, estimate, smooth
 from .api.plan import Plan, PlanSet, plan, plan_set
-from .api.smooth import LogHistory, smooth
 from .api.system import System
 from .api.tracker import ContactFilter, Filter, Tracker, Window
 from .api.view import view

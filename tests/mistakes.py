@@ -57,9 +57,9 @@ INFO = "nori-dyn info arm.urdf --components mine.yaml"
 OTHERS = ("{type: joint_acceleration, joints: all}", "{type: external_wrench, links: all, value: 0}")
 INVERSE, PLAN = (f"nori-dyn plan arm.urdf --sensors {sensors}" for sensors in ("inverse_dynamics", "mine.yaml"))
 ESTIMATES = "t,tau:joint1\n0,1\n0.1,2\n"
-SOLVE = "nori-dyn solve --plan arm.plan --input log.csv --out tau.csv"
+ESTIMATE = "nori-dyn estimate --plan arm.plan --input log.csv --out tau.csv"
 MOTOR = "{type: rotor, joints: joint2, inertia: 2.0e-5}"
-MAPPED = "nori-dyn solve --plan arm.plan --input run.csv --mapping map.yaml --out tau.csv"
+MAPPED = "nori-dyn estimate --plan arm.plan --input run.csv --mapping map.yaml --out tau.csv"
 ANGLES, RATES = "{of: 'q:{joint}', from: 'angle[{k}]'}", "{of: 'qd:{joint}', from: 'rate[{k}]'}"
 IDENTIFY = "nori-dyn identify log.csv --robot arm.urdf"
 NAMES = ",".join(f"{kind}[{k}]" for kind in ("q", "qd", "qdd") for k in range(3))
@@ -93,7 +93,7 @@ MISTAKES = {
         Mistake("A folder that does not exist", f"{INVERSE} --out plans/arm.plan"),
         Mistake("An output of no kind", f"{INVERSE} --outputs torque"),
         Mistake("An output of a frame that does not exist", f"{INVERSE} --outputs fx:tol"),
-        Mistake("A robot where a plan is wanted", "nori-dyn solve --plan arm.urdf --input log.csv --out tau.csv"),
+        Mistake("A robot where a plan is wanted", "nori-dyn estimate --plan arm.urdf --input log.csv --out tau.csv"),
         Mistake("A robot's model where candidates are wanted", "nori-dyn place arm.urdf --candidates arm.urdf"),
         Mistake("Contacts that are not chosen", "nori-dyn plan arm.urdf --sensors foot.yaml", "foot.yaml", "foot"),
         Mistake("A picture of what was not estimated", "nori-dyn plot tau.csv fx:link3", "tau.csv", ESTIMATES),
@@ -120,22 +120,22 @@ MISTAKES = {
         },
     ),
     "Logs": (
-        Mistake("A column that is missing", SOLVE, "log.csv", f"{NAMES.replace('qd[2]', 'speed')}\n{ROW}\n"),
-        Mistake("No line of names", SOLVE, "log.csv", f"{ROW}\n{ROW}\n"),
-        Mistake("A line of units", SOLVE, "log.csv", f"{NAMES}\n{','.join(['rad'] * 9)}\n{ROW}\n"),
-        Mistake("Decimal commas", SOLVE, "log.csv", f"{NAMES.replace(',', ';')}\n0,1;0,2;0,3;0;0;0;1;2;3\n"),
-        Mistake("A word among the numbers", SOLVE, "log.csv", f"{NAMES}\n{ROW}\n{ROW.replace('0.2', 'off')}\n"),
-        Mistake("A line that is cut off", SOLVE, "log.csv", f"{NAMES}\n{ROW}\n0.1,0.2,0.3\n"),
-        Mistake("An empty cell", SOLVE, "log.csv", f"{NAMES}\n{ROW}\n0.1,,0.3,0,0,0,1,2,3\n"),
-        Mistake("No accelerations", SOLVE, "log.csv", "q[0],q[1],q[2],qd[0],qd[1],qd[2]\n0.1,0.2,0.3,0,0,0\n"),
+        Mistake("A column that is missing", ESTIMATE, "log.csv", f"{NAMES.replace('qd[2]', 'speed')}\n{ROW}\n"),
+        Mistake("No line of names", ESTIMATE, "log.csv", f"{ROW}\n{ROW}\n"),
+        Mistake("A line of units", ESTIMATE, "log.csv", f"{NAMES}\n{','.join(['rad'] * 9)}\n{ROW}\n"),
+        Mistake("Decimal commas", ESTIMATE, "log.csv", f"{NAMES.replace(',', ';')}\n0,1;0,2;0,3;0;0;0;1;2;3\n"),
+        Mistake("A word among the numbers", ESTIMATE, "log.csv", f"{NAMES}\n{ROW}\n{ROW.replace('0.2', 'off')}\n"),
+        Mistake("A line that is cut off", ESTIMATE, "log.csv", f"{NAMES}\n{ROW}\n0.1,0.2,0.3\n"),
+        Mistake("An empty cell", ESTIMATE, "log.csv", f"{NAMES}\n{ROW}\n0.1,,0.3,0,0,0,1,2,3\n"),
+        Mistake("No accelerations", ESTIMATE, "log.csv", "q[0],q[1],q[2],qd[0],qd[1],qd[2]\n0.1,0.2,0.3,0,0,0\n"),
         Mistake(
             "No time to differentiate by",
-            f"{SOLVE} --differentiate 5",
+            f"{ESTIMATE} --differentiate 5",
             "log.csv",
             "q[0],q[1],q[2],qd[0],qd[1],qd[2]\n" + "0.1,0.2,0.3,0,0,0\n" * 5,
         ),
-        Mistake("A window that has no middle", f"{SOLVE} --differentiate 10 --dt 0.01"),
-        Mistake("A log of no format that is known", SOLVE.replace("log.csv", "log.doc"), "log.doc", "1 2 3"),
+        Mistake("A window that has no middle", f"{ESTIMATE} --differentiate 10 --dt 0.01"),
+        Mistake("A log of no format that is known", ESTIMATE.replace("log.csv", "log.doc"), "log.doc", "1 2 3"),
     ),
     "Mappings of logs": each(
         MAPPED,

@@ -14,9 +14,9 @@ from nori_dyn.cli import app
 
 
 def commands() -> str:
-    """Return every command: its help, and its options."""
+    """Return every command that `--help` lists: its help, and its options."""
     known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return "\n".join(_command(name, command) for name, command in sorted(known.items()))
+    return "\n".join(_command(name, command) for name, command in sorted(known.items()) if not command.hidden)
 
 
 def _command(name: str, command: Any) -> str:

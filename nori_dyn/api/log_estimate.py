@@ -1,22 +1,19 @@
-"""Estimates of a log, as arrays and as a table."""
+"""Estimates of a log, as arrays and as a table: of single instants, by a filter, by a smoother."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from nori_dyn.api.log_file import metadata_of, write_whole
-from nori_dyn.api.log_run import LogRunner, Solved, options_of
+from nori_dyn.api.log_file import schema_for, values_of, write_whole
+from nori_dyn.api.log_run import How, LogRunner, Part, Unseen, options_of
 from nori_dyn.api.plan import Plan
 from nori_dyn.errors import MissingExtraError
+from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.logs.differentiation import Differentiate
-from nori_dyn.logs.fields import schema_of, written
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
@@ -25,6 +22,7 @@ from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing
+from nori_dyn.tables import Document, Shown
 from nori_dyn.tables.progress import Watched
 from nori_dyn.typing import Floats
 
@@ -41,7 +39,8 @@ class LogEstimate:
         estimate: the estimates of all of them.
         diagnosis: what a monitor says of them, where it was asked.
         report: what was counted, left out, dropped, and is not likely.
-        schema: the names and units of the estimates.
+        schema: the names and units of what is written.
+        written: what is written of each sample, by the names of the fields.
 
     Example:
         >>> still = np.zeros((100, 2))
@@ -57,9 +56,10 @@ class LogEstimate:
     diagnosis: Diagnosis | None
     report: LogReport
     schema: Schema
+    written: Mapping[str, Floats]
 
     def __repr__(self) -> str:
-        return f"LogEstimate({len(self.samples)} samples, {', '.join(self.values)})"
+        return f"{type(self).__name__}({len(self.samples)} samples, {', '.join(self.values)})"
 
     @property
     def t(self) -> Floats | None:
@@ -80,7 +80,7 @@ class LogEstimate:
         return self.estimate[name]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return all that a file of estimates holds as a table: a column a number, times as its index.
+        """Return all that a file of the estimates holds as a table: a column a number, times as its index.
 
         The units of the columns are in `.attrs["units"]`, and in `.attrs` is also what a file says of itself.
 
@@ -93,7 +93,18 @@ class LogEstimate:
             >>> list(nd.estimate("log.npz", plan).to_pandas().columns)
             ['tau:joint1', 'tau:joint2', 'fell_back']
         """
-        return table_of(self.schema, self.samples, written(self.schema, self.estimate, self.diagnosis))
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("a table of pandas", "logs") from None
+        schema, samples = self.schema, self.samples
+        labels = [label for each in schema.fields for label in each.labels]
+        t = samples.t
+        index = pd.Index(samples.numbers, name="sample") if t is None else pd.Index(t, name="t")
+        table = pd.DataFrame(flat(schema, None, self.written), index=index, columns=labels)
+        units = [unit for each in schema.fields for unit in each.units]
+        table.attrs = {"units": dict(zip(labels, units, strict=True)), **schema.metadata}
+        return table
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimates to a file of any format that is written, whole or not at all.
@@ -107,26 +118,48 @@ class LogEstimate:
             >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
             >>> nd.estimate("log.npz", plan).save("tau.csv")
         """
-        write_whole(Path(path), self.schema, self.samples.t, written(self.schema, self.estimate, self.diagnosis))
+        write_whole(Path(path), self.schema, self.samples.t, self.written)
 
 
-def table_of(schema: Schema, samples: Samples, values: Mapping[str, Floats]) -> pd.DataFrame:
-    """Return what is estimated of samples as a table: a column a number, times as its index.
+@dataclass(frozen=True, eq=False, repr=False)
+class LogHistory(LogEstimate, Shown):
+    """What a filter or a smoother estimates from a log.
 
-    Raises:
-        MissingExtraError: pandas is not installed.
+    Attributes:
+        history: the estimates of all samples, with all that is known of how sure they are.
+
+    Example:
+        >>> t, rng = np.arange(500) * 0.01, np.random.default_rng(0)
+        >>> np.savez("log.npz", t=t, q=np.zeros((500, 1)), qd=np.zeros((500, 1)), y=2 + 0.1 * rng.normal(size=(500, 1)))
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}, "push": {"of": "offset", "walk": 0.1}}
+        >>> content = {"name": "observer", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> found = nd.smooth("log.npz", nd.plan(system, outputs=["qdd"]))
+        >>> print(np.round(found.memory["offset:tau:joint1"][250], 1))
+        [2.]
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError("a table of pandas", "logs") from None
-    labels = [label for each in schema.fields for label in each.labels]
-    t = samples.t
-    index = pd.Index(samples.numbers, name="sample") if t is None else pd.Index(t, name="t")
-    table = pd.DataFrame(flat(schema, None, values), index=index, columns=labels)
-    units = [unit for each in schema.fields for unit in each.units]
-    table.attrs = {"units": dict(zip(labels, units, strict=True)), **schema.metadata}
-    return table
+
+    history: History
+
+    def shown(self) -> Document:
+        return self.history.shown()
+
+    @property
+    def t(self) -> Floats:
+        """The times of the samples (N,) [s]."""
+        return self.history.t
+
+    @property
+    def deviations(self) -> Mapping[str, Floats]:
+        """The standard deviations of the outputs by name, each with a leading N."""
+        return self.history.deviations
+
+    @property
+    def memory(self) -> MemoryHistory:
+        """What persists, at each sample."""
+        return self.history.memory
 
 
 def estimate(
@@ -143,6 +176,8 @@ def estimate(
 ) -> LogEstimate:
     """Return what a plan, or a plan set, estimates from a log, all of it in memory; see `read_log`.
 
+    A plan of sensors with memory runs as a filter, and a `LogHistory` is returned; see `smooth` for a smoother.
+
     Args:
         log: the log, or its file.
         plan: the plan, or the plans of contact states.
@@ -153,7 +188,7 @@ def estimate(
         missing: what to do with readings that are no numbers, or at an end of their sensor's range: "refuse" the log,
             or "drop" the sensor in that sample where it has a sigma, and the sample where q or qd is no number.
         singular: what to do with samples that have no unique solution: "refuse" the log, or give "nan".
-        monitor: whether estimates and readings are judged as well.
+        monitor: whether estimates and readings are judged as well; those of a filter are anyway.
         backend: as for `Plan.solver`.
         contacts: for a plan set, the contacts that are closed throughout; None takes them from the log.
         progress: as for `plan`.
@@ -171,28 +206,101 @@ def estimate(
         >>> print(np.round(nd.estimate("log.npz", plan)["tau"][0], 2))
         [3.5  1.17]
     """
-    log = log if isinstance(log, Log) else read_log(log)
-    others: dict[str, Any] = {"missing": missing, "singular": singular, "monitor": monitor, "backend": backend}
-    runner = LogRunner(plan, options_of(differentiate, dt, contacts, **others))
-    report = LogReport()
-    parts = list(runner.solved(log, report, watched=progress))
-    return _joined(parts, report, runner, log)
-
-
-def _joined(parts: list[Solved], report: LogReport, runner: LogRunner, log: Log) -> LogEstimate:
-    places = np.cumsum([0, *(len(part.samples) for part in parts)])
-    numbers = [np.arange(a, b) for a, b in pairwise(places)]
-    whole = parts[0].estimate if len(parts) == 1 else Estimate.joined([part.estimate for part in parts], numbers)
-    judged = [part.diagnosis for part in parts if part.diagnosis is not None]
-    diagnosis = Diagnosis.joined(judged, whole) if judged else None
-    samples = Samples.joined([part.samples for part in parts])
-    has_residual = not np.isnan(np.asarray(whole.residual)).all()
-    schema = schema_of(
-        runner.system,
-        runner.outputs,
-        has_time=samples.t is not None,
-        has_residual=has_residual,
-        is_monitored=diagnosis is not None,
-        metadata=metadata_of(runner.plans, log),
+    return _estimated(
+        log,
+        plan,
+        progress,
+        differentiate,
+        dt,
+        contacts,
+        missing=missing,
+        singular=singular,
+        monitor=monitor,
+        backend=backend,
     )
-    return LogEstimate(samples, whole, diagnosis, report, schema)
+
+
+def smooth(
+    log: Log | str | os.PathLike[str],
+    plan: Plan,
+    differentiate: Differentiate = "auto",
+    dt: float | None = None,
+    missing: Missing = "refuse",
+    singular: Singular = "refuse",
+    backend: str = "auto",
+    contacts: Iterable[str] | None = None,
+    causal: bool = False,
+    unseen: Unseen = "keep",
+    progress: Watched = None,
+) -> LogHistory:
+    """Return what all readings of a log together say of each of its samples; all of it in memory.
+
+    What persists from sample to sample is said by `memory` in the sensors' config, see `Filter`. It is the smoother of
+    Rauch, Tung and Striebel. Where a log has gaps, motion is not taken to be known through them.
+
+    Args:
+        log: the log, or its file; see `read_log`.
+        plan: a plan, or the plans of contact states, of sensors with memory.
+        differentiate: as for `estimate`.
+        dt: usual time between samples [s]: more than five times as long is a gap; that of the log when None. A log
+            without times has samples that far apart.
+        missing: as for `estimate`.
+        singular: what to do with samples at which something is not determined: "refuse" the log, or give "nan".
+        backend: as for `Plan.solver`.
+        contacts: as for `estimate`.
+        causal: whether each sample is estimated from the readings up to it only, as `Filter` does.
+        unseen: what to do with what persists and no reading tells anything of: "keep" it at what was known at first, or
+            "refuse" the log.
+        progress: as for `plan`.
+
+    Raises:
+        InputError: as `estimate`; times that do not increase, or none at all.
+        SingularSystemError: something is not determined, and that is refused; says what and when.
+        PlanError: nothing persists, see `Filter`.
+        UnplannedStateError, MappingError, FileFormatError: as `estimate`.
+
+    Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. X.
+
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
+        >>> plan = nd.plan(nd.System(nd.autotree(1), nd.SensorSet.from_dict(content)), outputs=["qdd"])
+        >>> still = np.zeros((50, 1))
+        >>> np.savez("log.npz", t=np.arange(50) * 0.01, q=still, qd=still, y=still)
+        >>> found, filtered = nd.smooth("log.npz", plan), nd.smooth("log.npz", plan, causal=True)
+        >>> bool(found.deviations["qdd"][20, 0] < filtered.deviations["qdd"][20, 0])
+        True
+    """
+    how: How = "filter" if causal else "smooth"
+    found = _estimated(
+        log,
+        plan,
+        progress,
+        differentiate,
+        dt,
+        contacts,
+        missing=missing,
+        singular=singular,
+        backend=backend,
+        how=how,
+        unseen=unseen,
+    )
+    assert isinstance(found, LogHistory)  # as they are over time
+    return found
+
+
+def _estimated(
+    log: Log | str | os.PathLike[str], plan: Plan, watched: Watched, *given: Any, **options: Any
+) -> LogEstimate:
+    """Return the estimates of a log; for the options see `options_of`."""
+    log = log if isinstance(log, Log) else read_log(log)
+    runner, report, taken = LogRunner(plan, options_of(*given, **options)), LogReport(), list[Samples]()
+    parts = list(runner.parts(log, report, watched=watched, taken=taken))
+    whole, samples = Part.joined(parts[::-1] if runner.is_backward else parts), Samples.joined(taken)
+    schema = schema_for(runner, log, whole)
+    told = report, schema, values_of(runner, schema, whole)
+    if isinstance(whole.judged, History):
+        return LogHistory(samples, whole.estimate, None, *told, whole.judged)
+    return LogEstimate(samples, whole.estimate, whole.judged, *told)

@@ -1,17 +1,24 @@
-"""Logs run through a plan, or through the plans of all contact states: chunk by chunk, or as a whole."""
+"""One way through a log for every estimator: of single instants, with a monitor or without, a filter, a smoother."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from nori_dyn.api.plan import Plan
-from nori_dyn.errors import InputError, NoriError, PlanError
+from nori_dyn.api.track_clock import Clock
+from nori_dyn.errors import InputError, NoriError, SingularSystemError, UnknownNameError
+from nori_dyn.filtering.history import History
+from nori_dyn.filtering.instants import Ticks
+from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
 from nori_dyn.logs.log import Log
@@ -20,6 +27,7 @@ from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.spool import Spool
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.outputs import Output
 from nori_dyn.solve.diagnosis import Diagnosis
@@ -28,9 +36,15 @@ from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing, unusable
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.tables.progress import Watched, progress_bar
+from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.tables.words import listed
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Floats, Indices
+
+How: TypeAlias = Literal["auto", "filter", "smooth"]
+"""By which readings a sample is estimated: its own, or where sensors have memory all up to it; all up to it; all."""
+
+Unseen: TypeAlias = Literal["keep", "refuse"]
+"""What to do with memory that no reading tells anything of: keep what was known at first, or refuse the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +53,19 @@ class RunOptions:
 
     Attributes:
         differentiation: how to make joint accelerations that the log lacks; None refuses a log without them.
-        dt: time between samples [s], to compare q with qd; that of the log's times when None.
+        dt: time between samples [s], to compare q with qd, and to find gaps; that of the log's times when None.
         missing: as for `Solver.solve_batch`; "drop" also leaves samples out whose q or qd is not a number.
         singular: as for `Solver.solve_batch`.
-        monitor: whether estimates and readings are judged as well.
+        monitor: whether estimates of single instants and their readings are judged as well; those over time are anyway.
         backend: as for `Plan.solver`.
         closed: for a plan set, the contacts that are closed throughout; None takes them from the log.
+        how: see `How`.
+        unseen: see `Unseen`.
+        chunk: samples that a filter or a smoother works on at once.
+
+    Raises:
+        InputError: no sample is worked on at once.
+        UnknownNameError: there is no such way to treat what no reading tells.
     """
 
     differentiation: Derivation | None = None
@@ -54,34 +75,58 @@ class RunOptions:
     monitor: bool = False
     backend: str = "auto"
     closed: ContactState | None = None
+    how: How = "auto"
+    unseen: Unseen = "keep"
+    chunk: int = STRETCH
+
+    def __post_init__(self) -> None:
+        if self.chunk < 1:
+            raise InputError(f"chunk is {self.chunk}: at least one sample is worked on at once.")
+        if self.unseen not in get_args(Unseen):
+            raise UnknownNameError("way to treat what no reading tells", self.unseen, get_args(Unseen))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Solved:
-    """What came of a chunk of a log.
+class Part(NamedTuple):
+    """Estimates of samples of a log that follow each other.
 
     Attributes:
-        samples: the samples that were estimated.
-        estimate: their estimates.
-        diagnosis: what a monitor says of them, where it was asked.
-        following: the number of the sample of the log that comes after the chunk.
+        numbers: which samples of the log they are (n,), from 0.
+        t: their times (n,) [s], where they are known.
+        estimate: the estimates.
+        judged: how sure they are: of single instants what a monitor says, where it was asked.
     """
 
-    samples: Samples
+    numbers: Indices
+    t: Floats | None
     estimate: Estimate
-    diagnosis: Diagnosis | None
-    following: int
+    judged: Diagnosis | History | None
+
+    @staticmethod
+    def joined(parts: Sequence[Part]) -> Part:
+        """Return parts that follow each other as one."""
+        if len(parts) == 1:
+            return parts[0]
+        numbers = np.concatenate([part.numbers for part in parts])
+        t = None if parts[0].t is None else np.concatenate([part.t for part in parts if part.t is not None])
+        histories = [part.judged for part in parts if isinstance(part.judged, History)]
+        if histories:
+            history = History.joined(histories)
+            return Part(numbers, t, history.estimate, history)
+        places = np.cumsum([0, *(len(part.numbers) for part in parts)])
+        whole = Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(places)])
+        judged = [part.judged for part in parts if isinstance(part.judged, Diagnosis)]
+        return Part(numbers, t, whole, Diagnosis.joined(judged, whole) if judged else None)
 
 
 @dataclass(frozen=True, eq=False)
 class LogRunner:
-    """Runs logs through a plan, or a plan set, which is compiled once.
+    """An estimator for logs: a plan, or a plan set, and how it is run.
+
+    Plans of sensors with memory run over time: as a filter, or as a smoother if that is asked for.
 
     Attributes:
         plans: the plan, or the plans of contact states.
         options: how.
-        systems: what is solved in each contact state.
-        contacts: the contacts, of a plan set.
 
     Raises:
         InputError: contacts or a monitor where there are none.
@@ -95,7 +140,7 @@ class LogRunner:
         if not self.contacts:
             if self.options.closed is not None:
                 raise InputError("contacts can be chosen for a plan set; this plan is for one contact state.")
-        elif self.options.monitor:
+        elif self.options.monitor and not self.is_over_time:
             raise InputError("a monitor is for one contact state: plan that one, with --contacts.")
 
     @property
@@ -118,71 +163,78 @@ class LogRunner:
         """What is solved; of a plan set in its first state."""
         return self.plans.states.first.system
 
-    def check_memory(self) -> None:
-        """Refuse sensors with memory: estimates of single instants leave it out.
+    @property
+    def closed(self) -> ContactState | None:
+        """The contacts that are closed throughout, of a plan set; None where the log says which are."""
+        if not self.contacts or self.options.closed is None:
+            return None
+        closed: ContactState = self.plans.sensors.contact_state(self.options.closed)
+        return closed
 
-        Raises:
-            PlanError: there is memory; says of what.
-        """
-        if remembered := [one.variable.name for one in self.system.memory]:
-            raise PlanError(
-                f"sensors '{self.system.sensors.name}' have `memory` of {listed(remembered, 6)}, which estimates of "
-                "single instants would leave out. Run the plan over a log by `nori-dyn filter` or `nori-dyn smooth` "
-                "(nd.smooth), tick by tick by nd.Filter; or plan the sensors without `memory`."
-            )
+    @property
+    def is_over_time(self) -> bool:
+        """Whether a sample is estimated from readings of others too."""
+        return self.options.how != "auto" or bool(self.system.memory)
 
-    def solved(self, log: Log, report: LogReport, first: int = 0, watched: Watched = None) -> Iterator[Solved]:
-        """Yield what comes of a log, chunk by chunk.
+    @property
+    def is_backward(self) -> bool:
+        """Whether the last samples are estimated first, as by a smoother."""
+        return self.options.how == "smooth"
+
+    def parts(
+        self,
+        log: Log,
+        report: LogReport,
+        folder: Path | None = None,
+        watched: Watched = None,
+        taken: list[Samples] | None = None,
+    ) -> Iterator[Part]:
+        """Yield the estimates of a log, part by part; see `is_backward` for their order.
 
         Args:
             log: the log.
             report: takes what is told of it.
-            first: how many samples of it to leave out at the beginning.
+            folder: on whose disk that waits which a smoother wants twice; in memory when None.
             watched: who watches the progress.
+            taken: takes the samples that are estimated, in their order.
 
         Raises:
-            InputError: the log lacks what is needed, or holds what is no number; and as `Solver.solve_batch`.
-            SingularSystemError: as `Solver.solve_batch`.
-            PlanError: the sensors have memory.
+            InputError: the log lacks what is needed, or holds what is no number; over time, times that do not increase,
+                or none; and as `Solver.solve_batch`.
+            SingularSystemError: something is not determined; no reading tells of what is to be told.
+            PlanError: a filter or a smoother is asked for, and nothing persists; see `Filter`.
             UnplannedStateError: a contact state that has no plan.
             FileFormatError, MappingError, BackendError: the log, its mapping, or the backend's name.
         """
-        self.check_memory()
-        options = self.options
-        reading = Reading(self.systems, self.contacts, self.closed, options.differentiation, options.missing)
-        run: Callable[..., Estimate | Diagnosis] | None = None
         with progress_bar(log.path.name[-24:], watched) as stage:
-            begun = time.perf_counter()
-            for chunk in reading.chunks(log, report.counts, first):
-                samples, start = chunk.samples, time.perf_counter()
-                if run is None:
-                    stage("compiling")
-                    run = self._prepared(samples.at(slice(0, 1)).states())
-                    report.preparing += time.perf_counter() - start
-                    start = time.perf_counter()
-                weights = self.weights(samples)
-                found = run(*samples.states(), weights=weights, missing=options.missing, singular=options.singular)
-                report.seconds += time.perf_counter() - start
-                diagnosis = found if isinstance(found, Diagnosis) else None
-                estimate = found.estimate if isinstance(found, Diagnosis) else found
-                self.look_at(report, log, samples, report.samples, estimate)
-                report.add(samples.numbers, estimate)
-                rate = (report.samples - report.resumed) / max(time.perf_counter() - begun, 1e-9)
-                stage(f"solved, {report.samples / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
-                yield Solved(samples, estimate, diagnosis, chunk.following)
+            run = _Run(self, log, report, stage, folder, taken)
+            for part in _timed(run.tracked() if self.is_over_time else run.solved(), report, 1):
+                report.add(part.numbers, part.estimate)
+                if isinstance(part.judged, History):
+                    report.add_summary(part.judged.summary)
+                yield part
+            report.singular.sort()
+        unseen = () if report.summary is None else report.summary.unseen
+        if unseen and self.options.unseen == "refuse":
+            raise SingularSystemError(
+                f"no reading tells anything of {listed(unseen, 6)}: what would be said of it is what was known at "
+                "first. Take it out of the memory, or keep it at that: --unseen keep."
+            )
 
     def compile(self) -> None:
         """Compile the plan, so that other processes find it in the cache.
 
         Raises:
-            PlanError: the sensors have memory.
+            PlanError: nothing persists, and something is to; see `Filter`.
         """
-        self.check_memory()
+        if self.is_over_time:
+            self.ticks()
+            return
         tree, record = self.system.tree, Record.of(self.systems, self.contacts)
         rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
         for state in self.plans.states:
             closed = [np.array([[name in state for name in self.contacts]])] if self.contacts else []
-            self._prepared((*rest, *closed))
+            self.prepared((*rest, *closed))
 
     def weights(self, samples: Samples) -> Floats | None:
         """Return the weights of samples (n, n_weights) whose readings have deviations of their own; None without any.
@@ -203,15 +255,7 @@ class LogRunner:
             return None
         return np.where(is_told, np.where(is_told, sigma, 1.0) ** -2.0, every.weights)
 
-    @property
-    def closed(self) -> ContactState | None:
-        """The contacts that are closed throughout, of a plan set; None where the log says which are."""
-        if not self.contacts or self.options.closed is None:
-            return None
-        closed: ContactState = self.plans.sensors.contact_state(self.options.closed)
-        return closed
-
-    def _prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
+    def prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
         """Return what solves a batch, compiled, as one of some states shows."""
         judge = self.plans.states.first.monitor(self.options.backend) if self.options.monitor else None
         solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
@@ -221,28 +265,132 @@ class LogRunner:
             run(*states, missing=self.options.missing, singular="nan")
         return run
 
-    def look_at(self, report: LogReport, log: Log, samples: Samples, before: int, estimate: Estimate | None) -> None:
-        """Count which sensors are dropped in samples, and look for what is not likely.
+    def ticks(self) -> Ticks:
+        """Return the filters, compiled."""
+        plans = self.plans
+        return Ticks(plans.states.plans, plans.contact_names, self.options.backend, name=plans.sensors.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """A run over a log; see `LogRunner.parts`."""
+
+    runner: LogRunner
+    log: Log
+    report: LogReport
+    stage: Progress
+    folder: Path | None
+    taken: list[Samples] | None
+
+    def read(self) -> Iterator[Samples]:
+        """Yield the samples that can be estimated."""
+        runner, options, n, begun = self.runner, self.runner.options, 0, time.perf_counter()
+        reading = Reading(runner.systems, runner.contacts, runner.closed, options.differentiation, options.missing)
+        for chunk in _timed(reading.chunks(self.log, self.report.counts), self.report, -1):
+            n += len(chunk.samples)
+            yield chunk.samples
+            rate = n / max(time.perf_counter() - begun, 1e-9)
+            self.stage(f"read, {n / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
+
+    def solved(self) -> Iterator[Part]:
+        """Yield the estimates of single instants."""
+        options, run, n = self.runner.options, None, 0
+        for samples in self.read():
+            if run is None:
+                with self.preparing():
+                    run = self.runner.prepared(samples.at(slice(0, 1)).states())
+            weights = self.runner.weights(samples)
+            found = run(*samples.states(), weights=weights, missing=options.missing, singular=options.singular)
+            judged = found if isinstance(found, Diagnosis) else None
+            estimate = found.estimate if isinstance(found, Diagnosis) else found
+            self.look_at(samples, n, estimate)
+            n += len(samples)
+            yield Part(samples.numbers, samples.t, estimate, judged)
+
+    def tracked(self) -> Iterator[Part]:
+        """Yield the estimates of a filter, or from the last back those of a smoother."""
+        options, clock = self.runner.options, Clock(self.runner.options.dt)
+        read = map(clock.told, self.read())
+        first = next(read)  # tells the clock the usual step
+        with self.preparing():
+            ticks = self.runner.ticks()
+        numbers: deque[Indices] = deque()
+
+        def stretches() -> Iterator[Stretch]:
+            n = 0
+            for samples, steps in chain([first], read):
+                self.look_at(samples, n)
+                for start in range(0, len(samples), options.chunk):
+                    part = slice(start, start + options.chunk)
+                    numbers.append(samples.numbers[part])
+                    yield self.stretch(ticks, n + start, samples.at(part), steps[part])
+                n += len(samples)
+
+        run = Recorded(ticks, clock.usual, ticks.first.beginning(), options.missing, options.singular)
+        if not self.runner.is_backward:
+            for history in run.filtered(stretches()):
+                yield Part(numbers.popleft(), history.t, history.estimate, history)
+            return
+        waiting: AbstractContextManager[Any] = nullcontext([]) if self.folder is None else Spool(self.folder)
+        with waiting as stored:
+            for stretch in stretches():
+                stored.append(stretch)
+            for history in run.smoothed(stored):
+                self.stage("smoothing", 1 - len(numbers) / len(stored))
+                yield Part(numbers.pop(), history.t, history.estimate, history)
+
+    def stretch(self, ticks: Ticks, first: int, samples: Samples, steps: Floats) -> Stretch:
+        """Return samples as filters take them.
 
         Args:
-            report: takes what is told.
-            log: the log.
+            ticks: the filters.
+            first: how many samples came before them.
+            samples: the samples, with times.
+            steps: the time from the one before to each (n,) [s].
+        """
+        assert samples.t is not None  # the clock has seen to it
+        states = np.zeros(len(samples), dtype=np.intp)
+        if samples.contacts is not None:
+            states = ticks.planned.numbers_of(samples.contacts == 1, len(samples))
+        weights = self.runner.weights(samples)
+        return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y, weights)
+
+    def look_at(self, samples: Samples, before: int, estimate: Estimate | None = None) -> None:
+        """Keep samples if they are wanted, count which sensors are dropped in them, and look for what is not likely.
+
+        Args:
             samples: the samples.
             before: how many came before them.
             estimate: what was estimated of them, where that is known by now.
         """
-        if self.options.missing == "drop":
-            self._tell_dropped(report, samples)
-        look_at(report, self.systems, samples, before, self.options.dt, estimate, units=log.units_of_motion)
-
-    def _tell_dropped(self, report: LogReport, samples: Samples) -> None:
-        """Count in how many samples each sensor was dropped."""
-        for each, places in samples_by_state(samples).items():
-            system = self.systems[each]
-            lost = np.count_nonzero(unusable(system, samples.record.own_readings(each, samples.y[places])), axis=0)
-            for name, n in zip(system.weight_names, lost.tolist(), strict=True):
+        if self.taken is not None:
+            self.taken.append(samples)
+        systems, report, options = self.runner.systems, self.report, self.runner.options
+        for state, places in samples_by_state(samples).items() if options.missing == "drop" else ():
+            lost = unusable(systems[state], samples.record.own_readings(state, samples.y[places]))
+            for name, n in zip(systems[state].weight_names, np.count_nonzero(lost, axis=0).tolist(), strict=True):
                 if n:
                     report.dropped[name] = report.dropped.get(name, 0) + n
+        look_at(report, systems, samples, before, options.dt, estimate, units=self.log.units_of_motion)
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Count the time to compile, or to load what was compiled before, apart [s]."""
+        self.stage("compiling")
+        begun = time.perf_counter()
+        yield
+        took = time.perf_counter() - begun
+        self.report.preparing += took
+        self.report.seconds -= took
+
+
+def _timed(items: Iterator[Any], report: LogReport, sign: int) -> Iterator[Any]:
+    """Yield items, and add the time that each takes to that of the report, or take it off [s]."""
+    begun = time.perf_counter()
+    for item in items:
+        report.seconds += sign * (time.perf_counter() - begun)
+        yield item
+        begun = time.perf_counter()
 
 
 def options_of(

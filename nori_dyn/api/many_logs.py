@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nori_dyn.api.log_file import estimate_to_file
+from nori_dyn.api.log_file import estimate_to_file, is_of_run, run_of
 from nori_dyn.api.log_run import LogRunner
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.logs.log import read_log
@@ -18,9 +18,6 @@ from nori_dyn.logs.registry import writer_of
 from nori_dyn.logs.report import LogReport
 from nori_dyn.observe.sweep import spread
 from nori_dyn.tables.progress import Watched, progress_bar
-
-PARTIAL = ".partial"
-"""How the folders of runs that are not done end, which are no logs."""
 
 OTHERWISE = ".parquet"
 """The format of estimates of logs whose own is not written."""
@@ -33,8 +30,8 @@ class LogOutcome:
     Attributes:
         log: the log.
         out: its file of estimates.
-        report: what is told of it; None where it failed.
-        error: why it failed.
+        report: what is told of it; None where it was not run, or failed.
+        error: why it failed; "" where it did not. Without a report its estimates were there before.
     """
 
     log: Path
@@ -49,15 +46,15 @@ class _Estimate:
 
     runner: LogRunner
     mapping: LogMapping | None
-    restart: bool
-    checkpoint: int | None
 
     def __call__(self, part: tuple[Path, Path]) -> LogOutcome:
         log, out = part
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             opened = read_log(log, self.mapping)
-            report = estimate_to_file(self.runner, opened, out, self.restart, watched=False, checkpoint=self.checkpoint)
+            if is_of_run(out, run_of(self.runner, opened)):
+                return LogOutcome(log, out)
+            report = estimate_to_file(self.runner, opened, out, watched=False)
         except Exception as error:  # the rest is to finish, whatever is wrong with this one
             kind = "" if type(error).__module__.startswith("nori_dyn.") else f"{type(error).__name__}: "
             return LogOutcome(log, out, error=f"{kind}{error}")
@@ -71,13 +68,12 @@ def estimate_logs(
     mapping: str | os.PathLike[str] | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
-    restart: bool = False,
     watched: Watched = None,
-    checkpoint: int | None = None,
 ) -> list[LogOutcome]:
     """Write what a plan estimates from each of many logs; one that fails does not keep the others from it.
 
-    A log whose worker dies is run again by another, and goes on from its `.partial`.
+    A log is not run whose file of estimates is there and says that it is of the same plan, log, mapping and options. A
+    log whose worker dies is run again by another.
 
     Args:
         runner: the plan, and how it is run; it is compiled before any worker starts.
@@ -86,9 +82,7 @@ def estimate_logs(
         mapping: the YAML file of a mapping, the same for all.
         scheduler: address of a running Dask scheduler, whose workers see the same files; None is this machine.
         workers: number of processes on this machine; all cores when None.
-        restart: whether to begin anew where there is a part of the same run.
         watched: who watches the progress.
-        checkpoint: as for `estimate_to_file`.
 
     Raises:
         InputError: there is no such log, or the estimates would take its place.
@@ -98,7 +92,7 @@ def estimate_logs(
     """
     parts = _parts(pattern, Path(folder))
     known = None if mapping is None else load_mapping(os.fspath(mapping))
-    task = _Estimate(runner, known, restart, checkpoint)
+    task = _Estimate(runner, known)
     sizes = [_size(log) for log, _ in parts]
     with progress_bar(f"estimating {len(parts)} logs", watched) as stage:
         stage("compiling")
@@ -107,8 +101,7 @@ def estimate_logs(
 
         def tell(found: Mapping[int, LogOutcome]) -> None:
             reports = [each.report for each in found.values() if each.report is not None]
-            samples = sum(report.samples - report.resumed for report in reports)
-            rate = samples / max(time.perf_counter() - begun, 1e-9)
+            rate = sum(report.samples for report in reports) / max(time.perf_counter() - begun, 1e-9)
             done = sum(sizes[k] for k in found) / max(sum(sizes), 1)
             stage(f"running, {len(found)} done, {rate:,.0f} samples a second", done)
 
@@ -126,8 +119,7 @@ def _parts(pattern: str, folder: Path) -> list[tuple[Path, Path]]:
     Raises:
         InputError: there is none, or the estimates would take its place.
     """
-    found = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
-    logs = [log for log in found if log.suffix != PARTIAL]
+    logs = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
     if not logs:
         raise InputError(f"no log is called '{pattern}'. Put the pattern in quotes, so that the shell leaves it alone.")
     above = Path(os.path.commonpath([log.parent for log in logs]))

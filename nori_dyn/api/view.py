@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nori_dyn.api.log_estimate import LogEstimate
+from nori_dyn.api.log_estimate import LogEstimate, LogHistory
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.system import System
 from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindError
@@ -109,7 +109,9 @@ def recorded(found: LogEstimate, log: Log | None = None) -> Recorded:
         t = np.asarray(dt * samples.numbers, dtype=float)
     time = samples.numbers - samples.numbers[0] if t is None else t - t[0]
     unjudged = ""
-    if found.diagnosis is None and len(systems) > 1:
+    if isinstance(found, LogHistory):
+        unjudged = "Estimates over time are judged as a whole, not sensor by sensor: print them."
+    elif found.diagnosis is None and len(systems) > 1:
         unjudged = "A plan set is for several contact states, and a monitor for one: nothing is judged."
     elif found.diagnosis is None and not systems[0].is_weighted:
         unjudged = "The sensors hold exactly. Give a sigma to those that may be off, and have more than needed."
@@ -129,6 +131,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> Recorded:
         held={} if log is None else torques_beside(found, log),
         flags=dict(_flags(found)),
         diagnosis=found.diagnosis,
+        spread=found.deviations if isinstance(found, LogHistory) else {},
         unjudged=unjudged,
         residual=found.report.largest_residual,
         doubts=found.report.doubts,

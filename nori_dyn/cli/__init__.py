@@ -17,6 +17,7 @@ from nori_dyn import __version__
 from nori_dyn.cli import (
     bench,
     demo,
+    estimate,
     excite,
     export,
     identifiability,
@@ -30,8 +31,6 @@ from nori_dyn.cli import (
     robots,
     schema,
     serve,
-    solve,
-    track,
     view,
 )
 from nori_dyn.cli.output import standard_output
@@ -72,7 +71,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
 BY_WHAT_THEY_ARE_FOR = (
-    *(plan, map, solve, track, serve, plot, view),
+    *(plan, map, estimate, serve, plot, view),
     *(observe, place),
     *(identifiability, excite, identify),
     *(info, robots, export, demo, bench, schema),

@@ -66,6 +66,20 @@ Differentiated = Annotated[
 ]
 
 
+class Singular(StrEnum):
+    """What to do with samples without a unique solution."""
+
+    REFUSE = "refuse"
+    NAN = "nan"
+
+
+class Missing(StrEnum):
+    """What to do with readings of no use."""
+
+    REFUSE = "refuse"
+    DROP = "drop"
+
+
 class Base(StrEnum):
     """What the root link is: part of the world, or free."""
 

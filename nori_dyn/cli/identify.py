@@ -17,6 +17,7 @@ from nori_dyn.cli.common import (
     Keep,
     Lock,
     Mended,
+    Missing,
     Strict,
     how_differentiated,
     load,
@@ -24,7 +25,6 @@ from nori_dyn.cli.common import (
     print_json,
     robot_options,
 )
-from nori_dyn.cli.log_options import Missing
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -38,7 +38,7 @@ WANTED = "inertias,friction,rotors,offsets"
 
 
 def identify(
-    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs, of any format as in `solve`.")],
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs, of any format as in `estimate`.")],
     robot: Annotated[str, typer.Option(metavar="ROBOT", help="A URDF or MJCF file, or the name of a robot.")],
     sensors: Annotated[
         str | None,
@@ -48,7 +48,7 @@ def identify(
         ),
     ] = None,
     mapping: Annotated[
-        Path | None, typer.Option(help="A YAML file that ties the logs' columns to the robot, as in `solve`.")
+        Path | None, typer.Option(help="A YAML file that ties the logs' columns to the robot, as in `estimate`.")
     ] = None,
     parameters: Annotated[
         str,
@@ -113,7 +113,7 @@ def identify(
     components: Components = None,
     inertias: Mended = Inertias.AS_GIVEN,
     strict: Strict = False,
-    backend: Annotated[str, typer.Option(help="As in `solve`.")] = "auto",
+    backend: Annotated[str, typer.Option(help="As in `estimate`.")] = "auto",
     as_json: Json = False,
 ) -> None:
     """Find a robot's own parameters in its logs: inertias, friction, rotors, offsets and gains of sensors, a load.

@@ -11,7 +11,7 @@ from nori_dyn.cli.common import Base, Components, Keep, Lock, next_command
 
 
 def map_log(
-    log: Annotated[Path, typer.Argument(help="The log, of any format that `nori-dyn solve` reads.")],
+    log: Annotated[Path, typer.Argument(help="The log, of any format that `nori-dyn estimate` reads.")],
     robot: Annotated[
         str, typer.Option(metavar="ROBOT", help="A URDF or MJCF file, the name of a robot, or a plan file.")
     ],
@@ -63,7 +63,7 @@ def map_log(
     show(
         f"{len(made.guesses)} guesses for '{made.robot}', written to {out}: look through them. Nothing was found for "
         f"{len(made.lacking)} quantities, and {len(made.left_over)} columns are left over; the file lists both.",
-        next_command("solve", "--plan", "PLAN", "--input", log, "--mapping", out, "--out", "OUT"),
+        next_command("estimate", "--plan", "PLAN", "--input", log, "--mapping", out, "--out", "OUT"),
     )
 
 

@@ -103,9 +103,7 @@ def plan(
     if as_json:
         print_json({**planned_json(result), "measurements": len(result.measurement_names), "plan": str(out)})
         return
-    then = next_command(
-        "filter" if known.memory else "solve", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv"
-    )
+    then = next_command("estimate", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
     told: tuple[str, ...] = ()
     if result.contact_names:
         columns = ", ".join(f"contact:{name}" for name in result.contact_names)

@@ -13,7 +13,7 @@ from nori_dyn.tables import unbroken
 
 
 def plot(
-    estimates: Annotated[Path, typer.Argument(metavar="ESTIMATES", help="What `nori-dyn solve` wrote.")],
+    estimates: Annotated[Path, typer.Argument(metavar="ESTIMATES", help="What `nori-dyn estimate` wrote.")],
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="What to draw: tau, fx:l_sole, fx:l_sole.mz. All when left out."),
@@ -24,7 +24,7 @@ def plot(
 ) -> None:
     """Draw estimates over time.
 
-    Where `solve --monitor` wrote standard deviations, two of them are drawn to each side.
+    Where `estimate --monitor` wrote standard deviations, two of them are drawn to each side.
 
     Example: nori-dyn plot wrench.csv fx:panda_hand --out wrench.png
     """

@@ -25,7 +25,7 @@ def serve(
         Path | None,
         typer.Option(
             help="A YAML file that ties the columns of topics to the robot, with units, signs, clocks and delays, as "
-            "for solve. Without it, joint states go by the names of joints."
+            "for estimate. Without it, joint states go by the names of joints."
         ),
     ] = None,
     topic: Annotated[

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Differentiated, how_differentiated, named_contacts
-from nori_dyn.cli.log_options import Missing, Singular
+from nori_dyn.cli.common import Differentiated, Missing, Singular, how_differentiated, named_contacts
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
@@ -20,13 +19,14 @@ def view(
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="What to draw: tau, fx:l_sole, fx:l_sole.mz. All when left out."),
     ] = None,
-    input: Annotated[Path | None, typer.Option(help="The log, as for `nori-dyn solve`.")] = None,
+    input: Annotated[Path | None, typer.Option(help="The log, as for `nori-dyn estimate`.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The page (.html), or the recording of the Rerun viewer (.rrd, nori_dyn[rerun]), to write."),
     ] = None,
     mapping: Annotated[
-        Path | None, typer.Option(help="A YAML file that ties the log's columns to the robot, as for `nori-dyn solve`.")
+        Path | None,
+        typer.Option(help="A YAML file that ties the log's columns to the robot, as for `nori-dyn estimate`."),
     ] = None,
     robot: Annotated[
         str | None,
@@ -40,16 +40,16 @@ def view(
             help="Write a layout of Foxglove for the topics of the plan's estimates as well, or alone: .json."
         ),
     ] = None,
-    backend: Annotated[str, typer.Option(help="As for `nori-dyn solve`.")] = "auto",
+    backend: Annotated[str, typer.Option(help="As for `nori-dyn estimate`.")] = "auto",
     differentiate: Differentiated = None,
-    dt: Annotated[float | None, typer.Option(help="As for `nori-dyn solve`.")] = None,
+    dt: Annotated[float | None, typer.Option(help="As for `nori-dyn estimate`.")] = None,
     missing: Annotated[
-        Missing, typer.Option(help="As for `nori-dyn solve`; dropped, and marked, when left out.")
+        Missing, typer.Option(help="As for `nori-dyn estimate`; dropped, and marked, when left out.")
     ] = Missing.DROP,
     singular: Annotated[
-        Singular, typer.Option(help="As for `nori-dyn solve`; left out of the plots, and marked, when left out.")
+        Singular, typer.Option(help="As for `nori-dyn estimate`; left out of the plots, and marked, when left out.")
     ] = Singular.NAN,
-    contacts: Annotated[str | None, typer.Option(help="As for `nori-dyn solve`.")] = None,
+    contacts: Annotated[str | None, typer.Option(help="As for `nori-dyn estimate`.")] = None,
 ) -> None:
     """Look at a log: what happened when, residuals by sensor, suspects, estimates and readings.
 

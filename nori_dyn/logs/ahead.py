@@ -48,3 +48,5 @@ def ahead(items: Iterator[T], most: int = 2) -> Generator[T, None, None]:
                 waiting.get(timeout=0.05)
             except queue.Empty:
                 thread.join(0.05)
+        if isinstance(items, Generator):  # nobody else goes on with it
+            items.close()

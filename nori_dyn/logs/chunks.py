@@ -54,7 +54,6 @@ def samples_of(
     differentiation: Derivation | None = None,
     closed: ContactState | None = None,
     counts: LogCounts | None = None,
-    first: int = 0,
 ) -> Iterator[Samples]:
     """Yield the samples of a log in chunks of about `BLOCK`.
 
@@ -64,7 +63,6 @@ def samples_of(
         differentiation: how to make joint accelerations that the log lacks; None refuses a log without them.
         closed: the contacts that are closed throughout, where the log need not say it.
         counts: takes what is counted.
-        first: how many samples to leave out at the beginning, of a log that is not resampled.
 
     Raises:
         InputError: q or qd are not in the log, or it holds no samples; readings that are needed are not in it.
@@ -79,9 +77,7 @@ def samples_of(
     if made and differentiation is not None:
         differentiation = differentiation.learned(partial(_velocities, source, binding, differentiation, counts))
         counts.made_by = differentiation.told()
-    context = differentiation.window if made and differentiation is not None else 0
-    start = max(first - context, 0) if not binding.is_resampled else 0
-    rows = rows_of(binding, source.read(binding.wanted, start), counts.streams)
+    rows = rows_of(binding, source.read(binding.wanted), counts.streams)
     memory = Memory()
     chunks = _chunked(_built(each, source, binding, closed, memory) for each in rows)
     if made and differentiation is not None:
@@ -89,8 +85,8 @@ def samples_of(
     n = 0
     for chunk in chunks:
         n += len(chunk)
-        yield chunk if chunk.numbers[0] >= first else chunk.at(chunk.numbers >= first)
-    if not n and not first:
+        yield chunk
+    if not n:
         raise InputError(f"{binding.where}: holds no samples.")
 
 

@@ -101,12 +101,11 @@ def rows_of(binding: Binding, blocks: Iterable[Block], counts: dict[str, StreamC
     counted = counts.setdefault(bound.stream.name, StreamCounts())
     for block in blocks:
         t = bound.times(block.values)
-        new = max(counted.samples - block.first, 0)  # what a run before has counted is read again where it goes on
         if t is not None:
             gap = BRIDGED * usual_step(t) if gap is None else gap
-            counted.count(t[new:], gap)
+            counted.count(t, gap)
         else:
-            counted.samples += max(len(block) - new, 0)
+            counted.samples += len(block)
         yield Rows(block.first, t, dict(zip(places, bound.numbers(block.values), strict=True)))
 
 

@@ -27,12 +27,10 @@ class Chunk:
 
     Attributes:
         samples: the samples.
-        following: the number of the sample of the log that comes next.
         done: the share of the log that has been read, where that is known.
     """
 
     samples: Samples
-    following: int
     done: float | None
 
 
@@ -55,13 +53,12 @@ class Reading:
     differentiation: Derivation | None = None
     missing: Missing = "refuse"
 
-    def chunks(self, log: Log, counts: LogCounts, first: int = 0) -> Iterator[Chunk]:
+    def chunks(self, log: Log, counts: LogCounts) -> Iterator[Chunk]:
         """Yield the samples of a log that can be estimated.
 
         Args:
             log: the log.
             counts: takes what is counted.
-            first: how many of its samples to leave out at the beginning.
 
         Raises:
             InputError: the log lacks what is needed, or holds what is no number, or no sample that can be estimated.
@@ -69,11 +66,11 @@ class Reading:
             FileFormatError: the log is damaged.
             MappingError: the mapping fits neither the log nor the robot.
         """
-        is_empty = first == 0
+        is_empty = True
         with log.opened(self.systems, self.contacts) as (source, binding):
             self._check_contacts(binding)
             counts.unused, counts.ignored = together(binding.unused), together(binding.ignored)
-            read = samples_of(source, binding, self.differentiation, self.closed, counts, first)
+            read = samples_of(source, binding, self.differentiation, self.closed, counts)
             with closing(ahead(read)) as chunks:  # its thread stops before the log is closed
                 for chunk in chunks:
                     made = counts.differentiated
@@ -87,7 +84,7 @@ class Reading:
                         own = binding.record.own_readings(state, samples.y[places])
                         check_readings(samples, self.systems[state], own, places, self.missing)
                     is_empty = False
-                    yield Chunk(samples, int(chunk.numbers[-1]) + 1, source.done())
+                    yield Chunk(samples, source.done())
         if is_empty:
             reasons = "; ".join(f"{n:,} {reason}" for reason, n in counts.left_out.items())
             raise InputError(f"{log.path}: no sample of it can be estimated: {reasons}.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.clock import StreamCounts
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.typing import Indices
@@ -33,7 +32,7 @@ class LogReport:
         backend: what ran.
         preparing: time to compile [s], or to load what was compiled before.
         seconds: time to solve [s], without reading and writing.
-        resumed: the samples that were there of a run before, where this one went on from it.
+        summary: what is said in the end of estimates over time; None of single instants.
     """
 
     samples: int = 0
@@ -47,7 +46,7 @@ class LogReport:
     backend: str = ""
     preparing: float = 0.0
     seconds: float = 0.0
-    resumed: int = 0
+    summary: Summary | None = None
 
     def add(self, numbers: Indices, estimate: Estimate) -> None:
         """Count the estimates of samples, by their numbers in the log (n,)."""
@@ -61,6 +60,11 @@ class LogReport:
         if not np.isnan(residual).all():
             self.largest_residual = max(float(np.nanmax(residual)), self.largest_residual or 0.0)
 
+    def add_summary(self, part: Summary) -> None:
+        """Take what is said of the samples that come next: after those before, or before them by a smoother."""
+        parts = [part] if self.summary is None else [self.summary, part]
+        self.summary = Summary.joined(parts if part.is_causal else parts[::-1])
+
     def doubt(self, found: tuple[Doubt, ...]) -> None:
         """Take doubts: of those of one check that are alike, the one that is of the largest share."""
         kept = {(each.check, _subject(each)): each for each in self.doubts}
@@ -69,20 +73,6 @@ class LogReport:
             if key not in kept or kept[key].share < each.share:
                 kept[key] = each
         self.doubts = tuple(kept.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as data."""
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(data: dict[str, Any]) -> LogReport:
-        """Return the report that was data."""
-        counts = data["counts"]
-        streams = {name: StreamCounts(**each) for name, each in counts["streams"].items()}
-        names = {key: tuple(counts[key]) for key in ("differentiated", "unused", "ignored")}
-        made = LogCounts(**counts | names | {"streams": streams})
-        doubts = tuple(Doubt(**each) for each in data["doubts"])
-        return LogReport(**data | {"counts": made, "doubts": doubts})
 
 
 def _subject(doubt: Doubt) -> str:

@@ -62,8 +62,8 @@ class Source(ABC):
 
     Laws, tested over the registry in tests/contracts/test_log_formats.py:
     the blocks of a stream follow each other without a gap and have `samples` samples in all where that is known; the
-    blocks of several streams come in about the order of their times; reading from `first` on gives what reading all
-    gives from there; a file that is damaged raises `FileFormatError`, before or while it is read, never another error.
+    blocks of several streams come in about the order of their times; a file that is damaged raises `FileFormatError`,
+    before or while it is read, never another error.
 
     Attributes:
         path: the file.
@@ -79,12 +79,11 @@ class Source(ABC):
     refused: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
-    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
         """Yield the wanted columns of streams, {stream: columns}, in blocks of at most `BLOCK` samples.
 
         Args:
             wanted: at least one column of each stream that is wanted.
-            first: how many samples to leave out at the beginning, of a log with one stream.
 
         Raises:
             FileFormatError: the file is damaged; says where.

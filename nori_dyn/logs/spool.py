@@ -1,51 +1,49 @@
-"""Arrays that wait on the disk: what is read forward, and used backward."""
+"""What is read forward and used backward: it waits on the disk, in a file without a name that dies with its process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+import tempfile
 from pathlib import Path
-
-import numpy as np
-
-from nori_dyn.typing import Array
+from typing import Any, Self
 
 
 class Spool:
-    """Groups of arrays, one after the other, each in a file of its own: flat memory, however many there are.
+    """Items in a file, in their order: memory stays flat, however many there are.
 
     Args:
-        folder: where they wait; whoever makes it removes it.
+        folder: the folder on whose disk the file is.
 
     Raises:
         OSError: the disk is full, or the like.
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._n = folder, 0
+        self._file = tempfile.TemporaryFile(dir=folder, prefix=".partial-")  # noqa: SIM115, it lives with this object
+        self._starts: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
     def __len__(self) -> int:
-        return self._n
+        return len(self._starts)
 
-    def append(self, arrays: Sequence[Array]) -> None:
-        """Take a group of arrays."""
-        with self._path(self._n).open("wb") as file:
-            np.savez(file, *arrays)
-        self._n += 1
+    def append(self, item: Any) -> None:
+        """Take an item."""
+        self._starts.append(self._file.seek(0, 2))
+        pickle.dump(item, self._file, pickle.HIGHEST_PROTOCOL)
 
-    def __getitem__(self, number: int) -> list[Array]:
-        """Return a group of arrays."""
-        if not 0 <= number < self._n:
-            raise IndexError(number)
-        with np.load(self._path(number)) as found:
-            return [found[name] for name in found.files]
+    def __getitem__(self, number: int) -> Any:
+        """Return an item."""
+        self._file.seek(self._starts[number])
+        return pickle.load(self._file)
 
-    def pop(self) -> list[Array]:
-        """Return the last group of arrays, and let go of it."""
-        last = self[self._n - 1]
-        self._n -= 1
-        self._path(self._n).unlink()
+    def pop(self) -> Any:
+        """Return the last item, and let go of it."""
+        last = self[-1]
+        self._file.seek(self._starts.pop())
+        self._file.truncate()
         return last
-
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{number:09d}.npz"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,9 @@ TIME = "t"
 
 SIGMA = "sigma:"
 """How the names of standard deviations begin."""
+
+DIGEST = "nori_dyn.sha256"
+"""Metadata that stand beside a file name its content by this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Writer(ABC):
 
     Laws, tested over the registry in tests/contracts/test_log_formats.py:
     what is written is read back by the `Source` of the same format, to the last bit, with its names, units and
-    metadata; what several parts hold one after the other, `join` gives as one file.
+    metadata. What does not fit into the file is written beside it, in its folder.
 
     Args:
         path: the file.
@@ -81,12 +85,9 @@ class Writer(ABC):
 
     Attributes:
         source: what reads such files.
-        checkpoint: samples after which a part may be closed, so that a run that is killed can go on from there; None
-            where a file must be written at once.
     """
 
     source: ClassVar[Callable[[Path], Source]]
-    checkpoint: ClassVar[int | None] = 1 << 20
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self.path, self.schema = path, schema
@@ -106,20 +107,6 @@ class Writer(ABC):
     @abstractmethod
     def close(self) -> None:
         """Write what is left, so that the file is whole."""
-
-    @classmethod
-    def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:
-        """Write one file of all that several parts hold, with flat memory where the format allows it."""
-        with cls(path, schema) as whole:
-            for part in parts:
-                with cls.source(part) as log:
-                    for block in log.read({"": schema.labels}):
-                        whole.write(*of_table(schema, np.column_stack(block.values)))
-
-    @classmethod
-    def beside(cls, path: Path, schema: Schema) -> dict[str, bytes]:
-        """Return what the file itself cannot say: files that are put beside it, by their names."""
-        return {}  # most formats say all of it in the file
 
     def __enter__(self) -> Self:
         return self
@@ -141,11 +128,11 @@ def flat(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> Floa
     return np.column_stack(list(columns_of(schema, t, values)))
 
 
-def of_table(schema: Schema, table: Floats) -> tuple[Floats | None, dict[str, Floats]]:
-    """Return the times and the fields of samples that stand in a table (n, columns)."""
-    t = table[:, 0] if schema.has_time else None
-    column, values = int(schema.has_time), {}
-    for each in schema.fields:
-        values[each.name] = table[:, column : column + len(each.labels)].reshape(len(table), *each.shape)
-        column += len(each.labels)
-    return t, values
+def digest_of(path: Path) -> str:
+    """Return what tells the content of a file from others.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

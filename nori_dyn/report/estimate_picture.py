@@ -1,4 +1,4 @@
-"""Pictures of estimates over time, from a file that `nori-dyn solve` wrote."""
+"""Pictures of estimates over time, from a file that `nori-dyn estimate` wrote."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str]
     """Draw estimates over time, a panel each kind and place, with two standard deviations where the file has them.
 
     Args:
-        estimates: what `nori-dyn solve` wrote.
+        estimates: what `nori-dyn estimate` wrote.
         path: the picture to write: .png, .svg or .pdf.
         names: outputs to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
 
@@ -138,7 +138,7 @@ def _named_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
 def _choose(path: str | Path, known: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the columns that are named, or all."""
     if not known:
-        raise InputError(f"{path}: holds no estimates. Name a file that `nori-dyn solve` wrote.")
+        raise InputError(f"{path}: holds no estimates. Name a file that `nori-dyn estimate` wrote.")
     if not names:
         return list(known)
     chosen: list[str] = []

@@ -12,39 +12,20 @@ from nori_dyn.tables import Cell, Table, number, unbroken
 
 
 def report_lines(report: LogReport, log: Path) -> Iterator[str]:
-    """Yield what people read first."""
+    """Yield what people read first; what is said in the end of estimates over time comes apart."""
     made = len(report.counts.differentiated)
     how = report.counts.made_by or "by differentiating"
     derived = f", {made} accelerations {how}" if made else ""
-    worst = report.largest_residual
-    residual = (
-        "The residual is not computed, as the plan leaves out a part of the unknowns."
-        if worst is None
-        else f"Largest relative residual {number(worst, 2)}."
-    )
-    solved = max(report.samples - report.resumed, 1)
+    worst, residual = report.largest_residual, ""
+    each = 1e6 * report.seconds / max(report.samples, 1)
+    if worst is not None:
+        residual = f" Largest relative residual {number(worst, 2)}."
+    elif report.summary is None:
+        residual = " The residual is not computed, as the plan leaves out a part of the unknowns."
     yield (
-        f"{report.samples:,} samples{derived}, backend {report.backend}: {number(1e6 * report.seconds / solved)} us a "
-        f"sample, after {number(report.preparing, 2)} s to compile or load. {residual} {report.fell_back:,} fell back "
-        "to fresh pivots."
+        f"{report.samples:,} samples{derived}, backend {report.backend}: {number(each)} us a sample, after "
+        f"{number(report.preparing, 2)} s to compile or load.{residual} {report.fell_back:,} fell back to fresh pivots."
     )
-    if report.resumed:
-        yield f"Went on after {report.resumed:,} samples of a run before."
-    yield from _left_lines(report, log)
-
-
-def track_lines(report: LogReport, log: Path) -> Iterator[str]:
-    """Yield what people read first of estimates over time."""
-    yield (
-        f"{report.samples:,} samples, backend {report.backend}: "
-        f"{number(1e6 * report.seconds / max(report.samples, 1))} us a sample, with reading and writing, after "
-        f"{number(report.preparing, 2)} s to compile or load."
-    )
-    yield from _left_lines(report, log)
-
-
-def _left_lines(report: LogReport, log: Path) -> Iterator[str]:
-    """Yield what was not taken of a log."""
     if report.counts.ignored:
         yield f"Mapped, and not taken by these sensors: {', '.join(map(unbroken, report.counts.ignored))}."
     if report.counts.unused:
@@ -76,12 +57,12 @@ def report_warnings(report: LogReport) -> Iterator[str]:
         yield f"singular, and so nan: {report.n_singular} of {report.samples} samples, the first is {first}"
 
 
-def outcomes_table(outcomes: Iterable[tuple[Path, LogReport | None]]) -> Table:
-    """Return what came of many logs, a row each: what is told of it; None where it failed."""
+def outcomes_table(outcomes: Iterable[tuple[Path, LogReport | None, str]]) -> Table:
+    """Return what came of many logs, a row each: what is told of it; None where it was not run; why it failed."""
     rows: list[tuple[Cell, ...]] = []
-    for log, report in outcomes:
+    for log, report, error in outcomes:
         if report is None:
-            rows.append((unbroken(str(log)), *(None,) * 5, "failed"))
+            rows.append((unbroken(str(log)), *(None,) * 5, "failed" if error else "was there"))
             continue
         left_out, dropped = sum(report.counts.left_out.values()), sum(report.dropped.values())
         notes = ", ".join(dict.fromkeys(doubt.check for doubt in report.doubts))
@@ -91,11 +72,17 @@ def outcomes_table(outcomes: Iterable[tuple[Path, LogReport | None]]) -> Table:
     return Table("", columns, tuple(rows), left=(0, 6))
 
 
+def outcomes_json(log: Path, out: Path, report: LogReport | None, error: str) -> dict[str, Any]:
+    """Return the figures of one of many logs; see `outcomes_table`."""
+    if error:
+        return {"log": str(log), "error": error}
+    return {"log": str(log), "out": str(out), "was_there": report is None, **(report_json(report) if report else {})}
+
+
 def report_json(report: LogReport) -> dict[str, Any]:
     """Return the figures."""
     return {
         "samples": report.samples,
-        "resumed": report.resumed,
         "backend": report.backend,
         "preparing_seconds": report.preparing,
         "seconds": report.seconds,
@@ -114,4 +101,5 @@ def report_json(report: LogReport) -> dict[str, Any]:
         "ignored": list(report.counts.ignored),
         "unused": list(report.counts.unused),
         "warnings": [asdict(doubt) for doubt in report.doubts],
+        **({} if report.summary is None else report.summary.to_dict()),
     }

@@ -44,7 +44,8 @@ class Recorded:
         held: what the log has of estimates that no sensor of the plan reads (N,), by the name of the estimate.
         flags: what is said of samples (N,): `SINGULAR`, `FELL_BACK`, `DROPPED` and a sensor, `CONTACT` and a name.
         diagnosis: what a monitor says, where there was one.
-        unjudged: why there is none.
+        spread: the standard deviations of estimates over time (N, ...), by output.
+        unjudged: why there is no diagnosis.
         residual: largest relative residual of a sample; None where it was not computed.
         doubts: what is not likely about the log.
         notes: sentences on what else was counted.
@@ -61,6 +62,7 @@ class Recorded:
     held: Mapping[str, Floats] = field(default_factory=dict)
     flags: Mapping[str, Booleans] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
+    spread: Mapping[str, Floats] = field(default_factory=dict)
     unjudged: str = ""
     residual: float | None = None
     doubts: tuple[Doubt, ...] = ()
@@ -86,8 +88,9 @@ class Recorded:
 
     @cached_property
     def deviations(self) -> dict[str, Floats]:
-        """The standard deviation (N,) of each, where a monitor told it."""
-        return {} if self.diagnosis is None else self._numbers(self.diagnosis.deviations)
+        """The standard deviation (N,) of each, where a monitor or a filter told it."""
+        spread = self.spread if self.diagnosis is None else self.diagnosis.deviations
+        return self._numbers(spread) if spread else {}
 
     @cached_property
     def units(self) -> dict[str, str]:

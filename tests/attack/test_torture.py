@@ -58,7 +58,7 @@ class Place(NamedTuple):
     def files(self) -> dict[str, bytes]:
         """Return what is there, by name, but what is not yet under its name, or a part of what is to go on."""
         found = {path.relative_to(self.folder): path for path in self.folder.rglob("*") if path.is_file()}
-        is_partial = {name: any(p.startswith(PARTIAL) or p.endswith(".partial") for p in name.parts) for name in found}
+        is_partial = {name: any(part.startswith(PARTIAL) for part in name.parts) for name in found}
         return {str(name): path.read_bytes() for name, path in found.items() if not is_partial[name]}
 
 

@@ -321,7 +321,7 @@ def test_a_plan_is_named_after_its_robot_and_sensors(told, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     output = told("plan", "panda", "--sensors", "inverse_dynamics", *FINGERS)
     assert (tmp_path / "panda_inverse_dynamics.plan").exists()
-    assert "Next: nori-dyn solve --plan panda_inverse_dynamics.plan --input LOG.csv" in output
+    assert "Next: nori-dyn estimate --plan panda_inverse_dynamics.plan --input LOG.csv" in output
 
 
 def test_the_time_a_sample_is_without_compiling(run, figures, panda_plan, tmp_path):

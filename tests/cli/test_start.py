@@ -41,7 +41,7 @@ for arguments in {each}:
 
 def test_help_and_wrong_usage_import_nothing_heavy():
     """One after the other in a process of their own: the first that imports something is named."""
-    assert {"plan", "solve", "observe", "place", "info", "export", "demo", "bench", "schema"} <= {*COMMANDS}
+    assert {"plan", "estimate", "solve", "observe", "place", "info", "export", "demo", "bench", "schema"} <= {*COMMANDS}
     expected = {(*where, "--help"): 0 for where in ((), *((command,) for command in COMMANDS))}
     expected |= {(): 2, ("no-such-command",): 2}
     code = ONE_BY_ONE.format(each=list(expected), heavy=HEAVY)
@@ -163,6 +163,7 @@ def test_standard_output_that_is_full_is_told_in_a_line(buffered):
 IN_PYTHON = {
     "plan": nd.plan,
     "solve": nd.estimate,
+    "estimate": nd.estimate,
     "identify": nd.identify,
     "identifiability": nd.identifiability,
     "excite": nd.exciting_motion,

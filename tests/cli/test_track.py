@@ -1,4 +1,4 @@
-"""nori-dyn filter and nori-dyn smooth: what they write, what they say at the end, and what they refuse."""
+"""Estimates over time by nori-dyn estimate: what is written, what is said at the end, and what is refused."""
 
 from itertools import product
 
@@ -60,7 +60,7 @@ def test_estimates_are_written_with_their_deviations(told, folder, command, monk
         assert "offset:tau:joint1" not in found  # an output already
         error = found["offset"][N // 2 :, 0] - PUSH
         assert np.mean(np.abs(error) < 3 * found["sigma:offset"][N // 2 :, 0]) > 0.9
-    assert not list(folder.glob("*.partial"))
+    assert not list(folder.glob(".partial-*"))
 
 
 @covering(strength=1, command=["filter", "smooth"], ending=["csv", "mat"])
@@ -89,6 +89,39 @@ def test_figures_as_json(figures, folder):
     loud = figures(*arguments("filter", folder, "loud.npz"))
     assert loud["ratio"] > 5
     assert loud["p_value"] < 1e-6
+
+
+def test_all_names_of_the_command_do_the_same(told, refused, folder):
+    assert [name in told("--help") for name in (" estimate ", " solve ", " filter ", " smooth ")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    out = {}
+    for command, more in {
+        "estimate": (),
+        "solve": (),
+        "filter": (),
+        "smooth": (),
+        "estimate --smooth": ("--smooth",),
+    }.items():
+        name = command.replace(" ", "")
+        assert "which is 1 where" in told(*arguments(command.split()[0], folder, out=f"{name}.npz"), *more)
+        out[command] = whole_table(folder / f"{name}.npz")
+    causal = {command for command in out if "smooth" not in command}
+    for command, found in out.items():
+        same = out["estimate" if command in causal else "smooth"]
+        assert all(np.array_equal(found[column], values) for column, values in same.items()), command
+    assert not np.array_equal(out["smooth"]["offset:tau:joint1"], out["estimate"]["offset:tau:joint1"])
+    without = "a filter needs `memory`"
+    assert without in refused(*arguments("estimate", folder, plan="without.plan", out="none.csv"), "--smooth")
+
+
+def test_a_plan_with_memory_is_looked_at_too(told, folder):
+    told("view", *arguments("", folder, out="log.html")[1:])
+    page = (folder / "log.html").read_text()
+    assert "Estimates over time are judged as a whole" in page
 
 
 def test_gaps_are_told(run, folder):
@@ -165,7 +198,7 @@ def test_contacts_of_the_log(run, tmp_path):
             np.testing.assert_allclose(found["sigma:qdd"], expected.deviations["qdd"], rtol=1e-9)
 
 
-def test_a_plan_with_memory_says_that_a_filter_comes_next(told, tmp_path, monkeypatch):
+def test_a_plan_with_memory_says_what_comes_next(told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     output = told("plan", "ur5", "--sensors", "momentum_observer", "--outputs", "offset", "--out", "ur5.plan")
-    assert "Next: nori-dyn filter --plan ur5.plan --input LOG.csv --out ESTIMATES.csv" in output
+    assert "Next: nori-dyn estimate --plan ur5.plan --input LOG.csv --out ESTIMATES.csv" in output

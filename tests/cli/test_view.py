@@ -131,7 +131,7 @@ def test_three_commands_from_nothing_to_a_picture(run, told, tmp_path, monkeypat
     assert " --differentiate 51 --dt 0.001" in lines  # for a log at a kilohertz, which this one is not
     lines = lines.replace(" --differentiate 51 --dt 0.001", " --differentiate 9")
     plan, solve, plot = (shlex.split(line)[1:] for line in lines.splitlines())
-    assert told(*plan).endswith("Next: nori-dyn solve --plan touch.plan --input LOG.csv --out ESTIMATES.csv\n")
+    assert told(*plan).endswith("Next: nori-dyn estimate --plan touch.plan --input LOG.csv --out ESTIMATES.csv\n")
     output = told(*solve)
     assert output.endswith("Next: nori-dyn plot wrench.csv --out PICTURE.png\n")
     assert "The residual is not computed" in output

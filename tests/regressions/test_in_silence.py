@@ -56,12 +56,11 @@ def log_of(path: Path, n: int = 50, **numbers: np.ndarray) -> Path:
 # Memory that estimates of single instants leave out: offsets were exactly 0.
 
 
-def test_memory_is_refused_by_name_where_it_would_be_left_out(tmp_path):
-    plan, log = observer(), log_of(tmp_path / "log.npz")
-    with pytest.raises(PlanError, match=r"`memory` of .*offset:tau:joint1.*nori-dyn filter"):
-        nd.estimate(log, plan)
+def test_memory_is_used_over_a_log_and_in_a_stream(tmp_path):
+    plan, log = observer(), log_of(tmp_path / "log.npz", tau=np.ones((50, 2)))
+    assert nd.estimate(log, plan).memory.mean.any()
+    assert nd.smooth(log, plan).memory.mean.any()
     assert isinstance(prepared(plan).estimate, OverTime)
-    assert nd.smooth(log, plan).memory is not None
 
 
 def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is_refused_at_once():

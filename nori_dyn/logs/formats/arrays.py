@@ -167,9 +167,9 @@ class ArraySource(Source):
         if left:
             warnings.warn(f"{path}: some of its arrays are not read: {left}.", NoriWarning, stacklevel=2)
 
-    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
         total = sum(self._groups[name].samples for name in wanted)
-        queue = [(0.0, k, name, first) for k, name in enumerate(wanted)]
+        queue = [(0.0, k, name, 0) for k, name in enumerate(wanted)]
         read = 0
         while queue:
             _, k, name, start = heapq.heappop(queue)

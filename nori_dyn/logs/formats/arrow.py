@@ -46,7 +46,7 @@ class ArrowSource(Source):
         self._share: float | None = None
         with _damage(path):
             schema, samples = self._opened()
-            head = next(self._batches(schema.names, 0), None) if any(map(_varies, schema.types)) else None
+            head = next(self._batches(schema.names), None) if any(map(_varies, schema.types)) else None
             if head is not None:
                 head.validate(full=True)
             units, metadata = {each.name: _unit(each) for each in schema}, _told(schema)
@@ -69,13 +69,13 @@ class ArrowSource(Source):
         clock = clock_among(self._places) or times
         self.streams = (Stream("", tuple(self._places), clock, samples, of_columns),)
 
-    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
         columns = wanted[""]
         fields = list(dict.fromkeys(self._places[column] for column in columns))
-        start, samples = first, self.streams[0].samples
+        start, samples = 0, self.streams[0].samples
         step = max(1, min(BLOCK, LARGEST_BLOCK // sum(name in fields for name in self._places.values())))
         with _damage(self.path):
-            for batch in self._batches(fields, first):
+            for batch in self._batches(fields):
                 batch.validate(full=True)
                 for begin in range(0, batch.num_rows, step):
                     part = batch.slice(begin, step)
@@ -86,7 +86,7 @@ class ArrowSource(Source):
                     yield Block("", start, tuple(found.get(column, lacking) for column in columns))
                     start += n
                     self._share = start / samples if samples else None
-        if samples is not None and start != max(first, samples):
+        if samples is not None and start != samples:
             raise FileFormatError(f"{self.path}: is damaged: it holds {start} of the {samples} rows that it says.")
 
     def done(self) -> float | None:
@@ -109,8 +109,8 @@ class ArrowSource(Source):
                 )
             return schema, sum(batch.rows for batch in batches) if is_file else None
 
-    def _batches(self, fields: Sequence[str], first: int) -> Iterator[Any]:
-        """Yield record batches with some fields, from a sample on."""
+    def _batches(self, fields: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches with some fields."""
         with pa.OSFile(str(self.path)) as file:
             is_file = _is_file(self.path)
             names = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema.names
@@ -118,13 +118,9 @@ class ArrowSource(Source):
             file.seek(0)
             if is_file:
                 reader = pa.ipc.open_file(file, options=options)
-                batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
+                yield from (reader.get_batch(k) for k in range(reader.num_record_batches))
             else:
-                batches = iter(pa.ipc.open_stream(file, options=options))
-            for batch in batches:
-                if first < batch.num_rows:
-                    yield batch.slice(first)
-                first = max(first - batch.num_rows, 0)
+                yield from pa.ipc.open_stream(file, options=options)
 
 
 class ParquetSource(ArrowSource):
@@ -134,20 +130,10 @@ class ParquetSource(ArrowSource):
         with pq.ParquetFile(self.path) as file:
             return file.schema_arrow, file.metadata.num_rows
 
-    def _batches(self, fields: Sequence[str], first: int) -> Iterator[Any]:
+    def _batches(self, fields: Sequence[str]) -> Iterator[Any]:
         with pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False) as file:
-            sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
-            skipped = 0
-            while skipped < len(sizes) and sizes[skipped] <= first:
-                first -= sizes[skipped]
-                skipped += 1
             rows = max(1024, min(BLOCK, NUMBERS // max(1, len(fields))))
-            for batch in file.iter_batches(
-                rows, row_groups=range(skipped, len(sizes)), columns=list(fields), use_threads=True
-            ):
-                if first < batch.num_rows:
-                    yield batch.slice(first)
-                first = max(first - batch.num_rows, 0)
+            yield from file.iter_batches(rows, columns=list(fields), use_threads=True)
 
 
 class _damage:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.cells import Head, parse_slowly, read_head
 from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
-from nori_dyn.logs.writer import Schema, Writer, flat
+from nori_dyn.logs.writer import DIGEST, Schema, Writer, digest_of, flat
 from nori_dyn.typing import Floats
 
 PIECE = 1 << 22
@@ -56,12 +55,12 @@ class CsvSource(Source):
         clock = clock_among(columns) or next(iter(dates), None)
         self.streams = (Stream("", columns, clock, None, {**dates, **units}),)
 
-    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
         columns = [self._head.names.index(name) for name in wanted[""]]
         done = 0
         for piece in self._pieces():
             table = self._parse(piece, columns)
-            for start in range(max(first - done, 0), len(table), BLOCK):
+            for start in range(0, len(table), BLOCK):
                 rows = table[start : start + BLOCK]
                 yield Block("", done + start, tuple(rows.T))
             done += len(table)
@@ -215,24 +214,15 @@ class CsvWriter(Writer):
     def close(self) -> None:
         with self._raw:
             self._file.close()
-
-    @classmethod
-    def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:
-        with cls(path, schema) as whole:
-            for part in parts:
-                with gzip.open(part) if path.name.endswith(".gz") else part.open("rb") as file:
-                    file.readline()
-                    shutil.copyfileobj(file, whole._file, PIECE)
-
-    @classmethod
-    def beside(cls, path: Path, schema: Schema) -> dict[str, bytes]:
+        path, schema = self.path, self.schema
         columns = [
             {"titles": label, "datatype": "number"} | ({"schema:unitText": unit} if unit else {})
             for label, unit in zip(schema.labels, schema.units, strict=True)
         ]
         said = {"@context": "http://www.w3.org/ns/csvw", "url": path.name, "tableSchema": {"columns": columns}}
-        told = {key.replace(".", ":", 1): value for key, value in schema.metadata.items()}
-        return {_beside(path).name: json.dumps(said | told, ensure_ascii=False, indent=1).encode()}
+        told = {**schema.metadata, DIGEST: digest_of(path)}
+        told = {key.replace(".", ":", 1): value for key, value in told.items()}
+        _beside(path).write_bytes(json.dumps(said | told, ensure_ascii=False, indent=1).encode())
 
 
 def _beside(path: Path) -> Path:

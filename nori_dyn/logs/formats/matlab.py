@@ -96,7 +96,6 @@ class MatWriter(Writer):
     """
 
     source: ClassVar[Callable[[Path], Source]] = Mat5Source
-    checkpoint: ClassVar[int | None] = None
 
     def __init__(self, path: Path, schema: Schema) -> None:
         super().__init__(path, schema)

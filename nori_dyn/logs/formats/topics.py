@@ -143,17 +143,13 @@ class MessageSource(Source):
         self._total = sum(counts.values()) if counts else 0
         self._share: float | None = None
 
-    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
         paths = {name: [self._paths.get(column, column) for column in columns] for name, columns in wanted.items()}
         total = sum(each.samples or 0 for each in self.streams if each.name in wanted)
         waiting: dict[str, tuple[list[int], list[bytes]]] = {}
         counts = dict.fromkeys(wanted, 0)
-        size = read = 0
-        for name, time, data in self.messages(wanted):
-            read += 1
-            if read <= first:
-                counts[name] += 1
-                continue
+        size = 0
+        for read, (name, time, data) in enumerate(self.messages(wanted), start=1):
             times, messages = waiting.setdefault(name, ([], []))
             times.append(time)
             messages.append(data)
@@ -245,16 +241,3 @@ class MessageWriter(Writer):
         if not self._begun:
             self._begun = True
             self._put(ABOUT, time, self._estimates.about)
-
-    @classmethod
-    def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:
-        with cls(path, schema) as whole:
-            for part in parts:
-                with cls.source(part) as log:
-                    assert isinstance(log, MessageSource)
-                    begin = whole._n
-                    for topic, time, data in log.messages([each.topic for each in whole._estimates.published]):
-                        whole._begin(time)
-                        last = time
-                        whole._put(topic, time if schema.has_time else begin + time, data)
-                        whole._n = whole._n if schema.has_time else begin + last + 1

@@ -1,13 +1,12 @@
-"""Files of estimates: whole or not at all, and after a kill what an uninterrupted run gives."""
+"""Files of estimates: each appears whole, or not at all, whatever happens to the run and beside it."""
 
-import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,43 +15,34 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.api.log_file import estimate_to_file
 from nori_dyn.api.log_run import LogRunner, options_of
-from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.errors import FileFormatError, InputError, PlanError
+from nori_dyn.io.drafts import drafted
 from nori_dyn.logs.log import whole_table
-from nori_dyn.logs.partial import Partial
 from nori_dyn.logs.registry import open_log
-from nori_dyn.report.log_lines import report_lines
 
 N = 1000
-CHECKPOINT = 100
-RESAMPLED = {
-    "columns": [
-        {"of": "q:{joint}", "from": "a_q[{k}]"},
-        {"of": "qd:{joint}", "from": "a_qd[{k}]"},
-        {"of": "qdd:{joint}", "from": "b_qdd[{k}]"},
-    ]
-}
 
 KILLED = """
     import os, signal, sys
     import nori_dyn as nd
-    import pytest
-    from nori_dyn.api.log_file import estimate_to_file
-    from nori_dyn.logs.partial import Partial
-    from tests.unit.api.test_log_file import CHECKPOINT, RESAMPLED, in_small_blocks, runner
+    from nori_dyn.io import drafts
+    from nori_dyn.logs.registry import writer_of
+    from tests.unit.api.test_log_file import estimate_to_file, runner
 
-    in_small_blocks(pytest.MonkeyPatch())
-    keep, kept = Partial.keep, []
-
-    def killed(self, *arguments):
-        keep(self, *arguments)
-        kept.append(1)
-        if len(kept) == 4:
+    def killed(self, *rows):
+        write(self, *rows)
+        if sys.argv[4] == "first rows":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Partial.keep = killed
-    log, plan, out, window, mapping = sys.argv[1:]
-    log = nd.read_log(log, RESAMPLED if mapping else None)
-    estimate_to_file(runner(int(window) if window else None, nd.Plan.load(plan)), log, out, checkpoint=CHECKPOINT)
+    def killed_at_last(*paths):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    log, plan, out, when = sys.argv[1:]
+    writer = writer_of(out)
+    write, writer.write = writer.write, killed
+    if when == "at last":
+        drafts._publish = killed_at_last
+    estimate_to_file(runner(None, nd.Plan.load(plan)), nd.read_log(log), out)
 """
 
 
@@ -61,125 +51,141 @@ def arm_plan():
     return nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"], cache=False)
 
 
-def saved(path):
+@cache
+def observer():
+    return nd.plan(nd.System(nd.autotree(2), "momentum_observer"), outputs=["qdd", "offset"], cache=False)
+
+
+def saved(path, n=N):
     rng = np.random.default_rng(7)
-    t = 0.01 * np.arange(N)
-    told = {"q": rng.normal(size=(N, 2)), "qd": rng.normal(size=(N, 2)), "t": t}
-    other = {"a_t": t, "a_q": told["q"], "a_qd": told["qd"], "b_t": t + 0.003, "b_qdd": rng.normal(size=(N, 2))}
-    np.savez(path, **(other if "two" in path.name else told))
+    arrays = {name: rng.normal(size=(n, 2)) for name in ("q", "qd", "qdd", "tau")}
+    np.savez(path, t=0.01 * np.arange(n), **arrays)
+    return path
 
 
-def runner(window, plan=None):
-    return LogRunner(plan or arm_plan(), options_of(window, backend="numpy"))
+def runner(window=None, plan=None, **options):
+    return LogRunner(plan or arm_plan(), options_of(window, backend="numpy", **options))
 
 
 def raising(error):
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     return fail
 
 
-def in_small_blocks(monkeypatch):
-    for module in ("chunks", "clock", "formats.arrays"):
-        monkeypatch.setattr(f"nori_dyn.logs.{module}.BLOCK", 50)
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
 
 
-def stop_before_the_last_step(monkeypatch, log, out, **options):
-    with monkeypatch.context() as patched:
-        patched.setattr("nori_dyn.logs.partial.Partial.finish", raising(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            estimate_to_file(runner(11), log, out, **options)
-
-
-@pytest.mark.parametrize(
-    ("ending", "name"), [(".csv", "two"), (".parquet", "one"), pytest.param(".npz", "one", marks=pytest.mark.long)]
-)
-def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, monkeypatch, ending, name):
-    if ending == ".parquet":
-        pytest.importorskip("pyarrow")
-    window = 11 if name == "one" else None
-    log, out, plan = tmp_path / f"{name}.npz", tmp_path / f"out{ending}", tmp_path / "it.plan"
-    saved(log)
+@pytest.mark.parametrize("ending", [".csv", ".npz", pytest.param(".parquet", marks=pytest.mark.long)])
+@pytest.mark.parametrize("when", ["first rows", "at last"])
+def test_a_run_that_is_killed_leaves_no_file_and_the_next_one_tidies_up(tmp_path, ending, when):
+    log, out, plan = saved(tmp_path / "one.npz"), tmp_path / "out" / f"out{ending}", tmp_path / "it.plan"
     arm_plan().save(plan)
-    mapping = RESAMPLED if name == "two" else None
-    arguments = [str(log), str(plan), str(out), str(window or ""), "mapped" if mapping else ""]
+    out.parent.mkdir()
+    (out.parent / "other.txt").write_text("kept")
+    arguments = list(map(str, (log, plan, out, when)))
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), *arguments], capture_output=True, text=True)
-    assert killed.returncode == -9, killed.stderr
-    assert not out.exists()
-    journal = json.loads((tmp_path / f"out{ending}.partial/journal.json").read_text())
-    assert len(journal["parts"]) == 4
-    assert 0 < journal["next"] < N
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    left = names(out.parent)
+    assert [name.startswith(f".partial-out{ending}-") for name in left] == [True, False]
+    assert (out.parent / "other.txt").read_text() == "kept"
 
-    in_small_blocks(monkeypatch)
-    read = nd.read_log(log, mapping)
-    report = estimate_to_file(runner(window), read, out, checkpoint=CHECKPOINT)
-    assert report.resumed > 0
-    assert not (tmp_path / f"out{ending}.partial").exists()
-    whole = tmp_path / f"whole{ending}"
-    other = estimate_to_file(runner(window), read, whole)
-    assert other.resumed == 0
-    for figure in ("samples", "counts", "doubts", "largest_residual", "n_singular", "fell_back"):
-        assert getattr(report, figure) == getattr(other, figure)
-    again, once = whole_table(out), whole_table(whole)
-    assert again.keys() == once.keys()
-    for column in once:
-        np.testing.assert_array_equal(again[column], once[column])
-    if ending == ".csv":
-        assert out.read_bytes() == whole.read_bytes()
-    assert len(once["t"]) == report.samples
+    report = estimate_to_file(runner(), nd.read_log(log), out)
+    assert report.samples == N == len(whole_table(out)["t"])
+    assert names(out.parent) == ["other.txt", out.name, *([f"{out.name}-metadata.json"] if ending == ".csv" else [])]
 
 
-def test_what_is_left_of_another_run_is_not_gone_on_from(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    saved(tmp_path / "one.npz")
-    in_small_blocks(monkeypatch)
-    log = nd.read_log("one.npz")
-    stop_before_the_last_step(monkeypatch, log, "out.csv", checkpoint=CHECKPOINT)
-    assert (tmp_path / "out.csv.partial").is_dir()
-    report = estimate_to_file(runner(13), log, "out.csv", checkpoint=CHECKPOINT)
-    assert (report.resumed, report.samples) == (0, N)
-    assert not (tmp_path / "out.csv.partial").exists()
+def test_runs_that_write_the_same_file_at_once_leave_that_of_one(tmp_path):
+    log, out = nd.read_log(saved(tmp_path / "one.npz")), tmp_path / "out" / "out.csv"
+    out.parent.mkdir()
+    both = threading.Barrier(2)
+
+    def run(plan):
+        with drafted(out) as draft:  # lives through the whole of the other
+            both.wait()
+            estimate_to_file(runner(plan=plan), log, out)
+            assert draft.parent.exists()
+            draft.write_text("the last wins\n")
+
+    other = nd.plan(nd.System(nd.autotree(2, taper=2.0), "inverse_dynamics"), outputs=["tau"], cache=False)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(run, (arm_plan(), other)))
+    assert out.read_text() == "the last wins\n"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda plan: estimate_to_file(runner(plan=plan), log, out), (arm_plan(), other) * 4))
+    assert names(out.parent) == ["out.csv", "out.csv-metadata.json"]
+    with open_log(out) as source:
+        of = source.metadata["nori_dyn.fingerprint"]
+    plan = next(each for each in (arm_plan(), other) if each.system.fingerprint == of)  # both files are of one run
+    np.testing.assert_array_equal(whole_table(out)["tau:joint1"], nd.estimate(log, plan, backend="numpy")["tau"][:, 0])
 
 
-def test_a_run_that_was_stopped_before_its_last_step_only_takes_that(tmp_path, monkeypatch):
-    saved(tmp_path / "one.npz")
-    log, out = nd.read_log(tmp_path / "one.npz"), tmp_path / "out.npz"
-    stop_before_the_last_step(monkeypatch, log, out)
-    report = estimate_to_file(runner(11), log, out)
-    assert (report.resumed, report.samples) == (N, N)
-    assert "backend numpy: 5,000,000 us a sample" in next(report_lines(replace(report, seconds=5.0), log.path))
-    with np.load(out) as arrays:
-        assert arrays["tau"].shape == (N, 2)
+def test_a_draft_that_somebody_writes_stays_and_one_that_nobody_does_goes(tmp_path):
+    out = tmp_path / "out.npz"
+    (tmp_path / ".partial-out.npz-dead").mkdir()
+    (tmp_path / ".partial-out.npz-dead" / "out.npz").write_bytes(b"half")
+    (tmp_path / ".partial-other.npz-dead").mkdir()
+    with drafted(out) as one, drafted(out) as other:
+        assert one != other
+        assert one.parent.exists()
+        assert not (tmp_path / ".partial-out.npz-dead").exists()
+        one.write_bytes(b"one")
+        other.write_bytes(b"other")
+    assert out.read_bytes() == b"one"
+    assert names(tmp_path) == [".partial-other.npz-dead", "out.npz"]
 
 
-def test_a_run_waits_for_another_that_writes_the_same_file(tmp_path):
-    saved(tmp_path / "one.npz")
-    log, out = nd.read_log(tmp_path / "one.npz"), tmp_path / "out.npz"
-    first, waits = Partial.of(out, "first"), threading.Event()
-    with ThreadPoolExecutor() as pool, warnings.catch_warnings():
-        warnings.showwarning = lambda *_: waits.set()
-        warnings.simplefilter("always")
-        second = pool.submit(estimate_to_file, runner(11), log, out)
-        waits.wait()
-        assert not second.done()
-        assert not out.exists()
-        first.tidy()
-        assert second.result().samples == N
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.npz", "out.npz"]
-
-
-def test_a_log_that_is_refused_and_a_full_disk_leave_nothing(tmp_path, monkeypatch):
-    log, one = tmp_path / "log.npz", np.ones((3, 2))
+def test_a_log_that_is_refused_and_a_full_disk_leave_what_was_there(tmp_path, monkeypatch):
+    log, out, one = tmp_path / "log.npz", tmp_path / "out.csv", np.ones((3, 2))
+    out.write_text("older")
     np.savez(log, q=np.nan * one, qd=one, qdd=one)
     with pytest.raises(InputError, match=r"sample 0: column 'q\[0\]' is empty or nan"):
-        estimate_to_file(runner(None), nd.read_log(log), tmp_path / "out.csv")
+        estimate_to_file(runner(), nd.read_log(log), out)
     np.savez(log, q=one, qd=one, qdd=one)
     full = raising(OSError(28, "No space left on device"))
-    monkeypatch.setattr("nori_dyn.logs.formats.csv_table.CsvWriter.write", full)
-    with pytest.raises(FileFormatError, match="No space left on device"):
-        estimate_to_file(runner(None), nd.read_log(log), tmp_path / "out.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["log.npz"]
+    for where in ("csv_table.CsvWriter.write", "csv_table.digest_of"):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"nori_dyn.logs.formats.{where}", full)
+            with pytest.raises(FileFormatError, match=r"out\.csv: cannot be written: No space left on device"):
+                estimate_to_file(runner(), nd.read_log(log), out)
+    for where in ("pathlib.Path.write_bytes", "os.fsync", "os.replace", "tempfile.mkdtemp"):
+        with monkeypatch.context() as patched:
+            patched.setattr(where, full)
+            with pytest.raises(FileFormatError, match=r"No space left on device"):
+                estimate_to_file(runner(), nd.read_log(log), out)
+    assert names(tmp_path) == ["log.npz", "out.csv"]
+    assert out.read_text() == "older"
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_a_smoother_whose_disk_is_full_and_a_folder_that_is_read_only(tmp_path, monkeypatch, smooth):
+    log, out = nd.read_log(saved(tmp_path / "log.npz", 50)), tmp_path / "out" / "out.npz"
+    tracker = runner(plan=observer(), how="smooth" if smooth else "auto")
+    out.parent.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr("tempfile.TemporaryFile", raising(OSError(28, "No space left on device")))
+        with pytest.raises(FileFormatError, match=r"out\.npz: cannot be written: No space left"):
+            estimate_to_file(tracker, log, out)
+    out.parent.chmod(0o500)
+    try:
+        if not os.access(out.parent, os.W_OK):  # root may write anywhere
+            with pytest.raises(FileFormatError, match="is not writable"):
+                estimate_to_file(tracker, log, out)
+    finally:
+        out.parent.chmod(0o700)
+    assert names(out.parent) == []
+
+
+def test_a_pipe_takes_the_estimates(tmp_path):
+    log, pipe = nd.read_log(saved(tmp_path / "log.npz", 20)), tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(pipe.read_text)
+        estimate_to_file(runner(), log, pipe)
+        assert text.result().startswith("t,tau:joint1,tau:joint2,fell_back\n0,")
+    assert names(tmp_path) == ["log.npz", "pipe.csv"]
 
 
 def test_the_numbers_names_and_metadata_in_each_format(tmp_path):
@@ -190,7 +196,7 @@ def test_the_numbers_names_and_metadata_in_each_format(tmp_path):
     log = nd.read_log(tmp_path / "log.npz")
     for ending in (".csv", ".csv.gz", ".npz"):
         out = tmp_path / f"out{ending}"
-        estimate_to_file(runner(None), log, out)
+        estimate_to_file(runner(), log, out)
         read = whole_table(out)
         np.testing.assert_allclose(np.column_stack([read["tau:joint1"], read["tau:joint2"]]), expected, rtol=1e-12)
         with open_log(out) as source:
@@ -209,3 +215,16 @@ def test_samples_left_out_and_dropped_are_counted(tmp_path):
     assert table.attrs["units"]["tau:joint2"] == "N m"
     assert table.index.tolist() == found.samples.numbers.tolist()
     np.testing.assert_array_equal(table[["tau:joint1", "tau:joint2"]].to_numpy(), found["tau"])
+
+
+def test_a_plan_runs_as_what_it_is(tmp_path):
+    log = saved(tmp_path / "log.npz", 60)
+    found, expected = nd.estimate(log, observer(), backend="numpy"), nd.smooth(log, observer(), causal=True)
+    assert isinstance(found, nd.LogHistory)
+    np.testing.assert_allclose(found.memory.mean, expected.memory.mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.deviations["qdd"], expected.deviations["qdd"], rtol=1e-9)
+    monitored = nd.estimate(log, observer(), monitor=True, backend="numpy")  # a filter says how sure it is anyway
+    assert [each.name for each in monitored.schema.fields] == [each.name for each in found.schema.fields]
+    for causal in (True, False):
+        with pytest.raises(PlanError, match=r"nothing persists by sensors .*: a filter needs `memory`"):
+            nd.smooth(log, arm_plan(), causal=causal, backend="numpy")

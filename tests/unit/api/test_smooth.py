@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.log_track import LogTracker
+from nori_dyn.api.log_run import LogRunner, RunOptions
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.logs.log import whole_table
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES
@@ -76,8 +76,8 @@ def test_what_is_refused(arm):
     with pytest.raises(InputError, match="contacts can be chosen for a plan set"):
         nd.smooth(path, plan, contacts=["tip"])
     with pytest.raises(InputError, match="chunk is 0: at least one sample is worked on at once"):
-        LogTracker(plan, chunk=0)
-    assert LogTracker(plan, chunk=1).chunk == 1
+        RunOptions(chunk=0)
+    assert LogRunner(plan, RunOptions(chunk=1)).options.chunk == 1
     sensors = [{**TORQUES, "sigma": 0.1}, {**WRENCHES, "links": ["link2"], "value": 0}, ACCELERATIONS]
     push = {"push": {"of": "fx:link1", "walk": 0.1, "sigma": 1}}
     content = {"name": "pushed", "measurements": sensors, "memory": push}

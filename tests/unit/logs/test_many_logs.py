@@ -9,13 +9,14 @@ from typer.testing import CliRunner
 
 import nori_dyn as nd
 from nori_dyn.api.log_file import estimate_to_file
-from nori_dyn.api.log_run import LogRunner
+from nori_dyn.api.log_run import LogRunner, RunOptions
 from nori_dyn.api.many_logs import estimate_logs
 from nori_dyn.cli import app
 from nori_dyn.errors import InputError
 from nori_dyn.logs.log import whole_table
 from tests.mortal import Mortal
 from tests.unit.observe.test_sweep import local_cluster
+from tests.words import plain
 
 SAMPLES = 40_000
 """More than two chunks."""
@@ -55,7 +56,7 @@ def check(folder, expected):
         table = whole_table(out)
         for name, column in expected[out.name].items():
             assert np.array_equal(table[name], column), (out, name)
-    assert not [*folder.glob("*.partial")]
+    assert not [*folder.glob(".partial-*")]
 
 
 def assert_told(told):
@@ -83,10 +84,9 @@ def test_a_worker_that_is_killed_loses_nothing(plan, runs, expected, tmp_path):
     out, told = tmp_path / "out", []
     watch = lambda stage, done=None: told.append((stage, done))  # noqa: E731
     runner = Mortal(plan, folder=tmp_path, victim="b.csv", owner=os.getpid())
-    outcomes = estimate_logs(runner, f"{runs}/*.csv", out, workers=2, checkpoint=1, watched=watch)
+    outcomes = estimate_logs(runner, f"{runs}/*.csv", out, workers=2, watched=watch)
     assert len([*tmp_path.glob("died-*")]) == 1
     assert [(each.error, each.report.samples) for each in outcomes] == [("", SAMPLES)] * 3
-    assert outcomes[1].report.resumed > 0
     check(out, expected)
     assert_told(told)
 
@@ -129,10 +129,69 @@ def test_one_that_is_damaged_is_named_and_the_rest_finishes(plan, runs, tmp_path
     assert f"failed: {cut}: is damaged" in done.stderr
     written = sorted((tmp_path / "out").rglob("*.parquet"))
     assert written == [tmp_path / "out" / name / "run.parquet" for name in ("good", "other")]
+    done = CliRunner().invoke(app, [*map(str, command), "--workers", "1"])
+    assert f"Estimates of 2 of 3 logs written to {tmp_path}/out, 2 of them by an earlier run." in plain(done.stdout)
+    written[0].unlink()
     done = CliRunner().invoke(app, [*map(str, command), "--workers", "1", "--json"])
     told = json.loads(done.stdout)["logs"]
-    assert [each.get("samples") for each in told] == [None, SAMPLES, SAMPLES]
+    assert [(each.get("samples"), each.get("was_there")) for each in told] == [
+        (None, None),
+        (SAMPLES, False),
+        (None, True),
+    ]
     assert "damaged" in told[0]["error"]
+
+
+def small_logs(folder):
+    """Write two short logs, one as a table of text and one as arrays."""
+    folder.mkdir()
+    rows = np.random.default_rng(3).standard_normal((30, len(NAMES)))
+    np.savetxt(folder / "a.csv", rows, "%.6f", ",", header=",".join(NAMES), comments="")
+    np.savez(folder / "b.npz", q=rows[:, :2], qd=rows[:, 2:4], qdd=rows[:, 4:])
+    return folder
+
+
+def run_again(folder, **how):
+    runner = LogRunner(how.pop("plan"), RunOptions(backend="numpy", **how))
+    outcomes = estimate_logs(runner, f"{folder}/logs/*", folder / "out", workers=1)
+    assert not any(each.error for each in outcomes)
+    return [each.report is not None for each in outcomes]
+
+
+def test_what_was_estimated_is_not_estimated_again_unless_plan_log_or_options_are_others(plan, tmp_path):
+    logs, out = small_logs(tmp_path / "logs"), tmp_path / "out"
+    assert run_again(tmp_path, plan=plan) == [True, True]
+    before = {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run_again(tmp_path, plan=plan) == [False, False]
+    assert before == {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run_again(tmp_path, plan=plan, dt=0.5) == [True, True]
+    other = nd.plan(nd.System(nd.autotree(2, taper=2.0), "inverse_dynamics"), outputs=["tau"])
+    assert run_again(tmp_path, plan=other, dt=0.5) == [True, True]
+    os.utime(logs / "b.npz", ns=(0, 1))
+    assert run_again(tmp_path, plan=other, dt=0.5) == [False, True]
+    for name in ("a.csv", "b.npz"):
+        whole = (out / name).read_bytes()
+        (out / name).write_bytes(whole[:-9])
+        assert run_again(tmp_path, plan=other, dt=0.5) == [name == "a.csv", name == "b.npz"]
+        assert (out / name).read_bytes() == whole
+    (out / "a.csv").write_bytes((out / "a.csv").read_bytes().replace(b"1", b"2"))  # as long as before
+    assert run_again(tmp_path, plan=other, dt=0.5) == [True, False]
+
+
+def test_a_smoother_over_many_logs_is_the_smoother_of_each(tmp_path):
+    system = nd.System(nd.autotree(2), "momentum_observer")
+    observer, rng, t = nd.plan(system, outputs=["offset"]), np.random.default_rng(4), 0.01 * np.arange(40)
+    (tmp_path / "logs").mkdir()
+    for name in ("a.npz", "b.npz"):
+        q, y = rng.normal(0, 0.01, (40, 2)).cumsum(axis=0), rng.normal(size=(40, 2))
+        np.savez(tmp_path / "logs" / name, t=t, q=q, qd=np.gradient(q, 0.01, axis=0), y=y)
+    assert run_again(tmp_path, plan=observer, how="smooth") == [True, True]
+    assert run_again(tmp_path, plan=observer, how="smooth") == [False, False]
+    for name in ("a.npz", "b.npz"):
+        expected = nd.smooth(tmp_path / "logs" / name, observer, backend="numpy")
+        with np.load(tmp_path / "out" / name) as found:
+            np.testing.assert_allclose(found["offset"], expected["offset"], rtol=1e-12)
+    assert run_again(tmp_path, plan=observer) == [True, True]  # by a filter
 
 
 def test_no_log_and_estimates_in_the_place_of_logs_are_refused(plan, runs):

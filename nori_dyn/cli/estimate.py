@@ -1,0 +1,228 @@
+"""nori-dyn estimate: run a plan over a log; solve, filter and smooth are other names of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nori_dyn.cli.common import (
+    Differentiated,
+    Json,
+    Missing,
+    Singular,
+    how_differentiated,
+    named_contacts,
+    next_command,
+    print_json,
+)
+from nori_dyn.errors import InputError
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.api.log_run import How
+    from nori_dyn.api.many_logs import LogOutcome
+
+ALIASES: dict[str, How] = {"solve": "auto", "filter": "filter", "smooth": "smooth"}
+"""Other names of the command, and how it then runs; all but the first are hidden."""
+
+
+class Unseen(StrEnum):
+    """What to do with memory that no reading tells anything of."""
+
+    KEEP = "keep"
+    REFUSE = "refuse"
+
+
+def estimate(
+    ctx: typer.Context,
+    plan: Annotated[Path, typer.Option(help="The file of a plan, or of a plan set.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The estimates to write, in any of these formats; the ending says which. With --logs the folder for "
+            "them, each under the name of its log."
+        ),
+    ],
+    input: Annotated[
+        Path | None,
+        typer.Option(
+            help="The log: CSV, NPZ, MATLAB; Parquet, Arrow, HDF5, MCAP, bags of ROS 1 and ROS 2 (nori_dyn[logs])."
+        ),
+    ] = None,
+    logs: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="Many logs, in quotes: 'runs/*.mcap', 'runs/**/*.parquet'."),
+    ] = None,
+    mapping: Annotated[
+        Path | None,
+        typer.Option(
+            help="A YAML file that ties the log's columns, topics and keys to the robot, with units, signs, clocks and "
+            "delays; `nori-dyn map` drafts it. Without it, columns go by their usual names."
+        ),
+    ] = None,
+    smooth: Annotated[
+        bool,
+        typer.Option(
+            "--smooth",
+            help="With memory, estimate each sample from all readings of the log: those after it as well.",
+        ),
+    ] = False,
+    monitor: Annotated[
+        bool,
+        typer.Option(
+            "--monitor",
+            help="Write what the estimates and the readings are worth as well: columns sigma:tau:joint and so on, and "
+            "p_value, small where the readings do not fit together. With memory they are written anyway.",
+        ),
+    ] = False,
+    contacts: Annotated[
+        str | None,
+        typer.Option(
+            help="For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise columns "
+            "contact:l_foot and so on of the log say it at each sample, by 1 and 0."
+        ),
+    ] = None,
+    differentiate: Differentiated = None,
+    dt: Annotated[
+        float | None,
+        typer.Option(
+            help="Time between samples [s], for --differentiate, to compare q with qd, and to find gaps; that of the "
+            "log's column t or time when left out. With memory a log without times needs it."
+        ),
+    ] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="What to do with readings that are empty or not numbers, or at an end of their sensor's range: refuse "
+            "the log, or drop the sensor in that sample, if it has a sigma."
+        ),
+    ] = Missing.REFUSE,
+    singular: Annotated[
+        Singular,
+        typer.Option(
+            help="What to do with samples at which the sensors do not suffice, such as special poses: refuse the log, "
+            "or write nan for them, and say how many there are and where the first is."
+        ),
+    ] = Singular.REFUSE,
+    unseen: Annotated[
+        Unseen,
+        typer.Option(
+            help="What to do with memory that no reading tells anything of: keep it at what was known at first, and "
+            "name it, or refuse the log."
+        ),
+    ] = Unseen.KEEP,
+    chunk: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With memory, samples that are worked on at once.")
+    ] = 512,
+    backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="With --logs, a running Dask scheduler, such as tcp://host:8786, whose workers see the same files "
+            "(nori_dyn[cluster])."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --logs, processes of this machine. All cores when left out.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a plan over a log of states and readings, however long it is.
+
+    Each sample is estimated from its own readings. Where the sensors of the plan have `memory` (`nori-dyn schema`),
+    such as offsets that are learned, it is estimated from all readings up to it, or with --smooth from all readings of
+    the log; estimates are then written with their standard deviations, and in the end it is told whether the readings
+    fit what is said of their noise, what was learned, and how sure that is.
+
+    A CSV has one column a number: q[0] or q:joint, qd[0] or qd:joint, and each measurement by name (`nori-dyn info
+    PLAN` lists them), accelerations and torques also as qdd[0] and tau[0]. ROS's position, velocity, effort and
+    libfranka's dq, tau_J are read as well. An NPZ has arrays q, qd, y. For other names, units and clocks there is
+    --mapping. What is not likely about the log, such as angles that look like degrees, is told as a warning; nothing is
+    changed. The file of estimates appears whole, or not at all. With --logs, many logs are run at once; those whose
+    estimates by the same plan are there already are left alone, one that fails is named, the rest finish, and the exit
+    status is 1.
+
+    Example: nori-dyn estimate --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
+
+    Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
+    """
+    from nori_dyn.api.log_file import estimate_to_file
+    from nori_dyn.api.log_run import LogRunner, options_of
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.logs.log import read_log
+    from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
+
+    if dt is not None and not 0 < dt < math.inf:
+        raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
+    options = options_of(
+        how_differentiated(differentiate),
+        dt,
+        None if contacts is None else named_contacts(contacts),
+        missing=missing.value,
+        singular=singular.value,
+        monitor=monitor,
+        backend=backend,
+        how="smooth" if smooth else ALIASES.get(ctx.info_name or "", "auto"),
+        unseen=unseen.value,
+        chunk=chunk,
+    )
+    runner = LogRunner(Plan.load(plan), options)
+    if logs is not None:
+        if input is not None:
+            raise InputError("--input is one log, and --logs are many: give one of the two.")
+        from nori_dyn.api.many_logs import estimate_logs  # which loads what starts processes
+
+        _tell_many(estimate_logs(runner, logs, out, mapping, scheduler, workers), out, as_json)
+        return
+    if input is None:
+        raise typer.BadParameter("name a log, or many by --logs.", param_hint="--input")
+    if scheduler is not None or workers is not None:
+        raise InputError("--scheduler and --workers are for many logs: --logs.")
+    report = estimate_to_file(runner, read_log(input, mapping), out)
+    if as_json:
+        print_json({**report_json(report), "out": str(out)})
+        return
+    show(*report_lines(report, input), *(() if report.summary is None else [report.summary.shown()]))
+    for line in report_warnings(report):
+        typer.echo(line, err=True)
+    show(f"Estimates written to {unbroken(str(out))}.", next_command("plot", out, "--out", "PICTURE.png"))
+    for doubt in report.doubts:
+        typer.echo(f"warning: {doubt.message}", err=True)
+
+
+def _tell_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None:
+    """Print what came of many logs.
+
+    Raises:
+        Exit: some failed.
+    """
+    from nori_dyn.report.log_lines import outcomes_json, outcomes_table
+
+    failed = [each for each in outcomes if each.error]
+    if as_json:
+        print_json({"logs": [outcomes_json(each.log, each.out, each.report, each.error) for each in outcomes]})
+    else:
+        show(outcomes_table((each.log, each.report, each.error) for each in outcomes))
+        there = sum(each.report is None for each in outcomes) - len(failed)
+        already = f", {there} of them by an earlier run" if there else ""
+        written = len(outcomes) - len(failed)
+        show(f"Estimates of {written} of {len(outcomes)} logs written to {unbroken(str(out))}{already}.")
+        for each in failed:
+            typer.echo(f"failed: {each.error}", err=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command under all its names."""
+    app.command()(estimate)
+    text = estimate.__doc__ or ""
+    for name, how in ALIASES.items():
+        told = text.replace("nori-dyn estimate", f"nori-dyn {name}")
+        app.command(name, help=f"The same as estimate. {told}", hidden=how != "auto")(estimate)
