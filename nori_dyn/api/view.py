@@ -15,6 +15,7 @@ from nori_dyn.api.system import System
 from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindError
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.chunks import samples_of
+from nori_dyn.logs.clock import NO_TIME
 from nori_dyn.logs.fields import schema_of
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.record import ALWAYS
@@ -200,7 +201,8 @@ def _notes(found: LogEstimate) -> Iterator[str]:
         yield f"{n:,} samples were left out: {reason}."
     for name, stream in found.report.counts.streams.items():
         what = f"stream {name}" if name else "the log"
-        parts = [(stream.repeated, "at a time that was there already"), (stream.backwards, "at a time before others")]
+        parts = [(0 if NO_TIME in found.report.counts.left_out else stream.wrong, NO_TIME)]
+        parts += [(stream.repeated, "at a time that was there already"), (stream.backwards, "at a time before others")]
         odd = [f"{n:,} {words}" for n, words in parts if n]
         if name and stream.gaps:
             odd.append(f"{counted(stream.gaps, 'gap')}, the longest of {number(stream.longest)} s")

@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateError
+from nori_dyn.logs.clock import LARGEST
 from nori_dyn.logs.samples import Samples, contact_states, shown_value
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Booleans, Floats, Indices
-
-LARGEST = 1e50
-"""Numbers of a log from which on they are none: no robot has such in any unit, and their squares end in nothing."""
 
 
 def _is_wrong(values: Floats) -> Booleans:

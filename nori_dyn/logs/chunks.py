@@ -78,15 +78,14 @@ def samples_of(
         differentiation = differentiation.learned(partial(_velocities, source, binding, differentiation, counts))
         counts.made_by = differentiation.told()
     rows = rows_of(binding, source.read(binding.wanted), counts.streams)
-    memory = Memory()
-    chunks = _chunked(_built(each, source, binding, closed, memory) for each in rows)
+    chunks = _chunked(_sound(rows, source, binding, closed, counts.left_out))
     if made and differentiation is not None:
         chunks = _with_accelerations(chunks, made, differentiation, counts, binding)
     n = 0
     for chunk in chunks:
         n += len(chunk)
         yield chunk
-    if not n:
+    if not n and not counts.left_out:
         raise InputError(f"{binding.where}: holds no samples.")
 
 
@@ -165,6 +164,20 @@ def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | 
     return Samples(
         record, which, rows.t, q, qd, y, contacts if record.contacts else None, silent, place, binding.columns
     )
+
+
+def _sound(
+    rows: Iterable[Rows], source: Source, binding: Binding, closed: ContactState | None, left_out: dict[str, int]
+) -> Iterator[Samples]:
+    """Yield the samples that numbers on one clock make, but those that are none, which are counted."""
+    memory = Memory()
+    for each in rows:
+        samples, left = _built(each, source, binding, closed, memory), np.zeros(len(each), dtype=bool)
+        for reason, which in each.left_out.items():
+            left_out[reason] = left_out.get(reason, 0) + int(np.count_nonzero(which & ~left))
+            left |= which
+        if not left.all():
+            yield samples.at(~left) if left.any() else samples
 
 
 def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
@@ -252,10 +265,10 @@ def _velocities(
     for k, rows in enumerate(rows_of(binding, source.read(binding.wanted), {})):
         if k % every:
             continue
-        samples = _built(rows, source, binding, (), Memory())
-        dt = dt or _step(samples.t, differentiation, counts, binding)
-        even = np.asarray(dt * samples.numbers)
-        parts.append((even if samples.t is None or differentiation.dt is not None else samples.t, samples.qd))
+        for samples in _sound([rows], source, binding, (), {}):
+            dt = dt or _step(samples.t, differentiation, counts, binding)
+            even = np.asarray(dt * samples.numbers)
+            parts.append((even if samples.t is None or differentiation.dt is not None else samples.t, samples.qd))
         if len(parts) > LOOKED_AT:
             parts, every = parts[::2], 2 * every
     if not parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,14 @@ BRIDGED = 5.0
 AHEAD = 16 * BLOCK
 """Samples of the clock that wait for a stream before it is taken for silent."""
 
+DAY = 86_400.0
+"""Seconds by which a time is off from both of its neighbours, which agree, where it is taken for none."""
+
+LARGEST = 1e50
+"""Numbers of a log from which on they are none: no robot has such in any unit, and their squares end in nothing."""
+
+NO_TIME, TWICE = "at a time that is no number, or absurd", "that say again what the one before says, its time too"
+
 MOST_TIMES = 1 << 26
 """Times that a clock of so many a second makes between two samples, at most: 18 hours of 1 kHz."""
 
@@ -29,6 +37,7 @@ class StreamCounts:
 
     Attributes:
         samples: samples.
+        wrong: samples at times that are none, see `absurd`, left alone.
         repeated: samples at the time of the one before, left alone where streams are resampled.
         backwards: samples before the one before, likewise.
         gaps: times between two samples that are longer than what is bridged.
@@ -37,6 +46,7 @@ class StreamCounts:
     """
 
     samples: int = 0
+    wrong: int = 0
     repeated: int = 0
     backwards: int = 0
     gaps: int = 0
@@ -45,8 +55,12 @@ class StreamCounts:
 
     def count(self, t: Floats, gap: float) -> Booleans:
         """Count samples at times (n,), and return which of them come after all before them (n,)."""
-        before = np.maximum.accumulate(np.concatenate([[self.last], t[:-1]])) if len(t) else t
+        wrong = absurd(t, self.last)
         self.samples += len(t)
+        self.wrong += int(np.count_nonzero(wrong))
+        goes_on = ~wrong
+        t = t[goes_on]
+        before = np.maximum.accumulate(np.concatenate([[self.last], t[:-1]])) if len(t) else t
         self.repeated += int(np.count_nonzero(t == before))
         self.backwards += int(np.count_nonzero(t < before))
         steps = (t - before)[np.isfinite(before)]
@@ -54,7 +68,8 @@ class StreamCounts:
         self.longest = max(self.longest, float(steps.max(initial=0.0)))
         if len(t):
             self.last = max(float(before[-1]), float(t[-1]))
-        return np.asarray(t > before)
+        goes_on[goes_on] = t > before
+        return np.asarray(goes_on)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,12 +81,14 @@ class Rows:
         t: their times (n,) [s], where they are known.
         values: the numbers of the record (n,), by their places.
         silent: where a stream says nothing at that time (n,): the places of its numbers, and at which samples.
+        left_out: samples that are none (n,), by the reason.
     """
 
     first: int
     t: Floats | None
     values: Mapping[int, Floats]
     silent: tuple[tuple[Indices, Booleans], ...] = ()
+    left_out: Mapping[str, Booleans] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values()))) if self.t is None else len(self.t)
@@ -79,9 +96,45 @@ class Rows:
 
 def usual_step(t: Floats) -> float:
     """Return the time between samples at times (n,) that is usual; infinite where there are fewer than two."""
-    steps = np.diff(t[:1000])
+    t = t[:1000]
+    steps = np.diff(t[np.isfinite(t)])
     steps = steps[steps > 0]
     return float(np.median(steps)) if len(steps) else np.inf
+
+
+def absurd(t: Floats, last: float = -np.inf) -> Booleans:
+    """Return which times (n,) are none: no numbers, or a day off from both neighbours, which agree.
+
+    Args:
+        t: the times [s].
+        last: the time before them.
+    """
+    wrong = ~(np.abs(t) < LARGEST)
+    which = np.flatnonzero(~wrong)
+    known = np.concatenate([[last], t[which]])
+    if len(known) > 2 and not (np.abs(np.diff(known[1:])) <= DAY).all():
+        with np.errstate(invalid="ignore"):
+            is_far = np.abs(np.diff(known)) > DAY
+            agree = np.abs(known[2:] - known[:-2]) <= DAY
+        wrong[which[:-1]] = is_far[:-1] & is_far[1:] & agree
+    return wrong
+
+
+def _said_twice(t: Floats, values: Sequence[Floats], last: Sequence[float]) -> Booleans:
+    """Return which samples (n,) say the same as the one before, at the same time.
+
+    Args:
+        t: their times [s].
+        values: their columns.
+        last: the time and the columns of the sample before them.
+    """
+    with np.errstate(invalid="ignore"):
+        again: Booleans = np.diff(t, prepend=last[0]) == 0
+    for column, before in zip(values, last[1:], strict=True):
+        if not again.any():
+            break
+        again &= np.isclose(column, np.concatenate([[before], column[:-1]]), rtol=0, atol=0, equal_nan=True)
+    return again
 
 
 def rows_of(binding: Binding, blocks: Iterable[Block], counts: dict[str, StreamCounts]) -> Iterator[Rows]:
@@ -99,14 +152,19 @@ def rows_of(binding: Binding, blocks: Iterable[Block], counts: dict[str, StreamC
     (bound,) = binding.streams.values()
     places, gap = bound.targets.tolist(), bound.settings.gap
     counted = counts.setdefault(bound.stream.name, StreamCounts())
+    last: Sequence[float] | None = None
     for block in blocks:
-        t = bound.times(block.values)
-        if t is not None:
+        t, left_out = bound.times(block.values), dict[str, Booleans]()
+        if t is not None and len(t):
             gap = BRIDGED * usual_step(t) if gap is None else gap
+            wrong = absurd(t, counted.last)
             counted.count(t, gap)
+            twice = _said_twice(t, block.values, last or (np.nan,) * (len(block.values) + 1))
+            left_out = {reason: which for reason, which in ((NO_TIME, wrong), (TWICE, twice)) if which.any()}
+            last = [float(column[-1]) for column in (t, *block.values)]
         else:
             counted.samples += len(block)
-        yield Rows(block.first, t, dict(zip(places, bound.numbers(block.values), strict=True)))
+        yield Rows(block.first, t, dict(zip(places, bound.numbers(block.values), strict=True)), left_out=left_out)
 
 
 class _Track:

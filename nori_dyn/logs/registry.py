@@ -53,7 +53,7 @@ FORMATS = (
     Format("MCAP", (".mcap",), "mcap_files", "McapSource", "McapWriter", ("mcap", "rosbags"), b"\x89MCAP"),
     Format("bag of ROS 1", (".bag",), "bags", "Bag1Source", "Bag1Writer", ("rosbags",), b"#ROSBAG"),
     Format("bag of ROS 2", FOLDER, "bags", "open_folder", "Bag2Writer", ("rosbags", "mcap")),
-    Format("file of a bag of ROS 2", (".db3",), "bags", "BagSource", "", ("rosbags",)),
+    Format("file of a bag of ROS 2", (".db3", ".db3.gz"), "bags", "BagSource", "", ("rosbags",)),
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from nori_dyn.logs.clock import NO_TIME
 from nori_dyn.logs.report import LogReport
 from nori_dyn.tables import Cell, Table, number, unbroken
 
@@ -44,6 +45,7 @@ def report_warnings(report: LogReport) -> Iterator[str]:
         odd = [
             f"{n:,} {words}"
             for n, words in (
+                (0 if NO_TIME in report.counts.left_out else stream.wrong, NO_TIME),
                 (stream.repeated, "at a time that was there already"),
                 (stream.backwards, "at a time before others"),
                 (stream.gaps, f"gaps, the longest {number(stream.longest, 3)} s"),

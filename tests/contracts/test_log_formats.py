@@ -1,5 +1,6 @@
 """The laws of sources and writers of logs, for every format, with files that other libraries wrote and read."""
 
+import gzip
 import shutil
 import tracemalloc
 import warnings
@@ -225,6 +226,12 @@ def bare_db3(path: Path) -> Columns:
     return columns
 
 
+def packed_db3(path: Path) -> Columns:
+    columns = bare_db3(path.parent / "bare.db3")
+    path.write_bytes(gzip.compress((path.parent / "bare.db3").read_bytes()))
+    return columns
+
+
 WRITTEN: dict[str, Callable[[Path], Columns]] = {
     "pandas.csv": csv,
     "pandas.csv.gz": csv,
@@ -255,6 +262,7 @@ WRITTEN: dict[str, Callable[[Path], Columns]] = {
     "ros2_packed_messages": lambda path: bag2(path, packed="MESSAGE"),
     "ros2_packed_file": lambda path: bag2(path, packed="FILE"),
     "bare.db3": bare_db3,
+    "packed.db3.gz": packed_db3,
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -24,9 +26,13 @@ from nori_dyn.logs.source import Source
 
 
 class BagSource(MessageSource):
-    """A bag: of ROS 1 a file, of ROS 2 a folder with `metadata.yaml`, or one file of such a folder by itself."""
+    """A bag: of ROS 1 a file, of ROS 2 a folder with `metadata.yaml`, or one file of such a folder by itself.
+
+    A file that is compressed by gzip is unpacked into a folder for what is temporary while it is open.
+    """
 
     encoding: ClassVar[Encoding] = "cdr"
+    _unpacked: tempfile.TemporaryDirectory[str] | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,6 +41,7 @@ class BagSource(MessageSource):
         try:
             self._bag = self._opened(path)
         except Exception as error:  # rosbags and SQLite raise all kinds of them
+            self._forget()
             raise FileFormatError(f"{path}: is damaged, or no bag: {_told(error)}") from None
         try:
             self._learn()
@@ -43,6 +50,12 @@ class BagSource(MessageSource):
             raise
 
     def _opened(self, path: Path) -> Any:
+        if path.name.endswith(".gz"):
+            self._unpacked = tempfile.TemporaryDirectory(prefix="nori_dyn-")
+            unpacked = Path(self._unpacked.name) / path.stem
+            with gzip.open(path) as packed, unpacked.open("wb") as file:
+                shutil.copyfileobj(packed, file, 1 << 22)
+            path = unpacked
         if path.is_dir() and not (path / "metadata.yaml").exists():
             files = sorted(each for each in path.iterdir() if each.suffix in (".db3", ".mcap"))
             if len(files) != 1:
@@ -88,6 +101,11 @@ class BagSource(MessageSource):
     def close(self) -> None:
         if getattr(self._bag, "is_open", True):
             self._bag.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._unpacked is not None:
+            self._unpacked.cleanup()
 
     def _heads(self, name: str) -> Iterator[bytes]:
         return (data for _, _, data in islice(self.messages([name]), LOOKED))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.cells import Head, parse_slowly, read_head
+from nori_dyn.logs.formats.cells import Head, cells, is_number, parse_slowly, read_head
 from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
 from nori_dyn.logs.writer import DIGEST, Schema, Writer, digest_of, flat
 from nori_dyn.typing import Floats
@@ -36,7 +37,8 @@ class CsvSource(Source):
     """A table of text.
 
     An empty cell is nan. Empty lines, and lines that begin with #, are left alone; before the names a # may stand. What
-    stands in columns that are not asked for is not looked at.
+    stands in columns that are not asked for is not looked at. Of a file that was cut off the lines that are whole are
+    read, with a warning.
     """
 
     reading = "rows"
@@ -44,6 +46,7 @@ class CsvSource(Source):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._share: float | None = None
+        self._ends_early = False
         first = next(self._pieces(), (1, b""))
         self._head = read_head(path, _lines(path, first)[:1000])
         head = self._head
@@ -59,6 +62,10 @@ class CsvSource(Source):
         columns = [self._head.names.index(name) for name in wanted[""]]
         done = 0
         for piece in self._pieces():
+            if self._is_cut(piece):
+                told = f"{self.path}:{piece[0]}: the last line is cut off, and left out."
+                warnings.warn(told, NoriWarning, stacklevel=2)
+                break
             table = self._parse(piece, columns)
             for start in range(0, len(table), BLOCK):
                 rows = table[start : start + BLOCK]
@@ -78,7 +85,7 @@ class CsvSource(Source):
         return self._share
 
     def _pieces(self) -> Iterator[Piece]:
-        """Yield whole lines, some megabytes at once.
+        """Yield lines, some megabytes at once; one without an end, which comes last, by itself.
 
         Raises:
             FileFormatError: the file cannot be read, or has no lines.
@@ -88,7 +95,7 @@ class CsvSource(Source):
             size = max(self.path.stat().st_size, 1)
             with self.path.open("rb") as raw:
                 file: Any = gzip.GzipFile(fileobj=raw) if self.path.name.endswith(".gz") else raw
-                while content := file.read(PIECE):
+                while content := self._read(file, n == 1 and not rest):
                     self._share = raw.tell() / size
                     end = content.rfind(b"\n") + 1
                     if not end:
@@ -99,7 +106,7 @@ class CsvSource(Source):
                     yield n, (piece := rest + content[:end])
                     n += piece.count(b"\n")
                     rest = content[end:]
-                if rest:
+                if rest and not self._ends_early:
                     yield n, rest
         except FileNotFoundError:
             raise FileFormatError(f"{self.path}: there is no such file.") from None
@@ -107,6 +114,33 @@ class CsvSource(Source):
             raise FileFormatError(f"{self.path}: is damaged or not text: {error}.") from None
         except (OSError, ValueError) as error:
             raise FileFormatError(f"{self.path}: cannot be read: {reason(error)}.") from None
+
+    def _read(self, file: Any, is_first: bool) -> bytes:
+        """Return some megabytes of a file, of one that was cut off what there is.
+
+        Raises:
+            EOFError: nothing is there of a file that was cut off.
+        """
+        parts: list[bytes] = []
+        try:
+            while sum(map(len, parts)) < PIECE and (part := file.read1(PIECE)):
+                parts.append(part)
+        except EOFError:
+            if is_first and not parts:
+                raise
+            if not self._ends_early:
+                told = f"{self.path}: is cut off; the lines that are whole are read."
+                warnings.warn(told, NoriWarning, stacklevel=2)
+            self._ends_early = True
+        return b"".join(parts)
+
+    def _is_cut(self, piece: Piece) -> bool:
+        """Return whether lines are one that ends before its last cell does: where that is the beginning of a number."""
+        rows = [] if piece[1].endswith(b"\n") else _rows(_lines(self.path, piece), self._head)
+        found = cells(rows[0][1], self._head.delimiter) if rows else []
+        if len(found) != len(self._head.names):
+            return 0 < len(found) < len(self._head.names)
+        return self._head.numbers[-1] and not is_number(found[-1]) and is_number(f"{found[-1]}0")
 
     def _parse(self, piece: Piece, columns: Sequence[int]) -> Floats:
         """Return the numbers (N, columns) of a piece."""
