@@ -13,6 +13,7 @@ from nori_dyn.api.log_run import How, LogRunner, Part, Unseen, options_of
 from nori_dyn.api.plan import Plan
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.filtering.history import History, MemoryHistory
+from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.logs.differentiation import Differentiate
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.report import LogReport
@@ -171,7 +172,7 @@ def estimate(
     singular: Singular = "refuse",
     monitor: bool = False,
     backend: str = "auto",
-    contacts: Iterable[str] | None = None,
+    contacts: Iterable[str] | Hypotheses | None = None,
     progress: Watched = None,
 ) -> LogEstimate:
     """Return what a plan, or a plan set, estimates from a log, all of it in memory; see `read_log`.
@@ -190,7 +191,8 @@ def estimate(
         singular: what to do with samples that have no unique solution: "refuse" the log, or give "nan".
         monitor: whether estimates and readings are judged as well; those of a filter are anyway.
         backend: as for `Plan.solver`.
-        contacts: for a plan set, the contacts that are closed throughout; None takes them from the log.
+        contacts: for a plan set, the contacts that are closed throughout; None takes them from the log. "recognise", or
+            `nd.Hypotheses`, has them found out, where sensors have memory: see `History.contacts`.
         progress: as for `plan`.
 
     Raises:
@@ -228,7 +230,7 @@ def smooth(
     missing: Missing = "refuse",
     singular: Singular = "refuse",
     backend: str = "auto",
-    contacts: Iterable[str] | None = None,
+    contacts: Iterable[str] | Hypotheses | None = None,
     causal: bool = False,
     unseen: Unseen = "keep",
     progress: Watched = None,

@@ -23,6 +23,7 @@ from nori_dyn.io.files import check_writable
 from nori_dyn.logs.ahead import ahead
 from nori_dyn.logs.fields import not_estimated, remembered, schema_of, written
 from nori_dyn.logs.log import Log
+from nori_dyn.logs.record import CONTACT
 from nori_dyn.logs.registry import open_log, writer_of
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.spool import Spool
@@ -109,6 +110,7 @@ def schema_for(runner: LogRunner, log: Log, part: Part) -> Schema:
 
     Estimates over time are written with their memory, which no output tells.
     """
+    contacts = part.judged.contacts if isinstance(part.judged, History) else None
     return schema_of(
         runner.system,
         runner.outputs,
@@ -124,12 +126,17 @@ def schema_for(runner: LogRunner, log: Log, part: Part) -> Schema:
             RUN: run_of(runner, log),
         },
         memory=_memory(runner) if isinstance(part.judged, History) else (),
+        contacts=() if contacts is None else contacts.names,
     )
 
 
 def values_of(runner: LogRunner, schema: Schema, part: Part) -> dict[str, Floats]:
     """Return what is written of a part, by the names of the fields."""
-    more = remembered(_memory(runner), part.judged.memory) if isinstance(part.judged, History) else {}
+    more = dict[str, Floats]()
+    if isinstance(part.judged, History):
+        contacts = part.judged.contacts
+        more = remembered(_memory(runner), part.judged.memory)
+        more |= {} if contacts is None else {f"{CONTACT}{name}": contacts[name] for name in contacts.names}
     return written(schema, part.estimate, part.judged, more)
 
 

@@ -16,9 +16,13 @@ import numpy as np
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.track_clock import Clock
 from nori_dyn.errors import InputError, NoriError, SingularSystemError, UnknownNameError
+from nori_dyn.filtering.free import no_memory
 from nori_dyn.filtering.history import History
+from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.instants import Ticks
-from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch
+from nori_dyn.filtering.judging import HypothesisSteps
+from nori_dyn.filtering.recognition import RecognisedStretches, Recognition
+from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch, Stretches
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
 from nori_dyn.logs.log import Log
@@ -40,6 +44,9 @@ from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.tables.words import listed
 from nori_dyn.typing import Floats, Indices
 
+RECOGNISE = "recognise"
+"""In place of the contacts that are closed: which these are is found out."""
+
 How: TypeAlias = Literal["auto", "filter", "smooth"]
 """By which readings a sample is estimated: its own, or where sensors have memory all up to it; all up to it; all."""
 
@@ -59,6 +66,7 @@ class RunOptions:
         monitor: whether estimates of single instants and their readings are judged as well; those over time are anyway.
         backend: as for `Plan.solver`.
         closed: for a plan set, the contacts that are closed throughout; None takes them from the log.
+        hypotheses: how contacts are recognised, of sensors with memory; None where they are told.
         how: see `How`.
         unseen: see `Unseen`.
         chunk: samples that a filter or a smoother works on at once.
@@ -75,6 +83,7 @@ class RunOptions:
     monitor: bool = False
     backend: str = "auto"
     closed: ContactState | None = None
+    hypotheses: Hypotheses | None = None
     how: How = "auto"
     unseen: Unseen = "keep"
     chunk: int = STRETCH
@@ -138,8 +147,10 @@ class LogRunner:
 
     def __post_init__(self) -> None:
         if not self.contacts:
-            if self.options.closed is not None:
+            if self.options.closed is not None or self.options.hypotheses is not None:
                 raise InputError("contacts can be chosen for a plan set; this plan is for one contact state.")
+        elif self.options.hypotheses is not None and not self.is_over_time:
+            raise no_memory(self.plans.sensors.name)
         elif self.options.monitor and not self.is_over_time:
             raise InputError("a monitor is for one contact state: plan that one, with --contacts.")
 
@@ -165,7 +176,12 @@ class LogRunner:
 
     @property
     def closed(self) -> ContactState | None:
-        """The contacts that are closed throughout, of a plan set; None where the log says which are."""
+        """The contacts that are closed throughout, of a plan set; None where the log says which are.
+
+        Where they are recognised those of the first state, whose readings a log must have in any case.
+        """
+        if self.options.hypotheses is not None:
+            return next(iter(self.plans.states))
         if not self.contacts or self.options.closed is None:
             return None
         closed: ContactState = self.plans.sensors.contact_state(self.options.closed)
@@ -228,7 +244,10 @@ class LogRunner:
             PlanError: nothing persists, and something is to; see `Filter`.
         """
         if self.is_over_time:
-            self.ticks()
+            if self.options.hypotheses is not None:
+                self.judging(self.options.hypotheses, 1.0)
+            if self.options.hypotheses is None or self.is_backward:
+                self.ticks()
             return
         tree, record = self.system.tree, Record.of(self.systems, self.contacts)
         rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
@@ -244,16 +263,7 @@ class LogRunner:
         if samples.sigma is None:
             return None
         every = SideBySide(tuple(self.systems.values()), samples.record.tree.name)
-        sigma = np.full((len(samples), every.n_weights), np.nan)
-        for system, readings, own in zip(self.systems.values(), every.y_places, every.weight_places, strict=True):
-            for reading, weight in zip(readings.tolist(), system.weight_of_readings.tolist(), strict=True):
-                if weight >= 0:
-                    place = int(own[weight])
-                    sigma[:, place] = np.fmax(sigma[:, place], samples.sigma[:, reading])
-        is_told = np.isfinite(sigma)
-        if not is_told.any():
-            return None
-        return np.where(is_told, np.where(is_told, sigma, 1.0) ** -2.0, every.weights)
+        return _weights(samples.sigma, tuple(self.systems.values()), every.y_places, every.weight_places, every.weights)
 
     def prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
         """Return what solves a batch, compiled, as one of some states shows."""
@@ -264,6 +274,12 @@ class LogRunner:
         with suppress(NoriError):  # the whole batch meets it again
             run(*states, missing=self.options.missing, singular="nan")
         return run
+
+    def judging(self, hypotheses: Hypotheses, dt: float) -> HypothesisSteps:
+        """Return what recognises contacts, compiled; dt is the usual time between samples [s]."""
+        plans, outputs = self.plans, [output.name for output in self.outputs]
+        of = plans.tree, plans.sensors, tuple(plans.states), dt, hypotheses, outputs
+        return HypothesisSteps.of(*of, self.options.backend)
 
     def ticks(self) -> Ticks:
         """Return the filters, compiled."""
@@ -312,32 +328,66 @@ class _Run:
         options, clock = self.runner.options, Clock(self.runner.options.dt)
         read = map(clock.told, self.read())
         first = next(read)  # tells the clock the usual step
+        hypotheses, is_backward = options.hypotheses, self.runner.is_backward
         with self.preparing():
-            ticks = self.runner.ticks()
+            judging = None if hypotheses is None else self.runner.judging(hypotheses, clock.usual)
+            ticks = self.runner.ticks() if judging is None or is_backward else None
         numbers: deque[Indices] = deque()
 
-        def stretches() -> Iterator[Stretch]:
+        def cut() -> Iterator[tuple[int, Samples, Floats]]:
             n = 0
             for samples, steps in chain([first], read):
                 self.look_at(samples, n)
                 for start in range(0, len(samples), options.chunk):
                     part = slice(start, start + options.chunk)
                     numbers.append(samples.numbers[part])
-                    yield self.stretch(ticks, n + start, samples.at(part), steps[part])
+                    yield n + start, samples.at(part), steps[part]
                 n += len(samples)
 
-        run = Recorded(ticks, clock.usual, ticks.first.beginning(), options.missing, options.singular)
-        if not self.runner.is_backward:
-            for history in run.filtered(stretches()):
+        said = clock.usual, options.missing, options.singular
+        if ticks is None:
+            assert judging is not None
+            for history in self.recognition(judging, *said).filtered(self.judged(judging, *one) for one in cut()):
+                yield Part(numbers.popleft(), history.t, history.estimate, history)
+            return
+        run = Recorded(ticks, said[0], ticks.first.beginning(), *said[1:])
+        if not is_backward:
+            for history in run.filtered(self.stretch(ticks, *one) for one in cut()):
                 yield Part(numbers.popleft(), history.t, history.estimate, history)
             return
         waiting: AbstractContextManager[Any] = nullcontext([]) if self.folder is None else Spool(self.folder)
         with waiting as stored:
-            for stretch in stretches():
-                stored.append(stretch)
-            for history in run.smoothed(stored):
+
+            def kept() -> Iterator[tuple[int, Samples, Floats]]:
+                for one in cut():
+                    stored.append(self.stretch(ticks, *one))
+                    yield one
+
+            if judging is None:
+                deque(kept(), maxlen=0)
+                told: Stretches = stored
+            else:
+                passed = self.recognition(judging, *said).filtered(self.judged(judging, *one) for one in kept())
+                told = RecognisedStretches.of(judging.model, self.runner.contacts, list(passed), stored)
+            for history in run.smoothed(told):
                 self.stage("smoothing", 1 - len(numbers) / len(stored))
-                yield Part(numbers.pop(), history.t, history.estimate, history)
+                found = told.beside(history) if isinstance(told, RecognisedStretches) else history
+                yield Part(numbers.pop(), found.t, found.estimate, found)
+
+    def recognition(self, judging: HypothesisSteps, usual: float, missing: Missing, singular: Singular) -> Recognition:
+        """Return what recognises contacts, from the beginning."""
+        return Recognition(judging, self.runner.contacts, usual, judging.tick.beginning(), missing, singular)
+
+    def judged(self, judging: HypothesisSteps, first: int, samples: Samples, steps: Floats) -> Stretch:
+        """Return samples as what recognises contacts takes them; for the arguments see `stretch`."""
+        assert samples.t is not None  # the clock has seen to it
+        names, system, weights = self.runner.plans.measurement_names, judging.tick.system, None
+        order = [names.index(name) for name in judging.measurement_names]
+        if samples.sigma is not None:
+            sigma = samples.sigma[:, order][:, judging.readings.of_system]
+            weights = _weights(sigma, [system], [np.arange(system.ny)], [np.arange(system.n_weights)], system.weights)
+        states = np.zeros(len(samples), dtype=np.intp)
+        return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y[:, order], weights)
 
     def stretch(self, ticks: Ticks, first: int, samples: Samples, steps: Floats) -> Stretch:
         """Return samples as filters take them.
@@ -384,6 +434,34 @@ class _Run:
         self.report.seconds -= took
 
 
+def _weights(
+    sigma: Floats,
+    systems: Sequence[System],
+    y_places: Sequence[Indices],
+    weight_places: Sequence[Indices],
+    weights: Floats,
+) -> Floats | None:
+    """Return the weights (n, n_weights) of samples whose readings have deviations of their own; None without any.
+
+    Args:
+        sigma: the deviations (n, ny); nan where a reading has none.
+        systems: what is solved.
+        y_places: for each of these the places of its readings among all.
+        weight_places: the same of its weights.
+        weights: all weights where readings have none of their own (n_weights,).
+    """
+    found = np.full((len(sigma), len(weights)), np.nan)
+    for system, readings, own in zip(systems, y_places, weight_places, strict=True):
+        for reading, weight in zip(readings.tolist(), system.weight_of_readings.tolist(), strict=True):
+            if weight >= 0:
+                place = int(own[weight])
+                found[:, place] = np.fmax(found[:, place], sigma[:, reading])
+    is_told = np.isfinite(found)
+    if not is_told.any():
+        return None
+    return np.where(is_told, np.where(is_told, found, 1.0) ** -2.0, weights)
+
+
 def _timed(items: Iterator[Any], report: LogReport, sign: int) -> Iterator[Any]:
     """Yield items, and add the time that each takes to that of the report, or take it off [s]."""
     begun = time.perf_counter()
@@ -397,5 +475,7 @@ def options_of(
     differentiate: Differentiate = "auto", dt: float | None = None, contacts: Any = None, **others: Any
 ) -> RunOptions:
     """Return how a log is run, from what users say."""
-    closed = None if contacts is None else tuple(contacts)
-    return RunOptions(differentiation=derivation(differentiate, dt), dt=dt, closed=closed, **others)
+    hypotheses = contacts if isinstance(contacts, Hypotheses) else Hypotheses() if contacts == RECOGNISE else None
+    closed = None if contacts is None or hypotheses is not None else tuple(contacts)
+    made = derivation(differentiate, dt)
+    return RunOptions(differentiation=made, dt=dt, closed=closed, hypotheses=hypotheses, **others)

@@ -149,10 +149,6 @@ def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
     return known if contacts is None else known.in_contact(*named_contacts(contacts))
 
 
-RECOGNISE = "recognise"
-"""In place of the contacts that are closed: which these are is found out."""
-
-
 def named_contacts(contacts: str) -> tuple[str, ...]:
     """Return the contacts that are named on the command line: "l_foot,r_foot", or "none"."""
     return () if contacts.strip() in ("", "none") else tuple(name.strip() for name in contacts.split(","))

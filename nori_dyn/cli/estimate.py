@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -85,7 +85,8 @@ def estimate(
         str | None,
         typer.Option(
             help="For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise columns "
-            "contact:l_foot and so on of the log say it at each sample, by 1 and 0."
+            "contact:l_foot and so on of the log say it at each sample, by 1 and 0. With `recognise`, and with memory, "
+            "it is found out, and such columns are written, each how likely a contact is closed."
         ),
     ] = None,
     differentiate: Differentiated = None,
@@ -163,7 +164,7 @@ def estimate(
     options = options_of(
         how_differentiated(differentiate),
         dt,
-        None if contacts is None else named_contacts(contacts),
+        _told(plan, contacts),
         missing=missing.value,
         singular=singular.value,
         monitor=monitor,
@@ -194,6 +195,17 @@ def estimate(
     show(f"Estimates written to {unbroken(str(out))}.", next_command("plot", out, "--out", "PICTURE.png"))
     for doubt in report.doubts:
         typer.echo(f"warning: {doubt.message}", err=True)
+
+
+def _told(plan: Path, contacts: str | None) -> Any:
+    """Return the contacts that are closed, or how they are recognised: as is asked, else as the file of a tracker says."""
+    from nori_dyn.api.log_run import RECOGNISE
+    from nori_dyn.api.tracker import tracking
+
+    if contacts is None:
+        tracked = tracking(plan)
+        return tracked.hypotheses if tracked else None
+    return contacts if contacts == RECOGNISE else named_contacts(contacts)
 
 
 def _tell_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nori_dyn.cli.common import RECOGNISE, Json, print_json
+from nori_dyn.cli.common import Json, print_json
 from nori_dyn.errors import IdentifierError
 from nori_dyn.program.export.names import checked_identifier
 from nori_dyn.report.terminal import show
@@ -92,6 +92,7 @@ def export(
         raise typer.BadParameter("--filter and --dt go together: a filter has a usual time between ticks.")
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
+    from nori_dyn.api.log_run import RECOGNISE
     from nori_dyn.api.plan import Plan
 
     if contacts not in (None, RECOGNISE):

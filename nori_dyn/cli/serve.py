@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import RECOGNISE, Json, how_differentiated, named_contacts, print_json
+from nori_dyn.cli.common import Json, how_differentiated, named_contacts, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
@@ -117,6 +117,7 @@ def serve(
     """
     import gc
 
+    from nori_dyn.api.log_run import RECOGNISE
     from nori_dyn.api.plan import Plan
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.service import Service, Settings

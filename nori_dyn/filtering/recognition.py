@@ -14,7 +14,7 @@ from nori_dyn.filtering.instants import Alike, Instants
 from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.markov import looked_back
 from nori_dyn.filtering.passes import Later, OfStates, Pass
-from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch
+from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch, Stretches
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, cause_of
 from nori_dyn.solve.solver import Singular
@@ -36,6 +36,50 @@ def looked_back_over(model: HypothesisModel, probabilities: Floats, steps: Float
     for k in range(len(found) - 2, -1, -1):
         found[k] = looked_back(probabilities[k], model.transitions(float(steps[k + 1])), found[k + 1])
     return found
+
+
+class RecognisedStretches:
+    """Stretches with the contact states that are likeliest by all readings, as a smoother takes them.
+
+    Args:
+        stretches: the stretches, of contacts that are not told.
+        recognised: the contacts at all ticks, by all readings.
+    """
+
+    def __init__(self, stretches: Stretches, recognised: ContactHistory) -> None:
+        self._stretches, self._recognised = stretches, recognised
+        self._states = recognised.probabilities.argmax(axis=1)
+        self._left = len(self._states)
+
+    @staticmethod
+    def of(
+        model: HypothesisModel, contact_names: Sequence[str], passed: Sequence[History], stretches: Stretches
+    ) -> RecognisedStretches:
+        """Return those of a pass forward.
+
+        Args:
+            model: the hypotheses.
+            contact_names: all contacts.
+            passed: what the pass found of each stretch.
+            stretches: the stretches.
+        """
+        probabilities = np.concatenate([one.contacts.probabilities for one in passed if one.contacts is not None])
+        steps = np.concatenate([stretches[number].steps for number in range(len(stretches))])
+        later = looked_back_over(model, probabilities, steps)
+        return RecognisedStretches(stretches, ContactHistory(tuple(contact_names), model.states, later))
+
+    def __len__(self) -> int:
+        return len(self._stretches)
+
+    def __getitem__(self, number: int) -> Stretch:
+        stretch = self._stretches[number]
+        return replace(stretch, states=self._states[stretch.first : stretch.first + len(stretch)])
+
+    def beside(self, history: History) -> History:
+        """Return the estimates of a stretch, with its contacts: of the last one at first, then of the one before."""
+        part = slice(self._left - len(history), self._left)
+        self._left = part.start
+        return replace(history, contacts=replace(self._recognised, probabilities=self._recognised.probabilities[part]))
 
 
 class JudgedPass(Pass):

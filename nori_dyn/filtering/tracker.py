@@ -19,13 +19,12 @@ from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
-from nori_dyn.filtering.history import ContactHistory, History
-from nori_dyn.filtering.hypotheses import HypothesisModel
+from nori_dyn.filtering.history import History
 from nori_dyn.filtering.instants import GAP, Ticks, checked_time, undetermined
 from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
-from nori_dyn.filtering.recognition import Recognition, looked_back_over
+from nori_dyn.filtering.recognition import RecognisedStretches, Recognition
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import GOOD, NOT_FINITE, REFACTORISED, UNDETERMINED, ContactSteps, Steps, cause_of
@@ -489,37 +488,27 @@ class Tracker(Uncopied, Generic[Estimated]):
         if isinstance(steps, ContactSteps):
             if contacts is not None:
                 whole = replace(whole, states=steps.programs.planned.numbers_of(contacts, N))
-            return _run_over(Recorded(steps.programs, self.dt, prior, missing, singular), whole, causal)
+            run = Recorded(steps.programs, self.dt, prior, missing, singular)
+            if causal:
+                return History.joined(list(run.filtered(Cut(whole))))
+            return History.joined(list(run.smoothed(Cut(whole)))[::-1])
         assert isinstance(steps, HypothesisSteps)
         if contacts is not None:
             raise InputError("contacts are recognised here, not told: nd.Filter is a tracker that is told them.")
         recognition = Recognition(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
-        found = History.joined(list(recognition.filtered(Cut(whole))))
-        return found if causal else self._smoothed(steps.model, whole, found.contacts, prior, missing, singular)
-
-    def _smoothed(
-        self,
-        model: HypothesisModel,
-        whole: Stretch,
-        recognised: ContactHistory | None,
-        prior: SquareRootInformation,
-        missing: Missing,
-        singular: Singular,
-    ) -> History:
-        """Return the estimates of ticks from all readings, in the contact states that are likeliest by all of them."""
-        assert recognised is not None
-        if whole.weights is not None:
+        passed = list(recognition.filtered(Cut(whole)))
+        if causal:
+            return History.joined(passed)
+        if weighed is not None:
             raise InputError(
                 "weights are of the rows of all contact states here, and a smoother takes those of one: recognise "
                 "first, then smooth, nd.Filter(plan, dt).over(..., contacts=found.contacts.closed, causal=False)."
             )
-        probabilities = looked_back_over(model, recognised.probabilities, whole.steps)
         programs = self._programs_of_states()
-        names = programs.all.measurement_names
-        y = whole.y[:, [self.measurement_names.index(name) for name in names]]
-        told = replace(whole, states=probabilities.argmax(axis=1), y=y)
-        found = _run_over(Recorded(programs, self.dt, prior, missing, singular), told, causal=False)
-        return replace(found, contacts=replace(recognised, probabilities=probabilities))
+        y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]
+        told = RecognisedStretches.of(steps.model, self.contact_names, passed, Cut(replace(whole, y=y)))
+        run = Recorded(programs, self.dt, prior, missing, singular)
+        return History.joined([told.beside(one) for one in run.smoothed(told)][::-1])
 
     def _programs_of_states(self) -> Ticks:
         """Return the programs of each contact state, of a tracker that recognises them.
@@ -584,12 +573,6 @@ class Tracker(Uncopied, Generic[Estimated]):
                 f"probabilities are {list(probabilities.values())}: give numbers of at least 0, some above it."
             )
         return np.asarray(found / found.sum())
-
-
-def _run_over(run: Recorded, whole: Stretch, causal: bool) -> History:
-    if causal:
-        return History.joined(list(run.filtered(Cut(whole))))
-    return History.joined(list(run.smoothed(Cut(whole)))[::-1])
 
 
 def increasing(T: Floats) -> Floats:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.log_run import LogRunner, RunOptions
+from nori_dyn.api.log_file import estimate_to_file
+from nori_dyn.api.log_run import LogRunner, RunOptions, options_of
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.logs.log import whole_table
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES
@@ -86,3 +87,42 @@ def test_what_is_refused(arm):
     np.savez(path.parent / "pushed.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
     with pytest.raises(SingularSystemError, match="no reading tells anything of fx:link1"):
         nd.smooth(path.parent / "pushed.npz", pushed, unseen="refuse")
+
+
+def test_contacts_of_a_log_are_recognised(tmp_path):
+    """As in ticks that are in memory, chunk by chunk, and in a file with how likely each contact is closed."""
+    wrench = {"type": "external_wrench", "links": "all"}
+    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
+    content = {
+        "name": "wheel",
+        "measurements": [
+            {"type": "joint_torque", "joints": "all", "sigma": 0.3},
+            {"type": "joint_acceleration", "joints": "all", "sigma": 0.2},
+        ],
+        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
+        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.1}},
+    }
+    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx", "qdd"])
+    rng, N = np.random.default_rng(0), 90
+    t, still, held = 0.01 * np.arange(N), np.zeros((N, 1)), np.arange(N) // 30 == 1
+    tau, qdd = 1.5 * held + 0.3 * rng.normal(size=N), 0.1 * rng.normal(size=N)
+    log = tmp_path / "log.npz"
+    np.savez(log, t=t, q=still, qd=still, tau=tau[:, None], qdd=qdd[:, None])
+    tracker = nd.ContactFilter(plan, 0.01, backend="numpy")
+    options = options_of(contacts="recognise", backend="numpy", how="smooth", chunk=25)
+    for how, found in (
+        ("causal", nd.estimate(log, plan, backend="numpy", contacts="recognise")),
+        ("smoothed", nd.smooth(log, plan, backend="numpy", contacts=nd.Hypotheses())),
+    ):
+        expected = tracker.over(t, still, still, np.column_stack([tau, qdd]), causal=how == "causal")
+        contacts, own = expected.contacts, found.history.contacts
+        np.testing.assert_allclose(own.probabilities, contacts.probabilities, atol=1e-9)
+        np.testing.assert_allclose(found["fx"], expected["fx"], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found.to_pandas()["contact:brake"], contacts["brake"], atol=1e-9)
+        assert (own.closed[:, 0] == held).mean() > 0.9
+    written = tmp_path / "out.npz"
+    estimate_to_file(LogRunner(plan, options), nd.read_log(log), written)
+    np.testing.assert_allclose(np.load(written)["contact:brake"], own["brake"], atol=1e-9)
+    np.testing.assert_allclose(np.load(written)["fx"], found["fx"], rtol=1e-9, atol=1e-9)
+    with pytest.raises(InputError, match="one contact state"):
+        nd.estimate(log, nd.plan(nd.System(nd.autotree(1), "inverse_dynamics")), contacts="recognise")
