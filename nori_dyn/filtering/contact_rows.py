@@ -19,7 +19,8 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
-from nori_dyn.planning.outputs import Output, resolve_outputs
+from nori_dyn.planning.outputs import Output, determined_outputs
+from nori_dyn.planning.repeats import settle
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits, WithUnknowns
 from nori_dyn.system.memory import Remembered
@@ -158,10 +159,10 @@ def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] |
 
     Raises:
         SensorConfigError: sensors that do not fit the robot.
-        UnknownOutputError: an output that does not exist.
+        UnknownOutputError, PlanError: an output that does not exist, or that depends on forces that nothing tells.
     """
-    system = System(tree, AllCases(sensors))
-    return Everything(system, resolve_outputs(system, outputs), seed)
+    settled = settle(System(tree, AllCases(sensors)), seed)
+    return Everything(settled.system, determined_outputs(settled.system, outputs, settled.undetermined), seed)
 
 
 @dataclass(frozen=True, eq=False)
