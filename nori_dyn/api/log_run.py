@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from nori_dyn.api.plan import Plan
+from nori_dyn.api.plan import Plan, check_plan
 from nori_dyn.api.track_clock import Clock
 from nori_dyn.errors import InputError, NoriError, SingularSystemError, UnknownNameError
 from nori_dyn.filtering.free import no_memory
@@ -138,6 +138,7 @@ class LogRunner:
         options: how.
 
     Raises:
+        WrongKindError: no plan.
         InputError: contacts or a monitor where there are none.
         UnknownSensorNameError: there is no such contact.
     """
@@ -146,6 +147,7 @@ class LogRunner:
     options: RunOptions = field(default_factory=RunOptions)
 
     def __post_init__(self) -> None:
+        check_plan(self.plans, "a run over a log")
         if not self.contacts:
             if self.options.closed is not None or self.options.hypotheses is not None:
                 raise InputError("contacts can be chosen for a plan set; this plan is for one contact state.")

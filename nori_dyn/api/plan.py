@@ -26,6 +26,7 @@ from nori_dyn.errors import (
     PlanError,
     SingularSystemError,
     SystemShapeError,
+    WrongKindError,
     named_contacts,
 )
 from nori_dyn.io.files import read_text, write_bytes
@@ -101,6 +102,10 @@ class Plan(EliminationPlan):
         is_over_time = any(one.is_over_time for one in plans.values())
         vars(whole).update(tree=tree, sensors=sensors, _plans=plans, left_out=left_out, is_over_time=is_over_time)
         return whole
+
+    def _check_one_state(self, what: str) -> None:
+        if "_plans" in vars(self):
+            raise OfOneStateError(what, self.states)
 
     if not TYPE_CHECKING:  # a type checker would take any name
 
@@ -219,6 +224,7 @@ class Plan(EliminationPlan):
         """
         from nori_dyn.solve.monitor import Monitor  # and with it statistics, which few plans need
 
+        self._check_one_state("monitor")
         return Monitor(self, backend, progress_bar)
 
     def derivative(self, *wrt: str, outputs: Sequence[str] | None = None, backend: str = "auto") -> EstimateDerivative:
@@ -250,6 +256,7 @@ class Plan(EliminationPlan):
         """
         from nori_dyn.solve.derivative import EstimateDerivative
 
+        self._check_one_state("derivative")
         return EstimateDerivative(self, wrt, outputs, backend, progress_bar)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
@@ -467,6 +474,21 @@ def plan_set(
         reasons = " ".join(left_out.values())
         raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {reasons}")
     return Plan.of_states(tree, sensors, plans, left_out)
+
+
+def check_plan(plan: object, call: str) -> None:
+    """Check that something is a plan.
+
+    Args:
+        plan: what was given.
+        call: what it was given to.
+
+    Raises:
+        WrongKindError: it is none.
+    """
+    if not isinstance(plan, Plan):
+        advice = "give nd.plan(system) itself; what is made of a plan takes the samples of nd.estimate(log, plan)"
+        raise WrongKindError(call, "a plan", plan, advice)
 
 
 def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:

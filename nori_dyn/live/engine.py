@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nori_dyn.api.plan import Plan
+from nori_dyn.api.plan import Plan, check_plan
 from nori_dyn.api.tracker import Tracker
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.free import no_memory
@@ -184,10 +184,12 @@ def prepared(plans: Plan, way: Way = ALONE) -> Solving:
         way: how samples are estimated.
 
     Raises:
+        WrongKindError: no plan.
         InputError: contacts, a monitor, a lag or hypotheses where there are none.
         UnknownSensorNameError: there is no such contact.
         BackendError: there is no such backend.
     """
+    check_plan(plans, "a live stream")
     systems = {state: one.system for state, one in plans.states.items()}
     has_memory = bool(plans.states.first.system.memory)
     if way.closed is not None and not plans.contact_names:

@@ -73,6 +73,12 @@ class Candidates:
             InvalidConfigError: content that does not follow the schema; says where.
             UnknownSensorNameError: a sensor type that does not exist.
         """
+        if isinstance(data, Mapping) and "contacts" in data:
+            raise InvalidConfigError(
+                "at contacts: candidates have none. Place sensors for each contact state by itself: write what holds "
+                "in it under measurements, and give the sensors chosen their contacts afterwards.",
+                ("contacts",),
+            )
         try:
             config = _Config.model_validate(data)
         except ValidationError as error:

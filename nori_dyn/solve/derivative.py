@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
-from nori_dyn.errors import SingularSystemError
+from nori_dyn.errors import PlanError, SingularSystemError
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Order, Solved, Watch, unwatched
@@ -90,6 +91,17 @@ class EstimateDerivative(CompiledFunction):
         """
         states = checked_states(self.system, *self._given(args, kwargs), "refuse")
         return super().batch(*states, threads=threads, order=order, out=out)
+
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> NoReturn:
+        """Refuse: only estimates, and what a monitor or a tracker says of them, are written as source code.
+
+        Raises:
+            PlanError: always; says what can be written.
+        """
+        raise PlanError(
+            "derivatives of estimates are not written as C. Export the plan, plan.export(folder), and take differences "
+            "of its estimates; or call these from Python."
+        )
 
     def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
         """Return q, qd, y and weights as they are given; None for those of the sensors."""
