@@ -122,10 +122,9 @@ def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None):
             r[at : at + len(rhs)] -= block @ offsets[k]
         at += len(rhs)
     scale = np.linalg.norm(M, axis=0)
-    Qm, R = la.qr(M / scale, mode="economic")
-    c = la.solve_triangular(R, Qm.T @ r) / scale
-    root = la.solve_triangular(R, np.eye(len(R))) / scale[:, None]
-    P = root @ root.T
+    scale[scale == 0] = 1.0
+    root = la.pinv(M / scale) / scale[:, None]
+    c, P = root @ r, root @ root.T
     mean = [offsets[k] + spans[k] @ c[starts[k] : starts[k + 1]] for k in range(N)]
     parts = [slice(starts[k], starts[k + 1]) for k in range(N)]
     return mean, [span @ P[part, part] @ span.T for span, part in zip(spans, parts, strict=True)]
