@@ -765,6 +765,15 @@ class Recognising(Filtered):
     def told(self) -> dict[str, Any]:
         return {}
 
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"backend": "numpy", "hypotheses": self.hypotheses}
+
+    @cached_property
+    def estimated(self) -> Any:
+        log = self.written("log.npz")
+        return nd.smooth(log, self.plan, causal=True, backend="numpy", contacts=self.hypotheses)
+
 
 ESTIMATES: Mapping[str, type[Run]] = {
     "exact": Exact,

@@ -198,7 +198,7 @@ def estimate(
 
 
 def _told(plan: Path, contacts: str | None) -> Any:
-    """Return the contacts that are closed, or how they are recognised: as is asked, else as the file of a tracker says."""
+    """Return the contacts that are closed, or how they are recognised: as asked, else as a tracker's file says."""
     from nori_dyn.api.log_run import RECOGNISE
     from nori_dyn.api.tracker import tracking
 
