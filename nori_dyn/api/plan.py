@@ -325,13 +325,27 @@ class Plan(EliminationPlan):
             FileFormatError: the file cannot be read.
             PlanError: it is truncated, changed, of another version, for another system, or no plan file.
         """
-        text = read_text(path)
-        if text.lstrip().startswith("<"):
-            raise PlanError(f"{path}: is a robot, not a plan. Plan it first: nori-dyn plan {path} --sensors SENSORS.")
+        text, content = plan_content(path)
         try:
-            return _restored(plan_from_text(text), system, text, path)
+            return _restored(content, system, text, path)
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
+
+
+def plan_content(path: str | Path) -> tuple[str, PlanData]:
+    """Return the text of a plan's file, and its content, checked.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        PlanError: it is truncated, changed, of another version, or no plan file.
+    """
+    text = read_text(path)
+    if text.lstrip().startswith("<"):
+        raise PlanError(f"{path}: is a robot, not a plan. Plan it first: nori-dyn plan {path} --sensors SENSORS.")
+    try:
+        return text, plan_from_text(text)
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
 
 
 OF_A_STATE = {one.name for one in fields(EliminationPlan)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.api.plan import Plan
+from nori_dyn.api.plan import Plan, plan_content
 from nori_dyn.errors import InputError, PlanError, WrongKindError
 from nori_dyn.filtering import tracker as core
 from nori_dyn.filtering.export import c_filter
@@ -16,8 +16,8 @@ from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.filtering.tracker import Estimated
 from nori_dyn.io.export import export
-from nori_dyn.io.files import read_text, write_bytes
-from nori_dyn.io.plan_files import TrackerData, plan_from_text, plan_to_text
+from nori_dyn.io.files import write_bytes
+from nori_dyn.io.plan_files import TrackerData, plan_to_text
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY
@@ -188,10 +188,7 @@ def tracking(path: str | Path) -> TrackerData | None:
         FileFormatError: the file cannot be read.
         PlanError: it is truncated, changed, of another version, or no plan file.
     """
-    try:
-        return plan_from_text(read_text(path)).tracker
-    except PlanError as error:
-        raise PlanError(f"{path}: {error}") from None
+    return plan_content(path)[1].tracker
 
 
 class Filter(Tracker[Tracked]):

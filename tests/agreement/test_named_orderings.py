@@ -146,6 +146,7 @@ def test_umfpacks_p_and_q_are_computed_offline_and_stand_in_file_and_cache(own_p
     (entry,) = cache_folder().iterdir()
     for path in (tmp_path / "plan", entry):
         content = json.loads(path.read_text())
+        (content,) = content.get("states", [content])
         assert content["row_permutation"] == content["program_rows"] == P
         assert content["column_permutation"] == content["program_columns"] == Q
         assert content["ordering"] == "umfpack"
