@@ -55,6 +55,33 @@ static int run_outputs(const void *at) {
     return COMPUTE_OUTPUTS(it->in, it->w, it->out);
 }
 
+/* Where the numbers of contact state h, of those that are judged are, for the steps. */
+static filter steps_of(FILTER *of, int h) {
+    const filter found = {.known = {of->R + h * K * K, of->z + h * K},
+                          .A = of->said,
+                          .c = of->said + N_A,
+                          .X = of->said + N_A + P,
+                          .x = of->said + N_A + P + N_X,
+                          .weights = of->weights,
+                          .decay = of->decay,
+                          .Q = of->Q,
+                          .u = of->u + h * N,
+                          .pivots = of->pivots + h * N,
+                          .work = of->work + h * N_WORK};
+    return found;
+}
+
+static void begin_known(FILTER *of) {
+    filter first = steps_of(of, 0);
+    memset(of, 0, sizeof *of);
+    for (int i = 0; i < K; ++i) {
+        of->R[K * i + i] = first_root[i];
+        of->z[i] = first_z[i];
+    }
+    put_known(&first, 0);
+    of->last = of->lost = -1;
+}
+
 /* Copies a state, its quaternions of unit length. Returns whether it is one. */
 static int taken(double *to, const double *in) {
     const int n = N_STATE + N_WEIGHTS;

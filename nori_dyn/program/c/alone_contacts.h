@@ -11,33 +11,10 @@ static int no_rows(const void *at) {
     return 1;
 }
 
-/* Where the numbers of state h are, for the steps. */
-static filter steps_of(FILTER *of, int h) {
-    const filter found = {.known = {of->R + h * K * K, of->z + h * K},
-                          .A = of->said,
-                          .c = of->said + N_A,
-                          .X = of->said + N_A + P,
-                          .x = of->said + N_A + P + N_X,
-                          .weights = of->weights,
-                          .decay = of->decay,
-                          .Q = of->Q,
-                          .u = of->u + h * N,
-                          .pivots = of->pivots + h * N,
-                          .work = of->work + h * N_WORK};
-    return found;
-}
-
 /* Begins, with what is known at first, and all states as likely. */
 static void begin(FILTER *of) {
-    filter first = steps_of(of, 0);
-    memset(of, 0, sizeof *of);
-    for (int i = 0; i < K; ++i) {
-        of->R[K * i + i] = first_root[i];
-        of->z[i] = first_z[i];
-    }
-    put_known(&first, 0);
+    begin_known(of);
     for (int h = 0; h < N_STATES; ++h) of->probabilities[h] = 1.0 / N_STATES;
-    of->last = of->lost = -1;
 }
 
 /* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */

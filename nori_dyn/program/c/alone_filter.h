@@ -10,39 +10,14 @@ static int write_outputs(const void *at) {
 #define write_outputs run_outputs
 #endif
 
-/* Where the numbers of a filter are, for the steps. */
-static filter steps_of(FILTER *of) {
-    const filter found = {.known = {of->R, of->z},
-                          .A = of->said,
-                          .c = of->said + N_A,
-                          .X = of->said + N_A + P,
-                          .x = of->said + N_A + P + N_X,
-                          .weights = of->weights,
-                          .decay = of->decay,
-                          .Q = of->Q,
-                          .u = of->u,
-                          .pivots = of->pivots,
-                          .work = of->work};
-    return found;
-}
-
 /* Begins, with what is known at first. */
-static void begin(FILTER *of) {
-    filter steps = steps_of(of);
-    memset(of, 0, sizeof *of);
-    for (int i = 0; i < K; ++i) {
-        of->R[K * i + i] = first_root[i];
-        of->z[i] = first_z[i];
-    }
-    put_known(&steps, 0);
-    of->last = of->lost = -1;
-}
+static void begin(FILTER *of) { begin_known(of); }
 
 /* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */
 static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     const state rows = {of->state, of->w, of->said, 0, 0, 0, 0};
     const state outputs = {of->free, of->w, (double *)out, 0, 0, 0, 0};
-    filter steps = steps_of(of);
+    filter steps = steps_of(of, 0);
     tick now = {.steps = &steps,
                 .rows = run_rows,
                 .outputs = write_outputs,
@@ -75,7 +50,7 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
 
 /* What is known goes on by a time dt. */
 static void pass(FILTER *of, double dt) {
-    filter steps = steps_of(of);
+    filter steps = steps_of(of, 0);
     tick now = {.steps = &steps, .dt = of->dt, .longest = LONGEST, .has_rates = of->has_rates};
 #ifdef LAG
     now.kept = of->kept + (ptrdiff_t)*of->newest * KEPT_ROOM;

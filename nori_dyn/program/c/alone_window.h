@@ -10,7 +10,7 @@ static void hold(FILTER *of, const double *in, double dt, int number, OUTPUTS *o
     const int status = estimate(of, in, out);
     const ptrdiff_t k = *of->count > 0 ? ((ptrdiff_t)*of->newest + 1) % (LAG + 1) : 0;
     double *const slot = of->slots + k * SLOT_ROOM;
-    filter steps = steps_of(of);
+    filter steps = steps_of(of, 0);
     *of->newest = (double)k;
     if (*of->count <= LAG) *of->count += 1;
     slot[SLOT_NUMBER] = number;
