@@ -38,11 +38,32 @@ CONSTANTS = {"q:root": [0, 0, 0.6, 0, 0, 0, 1], "qd:root": [0.0] * 6, "qdd:root"
 """Of the humanoid, which stands still."""
 
 
+TOUCHED = {
+    "name": "touched",
+    "measurements": [
+        {"type": "joint_torque", "joints": "all", "sigma": 0.5},
+        {"type": "joint_acceleration", "joints": "all", "value": 0, "sigma": 100},
+        {"type": "external_wrench", "links": {"except": ["panda_hand"]}, "value": 0},
+    ],
+    "contacts": {
+        "hand": {
+            "closed": [
+                {"type": "external_wrench", "links": "panda_hand", "components": ["mx", "my", "mz"], "value": 0}
+            ],
+            "open": [{"type": "external_wrench", "links": "panda_hand", "value": 0}],
+        }
+    },
+    "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}},
+}
+"""Of an arm whose hand may be touched: velocities persist, and whether it is, is recognised."""
+
+
 def plans(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     """Write plans and mappings, and return where plans are, and the options that go with them."""
     arm = nd.load_robot("panda", locked=("panda_finger_joint1", "panda_finger_joint2"))
     touch = nd.plan(nd.System(arm, "touch"), outputs=("tau", "fx:panda_hand"))
     touch.save(folder / "panda.plan")
+    nd.plan(arm, nd.SensorSet.from_dict(TOUCHED), outputs=("fx:panda_hand",)).save(folder / "touched.plan")
     humanoid = nd.load_robot("icub", base="floating")
     nd.plan(nd.System(humanoid, "inverse_dynamics"), outputs=("tau",)).save(folder / "icub.plan")
     joints = {"q:{joint}": "position", "qd:{joint}": "velocity"}
@@ -55,13 +76,14 @@ def plans(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     return {
         "panda, touch": (folder / "panda.plan", [*DIFFERENTIATED]),
         "icub, inverse dynamics": (folder / "icub.plan", [*DIFFERENTIATED, "--mapping", str(folder / "icub.yaml")]),
+        "panda, contact": (folder / "touched.plan", ["--contacts", "recognise"]),
         "panda, monitor": (folder / "panda.plan", ["--monitor", "--mapping", str(folder / "even.yaml")]),
     }
 
 
 def messages(plan: Path) -> list[bytearray]:
     """Return joint states of a motion within the limits of the joints."""
-    tree = nd.Plan.load(plan).system.tree
+    tree = nd.Plan.load(plan).tree
     rng = np.random.default_rng(0)
     centre = tree.random_configuration(rng)
     joints = [(name, s.start) for name, s in zip(tree.joint_names, tree.q_slices, strict=True) if s.stop - s.start == 1]
@@ -160,7 +182,7 @@ def main() -> None:
     print(f"{results['machine']['processor']}, two cores\n{HEADER}")
     with tempfile.TemporaryDirectory() as folder:
         known = plans(Path(folder))
-        for name in ("panda, touch", "icub, inverse dynamics"):
+        for name in ("panda, touch", "panda, contact", "icub, inverse dynamics"):
             for k in range(options.repeat):
                 found = measure(*known[name], [(1000.0, options.seconds)], options.realtime)
                 results[f"{name}, run {k + 1}"] = found

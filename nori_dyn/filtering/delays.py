@@ -31,7 +31,6 @@ from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.filtering.riccati import steady_state
 from nori_dyn.filtering.square_root import triangular
 from nori_dyn.filtering.tick import Tick
-from nori_dyn.program.layout import output_parts
 from nori_dyn.tables import Document, Paragraph, Shown, Table, listed, number
 from nori_dyn.typing import Booleans, Floats
 
@@ -133,8 +132,7 @@ def delays(tick: Tick, q: Floats, dt: float) -> Delays:
     depends = moved > DEPENDS**2 * moved.max(initial=0.0)
     of_outputs = np.divide(dt * late, moved, out=np.zeros(len(moved)), where=depends)
     of_outputs[depends & (steps[:, is_never] != 0).any(axis=1)] = np.inf
-    parts = output_parts(tick.freed.plan.system, tick.freed.plan.outputs)
-    named = {part.output.name: of_outputs[part.slice].reshape(part.shape) for part in parts}
+    named = {part.output.name: of_outputs[part.slice].reshape(part.shape) for part in tick.parts}
     return Delays(tick.memory_names, seconds, named, dt)
 
 

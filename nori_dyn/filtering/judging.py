@@ -245,7 +245,8 @@ class NativeJudging:
         one = self._native.each[h]
         R, z = np.triu(one.R_u), one.z_u.copy()
         lost = tuple(np.flatnonzero(np.diag(R) == 0.0).tolist())
-        return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, lost, estimate(R, z))
+        u = one.u.copy() if h == self.best and one.has_rates else estimate(R, z)  # C solves for the best one
+        return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, lost, u)
 
 
 Judging: TypeAlias = NumpyJudging | NativeJudging

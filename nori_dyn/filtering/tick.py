@@ -20,7 +20,7 @@ from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.kernel.native import NativeKernel
-from nori_dyn.program.layout import output_parts
+from nori_dyn.program.layout import Part, output_parts
 from nori_dyn.program.native_window import NativeRuns
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.estimate import Estimate, Layout
@@ -207,12 +207,17 @@ class Tick:
         traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None, guards)
         return CompiledFunction(traced, self.backend, self._watch), places, len(columns)
 
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Where each output lies."""
+        return tuple(output_parts(self.freed.plan.system, self.freed.plan.outputs))
+
     def slopes(self, q: Floats) -> Floats:
         """Return the derivatives of the outputs, one after the other, by u (..., n_out, n) at q (..., nq)."""
         function, places, n_out = self._slopes
         values = function(q) if q.ndim == 1 else function.batch(q)
         found = dense(places, np.asarray(values), (n_out, len(self.freed.names)))
-        for part in output_parts(self.freed.plan.system, self.freed.plan.outputs):
+        for part in self.parts:
             if part.matrix is not None:
                 found[..., part.slice, :] = part.matrix @ found[..., part.slice, :]
         return found
@@ -239,5 +244,6 @@ class Tick:
     def _by_output(self, variances: Floats) -> dict[str, Floats]:
         """Return standard deviations by the names of outputs, from all variances, one after the other."""
         spread = np.sqrt(variances)
-        parts = output_parts(self.freed.plan.system, self.freed.plan.outputs)
-        return {part.output.name: spread[..., part.slice].reshape(spread.shape[:-1] + part.shape) for part in parts}
+        return {
+            part.output.name: spread[..., part.slice].reshape(spread.shape[:-1] + part.shape) for part in self.parts
+        }

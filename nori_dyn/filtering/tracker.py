@@ -8,9 +8,9 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -261,8 +261,10 @@ class Tracker(Uncopied, Generic[Estimated]):
     def state(self) -> MemoryState:
         """What is known after the last tick; before the first, at the beginning."""
         steps = self.steps
-        known = steps.posterior().memory(len(self.memory_names)) if steps.ticks else steps.beginning
-        return self._state_of(known, steps.time)
+        if not steps.ticks:
+            return self._state_of(steps.beginning, steps.time)
+        after = steps.posterior()
+        return _remembered(steps.tick, after, steps.time, after.root)
 
     def predicted(self, dt: float | None = None) -> MemoryState:
         """Return what is known of what persists before the next readings: what `reset` takes to go on from.
@@ -381,14 +383,9 @@ class Tracker(Uncopied, Generic[Estimated]):
         return cast(Estimated, self._tracked(q, qd, y, steps.time, steps.posterior()))
 
     def _tracked(self, q: Floats, qd: Floats, y: Floats, time: float, after: Posterior) -> Tracked:
-        tick = self.steps.tick
-        known = after.memory(len(self.memory_names))
-        return Tracked(
-            tick.outputs(q, qd, y, after.u),
-            after,
-            partial(self._state_of, known, time),
-            lambda: tick.deviations(q, after.root()),
-        )
+        tick, root = self.steps.tick, cache(after.root)
+        memory = partial(_remembered, tick, after, time, root)
+        return Tracked(tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.deviations(q, root()))
 
     def _recognised(self, steps: HypothesisSteps, q: Floats, qd: Floats, y: Floats) -> Recognised:
         likely = np.flatnonzero(steps.probabilities >= NO_PART).tolist()
@@ -573,6 +570,16 @@ class Tracker(Uncopied, Generic[Estimated]):
                 f"probabilities are {list(probabilities.values())}: give numbers of at least 0, some above it."
             )
         return np.asarray(found / found.sum())
+
+
+def _remembered(tick: Tick, after: Posterior, time: float, root: Callable[[], Floats]) -> MemoryState:
+    """Return what persists at a tick, by the posterior of u and a square root of its covariance, see `Posterior`."""
+    k, names, units = len(tick.memory_names), tick.memory_names, tick.memory_units
+    known = after.memory(k)
+    if not np.diagonal(after.R).all():
+        return memory_state(names, units, known, time)
+    own = root()[-k:, -k:]
+    return MemoryState(names, units, known.mean(), own @ own.T, time)
 
 
 def increasing(T: Floats) -> Floats:

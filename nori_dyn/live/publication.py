@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
@@ -19,7 +22,7 @@ from nori_dyn.logs.estimate_messages import ABOUT, ABOUT_KIND, PREFIX, EstimateM
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.messages import STAMP
 from nori_dyn.logs.record import CONTACT
-from nori_dyn.logs.writer import Schema
+from nori_dyn.logs.writer import SIGMA, Field, Schema
 from nori_dyn.typing import Floats, Indices
 
 DIAGNOSTICS = f"{PREFIX}/diagnostics"
@@ -51,7 +54,8 @@ class Publication:
         self._memory = not_estimated([each.variable for each in one.system.memory], one.outputs)
         self._contacts = plans.contact_names if way.hypotheses is not None else ()
         self._schema = self._of(plans, way.monitor or bool(one.system.memory))
-        messages = EstimateMessages(self._schema)
+        persisting = [f"{before}{v.name}" for before in ("", SIGMA) for v in self._memory if len(v.components) == 1]
+        messages = EstimateMessages(replace(self._schema, fields=_together(self._schema.fields, persisting)))
         own = {each.topic: each.kind for each in messages.published}
         own |= {ABOUT: ABOUT_KIND, DIAGNOSTICS: KIND}
         named = {topic: prefix + topic.removeprefix(PREFIX) for topic in own}
@@ -97,6 +101,22 @@ class Publication:
         """
         self._diagnose(diagnostics(account, total, self._robot, waiting_for))
         self._tell_about(self._about)
+
+
+def _together(fields: Sequence[Field], names: Collection[str]) -> tuple[Field, ...]:
+    """Return fields, those of some names that follow each other, of one kind, as one: "qd:j1", "qd:j2" as "qd"."""
+    found: list[Field] = []
+    for key, group in groupby(fields, lambda each: each.name.rpartition(":")[0] if each.name in names else each):
+        own = list(group)
+        if len(own) == 1 or not isinstance(key, str):
+            found += own
+            continue
+        labels, units, owners = ([x for each in own for x in part(each)] for part in (_LABELS, _UNITS, _OWNERS))
+        found.append(Field(key, (len(labels),), tuple(labels), tuple(units), own[0].kind, tuple(owners)))
+    return tuple(found)
+
+
+_LABELS, _UNITS, _OWNERS = map(attrgetter, ("labels", "units", "owners"))
 
 
 class _Writer:

@@ -176,3 +176,19 @@ def test_lists_of_many_numbers_are_refused_and_longer_ones_than_the_first_are_cu
     expected = [values[:2] + [np.nan] * (2 - len(values)) for values in lists[:-1].to_pylist()]
     np.testing.assert_array_equal(np.column_stack([first, second])[:-1], expected)
     assert (first[-1], second[-1]) == (15_991.0, 15_992.0)
+
+
+def test_a_footer_that_names_the_end_of_the_batches_as_one(tmp_path):
+    """It was a traceback: Arrow's own library raises EOFError there."""
+    content = written(path := tmp_path / "log.feather")
+    end = content.rindex(b"\xff\xff\xff\xff\0\0\0\0")
+    first = Batch(content).body  # of the first batch, whose header begins before it
+    block = max(
+        place
+        for start in range(first)
+        if (place := content.find(struct.pack("<q", start), end + 8)) >= 0 and content[start : start + 4] == b"\xff" * 4
+    )
+    struct.pack_into("<q", content, block, end)
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError, match="is damaged, or not what its name says"):
+        open_log(str(path))

@@ -150,7 +150,7 @@ class _damage:
             raise FileFormatError(f"{self._path}: there is no such file.") from None
         if isinstance(error, PermissionError | IsADirectoryError):
             raise FileFormatError(f"{self._path}: cannot be read: {reason(error)}.") from None
-        if isinstance(error, pa.ArrowException | OSError | ValueError | KeyError | MemoryError):
+        if isinstance(error, pa.ArrowException | OSError | EOFError | ValueError | KeyError | MemoryError):
             why = " ".join(reason(error).split()).rstrip(".")
             raise FileFormatError(f"{self._path}: is damaged, or not what its name says: {why}.") from None
 
