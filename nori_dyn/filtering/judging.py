@@ -16,7 +16,7 @@ from nori_dyn.filtering.contact_rows import CaseReadings, everything
 from nori_dyn.filtering.free import no_memory
 from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
-from nori_dyn.filtering.markov import NO_PART, looked_back, mixed, weighed
+from nori_dyn.filtering.markov import NO_PART, looked_back_over, mixed, weighed
 from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformation, estimate, predict, update
 from nori_dyn.filtering.steps import (
     GOOD,
@@ -421,10 +421,9 @@ class HypothesisSteps(Steps):
 
     def smoothed(self, ticks: int) -> Floats:
         """Return the probability of each state so many ticks ago, `passed` at most, given all readings since (S,)."""
-        found = self.probabilities
-        for tick in range(self.ticks - 1, self.ticks - 1 - ticks, -1):
-            row = tick % len(self._past)
-            found = looked_back(self._past[row], self.model.transitions(float(self._past_dt[row])), found)
+        rows = np.arange(self.ticks - ticks, self.ticks) % max(len(self._past), 1)
+        probabilities = np.vstack([self._past[rows], self.probabilities])
+        found: Floats = looked_back_over(probabilities, self._past_dt[rows], self.model.transitions)[0]
         return found
 
 

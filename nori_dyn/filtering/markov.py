@@ -9,7 +9,7 @@ normalised; Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988, for mix
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import scipy.linalg as la
@@ -65,6 +65,20 @@ def looked_back(p: Floats, T: Floats, later: Floats) -> Floats:
     expected = p @ T
     share = np.divide(later, expected, out=np.zeros_like(later), where=expected > 0)
     return p * (T @ share)
+
+
+def looked_back_over(probabilities: Floats, steps: Floats, transitions: Callable[[float], Floats]) -> Floats:
+    """Return the probabilities of states at N ticks, given the readings of all of them (N, S).
+
+    Args:
+        probabilities: those given the readings up to each tick (N, S).
+        steps: the time from each tick to the next (N - 1,) [s].
+        transitions: returns the transitions over a time [s], a row for each state before (S, S).
+    """
+    found = probabilities.copy()
+    for k in reversed(range(len(steps))):
+        found[k] = looked_back(probabilities[k], transitions(float(steps[k])), found[k + 1])
+    return found
 
 
 def mixed(parts: Iterable[tuple[float, SquareRootInformation]]) -> SquareRootInformation:

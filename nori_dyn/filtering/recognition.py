@@ -12,7 +12,7 @@ from nori_dyn.filtering.history import ContactHistory, History
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.instants import Alike, Instants
 from nori_dyn.filtering.judging import HypothesisSteps
-from nori_dyn.filtering.markov import looked_back
+from nori_dyn.filtering.markov import looked_back_over
 from nori_dyn.filtering.passes import Later, OfStates, Pass
 from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch, Stretches
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
@@ -20,22 +20,6 @@ from nori_dyn.filtering.steps import NOT_FINITE, cause_of
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing, checked_states
 from nori_dyn.typing import Floats
-
-
-def looked_back_over(model: HypothesisModel, probabilities: Floats, steps: Floats) -> Floats:
-    """Return the probabilities of contact states at N ticks, given all readings (N, S).
-
-    Args:
-        model: the hypotheses.
-        probabilities: those given the readings up to each tick (N, S).
-        steps: the time from the tick before to each (N,) [s]; the first counts for nothing.
-
-    Source: L. R. Rabiner, A tutorial on hidden Markov models, Proc. IEEE 77, 1989, sec. III (forward and backward).
-    """
-    found = probabilities.copy()
-    for k in range(len(found) - 2, -1, -1):
-        found[k] = looked_back(probabilities[k], model.transitions(float(steps[k + 1])), found[k + 1])
-    return found
 
 
 class RecognisedStretches:
@@ -65,7 +49,7 @@ class RecognisedStretches:
         """
         probabilities = np.concatenate([one.contacts.probabilities for one in passed if one.contacts is not None])
         steps = np.concatenate([stretches[number].steps for number in range(len(stretches))])
-        later = looked_back_over(model, probabilities, steps)
+        later = looked_back_over(probabilities, steps[1:], model.transitions)
         return RecognisedStretches(stretches, ContactHistory(tuple(contact_names), model.states, later))
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 from scipy.linalg import expm
 
-from nori_dyn.filtering.markov import distances, looked_back, transitions, weighed
+from nori_dyn.filtering.markov import distances, looked_back_over, transitions, weighed
 
 STATES = [("l", "r"), ("l",), ("r",), ()]
 RATE, DT = 40.0, 0.01
@@ -37,11 +37,10 @@ def test_probabilities_are_those_of_all_paths():
         found.append(p)
         evidence, expected = evidence + density, p @ T
     np.testing.assert_allclose(evidence, np.log(paths.sum()))
-    later = found[-1]
-    for t in reversed(range(ticks)):
+    smoothed = looked_back_over(np.array(found), np.ones(ticks - 1), lambda time: T)
+    for t in range(ticks):
         others = tuple(k for k in range(ticks) if k != t)
-        np.testing.assert_allclose(later, paths.sum(axis=others) / paths.sum())
-        later = looked_back(found[t - 1], T, later) if t else later
+        np.testing.assert_allclose(smoothed[t], paths.sum(axis=others) / paths.sum())
 
 
 def test_a_state_that_is_not_judged_has_no_part():
