@@ -1,4 +1,4 @@
-"""The mistakes of a first day, and what each prints: `python -m tests.mistakes` writes docs/mistakes.md."""
+"""The mistakes of a first day, and what each prints: `python -m tests.mistakes` writes tests/data/mistakes.md."""
 
 import contextlib
 import io
@@ -16,13 +16,12 @@ from nori_dyn.bench.urdf import urdf_of
 from nori_dyn.cli import main
 from tests.unit.logs.test_reading import FOOT
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "mistakes.md"
+DOCUMENT = Path(__file__).parent / "data" / "mistakes.md"
 
 HEAD = """# Mistakes, and what they print
 
-What a first day brings, and what is said of it. In all of them `arm.urdf` is an arm of three joints, `arm.plan` its
-plan for `inverse_dynamics`, and run.csv a log of its angles, `angle[0]` to `angle[2]`, and of their rates. Each is
-run, and its words compared with those below, by the tests; `python -m tests.mistakes` writes this page.
+`arm.urdf` is an arm of three joints, `arm.plan` its plan for `inverse_dynamics`, and run.csv a log of its angles,
+`angle[0]` to `angle[2]`, and of their rates. `python -m tests.mistakes` writes this file.
 """
 
 
@@ -253,7 +252,7 @@ def printed(mistake: Mistake) -> str:
 
 
 def document() -> str:
-    """Return the page."""
+    """Run every mistake and write down what it prints."""
     parts = [HEAD]
     number = 0
     with workplace():

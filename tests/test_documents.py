@@ -95,8 +95,6 @@ def unknown_targets_of_make(path: Path) -> Iterator[str]:
 
 
 def unknown_commands_and_options(path: Path) -> Iterator[str]:
-    if path.name == "mistakes.md":
-        return  # its commands are mistakes
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for line in code(path.read_text()):
         for name, rest in re.findall(r"nori-dyn ([a-z]+)([^|&]*)", line):
