@@ -2,8 +2,6 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
-from .api.exciting_motion import ExcitingMotion, exciting_motion
-from .api.identify import identify
 from .api.log_estimate import LogEstimate, LogHistory, estimate, smooth
 from .api.plan import Plan, PlanSet, plan, plan_set
 from .api.system import System
@@ -14,8 +12,10 @@ from .filtering.collisions import CollisionDetector
 from .filtering.history import History
 from .filtering.hypotheses import Hypotheses
 from .filtering.tracked import Tracked
+from .identification.exciting_motion import ExcitingMotion, exciting_motion
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
+from .identification.identify import identify
 from .io.component_files import load_components, save_components
 from .io.identified import save_robot
 from .io.mjcf import load_mjcf

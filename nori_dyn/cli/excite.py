@@ -26,7 +26,7 @@ from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.api.exciting_motion import ExcitingMotion
+    from nori_dyn.identification.exciting_motion import ExcitingMotion
 
 
 class Judged(StrEnum):
@@ -86,8 +86,8 @@ def excite(
 
     Example: nori-dyn excite --robot panda --lock panda_finger_joint1 --lock panda_finger_joint2 --out motion.csv
     """
-    from nori_dyn.api.exciting_motion import check_table, exciting_motion
     from nori_dyn.api.system import System
+    from nori_dyn.identification.exciting_motion import check_table, exciting_motion
     from nori_dyn.io.sensor_configs import load_sensors
 
     if out is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.exciting_motion import ExcitingMotion
+    from nori_dyn.identification.exciting_motion import ExcitingMotion
 
 SAMPLES = 2000
 """Samples of which the largest values are shown."""

@@ -9,16 +9,16 @@ from typing import TypeAlias
 
 from numpy.typing import ArrayLike
 
-from nori_dyn.api.identification_logs import Job
-from nori_dyn.api.identification_run import IdentificationRun
-from nori_dyn.api.system import System
 from nori_dyn.errors import InputError
 from nori_dyn.identification.findings import Identification
+from nori_dyn.identification.log_reader import Job
+from nori_dyn.identification.run import IdentificationRun
+from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.logs.differentiation import Differentiate, derivation
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system import builder
+from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.tables.progress import Watched, progress_bar
 
@@ -31,7 +31,7 @@ SENSORS = {False: "identification", True: "identification_floating"}
 
 def identify(
     logs: Given | Sequence[Given],
-    system: builder.System | KinematicTree,
+    system: System | KinematicTree,
     parameters: Sequence[str] = ("inertias", "friction", "rotors", "offsets"),
     *,
     held_out: Given | Sequence[Given] | float = 1 / 3,
@@ -134,7 +134,7 @@ def identify(
 
 def with_sensors(tree: KinematicTree) -> System:
     """Return a robot with the sensors that are taken where none are named."""
-    return System(tree, SENSORS[any(isinstance(joint, Free) for joint in tree.joints)])
+    return System(tree, load_sensors(SENSORS[any(isinstance(joint, Free) for joint in tree.joints)]))
 
 
 def _logs(given: Given | Sequence[Given]) -> list[Log]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -15,16 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import counted
-from nori_dyn.api.log_file import write_whole
-from nori_dyn.api.motion_summary import motion_document
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.identification.exciting import Exciting, exciting, torques_read
 from nori_dyn.identification.fourier import FourierSeries
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
 from nori_dyn.identification.motion_search import Found, most_exciting
+from nori_dyn.identification.motion_summary import motion_document
 from nori_dyn.identification.trajectory import Trajectory
+from nori_dyn.io.drafts import drafted
 from nori_dyn.io.files import check_writable
 from nori_dyn.logs.fields import motion_schema
+from nori_dyn.logs.registry import writer_of
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_tree
@@ -175,7 +177,8 @@ class ExcitingMotion(Shown):
         t = np.arange(math.floor(self.duration * rate * (1 + 1e-12)) + 1) / rate
         q, qd, qdd = self.at(t)
         schema = motion_schema(self.trajectory.tree, {"nori_dyn.version": version("nori_dyn")})
-        write_whole(path, schema, t, {"q": q, "qd": qd, "qdd": qdd, "tau": self.torques(t)})
+        with drafted(path) as draft, closing(writer_of(path)(draft, schema)) as file:
+            file.write(t, {"q": q, "qd": qd, "qdd": qdd, "tau": self.torques(t)})
         return len(t)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
-from nori_dyn.api.identification_logs import Gathered, Job, LogReader
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.bodies import as_bodies, bodies, check_known
@@ -29,6 +28,7 @@ from nori_dyn.identification.findings import TOLD, Identification, combinations_
 from nori_dyn.identification.fits import fits_of
 from nori_dyn.identification.gathering import Robust
 from nori_dyn.identification.information import Moments, triangular
+from nori_dyn.identification.log_reader import Gathered, Job, LogReader
 from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.prior import Prior
