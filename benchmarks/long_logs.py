@@ -33,7 +33,7 @@ from nori_dyn.api.log_run import LogRunner
 from nori_dyn.api.plan import Plan
 from nori_dyn.bench.records import quartiles
 from nori_dyn.logs.log import whole_table
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.typing import Floats
 
 ROBOT = Path(__file__).with_name("humanoid.xml")
@@ -150,7 +150,7 @@ def run_once(plan: Path, log: Path, out: Path) -> dict[str, float]:
     """Run a log through a plan in this process, and return what it took."""
     begun, cpu = time.perf_counter(), time.process_time()
     runner = LogRunner(Plan.load(plan))
-    names = Record.of(runner.systems).names
+    names = SampleRecord.of(runner.systems).names
     of_messages = {"columns": [{"of": name, "from": f"{STATE}.data[{k}]"} for k, name in enumerate(names)]}
     opened = nd.read_log(log, of_messages if log.suffix == ".mcap" else None)
     report = estimate_to_file(runner, opened, out)

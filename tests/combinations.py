@@ -30,7 +30,7 @@ from nori_dyn.live.engine import Engine, Way, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import bind
 from nori_dyn.logs.log import whole_table
-from nori_dyn.logs.record import CONTACT, Record
+from nori_dyn.logs.record import CONTACT, SampleRecord
 from nori_dyn.logs.source import Stream
 from nori_dyn.model.joints import Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import Frame
@@ -352,7 +352,7 @@ class Run:
     def streamed(self, plan: Any) -> Iterable[Floats]:
         """Yield the estimates of a stream of samples."""
         solving = prepared(plan, self.way)
-        record = Record.of(solving.systems, solving.contacts)
+        record = SampleRecord.of(solving.systems, solving.contacts)
         stream = Stream("/robot", ("t", *record.names), clock="t")
         binding = bind(dict.fromkeys(stream.columns, stream), None, record)
         engine, state = Engine(solving, binding), State(binding)

@@ -6,7 +6,7 @@ from os import PathLike
 import nori_dyn as nd
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.differentiation import Derivation
-from nori_dyn.logs.reading import Reading
+from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.inputs import Missing
@@ -24,6 +24,6 @@ def samples_in(
 ) -> Samples:
     """Return all samples of a log that can be estimated."""
     systems = {(): system} if isinstance(system, nd.System) else system
-    reading = Reading(systems, contacts, closed, differentiation, missing)
+    reading = SampleReader(systems, contacts, closed, differentiation, missing)
     log = nd.read_log(path, mapping)
     return Samples.joined([chunk.samples for chunk in reading.chunks(log, counts or LogCounts())])

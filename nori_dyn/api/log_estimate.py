@@ -18,7 +18,7 @@ from nori_dyn.logs.differentiation import Differentiate
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
-from nori_dyn.logs.writer import Schema, flat
+from nori_dyn.logs.writer import FileSchema, flat
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
@@ -56,7 +56,7 @@ class LogEstimate:
     estimate: Estimate
     diagnosis: Diagnosis | None
     report: LogReport
-    schema: Schema
+    schema: FileSchema
     written: Mapping[str, Floats]
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ from nori_dyn.logs.record import CONTACT
 from nori_dyn.logs.registry import open_log, writer_of
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.spool import Spool
-from nori_dyn.logs.writer import DIGEST, Schema, digest_of
+from nori_dyn.logs.writer import DIGEST, FileSchema, digest_of
 from nori_dyn.tables.progress import Watched
 from nori_dyn.typing import Floats
 
@@ -55,8 +55,8 @@ def estimate_to_file(runner: LogRunner, log: Log, out: str | os.PathLike[str], w
     """
     out, report = Path(out), LogReport()
 
-    def rows(folder: Path) -> Iterator[tuple[Schema, Rows]]:
-        schema: Schema | None = None
+    def rows(folder: Path) -> Iterator[tuple[FileSchema, Rows]]:
+        schema: FileSchema | None = None
         with Spool(folder) as backward:
             for part in runner.parts(log, report, folder, watched):
                 schema = schema or schema_for(runner, log, part)
@@ -72,7 +72,7 @@ def estimate_to_file(runner: LogRunner, log: Log, out: str | os.PathLike[str], w
     return report
 
 
-def write_whole(path: Path, schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> None:
+def write_whole(path: Path, schema: FileSchema, t: Floats | None, values: Mapping[str, Floats]) -> None:
     """Write samples to a file of any format that is written, whole or not at all.
 
     Args:
@@ -88,7 +88,7 @@ def write_whole(path: Path, schema: Schema, t: Floats | None, values: Mapping[st
     _write(path, lambda folder: iter([(schema, (t, values))]))
 
 
-def _write(out: Path, rows: Callable[[Path], Iterator[tuple[Schema, Rows]]]) -> None:
+def _write(out: Path, rows: Callable[[Path], Iterator[tuple[FileSchema, Rows]]]) -> None:
     """Write samples to a file as they come; they are made in a thread of their own, with a folder for what waits."""
     made = writer_of(out)
     check_writable(out)
@@ -105,7 +105,7 @@ def _write(out: Path, rows: Callable[[Path], Iterator[tuple[Schema, Rows]]]) -> 
         file.close()
 
 
-def schema_for(runner: LogRunner, log: Log, part: Part) -> Schema:
+def schema_for(runner: LogRunner, log: Log, part: Part) -> FileSchema:
     """Return what is written of the estimates of a log, as a part of them shows.
 
     Estimates over time are written with their memory, which no output tells.
@@ -130,7 +130,7 @@ def schema_for(runner: LogRunner, log: Log, part: Part) -> Schema:
     )
 
 
-def values_of(runner: LogRunner, schema: Schema, part: Part) -> dict[str, Floats]:
+def values_of(runner: LogRunner, schema: FileSchema, part: Part) -> dict[str, Floats]:
     """Return what is written of a part, by the names of the fields."""
     more = dict[str, Floats]()
     if isinstance(part.judged, History):

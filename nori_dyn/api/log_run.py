@@ -27,8 +27,8 @@ from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.plausible import look_at
-from nori_dyn.logs.reading import Reading
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.reading import SampleReader
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
 from nori_dyn.logs.spool import Spool
@@ -251,7 +251,7 @@ class LogRunner:
             if self.options.hypotheses is None or self.is_backward:
                 self.ticks()
             return
-        tree, record = self.system.tree, Record.of(self.systems, self.contacts)
+        tree, record = self.system.tree, SampleRecord.of(self.systems, self.contacts)
         rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
         for state in self.plans.states:
             closed = [np.array([[name in state for name in self.contacts]])] if self.contacts else []
@@ -303,7 +303,7 @@ class _Run:
     def read(self) -> Iterator[Samples]:
         """Yield the samples that can be estimated."""
         runner, options, n, begun = self.runner, self.runner.options, 0, time.perf_counter()
-        reading = Reading(runner.systems, runner.contacts, runner.closed, options.differentiation, options.missing)
+        reading = SampleReader(runner.systems, runner.contacts, runner.closed, options.differentiation, options.missing)
         for chunk in _timed(reading.chunks(self.log, self.report.counts), self.report, -1):
             n += len(chunk.samples)
             yield chunk.samples

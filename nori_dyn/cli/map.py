@@ -38,7 +38,7 @@ def map_log(
     from nori_dyn.io.files import check_writable, write_bytes
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.logs.draft import draft
-    from nori_dyn.logs.record import Record
+    from nori_dyn.logs.record import SampleRecord
     from nori_dyn.logs.registry import open_log
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.report.mapping_text import mapping_text
@@ -48,11 +48,11 @@ def map_log(
         check_writable(out)
     if is_planned(robot):
         planned = LogRunner(Plan.load(Path(robot)))
-        record = Record.of(planned.systems, planned.contacts)
+        record = SampleRecord.of(planned.systems, planned.contacts)
     else:
         tree = load(robot, base, lock, keep, components, False)
         known = SensorSet.from_dict(USUAL) if sensors is None else load_sensors(sensors, robot, tree)
-        record = Record.of({(): System(tree, known)})
+        record = SampleRecord.of({(): System(tree, known)})
     with open_log(log) as source:
         made = draft(source, record)
     text = mapping_text(made, log)

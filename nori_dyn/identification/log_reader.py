@@ -20,7 +20,7 @@ from nori_dyn.identification.regression import Regression, RegressorProgram, tor
 from nori_dyn.logs.differentiation import JUMP, Derivation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.plausible import look_at
-from nori_dyn.logs.reading import Reading
+from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.record import ALWAYS
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
@@ -94,7 +94,7 @@ class LogReader:
     def gather(self, log: Log, is_loaded: bool, robust: Robust | None = None) -> Gathered:
         """Return what a log says."""
         job, report = self._job, LogReport()
-        reading = Reading({ALWAYS: job.system}, differentiation=job.differentiation, missing=job.missing)
+        reading = SampleReader({ALWAYS: job.system}, differentiation=job.differentiation, missing=job.missing)
         gathering: Gathering | None = None
         last: Samples | None = None
         dt, n = job.dt, 0
@@ -149,7 +149,7 @@ class LogReader:
         n_rows = self._found.n_rows
         gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
         gathering = self.gathering(gathered.dt, None)
-        reading = Reading({ALWAYS: self._job.system}, differentiation=self._job.differentiation, missing="drop")
+        reading = SampleReader({ALWAYS: self._job.system}, differentiation=self._job.differentiation, missing="drop")
         thinned, last = Thinned(), None
         for chunk in reading.chunks(gathered.log, LogReport().counts):
             samples = _whole(chunk.samples)

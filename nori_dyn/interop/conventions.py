@@ -91,7 +91,7 @@ class Convention:
         return f
 
 
-class _Pinocchio(Convention):
+class PinocchioConvention(Convention):
     absent = ("cylindrical",)
     first_row = 1
 
@@ -132,7 +132,7 @@ class _Pinocchio(Convention):
         return np.roll(f, 3, axis=0)
 
 
-class _MuJoCo(Convention):
+class MuJoCoConvention(Convention):
     absent = ("helical", "cylindrical", "planar")
     world_wrenches = True
 
@@ -167,7 +167,7 @@ class _MuJoCo(Convention):
         return np.concatenate([matvec(X.E, f[3:]), matvec(X.E, f[:3])])
 
 
-class _Featherstone(Convention):
+class FeatherstoneConvention(Convention):
     absent = ("cylindrical", "planar")
     world_wrenches = True
 
@@ -191,9 +191,9 @@ class _Featherstone(Convention):
 
 CONVENTIONS: dict[str, Convention] = {
     "nori": Convention(),
-    "pinocchio": _Pinocchio(),
-    "mujoco": _MuJoCo(),
-    "featherstone": _Featherstone(),
+    "pinocchio": PinocchioConvention(),
+    "mujoco": MuJoCoConvention(),
+    "featherstone": FeatherstoneConvention(),
 }
 """Every convention by its name."""
 

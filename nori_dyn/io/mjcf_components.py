@@ -39,7 +39,7 @@ class MjcfComponents:
 
 def mjcf_components(places: MjcfPlaces) -> MjcfComponents:
     """Return the components of a model on the tree of its bare rigid bodies."""
-    reader = _Reader(places)
+    reader = _ComponentReader(places)
     found = [*joint_components(reader.joint_terms()), *reader.tendons()]
     equalities = EqualityReader(places)
     found += equalities.components()
@@ -81,7 +81,7 @@ def beyond_components(model: Any) -> list[str]:
 
 
 @dataclass
-class _Reader:
+class _ComponentReader:
     """Turns what acts on joints, and tendons, into components.
 
     Attributes:

@@ -67,7 +67,7 @@ class FrameData(_Data):
     X: TransformData
 
 
-class JointData(_Data):
+class JointModelData(_Data):
     """A joint model: its kind and parameters; null is an infinite limit."""
 
     kind: str
@@ -81,7 +81,7 @@ class TreeData(_Data):
     names: list[str]
     joint_names: list[str]
     parents: list[int]
-    joints: list[JointData]
+    joints: list[JointModelData]
     X_tree: list[TransformData]
     I: list[SpatialMatrix]
     frames: dict[str, FrameData]
@@ -352,7 +352,7 @@ def tree_data(tree: KinematicTree) -> dict[str, Any]:
         names=list(tree.names),
         joint_names=list(tree.joint_names),
         parents=list(tree.parents),
-        joints=[JointData(kind=joint.kind, parameters=_parameters(joint)) for joint in tree.joints],
+        joints=[JointModelData(kind=joint.kind, parameters=_parameters(joint)) for joint in tree.joints],
         X_tree=[_transform_data(X) for X in tree.X_tree],
         I=tree.I.tolist(),
         frames={name: FrameData(link=f.link, X=_transform_data(f.X)) for name, f in tree.frames.items()},
@@ -371,7 +371,7 @@ def _parameters(joint: Joint) -> dict[str, Any]:
     }
 
 
-def _joint(data: JointData) -> Joint:
+def _joint(data: JointModelData) -> Joint:
     if data.kind not in JOINTS:
         raise PlanError(f"it has a joint of unknown kind '{data.kind}'.")
     parameters: dict[str, Any] = dict(data.parameters)

@@ -109,7 +109,7 @@ def load_sensors(
         >>> nd.load_sensors("mine.yaml")
         SensorSet('mine', 2 measurements)
     """
-    content = Config.read(_file_of(source))
+    content = ConfigFile.read(_file_of(source))
     with content.naming_line():
         return SensorSet.from_dict(content.data, content.of_model(model, tree))
 
@@ -173,13 +173,13 @@ def load_candidates(
         >>> nd.load_candidates("shop.yaml").costs
         {'accelerometer': 40.0}
     """
-    content = Config.read(path)
+    content = ConfigFile.read(path)
     with content.naming_line():
         return Candidates.from_dict(content.data, content.of_model(model, tree))
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class ConfigFile:
     """The content of a YAML file.
 
     Attributes:
@@ -189,14 +189,14 @@ class Config:
     file: YamlFile
 
     @staticmethod
-    def read(path: str | Path) -> Config:
+    def read(path: str | Path) -> ConfigFile:
         """Return the content of a file.
 
         Raises:
             FileFormatError: it cannot be read.
             SensorConfigError: it is not YAML.
         """
-        return Config(read_yaml(path))
+        return ConfigFile(read_yaml(path))
 
     @property
     def data(self) -> Any:

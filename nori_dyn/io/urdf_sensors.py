@@ -38,7 +38,7 @@ def urdf_sensors(path: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
         FileFormatError: not a readable file, not a URDF, or a sensor that lacks something or is on nothing.
     """
     root = read_xml(path)
-    reader = _Reader(path, urdf_robot(path, root), Cleaner())
+    reader = _SensorReader(path, urdf_robot(path, root), Cleaner())
     own = root.findall("sensor")
     if own:
         return tuple(sensor for element in own for sensor in reader.idyntree(element))
@@ -54,7 +54,7 @@ def sensor_joints(path: str | os.PathLike[str], locked: Sequence[str] = ()) -> t
 
 
 @dataclass
-class _Reader:
+class _SensorReader:
     path: str | os.PathLike[str]
     robot: UrdfRobot
     cleaner: Cleaner

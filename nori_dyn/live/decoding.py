@@ -11,7 +11,7 @@ import numpy as np
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.logs.mapping import LogMapping
 from nori_dyn.logs.message_kinds import MalformedMessage, standard_types
-from nori_dyn.logs.message_layout import Layout, layout_of
+from nori_dyn.logs.message_layout import MessageLayout, layout_of
 from nori_dyn.logs.messages import LOG_TIME, Topic
 from nori_dyn.logs.source import Stream
 from nori_dyn.typing import Floats, Indices
@@ -164,7 +164,7 @@ class _Taker:
         MalformedMessage: it has not as many numbers as names.
     """
 
-    def __init__(self, layout: Layout, name: str, paths: Sequence[str]) -> None:
+    def __init__(self, layout: MessageLayout, name: str, paths: Sequence[str]) -> None:
         self._name, self._paths, self._decisive = name, paths, layout.decisive
         self._own = np.frombuffer(layout.data, np.uint8)[layout.decisive].tobytes()
         self._blank = np.full(len(paths), np.nan)

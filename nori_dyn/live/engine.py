@@ -22,7 +22,7 @@ from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.chunks import lacking
 from nori_dyn.logs.differentiation import AUTO, Differentiate
 from nori_dyn.logs.naming import KINDS
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.source import suggestion
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
@@ -218,7 +218,7 @@ def prepared(plans: Plan, way: Way = ALONE) -> Solving:
     return Solving(systems, told, closed, OverTime(tracker, plans.measurement_names))
 
 
-def warm_up(solving: Solving, record: Record) -> None:
+def warm_up(solving: Solving, record: SampleRecord) -> None:
     """Estimate once, whatever comes of it: the first time takes longer."""
     zeros, closed = np.zeros(len(record.names)), np.zeros(len(record.contacts), dtype=bool)
     with suppress(NoriError):
@@ -370,7 +370,7 @@ class Engine:
             for weight in np.flatnonzero(unusable(system, own)).tolist():
                 self.dropped[system.weight_names[weight]] += 1
 
-    def _given(self, record: Record) -> Floats:
+    def _given(self, record: SampleRecord) -> Floats:
         """Return which contacts are closed throughout."""
         return np.array([float(name in (self._closed or ())) for name in record.contacts])
 
@@ -403,7 +403,7 @@ def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...])
     )
 
 
-def _needs(record: Record, state: ContactState) -> Needs:
+def _needs(record: SampleRecord, state: ContactState) -> Needs:
     system = record.systems[state]
     places = [record.places[name] - record.y.start for name in system.measurement_names]
     return Needs(np.array(places, dtype=np.intp), system)

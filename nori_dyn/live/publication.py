@@ -22,7 +22,7 @@ from nori_dyn.logs.estimate_messages import ABOUT, ABOUT_KIND, PREFIX, EstimateM
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.messages import STAMP
 from nori_dyn.logs.record import CONTACT
-from nori_dyn.logs.writer import SIGMA, Field, Schema
+from nori_dyn.logs.writer import SIGMA, Field, FileSchema
 from nori_dyn.typing import Floats, Indices
 
 DIAGNOSTICS = f"{PREFIX}/diagnostics"
@@ -66,7 +66,7 @@ class Publication:
         self._robot = self._schema.metadata["nori_dyn.robot"]
         diagnostics(Account(), Account(), self._robot)  # the first time takes longer
 
-    def _of(self, plans: Plan, is_judged: bool) -> Schema:
+    def _of(self, plans: Plan, is_judged: bool) -> FileSchema:
         """Return what is published of each sample."""
         one = plans.states.first
         metadata = {

@@ -25,7 +25,7 @@ from nori_dyn.logs.differentiation import AUTO, Differentiate
 from nori_dyn.logs.estimate_messages import PREFIX
 from nori_dyn.logs.mapping import LogMapping
 from nori_dyn.logs.message_kinds import MalformedMessage
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.source import Stream
 from nori_dyn.solve.diagnosis import Diagnosis
 
@@ -97,7 +97,7 @@ class Service:
         self._transport, self._settings, self._tell, self._watch = transport, settings, tell, watch
         live_derivative(settings.differentiate, 0)  # what cannot be is refused at once
         self._solving: Solving = prepared(plans, settings.way)
-        self._record = Record.of(self._solving.systems, self._solving.contacts)
+        self._record = SampleRecord.of(self._solving.systems, self._solving.contacts)
         warm_up(self._solving, self._record)
         self.publication = Publication(transport, plans, settings.prefix, settings.way)
         self._inbox = Inbox(settings.queue)

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from nori_dyn.logs.entries import Entries, Piece
+from nori_dyn.logs.entries import MappingEntries, Piece
 from nori_dyn.logs.mapping import Axes, LogMapping, StreamSettings
 from nori_dyn.logs.naming import column_named, usual_names
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.source import Stream, clock_among, suggestion
 from nori_dyn.logs.units import factor, known_units
 from nori_dyn.typing import Floats, Indices
@@ -74,7 +74,7 @@ class Binding:
         is_mapped: whether a mapping says what each column is; otherwise they go by their usual names.
     """
 
-    record: Record
+    record: SampleRecord
     where: str
     streams: Mapping[str, BoundStream]
     constants: Floats
@@ -110,7 +110,9 @@ class Binding:
         return {name: bound.columns for name, bound in self.streams.items()}
 
 
-def bind(columns: Mapping[str, Stream], mapping: LogMapping | None, record: Record, where: str = "the log") -> Binding:
+def bind(
+    columns: Mapping[str, Stream], mapping: LogMapping | None, record: SampleRecord, where: str = "the log"
+) -> Binding:
     """Return where each number of a sample comes from.
 
     Args:
@@ -123,7 +125,7 @@ def bind(columns: Mapping[str, Stream], mapping: LogMapping | None, record: Reco
         MappingError: the mapping fits neither the log nor the robot; says which entry.
     """
     mapping = mapping or LogMapping()
-    entries = Entries(columns, record, where)
+    entries = MappingEntries(columns, record, where)
     constants = np.full(len(record.names), np.nan)
     axes: dict[int, Axes] = {}
     found: dict[str, list[Piece]] = {}
@@ -169,7 +171,7 @@ def bind(columns: Mapping[str, Stream], mapping: LogMapping | None, record: Reco
     )
 
 
-def _stream_of(piece: Piece, entries: Entries, of: str) -> str:
+def _stream_of(piece: Piece, entries: MappingEntries, of: str) -> str:
     names = list(dict.fromkeys(entries.columns[column].name for column in piece.columns))
     if len(names) > 1:
         raise entries.wrong(
@@ -179,7 +181,7 @@ def _stream_of(piece: Piece, entries: Entries, of: str) -> str:
     return names[0]
 
 
-def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: Entries) -> BoundStream:
+def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: MappingEntries) -> BoundStream:
     settings = mapping.streams.get(name, StreamSettings())
     stream, clock = entries.columns[pieces[0].columns[0]], settings.clock
     if clock is not None and clock not in entries.columns:
@@ -195,7 +197,7 @@ def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: Ent
     return BoundStream(stream, settings, clock, unit, tuple(pieces))
 
 
-def _reference(mapping: LogMapping, streams: Mapping[str, BoundStream], entries: Entries) -> str:
+def _reference(mapping: LogMapping, streams: Mapping[str, BoundStream], entries: MappingEntries) -> str:
     """Return the stream whose samples are those of the robot: the one named, or that of the first number of q."""
     named = mapping.clock.stream
     if named is not None and named not in streams:

@@ -13,10 +13,10 @@ from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.clock import Rows, StreamCounts, rows_of
 from nori_dyn.logs.conversions import body_velocity
 from nori_dyn.logs.differentiation import Derivation
-from nori_dyn.logs.memory import Memory
+from nori_dyn.logs.memory import BufferPool
 from nori_dyn.logs.naming import KINDS
 from nori_dyn.logs.samples import Samples, shown_value
-from nori_dyn.logs.source import BLOCK, Source, suggestion
+from nori_dyn.logs.source import BLOCK, LogSource, suggestion
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.plausibility.motion import step
 from nori_dyn.typing import Floats
@@ -49,7 +49,7 @@ class LogCounts:
 
 
 def samples_of(
-    source: Source,
+    source: LogSource,
     binding: Binding,
     differentiation: Derivation | None = None,
     closed: ContactState | None = None,
@@ -89,7 +89,7 @@ def samples_of(
         raise InputError(f"{binding.where}: holds no samples.")
 
 
-def configurations(source: Source, binding: Binding) -> Floats:
+def configurations(source: LogSource, binding: Binding) -> Floats:
     """Return all configurations (N, nq) of a log, which may hold nothing else.
 
     Raises:
@@ -97,7 +97,9 @@ def configurations(source: Source, binding: Binding) -> Floats:
         FileFormatError: the log is damaged.
     """
     _check_has("q", source, binding)
-    parts = [_built(rows, source, binding, (), Memory()) for rows in rows_of(binding, source.read(binding.wanted), {})]
+    parts = [
+        _built(rows, source, binding, (), BufferPool()) for rows in rows_of(binding, source.read(binding.wanted), {})
+    ]
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
     found = Samples.joined(parts)
@@ -113,7 +115,7 @@ def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> 
     return tuple(name for name in binding.lacking if name in needed and name not in given)
 
 
-def _check_has(kind: str, source: Source, binding: Binding) -> None:
+def _check_has(kind: str, source: LogSource, binding: Binding) -> None:
     """Check that the log has q, or qd.
 
     Raises:
@@ -137,7 +139,7 @@ def _check_has(kind: str, source: Source, binding: Binding) -> None:
     )
 
 
-def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | None, memory: Memory) -> Samples:
+def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState | None, memory: BufferPool) -> Samples:
     """Return the samples that numbers on one clock make."""
     record, n = binding.record, len(rows)
     numbers = memory.take(len(record.names), n)
@@ -167,10 +169,10 @@ def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | 
 
 
 def _sound(
-    rows: Iterable[Rows], source: Source, binding: Binding, closed: ContactState | None, left_out: dict[str, int]
+    rows: Iterable[Rows], source: LogSource, binding: Binding, closed: ContactState | None, left_out: dict[str, int]
 ) -> Iterator[Samples]:
     """Yield the samples that numbers on one clock make, but those that are none, which are counted."""
-    memory = Memory()
+    memory = BufferPool()
     for each in rows:
         samples, left = _built(each, source, binding, closed, memory), np.zeros(len(each), dtype=bool)
         for reason, which in each.left_out.items():
@@ -252,7 +254,7 @@ def _step(t: Floats | None, differentiation: Derivation, counts: LogCounts, bind
 
 
 def _velocities(
-    source: Source, binding: Binding, differentiation: Derivation, counts: LogCounts
+    source: LogSource, binding: Binding, differentiation: Derivation, counts: LogCounts
 ) -> tuple[Floats, Floats, float]:
     """Return times and velocities of a log, parts of it where it is long, and the time between samples.
 

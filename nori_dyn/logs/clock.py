@@ -9,8 +9,8 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.binding import Binding, BoundStream
-from nori_dyn.logs.record import Record
-from nori_dyn.logs.source import BLOCK, Block
+from nori_dyn.logs.record import SampleRecord
+from nori_dyn.logs.source import BLOCK, SampleBlock
 from nori_dyn.typing import Booleans, Floats, Indices
 
 BRIDGED = 5.0
@@ -137,7 +137,7 @@ def _said_twice(t: Floats, values: Sequence[Floats], last: Sequence[float]) -> B
     return again
 
 
-def rows_of(binding: Binding, blocks: Iterable[Block], counts: dict[str, StreamCounts]) -> Iterator[Rows]:
+def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, StreamCounts]) -> Iterator[Rows]:
     """Yield the numbers of all samples, on one clock.
 
     Args:
@@ -167,7 +167,7 @@ def rows_of(binding: Binding, blocks: Iterable[Block], counts: dict[str, StreamC
         yield Rows(block.first, t, dict(zip(places, bound.numbers(block.values), strict=True)), left_out=left_out)
 
 
-class _Track:
+class _StreamBuffer:
     """The samples of one stream that are still needed.
 
     Args:
@@ -176,7 +176,7 @@ class _Track:
         counts: takes what is counted.
     """
 
-    def __init__(self, bound: BoundStream, record: Record, counts: StreamCounts) -> None:
+    def __init__(self, bound: BoundStream, record: SampleRecord, counts: StreamCounts) -> None:
         self._bound, self._counts, self._gap = bound, counts, bound.settings.gap
         self.targets = bound.targets
         self._t, self._values = np.zeros(0), np.zeros((len(self.targets), 0))
@@ -234,9 +234,9 @@ class _Track:
         self._t, self._values = self._t[k:], self._values[:, k:]
 
 
-def _resampled(binding: Binding, blocks: Iterable[Block], counts: Mapping[str, StreamCounts]) -> Iterator[Rows]:
+def _resampled(binding: Binding, blocks: Iterable[SampleBlock], counts: Mapping[str, StreamCounts]) -> Iterator[Rows]:
     """Yield samples at the times of the reference stream, or so many a second while it lasts."""
-    tracks = {name: _Track(bound, binding.record, counts[name]) for name, bound in binding.streams.items()}
+    tracks = {name: _StreamBuffer(bound, binding.record, counts[name]) for name, bound in binding.streams.items()}
     pending, made, start = np.zeros(0), 0, None
     done = 0
 

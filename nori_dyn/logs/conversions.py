@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.spatial import Transform, matvec
 from nori_dyn.errors import MappingError
-from nori_dyn.logs.mapping import Axes, Orientation, Pose
+from nori_dyn.logs.mapping import Axes, FrameSettings, Orientation
 from nori_dyn.model.joints import FORCE, MOTION, quaternion_rotation
 from nori_dyn.typing import Floats
 
@@ -42,7 +42,7 @@ VELOCITY = ("wx", "wy", "wz", "vx", "vy", "vz")
 """The components of the velocity of a free joint."""
 
 
-def frame_matrix(pose: Pose, columns: Sequence[str], targets: Sequence[str]) -> Floats:
+def frame_matrix(pose: FrameSettings, columns: Sequence[str], targets: Sequence[str]) -> Floats:
     """Return what takes the components of a reading in a log's axes (k) to those of its sensor (m).
 
     Forces and couples turn, and forces add xyz x f to the couple about the sensor's origin.

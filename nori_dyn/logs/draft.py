@@ -10,8 +10,8 @@ from itertools import islice
 import numpy as np
 
 from nori_dyn.logs.families import UNIT_IN_NAME, Family, families_of, joints_of, kind_of, source_of, words_of
-from nori_dyn.logs.record import Record
-from nori_dyn.logs.source import Source, Stream, together
+from nori_dyn.logs.record import SampleRecord
+from nori_dyn.logs.source import LogSource, Stream, together
 from nori_dyn.logs.units import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.model.joints import FORCE
 from nori_dyn.solve.plausibility.motion import RELATED, compared
@@ -69,7 +69,7 @@ class Draft:
         return said | {"columns": [dict(guess.entry) for guess in self.guesses]}
 
 
-def draft(source: Source, record: Record) -> Draft:
+def draft(source: LogSource, record: SampleRecord) -> Draft:
     """Return a mapping that is likely for a log and a robot with sensors.
 
     Args:
@@ -112,7 +112,7 @@ def draft(source: Source, record: Record) -> Draft:
     )
 
 
-def _sample(source: Source) -> dict[str, Floats]:
+def _sample(source: LogSource) -> dict[str, Floats]:
     """Return the first samples of all columns."""
     found: dict[str, Floats] = {}
     for stream in source.streams:
@@ -126,7 +126,7 @@ def _of_joints(
     kind: str,
     families: Iterable[Family],
     joints: Sequence[str],
-    record: Record,
+    record: SampleRecord,
     values: Mapping[str, Floats],
     times: Mapping[str, Floats],
     taken: set[str],
@@ -161,7 +161,7 @@ def _of_joints(
 def _unit(
     kind: str,
     columns: Sequence[str],
-    record: Record,
+    record: SampleRecord,
     joints: Sequence[str],
     values: Mapping[str, Floats],
     times: Mapping[str, Floats],
@@ -231,7 +231,9 @@ def _times(
         yield size * values[clock]
 
 
-def _of_wrenches(names: Sequence[str], families: Iterable[Family], record: Record, taken: set[str]) -> Iterator[Guess]:
+def _of_wrenches(
+    names: Sequence[str], families: Iterable[Family], record: SampleRecord, taken: set[str]
+) -> Iterator[Guess]:
     """Yield what holds wrenches: messages with force.x and torque.x, and arrays of six numbers."""
     sensors = {
         group: [name.rpartition(".")[2] for name in parts]
@@ -267,7 +269,9 @@ def _of_wrenches(names: Sequence[str], families: Iterable[Family], record: Recor
             yield Guess(entry, f"{why}, and of the likeliest name", tuple(column for column, _ in pairs))
 
 
-def _of_imus(names: Sequence[str], record: Record, values: Mapping[str, Floats], taken: set[str]) -> Iterator[Guess]:
+def _of_imus(
+    names: Sequence[str], record: SampleRecord, values: Mapping[str, Floats], taken: set[str]
+) -> Iterator[Guess]:
     """Yield what holds angular velocities and linear accelerations of inertial units."""
     for suffix, letters in (("linear_acceleration", "a"), ("angular_velocity", "w")):
         stems = [n.removesuffix(f"{suffix}.x") for n in names if n.endswith(f"{suffix}.x") and n not in taken]
@@ -292,7 +296,7 @@ def _of_imus(names: Sequence[str], record: Record, values: Mapping[str, Floats],
             yield Guess(entry, why, columns)
 
 
-def _of_free_joints(names: Sequence[str], record: Record, taken: set[str]) -> list[Guess]:
+def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str]) -> list[Guess]:
     """Return what holds the pose of a free joint: a message with position and orientation."""
     free = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == 7]
     for name in names:
@@ -304,7 +308,7 @@ def _of_free_joints(names: Sequence[str], record: Record, taken: set[str]) -> li
     return []
 
 
-def _targets(guess: Guess, record: Record, joints: Sequence[str]) -> Iterator[str]:
+def _targets(guess: Guess, record: SampleRecord, joints: Sequence[str]) -> Iterator[str]:
     """Yield the numbers of the record that an entry gives."""
     of = str(guess.entry["of"])
     named = guess.entry.get("joints", joints)

@@ -10,8 +10,8 @@ import numpy as np
 
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.conversions import VELOCITY, Conversion, frame_matrix, oriented
-from nori_dyn.logs.mapping import Axes, Entry
-from nori_dyn.logs.record import CONTACT, Record
+from nori_dyn.logs.mapping import Axes, MappingEntry
+from nori_dyn.logs.record import CONTACT, SampleRecord
 from nori_dyn.logs.source import Stream, suggestion
 from nori_dyn.logs.units import factor, known_units
 from nori_dyn.typing import Floats, Indices
@@ -44,7 +44,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class MappingEntries:
     """Takes entries of a mapping apart, for a log and a robot.
 
     Attributes:
@@ -55,7 +55,7 @@ class Entries:
     """
 
     columns: Mapping[str, Stream]
-    record: Record
+    record: SampleRecord
     where: str
     ignored: list[str] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class Entries:
         """Return an error that names the log."""
         return MappingError(f"{self.where}: {message}")
 
-    def pieces(self, entry: Entry) -> Iterator[tuple[list[int], Piece | None]]:
+    def pieces(self, entry: MappingEntry) -> Iterator[tuple[list[int], Piece | None]]:
         """Yield what an entry gives: the places in the record, and what makes them; None for constants.
 
         Raises:
@@ -83,7 +83,7 @@ class Entries:
             sources = _sources(entry, len(entry.components or names), joint, k, len(joints))
             yield self._quantity(entry, names, sources, (k, len(joints)))
 
-    def axes(self, entry: Entry) -> dict[int, Axes]:
+    def axes(self, entry: MappingEntry) -> dict[int, Axes]:
         """Return in which axes the velocities of free joints are given, by the numbers of their bodies."""
         if entry.axes == "body":
             return {}
@@ -93,7 +93,7 @@ class Entries:
             raise self.wrong(f"`axes` is for the velocity of a free joint, and '{entry.of}' is none.")
         return {free[entry.of]: entry.axes}
 
-    def _fits(self, entry: Entry, joint: str) -> bool:
+    def _fits(self, entry: MappingEntry, joint: str) -> bool:
         """Return whether an entry that names no joints is of this one: of one number, and with a column."""
         by_name = isinstance(entry.source, str) and "{joint}" in entry.source
         has_column = not by_name or str(entry.source).replace("{joint}", joint) in self.columns
@@ -119,7 +119,7 @@ class Entries:
         )
 
     def _quantity(
-        self, entry: Entry, names: tuple[str, ...], sources: list[str] | None, nth: tuple[int, int] | None
+        self, entry: MappingEntry, names: tuple[str, ...], sources: list[str] | None, nth: tuple[int, int] | None
     ) -> tuple[list[int], Piece | None]:
         """Return the places of one quantity, and what makes it; None for a constant.
 
@@ -146,7 +146,9 @@ class Entries:
         offsets = self._each(entry, "offset", entry.offset, len(units), nth)
         return targets, Piece(tuple(sources), np.array(targets, dtype=np.intp), factors, offsets, convert)
 
-    def _conversion(self, entry: Entry, names: tuple[str, ...]) -> tuple[Conversion | None, list[int], list[str]]:
+    def _conversion(
+        self, entry: MappingEntry, names: tuple[str, ...]
+    ) -> tuple[Conversion | None, list[int], list[str]]:
         """Return what converts the columns of a quantity, which of its numbers come of it, and the columns' units."""
         units = [self.record.units[self.record.places[name]] for name in names]
         everything = list(range(len(names)))
@@ -173,12 +175,12 @@ class Entries:
             raise self.wrong(f"'{entry.of}': {error}") from None
         return (lambda values: np.asarray(matrix @ values)), order, [units[k] for k in order]
 
-    def _components(self, entry: Entry, names: tuple[str, ...]) -> list[str]:
+    def _components(self, entry: MappingEntry, names: tuple[str, ...]) -> list[str]:
         """Return what the components of a quantity are called; those of the velocity of a free joint have numbers."""
         is_free = entry.of.startswith("qd:") and len(names) == len(VELOCITY)
         return list(VELOCITY) if is_free else [name.rpartition(".")[2] for name in names]
 
-    def _factors(self, entry: Entry, units: Sequence[str]) -> Floats:
+    def _factors(self, entry: MappingEntry, units: Sequence[str]) -> Floats:
         """Return what one of each column is in SI; lengths beside angles in degrees are in SI, and so on.
 
         Raises:
@@ -195,7 +197,9 @@ class Entries:
             )
         return np.array([1.0 if size is None else size for size in sizes])
 
-    def _each(self, entry: Entry, what: str, given: float | list[float], n: int, nth: tuple[int, int] | None) -> Floats:
+    def _each(
+        self, entry: MappingEntry, what: str, given: float | list[float], n: int, nth: tuple[int, int] | None
+    ) -> Floats:
         """Return one number a column of a quantity, from one for all, one a joint, or one a column."""
         if not isinstance(given, list):
             return np.full(n, float(given))
@@ -207,7 +211,7 @@ class Entries:
         raise self.wrong(f"`{what}` of '{entry.of}' has {len(given)} numbers, expected one or {expected}.")
 
 
-def _sources(entry: Entry, n: int, joint: str = "", k: int = 0, n_joints: int = 1) -> list[str] | None:
+def _sources(entry: MappingEntry, n: int, joint: str = "", k: int = 0, n_joints: int = 1) -> list[str] | None:
     """Return the columns of one quantity of n numbers, that of the k-th joint; None for a constant."""
     if entry.source is None:
         return None

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.logs.messages import LOG_TIME, STAMP, Encoding, Layout, layout_of, standard_types, typestore_of
-from nori_dyn.logs.writer import SIGMA, TIME, Field, Schema, flat
+from nori_dyn.logs.messages import LOG_TIME, STAMP, Encoding, MessageLayout, layout_of, standard_types, typestore_of
+from nori_dyn.logs.writer import SIGMA, TIME, Field, FileSchema, flat
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.typing import Floats, Indices
 
@@ -69,7 +69,7 @@ class Published:
 
     topic: str
     kind: str
-    layout: Layout
+    layout: MessageLayout
     paths: tuple[str, ...]
     columns: Indices
 
@@ -106,7 +106,7 @@ class EstimateMessages:
         about: the message on `ABOUT`.
     """
 
-    def __init__(self, schema: Schema, encoding: Encoding = "cdr") -> None:
+    def __init__(self, schema: FileSchema, encoding: Encoding = "cdr") -> None:
         self.schema = schema
         self.encoding: Encoding = encoding
         taken: dict[str, None] = {ABOUT: None}
@@ -222,7 +222,7 @@ def _is_spatial(each: Field, paths: Mapping[str, str]) -> bool:
     return all([label.rpartition(".")[2] for label in row] == list(paths) for row in rows)
 
 
-def _layout(kind: str, encoding: Encoding, frame: str, names: Sequence[str], paths: Sequence[str]) -> Layout:
+def _layout(kind: str, encoding: Encoding, frame: str, names: Sequence[str], paths: Sequence[str]) -> MessageLayout:
     """Return the layout of messages whose numbers are 0."""
     store = typestore_of(encoding)
     types = standard_types(encoding)

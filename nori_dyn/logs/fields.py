@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from nori_dyn.logs.record import CONTACT, COORDINATE_UNITS, numbered
-from nori_dyn.logs.writer import SIGMA, Field, Schema
+from nori_dyn.logs.writer import SIGMA, Field, FileSchema
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import Part, output_parts
@@ -22,7 +22,7 @@ EXTRAS = (RESIDUAL, FELL_BACK, P_VALUE)
 """Columns of a file of estimates that are no estimates."""
 
 
-class Judged(Protocol):
+class EstimateUncertainty(Protocol):
     """What is known of how sure estimates are: what a monitor says, or a filter."""
 
     @property
@@ -43,7 +43,7 @@ def schema_of(
     metadata: Mapping[str, str],
     memory: Sequence[Variable] = (),
     contacts: Sequence[str] = (),
-) -> Schema:
+) -> FileSchema:
     """Return what a file of estimates holds.
 
     Args:
@@ -53,7 +53,7 @@ def schema_of(
         has_residual: whether the residual is computed.
         is_monitored: whether a monitor judges the estimates: then `sigma:` and an output's name stand for its standard
             deviation, and `p_value` for how likely it is that sound sensors fit together as badly.
-        metadata: see `Schema`.
+        metadata: see `FileSchema`.
         memory: variables that persist, and are no outputs: they are written as well.
         contacts: those that are recognised: the probability that each is closed is written.
     """
@@ -65,10 +65,10 @@ def schema_of(
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
     said += [f"{CONTACT}{name}" for name in contacts]
     fields += [Field(name, (), (name,), ("",)) for name in said]
-    return Schema(tuple(fields), has_time, metadata)
+    return FileSchema(tuple(fields), has_time, metadata)
 
 
-def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> Schema:
+def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> FileSchema:
     """Return what a file of a motion holds: q, qd, qdd and tau of all joints, named as readings of them are."""
     joints = tuple(zip(tree.joint_names, tree.joints, strict=True))
     found: dict[str, list[tuple[Sequence[str], Sequence[str]]]] = {}
@@ -83,7 +83,7 @@ def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> Schema:
         labels = tuple(label for names, _ in parts for label in names)
         units = tuple(unit for _, units in parts for unit in units)
         fields.append(Field(kind, (len(labels),), labels, units, kind))
-    return Schema(tuple(fields), has_time=True, metadata=metadata)
+    return FileSchema(tuple(fields), has_time=True, metadata=metadata)
 
 
 def not_estimated(memory: Sequence[Variable], outputs: Sequence[Output]) -> tuple[Variable, ...]:
@@ -91,7 +91,7 @@ def not_estimated(memory: Sequence[Variable], outputs: Sequence[Output]) -> tupl
     return tuple(v for v in memory if not any(output.covers(v) for output in outputs))
 
 
-class Memory(Protocol):
+class StateEstimate(Protocol):
     """What is known of what persists, at a tick or at many."""
 
     @property
@@ -106,7 +106,7 @@ class Memory(Protocol):
         """Return where the numbers of a variable are."""
 
 
-def remembered(memory: Sequence[Variable], of: Memory) -> dict[str, Floats]:
+def remembered(memory: Sequence[Variable], of: StateEstimate) -> dict[str, Floats]:
     """Return what is written of variables that persist, with their standard deviations, by name."""
     places = {v.name: of.places(v.name) for v in memory}
     found = {name: of.mean[..., own] for name, own in places.items()}
@@ -114,7 +114,10 @@ def remembered(memory: Sequence[Variable], of: Memory) -> dict[str, Floats]:
 
 
 def written(
-    schema: Schema, estimate: Estimate, diagnosis: Judged | None, more: Mapping[str, Floats] | None = None
+    schema: FileSchema,
+    estimate: Estimate,
+    diagnosis: EstimateUncertainty | None,
+    more: Mapping[str, Floats] | None = None,
 ) -> dict[str, Floats]:
     """Return what is written of the estimates of n samples: each field (n, *shape), by name.
 
@@ -128,7 +131,7 @@ def written(
     return {each.name: found[each.name] for each in schema.fields}
 
 
-def _all(estimate: Estimate, diagnosis: Judged | None) -> Iterator[tuple[str, Floats]]:
+def _all(estimate: Estimate, diagnosis: EstimateUncertainty | None) -> Iterator[tuple[str, Floats]]:
     yield from estimate.values.items()
     yield RESIDUAL, np.asarray(estimate.residual)
     yield FELL_BACK, np.asarray(estimate.fell_back, dtype=float)

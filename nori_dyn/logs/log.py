@@ -15,9 +15,9 @@ from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.binding import Binding, bind
 from nori_dyn.logs.chunks import configurations
 from nori_dyn.logs.mapping import LogMapping, load_mapping
-from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.logs.record import ALWAYS, SampleRecord
 from nori_dyn.logs.registry import open_log
-from nori_dyn.logs.source import Source, Stream
+from nori_dyn.logs.source import LogSource, Stream
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
@@ -56,7 +56,7 @@ class Log:
     @contextmanager
     def opened(
         self, systems: Mapping[ContactState, System], contacts: Sequence[str] = ()
-    ) -> Iterator[tuple[Source, Binding]]:
+    ) -> Iterator[tuple[LogSource, Binding]]:
         """Open the file, and bind its columns to what is solved.
 
         Args:
@@ -68,7 +68,7 @@ class Log:
             MappingError: the mapping fits neither the log nor the robot.
         """
         with open_log(self.path) as source:
-            record = Record.of(systems, contacts)
+            record = SampleRecord.of(systems, contacts)
             yield source, bind(source.columns, self.mapping, record, str(self.path))
 
 

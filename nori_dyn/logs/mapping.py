@@ -28,7 +28,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class Clock(Strict):
+class ClockSettings(Strict):
     """When samples are taken, of a log with several streams.
 
     Attributes:
@@ -60,7 +60,7 @@ class StreamSettings(Strict):
     gap: Positive | None = None
 
 
-class Pose(Strict):
+class FrameSettings(Strict):
     """Where the axes of a log's numbers are.
 
     Attributes:
@@ -72,7 +72,7 @@ class Pose(Strict):
     xyz: Three = [0.0, 0.0, 0.0]
 
 
-class Entry(Strict):
+class MappingEntry(Strict):
     """What one quantity, or several of a kind, are in a log: (number * unit) * scale + offset, in SI.
 
     Attributes:
@@ -100,12 +100,12 @@ class Entry(Strict):
     scale: Numbers = 1.0
     offset: Numbers = 0.0
     above: FiniteFloat | None = None
-    frame: Pose | None = None
+    frame: FrameSettings | None = None
     orientation: Orientation = "xyzw"
     axes: Axes = "body"
 
     @model_validator(mode="after")
-    def _says_where_from(self) -> Entry:
+    def _says_where_from(self) -> MappingEntry:
         if (self.source is None) == (self.value is None):
             raise ValueError("needs `from: COLUMN` or `value: NUMBER`, one of the two")
         if self.value is not None and (self.unit or self.scale != 1.0 or self.offset != 0.0 or self.above is not None):
@@ -129,9 +129,9 @@ class LogMapping(Strict):
     """
 
     robot: str | None = None
-    clock: Clock = Clock()
+    clock: ClockSettings = ClockSettings()
     streams: dict[str, StreamSettings] = {}
-    columns: list[Entry] = []
+    columns: list[MappingEntry] = []
 
     @staticmethod
     def from_dict(data: Any) -> LogMapping:

@@ -11,7 +11,7 @@ from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Memory:
+class BufferPool:
     """Blocks of memory, given again when the last array that looks at one is gone."""
 
     unused: list[Floats] = field(default_factory=list)

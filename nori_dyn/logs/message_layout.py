@@ -33,7 +33,7 @@ NAMES = ("name", "names", "joint_names", "interface_names")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldSlot:
     """Where a number stands in a message; of times, seconds and then nanoseconds.
 
     Attributes:
@@ -51,7 +51,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class MessageLayout:
     """Where the numbers of a message stand.
 
     Attributes:
@@ -64,9 +64,9 @@ class Layout:
 
     data: bytes
     order: str
-    places: Mapping[str, Place]
+    places: Mapping[str, FieldSlot]
     decisive: Indices
-    runs: dict[tuple[str, ...], list[tuple[slice, Place, int]]] = field(default_factory=dict)
+    runs: dict[tuple[str, ...], list[tuple[slice, FieldSlot, int]]] = field(default_factory=dict)
 
     def fits(self, table: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which messages (n, size) have this layout."""
@@ -98,7 +98,7 @@ class Layout:
                 parts = content.astype(self.order + place.dtype)
             table[:, place.offset : place.offset + count * place.size] = parts.view(np.uint8).reshape(len(table), -1)
 
-    def _runs(self, paths: Sequence[str]) -> list[tuple[slice, Place, int]]:
+    def _runs(self, paths: Sequence[str]) -> list[tuple[slice, FieldSlot, int]]:
         """Return which numbers stand one after the other, where the first of them is, and how many they are."""
         known = self.runs.get(key := tuple(paths))
         if known is not None:
@@ -106,8 +106,8 @@ class Layout:
         runs = self.runs[key] = self._found_runs(key)
         return runs
 
-    def _found_runs(self, paths: Sequence[str]) -> list[tuple[slice, Place, int]]:
-        runs: list[tuple[slice, Place, int]] = []
+    def _found_runs(self, paths: Sequence[str]) -> list[tuple[slice, FieldSlot, int]]:
+        runs: list[tuple[slice, FieldSlot, int]] = []
         for k, path in enumerate(paths):
             place = self.places.get(path)
             if place is None:
@@ -125,7 +125,7 @@ class Layout:
         return runs
 
 
-def layout_of(data: bytes, kind: str, types: Types, encoding: Encoding) -> Layout:
+def layout_of(data: bytes, kind: str, types: Types, encoding: Encoding) -> MessageLayout:
     """Return where the numbers of a message stand.
 
     Raises:
@@ -141,7 +141,7 @@ def layout_of(data: bytes, kind: str, types: Types, encoding: Encoding) -> Layou
     if not walk.at <= len(data) <= walk.at + (3 if encoding == "cdr" else 0):
         raise MalformedMessage(f"{len(data)} bytes are no {kind}: it ends after {walk.at}")
     decisive = np.array([k for begin, end in walk.decisive for k in range(begin, end)], dtype=np.intp)
-    return Layout(walk.data, walk.order, walk.places, decisive)
+    return MessageLayout(walk.data, walk.order, walk.places, decisive)
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ class _Walk:
     encoding: Encoding
     at: int = 0
     order: str = "<"
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, FieldSlot] = field(default_factory=dict)
     decisive: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -243,7 +243,7 @@ class _Walk:
     def _number(self, path: str, dtype: str, size: int) -> None:
         if self.at + size > len(self.data):
             raise MalformedMessage(f"{len(self.data)} bytes end before '{path[1:]}'")
-        self.places[path] = Place(self.at, dtype)
+        self.places[path] = FieldSlot(self.at, dtype)
         self.at += size
 
     def _length(self) -> int:

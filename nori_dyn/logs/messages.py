@@ -23,14 +23,14 @@ from nori_dyn.logs.message_kinds import (
     standard_types,
     typestore_of,
 )
-from nori_dyn.logs.message_layout import Layout, layout_of
+from nori_dyn.logs.message_layout import MessageLayout, layout_of
 from nori_dyn.typing import Floats, Indices
 
 __all__ = [
     "LOG_TIME",
     "STAMP",
     "Encoding",
-    "Layout",
+    "MessageLayout",
     "MalformedMessage",
     "Topic",
     "Types",
@@ -66,7 +66,7 @@ class Topic:
         self.name, self.kind, self.types, self.encoding = name, kind, types, encoding
         self.is_stamped = False
         self._columns: dict[str, None] = {}
-        self._layouts: dict[int, list[Layout]] = {}
+        self._layouts: dict[int, list[MessageLayout]] = {}
         self._paths: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @property
@@ -129,7 +129,7 @@ class Topic:
             left &= ~own
         return found
 
-    def _layout(self, data: bytes) -> Layout:
+    def _layout(self, data: bytes) -> MessageLayout:
         layout = layout_of(data, self.kind, self.types, self.encoding)
         known = self._layouts.setdefault(len(data), [])
         known.insert(0, layout)

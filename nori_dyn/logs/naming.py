@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.source import Stream
 from nori_dyn.system.variables import LOAD
 
@@ -21,7 +21,7 @@ KINDS = tuple(dict.fromkeys(alias for aliases in ALIASES.values() for alias in a
 """All that such columns may be called."""
 
 
-def usual_names(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
+def usual_names(record: SampleRecord) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each number of a record, and what its column may be called, the likeliest first."""
     component = {name: (group, k) for group, names in record.groups.items() for k, name in enumerate(names)}
     for k, name in enumerate(record.names):
@@ -45,7 +45,7 @@ def column_named(columns: Mapping[str, Stream], names: Iterable[str]) -> str | N
     return None
 
 
-def _as_freedom(record: Record, name: str, place: int) -> tuple[str, int | None, str | None]:
+def _as_freedom(record: SampleRecord, name: str, place: int) -> tuple[str, int | None, str | None]:
     """Return the kind of a number, which of its kind it is, and its joint where that has no other; None where not."""
     if place < record.qd.stop:
         kind, first = ("q", 0) if place < record.q.stop else ("qd", record.qd.start)
@@ -61,6 +61,6 @@ def _as_freedom(record: Record, name: str, place: int) -> tuple[str, int | None,
     return freedom.kind, of, _joint_of(record.tree.v_slices, record, of)
 
 
-def _joint_of(slices: Sequence[slice], record: Record, place: int) -> str | None:
+def _joint_of(slices: Sequence[slice], record: SampleRecord, place: int) -> str | None:
     owner = next(i for i, s in enumerate(slices) if s.start <= place < s.stop)
     return record.tree.joint_names[owner] if slices[owner].stop - slices[owner].start == 1 else None

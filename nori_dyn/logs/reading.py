@@ -15,7 +15,7 @@ from nori_dyn.logs.differentiation import Derivation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.record import CONTACT
 from nori_dyn.logs.samples import Samples
-from nori_dyn.logs.source import Source, suggestion, together
+from nori_dyn.logs.source import LogSource, suggestion, together
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
@@ -35,7 +35,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class SampleReader:
     """How the samples of a log are read for some systems.
 
     Attributes:
@@ -102,7 +102,7 @@ class Reading:
                 f"is open. Or say which contacts are closed throughout: --contacts {','.join(self.contacts)}, or none."
             )
 
-    def _lacks(self, names: tuple[str, ...], binding: Binding, source: Source, state: ContactState) -> InputError:
+    def _lacks(self, names: tuple[str, ...], binding: Binding, source: LogSource, state: ContactState) -> InputError:
         freedoms = binding.record.freedoms
         shown = ", ".join(f"'{name}'" for name in names[:6]) + (", ..." if len(names) > 6 else "")
         is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)

@@ -42,7 +42,7 @@ class Freedom:
 
 
 @dataclass(frozen=True)
-class Record:
+class SampleRecord:
     """The numbers that a sample is made of.
 
     Attributes:
@@ -62,7 +62,7 @@ class Record:
     groups: Mapping[str, tuple[str, ...]]
 
     @staticmethod
-    def of(systems: Mapping[ContactState, System], contacts: Sequence[str] = ()) -> Record:
+    def of(systems: Mapping[ContactState, System], contacts: Sequence[str] = ()) -> SampleRecord:
         """Return what samples for some systems are made of.
 
         Args:
@@ -86,7 +86,7 @@ class Record:
         closed = [f"{CONTACT}{name}" for name in contacts]
         units |= dict.fromkeys(closed, "")
         groups |= {name: (name,) for name in closed}
-        return Record(tree, systems, tuple(contacts), tuple(units), tuple(units.values()), groups)
+        return SampleRecord(tree, systems, tuple(contacts), tuple(units), tuple(units.values()), groups)
 
     @cached_property
     def places(self) -> Mapping[str, int]:

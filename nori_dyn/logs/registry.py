@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.errors import FileFormatError, MissingExtraError
-from nori_dyn.logs.source import Source
+from nori_dyn.logs.source import LogSource
 from nori_dyn.logs.writer import Writer
 
 FOLDER = (".ros2",)
@@ -57,7 +57,7 @@ FORMATS = (
 )
 
 
-def open_log(path: str | Path) -> Source:
+def open_log(path: str | Path) -> LogSource:
     """Return a log that is open, by what its name ends in, or what it begins with.
 
     Raises:
@@ -66,7 +66,7 @@ def open_log(path: str | Path) -> Source:
     """
     path = Path(path)
     found = format_of(path)
-    source: Callable[[Path], Source] = _loaded(found, found.source)
+    source: Callable[[Path], LogSource] = _loaded(found, found.source)
     return source(path)
 
 

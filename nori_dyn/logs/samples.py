@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.record import ALWAYS, CONTACT, Record
+from nori_dyn.logs.record import ALWAYS, CONTACT, SampleRecord
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -32,7 +32,7 @@ class Samples:
         sigma: standard deviations of the readings (n, ny), where they were estimated; nan where a sensor has its own.
     """
 
-    record: Record
+    record: SampleRecord
     numbers: Indices
     t: Floats | None
     q: Floats

@@ -40,7 +40,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class SampleBlock:
     """Samples of one stream that follow each other.
 
     Attributes:
@@ -57,7 +57,7 @@ class Block:
         return len(self.values[0])
 
 
-class Source(ABC):
+class LogSource(ABC):
     """A log that is open. It reads what it is asked for, and holds no more of the file than a few blocks.
 
     Laws, tested over the registry in tests/contracts/test_log_formats.py:
@@ -79,7 +79,7 @@ class Source(ABC):
     refused: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
-    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
         """Yield the wanted columns of streams, {stream: columns}, in blocks of at most `BLOCK` samples.
 
         Args:

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from nori_dyn.logs.source import Source
+from nori_dyn.logs.source import LogSource
 from nori_dyn.typing import Floats
 
 TIME = "t"
@@ -47,7 +47,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class FileSchema:
     """What a file of estimates holds.
 
     Attributes:
@@ -76,7 +76,7 @@ class Writer(ABC):
     """A file of estimates that is being written.
 
     Laws, tested over the registry in tests/contracts/test_log_formats.py:
-    what is written is read back by the `Source` of the same format, to the last bit, with its names, units and
+    what is written is read back by the `LogSource` of the same format, to the last bit, with its names, units and
     metadata. What does not fit into the file is written beside it, in its folder.
 
     Args:
@@ -87,9 +87,9 @@ class Writer(ABC):
         source: what reads such files.
     """
 
-    source: ClassVar[Callable[[Path], Source]]
+    source: ClassVar[Callable[[Path], LogSource]]
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: FileSchema) -> None:
         self.path, self.schema = path, schema
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Writer(ABC):
         self.close()
 
 
-def columns_of(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> Iterator[Floats]:
+def columns_of(schema: FileSchema, t: Floats | None, values: Mapping[str, Floats]) -> Iterator[Floats]:
     """Yield the columns (n,) of samples, the time first where it is known."""
     if t is not None:
         yield t
@@ -123,7 +123,7 @@ def columns_of(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -
         yield from values[each.name].reshape(-1, len(each.labels)).T
 
 
-def flat(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> Floats:
+def flat(schema: FileSchema, t: Floats | None, values: Mapping[str, Floats]) -> Floats:
     """Return samples as a table (n, columns), the time first where it is known."""
     return np.column_stack(list(columns_of(schema, t, values)))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from nori_dyn.io.files import write_bytes
 from nori_dyn.logs.estimate_messages import ACCEL, JOINT_STATE, WRENCH, EstimateMessages, Published
-from nori_dyn.logs.writer import SIGMA, Schema
+from nori_dyn.logs.writer import SIGMA, FileSchema
 
 MOST_LINES = 12
 """Lines of a panel that are drawn, at most; others are there and switched off."""
@@ -26,7 +26,7 @@ OTHERS, DEVIATIONS = "Trust", "Sigmas"
 """What the tabs are called: by the kind of messages, and of what has no kind of its own."""
 
 
-def foxglove_layout(schema: Schema) -> dict[str, Any]:
+def foxglove_layout(schema: FileSchema) -> dict[str, Any]:
     """Return the layout for what a file of estimates holds.
 
     Raises:
@@ -58,7 +58,7 @@ def foxglove_layout(schema: Schema) -> dict[str, Any]:
     }
 
 
-def save_foxglove_layout(schema: Schema, path: Path) -> None:
+def save_foxglove_layout(schema: FileSchema, path: Path) -> None:
     """Write the layout, whole or not at all; for errors see `foxglove_layout`.
 
     Raises:

@@ -30,7 +30,7 @@ from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
 from nori_dyn.logs.differentiation import SavitzkyGolay
 from nori_dyn.logs.log import configurations_in
 from nori_dyn.logs.registry import open_log, writer_of
-from nori_dyn.logs.writer import Field, Schema
+from nori_dyn.logs.writer import Field, FileSchema
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.solve.plausibility.doubts import doubts
 from tests.attack import mutations
@@ -316,7 +316,7 @@ def recorded_entry(ending: str) -> bytes:
             writer = writer_of(path)
         except nd.errors.MissingExtraError:
             return b"no library here"
-        with writer(path, Schema(fields, True, {"robot": "arm"})) as file:
+        with writer(path, FileSchema(fields, True, {"robot": "arm"})) as file:
             file.write(np.arange(40.0), {"tau": rng.normal(size=(40, 4)), "fx": rng.normal(size=(40, 2, 3))})
         return (next(path.glob("*.db3")) if path.is_dir() else path).read_bytes()
 

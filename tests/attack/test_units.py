@@ -17,7 +17,7 @@ import numpy as np
 import nori_dyn as nd
 from nori_dyn.errors import NoriError, NoriWarning
 from nori_dyn.logs.draft import draft
-from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.logs.record import ALWAYS, SampleRecord
 from nori_dyn.logs.registry import open_log
 from nori_dyn.model.tree import KinematicTree
 from tests.peers import pin
@@ -147,7 +147,7 @@ def as_it_is(case: Case, of: Moved, path: Path) -> tuple[bool, list[str]]:
 def by_a_draft(case: Case, of: Moved, path: Path) -> tuple[bool, list[str]]:
     """Estimate from a log through the mapping that is drafted for it."""
     with open_log(str(path)) as source:
-        made = draft(source, Record.of({ALWAYS: plan(case.robot).system}))
+        made = draft(source, SampleRecord.of({ALWAYS: plan(case.robot).system}))
     found = nd.estimate(nd.read_log(path, made.data()), plan(case.robot))
     return is_right(found["tau"], of), [each.message for each in found.report.doubts]
 
@@ -156,7 +156,7 @@ def identified(case: Case, of: Moved, path: Path) -> tuple[bool, list[str]]:
     """Identify friction from a log through the mapping that is drafted for it: what fits is right."""
     tree = arm(case.robot)
     with open_log(str(path)) as source:
-        made = draft(source, Record.of({ALWAYS: nd.System(tree, "identification")}))
+        made = draft(source, SampleRecord.of({ALWAYS: nd.System(tree, "identification")}))
     found = nd.identify(nd.read_log(path, made.data()), tree, ["friction"], physical=False)
     return all(fit.held_out < FITS * fit.spread for fit in found.fits), [*found.doubts]
 

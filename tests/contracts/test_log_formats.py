@@ -15,8 +15,8 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.registry import FORMATS, format_of, open_log, writer_of
-from nori_dyn.logs.source import Source
-from nori_dyn.logs.writer import Field, Schema, flat
+from nori_dyn.logs.source import LogSource
+from nori_dyn.logs.writer import Field, FileSchema, flat
 from nori_dyn.model.joints import FORCE, MOTION
 from tests.noted import noted
 from tests.peers import Peer
@@ -293,7 +293,7 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(f"nori_dyn.logs.formats.{each}.BLOCK", BLOCK, raising=False)
 
 
-def read(source: Source, stream: str, columns: list[str]) -> Columns:
+def read(source: LogSource, stream: str, columns: list[str]) -> Columns:
     """Return columns of a stream, and check that its blocks follow each other."""
     found: list[tuple[np.ndarray, ...]] = []
     at = 0
@@ -392,18 +392,18 @@ FIELDS = (
 METADATA = {"nori_dyn.fingerprint": "0123abcd", "nori_dyn.robot": "ünïcode, 'quotes': and \"more\""}
 
 
-def estimates(has_time: bool) -> tuple[Schema, np.ndarray | None, dict[str, np.ndarray]]:
+def estimates(has_time: bool) -> tuple[FileSchema, np.ndarray | None, dict[str, np.ndarray]]:
     rng = np.random.default_rng(5)
     t = 1.7e9 + np.arange(N) / 1000 if has_time else None
     values = {each.name: rng.normal(size=(N, *each.shape)) for each in FIELDS}
     values["residual"][3] = np.nan
     values["tau"][4] = [0.1, 1e300, -5e-324]
     values["fell_back"][:] = 0
-    return Schema(FIELDS, has_time, METADATA), t, values
+    return FileSchema(FIELDS, has_time, METADATA), t, values
 
 
 def write(
-    path: Path, schema: Schema, t: np.ndarray | None, values: dict[str, np.ndarray], begin: int, end: int
+    path: Path, schema: FileSchema, t: np.ndarray | None, values: dict[str, np.ndarray], begin: int, end: int
 ) -> Path:
     with writer_of(path)(path, schema) as writer:
         for k in range(begin, end, 60):

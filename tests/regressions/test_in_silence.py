@@ -21,9 +21,9 @@ from nori_dyn.logs.clock import MOST_TIMES
 from nori_dyn.logs.draft import draft
 from nori_dyn.logs.message_kinds import MalformedMessage
 from nori_dyn.logs.message_layout import LONGEST
-from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.logs.record import ALWAYS, SampleRecord
 from nori_dyn.logs.registry import open_log
-from nori_dyn.logs.writer import Field, Schema
+from nori_dyn.logs.writer import Field, FileSchema
 from tests.messages_of_ros import JOINT_STATE, joint_state
 from tests.robots import load
 from tests.systems import sensor_set
@@ -189,7 +189,7 @@ def test_hdf5_brings_in_no_other_files(tmp_path):
                 open_log(str(path))
 
 
-SCHEMA = Schema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {"robot": "arm"})
+SCHEMA = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {"robot": "arm"})
 WRITE = """
 import resource, signal, sys
 import numpy as np
@@ -300,7 +300,7 @@ def test_names_and_the_ratio_of_positions_and_velocities_tell_units(tmp_path, na
     header = ",".join(["time", *(name.format(k) for name in names for k in range(1, 7))])
     np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=header, comments="")
     with open_log(str(tmp_path / "log.csv")) as source:
-        found = draft(source, Record.of({ALWAYS: nd.System(tree, "inverse_dynamics")}))
+        found = draft(source, SampleRecord.of({ALWAYS: nd.System(tree, "inverse_dynamics")}))
     assert tuple(guess.entry.get("unit") for guess in found.guesses) == units
 
 

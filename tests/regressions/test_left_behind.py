@@ -16,7 +16,7 @@ import nori_dyn as nd
 from nori_dyn.api.log_file import estimate_to_file, write_whole
 from nori_dyn.api.log_run import LogRunner, options_of
 from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.writer import Field, Schema
+from nori_dyn.logs.writer import Field, FileSchema
 
 ARM = nd.autotree(2)
 
@@ -99,7 +99,7 @@ def test_estimates_that_cannot_be_moved_to_their_place_are_removed(number, tmp_p
 
 @pytest.mark.parametrize("name", ["replace", "open", "mkdir"])
 def test_a_file_that_nothing_goes_on_to_write_leaves_nothing(name, tmp_path, monkeypatch):
-    schema = Schema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
+    schema = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
     with monkeypatch.context() as patched:
         denied(range(1, 10), patched, name)
         with pytest.raises(FileFormatError, match="No space left on device"):
@@ -112,7 +112,7 @@ def test_a_table_and_what_is_known_of_it_are_of_one_run(number, tmp_path, monkey
     """What is known of a new table stood beside the old one, where that could not be replaced."""
 
     def write(gain: float, unit: str) -> None:
-        schema = Schema((Field("tau", (1,), ("tau:a",), (unit,)),), True, {})
+        schema = FileSchema((Field("tau", (1,), ("tau:a",), (unit,)),), True, {})
         write_whole(tmp_path / "out.csv", schema, np.arange(9.0), {"tau": np.full((9, 1), gain)})
 
     write(1.0, "N m")
@@ -147,7 +147,7 @@ def test_a_corrected_model_that_cannot_be_written_leaves_nothing(tmp_path):
 
 def test_a_file_of_matlab_that_cannot_be_opened_says_why(tmp_path, monkeypatch):
     """SciPy says `Reader needs file name or open file-like object` whatever the reason."""
-    schema = Schema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
+    schema = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
     real = builtins.open
 
     def denied_open(path, *arguments, **more):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.source import BLOCK, TIMES, Block, Source, Stream
+from nori_dyn.logs.source import BLOCK, TIMES, LogSource, SampleBlock, Stream
 from nori_dyn.typing import Array, Floats
 
 CONSTANT = 10
@@ -33,7 +33,7 @@ SUFFIX = re.compile(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Series:
+class ArraySeries:
     """An array of a file that may hold samples.
 
     Attributes:
@@ -64,10 +64,10 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Placed:
+class _SampledArray:
     """A series, and along which axis its samples are."""
 
-    series: Series
+    series: ArraySeries
     axis: int
     turns: bool
 
@@ -100,15 +100,15 @@ class _Placed:
 
 
 @dataclass(slots=True)
-class _Group:
+class _ClockGroup:
     """What is on one clock."""
 
     samples: int
-    clock: _Placed | None
-    members: list[_Placed] = field(default_factory=list)
+    clock: _SampledArray | None
+    members: list[_SampledArray] = field(default_factory=list)
 
 
-class ArraySource(Source):
+class ArraySource(LogSource):
     """Arrays of one file.
 
     An array is on the clock of the array of times that has as many samples and is in the same group, or else whose name
@@ -128,7 +128,7 @@ class ArraySource(Source):
     def __init__(
         self,
         path: Path,
-        series: Sequence[Series],
+        series: Sequence[ArraySeries],
         metadata: Mapping[str, str] = MappingProxyType({}),
         turns: bool = False,
     ) -> None:
@@ -143,7 +143,7 @@ class ArraySource(Source):
         groups = _grouped([each for each in placed if each.series.name not in self.refused])
         names = _names(groups)
         self._groups = dict(zip(names, groups, strict=True))
-        self._places: dict[str, tuple[_Placed, int]] = {}
+        self._places: dict[str, tuple[_SampledArray, int]] = {}
         streams: list[Stream] = []
         for name, group in self._groups.items():
             columns: list[str] = []
@@ -167,7 +167,7 @@ class ArraySource(Source):
         if left:
             warnings.warn(f"{path}: some of its arrays are not read: {left}.", NoriWarning, stacklevel=2)
 
-    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
         total = sum(self._groups[name].samples for name in wanted)
         queue = [(0.0, k, name, 0) for k, name in enumerate(wanted)]
         read = 0
@@ -178,7 +178,7 @@ class ArraySource(Source):
             stop = min(start + max(1, min(BLOCK, LARGEST_BLOCK // widest)), group.samples)
             if start >= stop:
                 continue
-            yield Block(name, start, self._columns(wanted[name], start, stop))
+            yield SampleBlock(name, start, self._columns(wanted[name], start, stop))
             read += stop - start
             self._share = read / max(total, 1)
             if stop < group.samples:
@@ -196,7 +196,7 @@ class ArraySource(Source):
                 tables[member.series.name] = self._read(member, start, stop)
         return tuple(tables[member.series.name][:, k] for member, k in (self._places[column] for column in columns))
 
-    def _read(self, member: _Placed, start: int, stop: int) -> Floats:
+    def _read(self, member: _SampledArray, start: int, stop: int) -> Floats:
         try:
             return member.read(start, stop)
         except Exception as error:  # libraries of formats raise all kinds of them for damaged files
@@ -204,12 +204,12 @@ class ArraySource(Source):
             raise FileFormatError(f"{self.path}: is damaged: {where} cannot be read: {error}.") from None
 
 
-def _placed(series: Sequence[Series], turns: bool) -> list[_Placed]:
+def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
     """Return the series that hold samples, each with the axis along which they are."""
     series = [each for each in series if each.shape]
     times = {max(each.shape) for each in series if each.is_times}
     common = Counter(n for each in series for n in {each.shape[0], each.shape[-1]})
-    found: list[_Placed] = []
+    found: list[_SampledArray] = []
     for each in series:
         last = len(each.shape) - 1
         begin, end = each.shape[0], each.shape[-1]
@@ -223,15 +223,15 @@ def _placed(series: Sequence[Series], turns: bool) -> list[_Placed]:
             axis = last
         else:
             axis = last if turns and (common[end], end) > (common[begin], begin) else 0
-        found.append(_Placed(each, axis, turns))
+        found.append(_SampledArray(each, axis, turns))
     return found
 
 
-def _grouped(placed: Sequence[_Placed]) -> list[_Group]:
+def _grouped(placed: Sequence[_SampledArray]) -> list[_ClockGroup]:
     """Return what is on one clock together."""
     clocks = {each.series.name: each for each in placed if each.series.is_times}
-    groups = {name: _Group(clock.samples, clock, [clock]) for name, clock in clocks.items()}
-    others: dict[int, _Group] = {}
+    groups = {name: _ClockGroup(clock.samples, clock, [clock]) for name, clock in clocks.items()}
+    others: dict[int, _ClockGroup] = {}
     for each in placed:
         if each.series.name in clocks or not each.width:
             continue
@@ -239,12 +239,12 @@ def _grouped(placed: Sequence[_Placed]) -> list[_Group]:
         if clock is not None:
             groups[clock.series.name].members.append(each)
         else:
-            others.setdefault(each.samples, _Group(each.samples, None)).members.append(each)
+            others.setdefault(each.samples, _ClockGroup(each.samples, None)).members.append(each)
     longest = max([group.samples for group in (*groups.values(), *others.values())], default=0)
     return [*groups.values(), *(group for group in others.values() if group.samples * CONSTANT >= longest)]
 
 
-def _clock_of(each: _Placed, clocks: Sequence[_Placed]) -> _Placed | None:
+def _clock_of(each: _SampledArray, clocks: Sequence[_SampledArray]) -> _SampledArray | None:
     """Return the clock of a series, of those with as many samples."""
     name, group = each.series.name, each.series.group
     alike = [clock for clock in clocks if clock.series.stem and name.startswith(clock.series.stem)]
@@ -254,7 +254,7 @@ def _clock_of(each: _Placed, clocks: Sequence[_Placed]) -> _Placed | None:
     return above[0] if len(above) == 1 else None
 
 
-def _names(groups: Sequence[_Group]) -> list[str]:
+def _names(groups: Sequence[_ClockGroup]) -> list[str]:
     """Return a name for each group, "" for an only one."""
     if len(groups) == 1:
         return [""]

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrow_headers import batch_headers
-from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
-from nori_dyn.logs.writer import Schema, Writer, columns_of
+from nori_dyn.logs.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
+from nori_dyn.logs.writer import FileSchema, Writer, columns_of
 from nori_dyn.typing import Floats
 
 NUMBERS = 5 << 17
@@ -36,7 +36,7 @@ LONGEST_LIST, LARGEST_BLOCK = 1 << 16, BLOCK << 10
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-class ArrowSource(Source):
+class ArrowSource(LogSource):
     """A table of Arrow's types: numbers, times, lists of one length `q[0]`, structures `imu.x`; text is left out."""
 
     reading = "rows"
@@ -69,7 +69,7 @@ class ArrowSource(Source):
         clock = clock_among(self._places) or times
         self.streams = (Stream("", tuple(self._places), clock, samples, of_columns),)
 
-    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
         columns = wanted[""]
         fields = list(dict.fromkeys(self._places[column] for column in columns))
         start, samples = 0, self.streams[0].samples
@@ -83,7 +83,7 @@ class ArrowSource(Source):
                     for each in fields:
                         found.update(_numbers(each, part.column(each), self._places))
                     n, lacking = part.num_rows, np.full(part.num_rows, np.nan)
-                    yield Block("", start, tuple(found.get(column, lacking) for column in columns))
+                    yield SampleBlock("", start, tuple(found.get(column, lacking) for column in columns))
                     start += n
                     self._share = start / samples if samples else None
         if samples is not None and start != samples:
@@ -259,9 +259,9 @@ def _of_doubles(column: Floats) -> Any:
 class ArrowWriter(Writer):
     """An Arrow file with a column a number, the unit of each in the metadata of its field."""
 
-    source: ClassVar[type[Source]] = ArrowSource
+    source: ClassVar[type[LogSource]] = ArrowSource
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
         fields = [
             pa.field(label, pa.float64(), metadata={"unit": unit} if unit else None)
@@ -300,7 +300,7 @@ class ParquetWriter(ArrowWriter):
     which would take half as long again for a hundredth of their size.
     """
 
-    source: ClassVar[type[Source]] = ParquetSource
+    source: ClassVar[type[LogSource]] = ParquetSource
 
     def _opened(self) -> Any:
         return pq.ParquetWriter(

@@ -22,7 +22,7 @@ from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.cut_bag import CutBag
 from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages import Encoding, MalformedMessage, Topic, parsed_types, typestore_of
-from nori_dyn.logs.source import Source
+from nori_dyn.logs.source import LogSource
 
 
 class BagSource(MessageSource):
@@ -111,7 +111,7 @@ class BagSource(MessageSource):
         return (data for _, _, data in islice(self.messages([name]), LOOKED))
 
 
-def open_folder(path: Path) -> Source:
+def open_folder(path: Path) -> LogSource:
     """Return the log in the folder of a bag of ROS 2; where that is one MCAP file, as such.
 
     Raises:
@@ -158,7 +158,7 @@ def _of_the_disk() -> Iterator[None]:
 class Bag2Writer(MessageWriter):
     """Estimates as a bag of ROS 2: a folder with an SQLite file and `metadata.yaml`."""
 
-    source: ClassVar[Callable[[Path], Source]] = BagSource
+    source: ClassVar[Callable[[Path], LogSource]] = BagSource
 
     def _open(self, topics: Sequence[tuple[str, str]]) -> None:
         if self.path.is_dir():
@@ -189,7 +189,7 @@ class Bag2Writer(MessageWriter):
 class Bag1Writer(Bag2Writer):
     """Estimates as a bag of ROS 1."""
 
-    source: ClassVar[Callable[[Path], Source]] = Bag1Source
+    source: ClassVar[Callable[[Path], LogSource]] = Bag1Source
     encoding: ClassVar[Encoding] = "ros1"
 
     def _new(self) -> Any:

@@ -16,8 +16,8 @@ import numpy as np
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.cells import Head, cells, is_number, parse_slowly, read_head
-from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
-from nori_dyn.logs.writer import DIGEST, Schema, Writer, digest_of, flat
+from nori_dyn.logs.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
+from nori_dyn.logs.writer import DIGEST, FileSchema, Writer, digest_of, flat
 from nori_dyn.typing import Floats
 
 PIECE = 1 << 22
@@ -33,7 +33,7 @@ Piece = tuple[int, bytes]
 """Whole lines, and the number of the first."""
 
 
-class CsvSource(Source):
+class CsvSource(LogSource):
     """A table of text.
 
     An empty cell is nan. Empty lines, and lines that begin with #, are left alone; before the names a # may stand. What
@@ -58,7 +58,7 @@ class CsvSource(Source):
         clock = clock_among(columns) or next(iter(dates), None)
         self.streams = (Stream("", columns, clock, None, {**dates, **units}),)
 
-    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
         columns = [self._head.names.index(name) for name in wanted[""]]
         done = 0
         for piece in self._pieces():
@@ -69,7 +69,7 @@ class CsvSource(Source):
             table = self._parse(piece, columns)
             for start in range(0, len(table), BLOCK):
                 rows = table[start : start + BLOCK]
-                yield Block("", done + start, tuple(rows.T))
+                yield SampleBlock("", done + start, tuple(rows.T))
             done += len(table)
 
     def place(self, stream: str, sample: int) -> str:
@@ -228,9 +228,9 @@ class CsvWriter(Writer):
     Web" has it: remarks in the table itself would be rows to programs that know of none.
     """
 
-    source: ClassVar[type[Source]] = CsvSource
+    source: ClassVar[type[LogSource]] = CsvSource
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
         self._raw = path.open("wb")
         self._file: Any = self._raw

@@ -15,9 +15,9 @@ import numpy as np
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import LONGEST, ArraySource, Series, part_of
-from nori_dyn.logs.source import Source
-from nori_dyn.logs.writer import TIME, Schema, Writer
+from nori_dyn.logs.formats.arrays import LONGEST, ArraySeries, ArraySource, part_of
+from nori_dyn.logs.source import LogSource
+from nori_dyn.logs.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Array, Floats
 
 CLASSES = ("double", "single", "logical", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))
@@ -93,9 +93,9 @@ class Hdf5Source(ArraySource):
         across = math.prod(pieces[:axis] + pieces[axis + 1 :])
         return int(math.prod(each.chunks or (0,)) * each.dtype.itemsize * across)
 
-    def _series(self, file: Any, is_matlab: bool) -> Iterator[Series]:
+    def _series(self, file: Any, is_matlab: bool) -> Iterator[ArraySeries]:
         names = list(self._names(file, "", {_address(file)}, 0))
-        found: list[Series | None] = []
+        found: list[ArraySeries | None] = []
         claimed: dict[str, int] = {}
         for name in names:
             with self._naming(name):
@@ -146,7 +146,7 @@ class Hdf5Source(ArraySource):
         except Exception as error:
             raise FileFormatError(f"{self.path}: '{name}' is damaged: {reason(error)}.") from None
 
-    def _one(self, file: Any, name: str, each: Any, is_matlab: bool) -> Series | None:
+    def _one(self, file: Any, name: str, each: Any, is_matlab: bool) -> ArraySeries | None:
         """Return an array, if it is one of numbers; it is opened again where it is read, as open ones take memory."""
         kind = _text(each.attrs.get("MATLAB_class"))
         is_number = each.dtype.kind in "biuf" and each.shape
@@ -158,7 +158,7 @@ class Hdf5Source(ArraySource):
         if is_matlab and name.endswith("/data"):
             labels = tuple(f"{own}:{element}" for element in self._elements(file, group))
         units = _texts(each.attrs.get("units", each.attrs.get("unit")))
-        return Series(dotted, each.shape, partial(self._part, name), own, labels, units)
+        return ArraySeries(dotted, each.shape, partial(self._part, name), own, labels, units)
 
     def _check(self, file: Any, name: str, each: Any) -> None:
         """Refuse an array that brings in other files, is made of itself, or is in pieces that take all memory.
@@ -248,9 +248,9 @@ def _texts(value: object) -> tuple[str, ...]:
 class Hdf5Writer(Writer):
     """An array a field, which says by attributes what its columns are called and their units."""
 
-    source: ClassVar[Callable[[Path], Source]] = Hdf5Source
+    source: ClassVar[Callable[[Path], LogSource]] = Hdf5Source
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
         self._disk = _Disk(path)
         self._file = h5py.File(self._disk, "w")

@@ -15,10 +15,10 @@ import scipy.io
 
 from nori_dyn.errors import FileFormatError, MissingExtraError
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import ArraySource, Series, part_of
+from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
 from nori_dyn.logs.formats.numpy_files import ABOUT, about, read_about
-from nori_dyn.logs.source import Source
-from nori_dyn.logs.writer import TIME, Schema, Writer
+from nori_dyn.logs.source import LogSource
+from nori_dyn.logs.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Floats
 
 LONGEST_NAME = 63
@@ -38,7 +38,7 @@ class Mat5Source(ArraySource):
         told = content.pop(ABOUT, "")
         labels, units, shapes, metadata = read_about(told if isinstance(told, str) else "")
         series = [
-            Series(
+            ArraySeries(
                 name,
                 each.shape,
                 partial(part_of, each),
@@ -51,7 +51,7 @@ class Mat5Source(ArraySource):
         super().__init__(path, series, metadata, turns=not shapes)
 
 
-def open_mat(path: Path) -> Source:
+def open_mat(path: Path) -> LogSource:
     """Return the log in a file of MATLAB of either generation.
 
     Raises:
@@ -95,9 +95,9 @@ class MatWriter(Writer):
     That format has variables of 2 GB at most, and is written whole.
     """
 
-    source: ClassVar[Callable[[Path], Source]] = Mat5Source
+    source: ClassVar[Callable[[Path], LogSource]] = Mat5Source
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
         self._waiting: list[tuple[Floats | None, dict[str, Floats]]] = []
 

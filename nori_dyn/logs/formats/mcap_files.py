@@ -25,7 +25,7 @@ from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.json_topic import JsonTopic
 from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages import Encoding, MalformedMessage, parsed_types, typestore_of
-from nori_dyn.logs.source import Source
+from nori_dyn.logs.source import LogSource
 
 LARGEST = 1 << 31
 """Bytes of a record, at most: what claims more is damaged."""
@@ -230,7 +230,7 @@ def _topic(channel: Channel, definition: Definition | None) -> AnyTopic:
 class McapWriter(MessageWriter):
     """Estimates as messages of ROS 2 in an MCAP file, compressed by LZ4; its metadata holds those of the estimates."""
 
-    source: ClassVar[Callable[[Path], Source]] = McapSource
+    source: ClassVar[Callable[[Path], LogSource]] = McapSource
 
     def _open(self, topics: Sequence[tuple[str, str]]) -> None:
         self._raw = self.path.open("wb")

@@ -17,9 +17,9 @@ from numpy.lib import format as npy
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import ArraySource, Series, part_of
-from nori_dyn.logs.source import Source
-from nori_dyn.logs.writer import TIME, Schema, Writer
+from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
+from nori_dyn.logs.source import LogSource
+from nori_dyn.logs.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Array, Floats
 
 ABOUT = "nori_dyn"
@@ -50,7 +50,7 @@ class NpzSource(ArraySource):
                 raise FileFormatError(f"{path}: its array '{each.name}' holds {each.dtype}, not plain numbers.")
         labels, units, _, metadata = read_about(told)
         series = [
-            Series(m.name, m.shape, m.take, labels=labels.get(m.name, ()), units=units.get(m.name, ()))
+            ArraySeries(m.name, m.shape, m.take, labels=labels.get(m.name, ()), units=units.get(m.name, ()))
             for m in members
             if m.dtype.kind not in "US"
         ]
@@ -117,7 +117,7 @@ class NpySource(ArraySource):
         wrong = next((name for name, each in arrays.items() if each.dtype.kind not in "biuf"), None)
         if wrong is not None:
             raise FileFormatError(f"{path}: its array '{wrong}' holds {arrays[wrong].dtype}, not plain numbers.")
-        super().__init__(path, [Series(name, each.shape, partial(part_of, each)) for name, each in arrays.items()])
+        super().__init__(path, [ArraySeries(name, each.shape, partial(part_of, each)) for name, each in arrays.items()])
 
 
 Texts = dict[str, tuple[str, ...]]
@@ -136,7 +136,7 @@ def read_about(text: str) -> tuple[Texts, Texts, dict[str, tuple[int, ...]], dic
         return {}, {}, {}, {}
 
 
-def about(schema: Schema, names: Mapping[str, str]) -> str:
+def about(schema: FileSchema, names: Mapping[str, str]) -> str:
     """Return what a file of arrays holds, as text.
 
     Args:
@@ -157,9 +157,9 @@ class NpzWriter(Writer):
     The numbers wait in files of no name beside it until all of them are there, as an NPZ says first how many there are.
     """
 
-    source: ClassVar[type[Source]] = NpzSource
+    source: ClassVar[type[LogSource]] = NpzSource
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
         self._arrays = {**({TIME: ()} if schema.has_time else {}), **{each.name: each.shape for each in schema.fields}}
         self._waiting = {name: _spool(path) for name in self._arrays}

@@ -28,8 +28,8 @@ from nori_dyn.logs.messages import (
     Types,
     standard_types,
 )
-from nori_dyn.logs.source import BLOCK, Block, Source, Stream
-from nori_dyn.logs.writer import Schema, Writer
+from nori_dyn.logs.source import BLOCK, LogSource, SampleBlock, Stream
+from nori_dyn.logs.writer import FileSchema, Writer
 from nori_dyn.typing import Floats
 
 LOOKED = 10
@@ -68,7 +68,7 @@ class AnyTopic(Protocol):
         """Return columns (columns, n) of messages."""
 
 
-class MessageSource(Source):
+class MessageSource(LogSource):
     """A log of messages: a stream a topic. Where the topic `ABOUT` says so, columns have the names of estimates.
 
     A format opens the file, tells its topics to `_tell`, and yields messages.
@@ -143,7 +143,7 @@ class MessageSource(Source):
         self._total = sum(counts.values()) if counts else 0
         self._share: float | None = None
 
-    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
         paths = {name: [self._paths.get(column, column) for column in columns] for name, columns in wanted.items()}
         total = sum(each.samples or 0 for each in self.streams if each.name in wanted)
         waiting: dict[str, tuple[list[int], list[bytes]]] = {}
@@ -173,7 +173,7 @@ class MessageSource(Source):
         waiting: dict[str, tuple[list[int], list[bytes]]],
         paths: Mapping[str, Sequence[str]],
         counts: dict[str, int],
-    ) -> Iterator[Block]:
+    ) -> Iterator[SampleBlock]:
         """Yield what waits, a block a topic, and let it wait no longer."""
         for name, (times, messages) in sorted(waiting.items(), key=lambda item: item[1][0][0]):
             try:
@@ -184,7 +184,7 @@ class MessageSource(Source):
             if of_log:
                 seconds, ns = np.divmod(np.array(times, dtype=np.int64), ONE_SECOND)
                 values[of_log] = seconds + ns / 1e9
-            yield Block(name, counts[name], tuple(values))
+            yield SampleBlock(name, counts[name], tuple(values))
             counts[name] += len(messages)
         waiting.clear()
 
@@ -212,7 +212,7 @@ class MessageWriter(Writer):
 
     encoding: ClassVar[Encoding] = "cdr"
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
         self._estimates = EstimateMessages(schema, self.encoding)
         self._n = 0

@@ -11,7 +11,7 @@ from nori_dyn.live.engine import Engine, Way, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import bind
 from nori_dyn.logs.differentiation import ORDER, SavitzkyGolay
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.source import Stream
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
@@ -25,7 +25,7 @@ def joints(kind):
 def made(plans, columns, closed=None, differentiate=None, way=None):
     """Return an engine and its state for a stream with columns of the usual names."""
     solving = prepared(plans, way or Way(closed=closed))
-    record = Record.of(solving.systems, solving.contacts)
+    record = SampleRecord.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
     binding = bind(dict.fromkeys(stream.columns, stream), None, record)
     return Engine(solving, binding, differentiate), State(binding)

@@ -11,7 +11,7 @@ from nori_dyn.live.state import SETTLED, State
 from nori_dyn.live.transport import Message
 from nori_dyn.logs.binding import bind
 from nori_dyn.logs.mapping import LogMapping
-from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.logs.record import ALWAYS, SampleRecord
 from nori_dyn.logs.source import Stream
 
 JOINTS = "/joint_states"
@@ -20,7 +20,7 @@ IMU = "/imu"
 
 @pytest.fixture(scope="module")
 def record():
-    return Record.of({ALWAYS: nd.System(nd.autotree(2), "inverse_dynamics")})
+    return SampleRecord.of({ALWAYS: nd.System(nd.autotree(2), "inverse_dynamics")})
 
 
 def streams():

@@ -10,7 +10,7 @@ import nori_dyn as nd
 from nori_dyn.logs import chunks, clock
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.differentiation import SavitzkyGolay
-from nori_dyn.logs.memory import Memory
+from nori_dyn.logs.memory import BufferPool
 from tests.logs import samples_in
 from tests.unit.logs.test_mapping import BODY
 
@@ -150,7 +150,7 @@ def test_accelerations_are_made_on_both_sides_of_velocities_that_are_no_numbers(
 
 
 def test_what_is_still_looked_at_is_not_given_again():
-    memory = Memory()
+    memory = BufferPool()
     first = memory.take(3, 4)
     first[:] = 1.0
     view = first[1:, ::2].T  # a view of a view
@@ -162,7 +162,7 @@ def test_what_is_still_looked_at_is_not_given_again():
 
 
 def test_what_nothing_looks_at_is_given_again():
-    memory = Memory()
+    memory = BufferPool()
     first = memory.take(3, 4)
     at = first.ctypes.data
     del first

@@ -14,7 +14,7 @@ from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.draft import draft
 from nori_dyn.logs.naming import column_named
-from nori_dyn.logs.record import Record
+from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.registry import open_log
 from nori_dyn.report.mapping_text import mapping_text
 from tests.logs import samples_in
@@ -166,7 +166,7 @@ def arm(*names):
 def drafted(path, tree, sensors=None):
     system = nd.System(tree, sensors or nd.SensorSet.from_dict(USUAL))
     with open_log(path) as source:
-        found = draft(source, Record.of({(): system}))
+        found = draft(source, SampleRecord.of({(): system}))
     text = mapping_text(found, path)
     assert yaml.safe_load(text) == found.data()  # what is written is what was found
     return found, text
