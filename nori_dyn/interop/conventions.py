@@ -91,7 +91,7 @@ class Convention:
         return f
 
 
-class PinocchioConvention(Convention):
+class _PinocchioConvention(Convention):
     absent = ("cylindrical",)
     first_row = 1
 
@@ -132,7 +132,7 @@ class PinocchioConvention(Convention):
         return np.roll(f, 3, axis=0)
 
 
-class MuJoCoConvention(Convention):
+class _MuJoCoConvention(Convention):
     absent = ("helical", "cylindrical", "planar")
     world_wrenches = True
 
@@ -167,7 +167,7 @@ class MuJoCoConvention(Convention):
         return np.concatenate([matvec(X.E, f[3:]), matvec(X.E, f[:3])])
 
 
-class FeatherstoneConvention(Convention):
+class _FeatherstoneConvention(Convention):
     absent = ("cylindrical", "planar")
     world_wrenches = True
 
@@ -191,9 +191,9 @@ class FeatherstoneConvention(Convention):
 
 CONVENTIONS: dict[str, Convention] = {
     "nori": Convention(),
-    "pinocchio": PinocchioConvention(),
-    "mujoco": MuJoCoConvention(),
-    "featherstone": FeatherstoneConvention(),
+    "pinocchio": _PinocchioConvention(),
+    "mujoco": _MuJoCoConvention(),
+    "featherstone": _FeatherstoneConvention(),
 }
 """Every convention by its name."""
 

@@ -4,6 +4,6 @@
       │         ▲ mapping
       └─ streams, columns
 
-A format is one module of `formats/`: a `LogSource` that reads it, a `Writer` that writes estimates in it, and its row in
-`registry.py`.
+A format is one module of `formats/`: a `LogSource` that reads it, a `Writer` that writes estimates in it, and its row
+in `registry.py`.
 """
