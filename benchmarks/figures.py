@@ -143,36 +143,44 @@ def extent(records: Sequence[Record], problem: str, start: str) -> str:
 def cpp(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a robot and problem: exported C, Pinocchio's C++, and how many times as long the quicker of it takes.
 
-    The last column is without code for this processor: its wheel's library beside exported C for any. With quartiles.
+    With quartiles; then medians with narrower vectors, and of its wheel and exported C for any processor.
     """
+    narrower = {str(record.case): record for record in (suites.narrow or Suites({}, {}))["cpp"]}
     yield (
         "robot, base",
         "",
         "exported C [µs]",
         *CPP_COLUMNS.values(),
         "times the quicker",
-        "wheel, both for any processor",
+        "in AVX2",
+        "for any processor, wheel",
     )
     for record in suites["cpp"]:
         if record.own:
             names = record.own, *CPP_COLUMNS
             shown = [number(1e6 * record.time(name)[1]) if name in record.seconds else "–" for name in names]
-            pairs = (run_of(record, CPP), record.own), (next(iter(CPP_COLUMNS)), f"{record.own} for any processor")
-            ratios = [spread(record, *pair) for pair in pairs]
+            narrow = narrower.get(str(record.case), record)
+            ratios = (
+                spread(record, run_of(record, CPP), record.own),
+                median(narrow, run_of(narrow, CPP) if narrow is not record else None, narrow.own),
+                median(record, next(iter(CPP_COLUMNS)), f"{record.own} for any processor"),
+            )
             yield robot(record), SHORT[str(record.case["problem"])], *shown, *ratios
 
 
-def spread(record: Record, name: str | None, own: str) -> str:
-    """Return how many times as long as one of ours a run takes, with quartiles; a dash where one was not timed."""
+def median(record: Record, name: str | None, own: str) -> str:
+    """Say how many times as long as one of ours a run takes; a dash where one was not timed."""
     if name is None or name not in record.seconds or own not in record.seconds:
         return "–"
-    low, middle, high = record.ratio(name, own)
-    return f"{times(middle)} ({low:.2g} to {high:.2g})"
+    return times(record.ratio(name, own)[1])
 
 
-def cpp_narrow(suites: Suites) -> Iterable[Sequence[str]]:
-    """Yield the same rows, of the run with narrower vectors."""
-    return cpp(suites.narrow) if suites.narrow is not None else cpp(Suites({}, {}))
+def spread(record: Record, name: str | None, own: str) -> str:
+    """Say the same with quartiles."""
+    if (middle := median(record, name, own)) == "–":
+        return middle
+    low, _, high = record.ratio(str(name), own)
+    return f"{middle} ({low:.2g} to {high:.2g})"
 
 
 def speed(suites: Suites) -> Iterable[Sequence[str]]:
@@ -245,14 +253,12 @@ class Shown:
 
     rows: Callable[[Suites], Iterable[Sequence[str]]]
     suite: str = ""
-    is_narrow: bool = False
 
 
 TABLES: dict[str, dict[str, Shown]] = {
     "performance.md": {
         "speed": Shown(speed, "tick"),
         "cpp": Shown(cpp, "cpp"),
-        "cpp, narrow": Shown(cpp_narrow, "cpp", is_narrow=True),
         "estimation": Shown(estimation, "estimation"),
         "counts": Shown(counts),
     },
@@ -303,13 +309,12 @@ def markdown(rows: Iterable[Sequence[str]]) -> str:
 def with_tables(document: str, text: str, suites: Suites) -> str:
     """Return the text of a document with its tables anew; those of suites that were not measured stay."""
     for name, table in TABLES[document].items():
-        source = suites.narrow if table.is_narrow else suites
-        if table.suite and (source is None or not source[table.suite]):
+        if table.suite and not suites[table.suite]:
             continue
         pattern = re.compile(rf"(<!-- figures: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
         content = markdown(table.rows(suites))
-        if table.suite and source is not None:
-            content += f"\n\n{source.measured(table.suite)}.\n"
+        if table.suite:
+            content += f"\n\n{suites.measured(table.suite)}.\n"
         text, n = pattern.subn(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
         if n != 1:
             raise SystemExit(f"docs/{document} has {n} places marked 'figures: {name}', not one.")
