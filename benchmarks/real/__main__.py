@@ -16,6 +16,10 @@ from benchmarks.real.tables import details, document, markdown, overview
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
 
 PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"
+"""Where the table of all data sets is."""
+
+RESULTS = Path(__file__).with_name("results.md")
+"""Where the tables of each data set are, component by component."""
 
 MODULES = (
     "human_bowing",
@@ -30,25 +34,32 @@ MODULES = (
 """The data sets, each a module of this room."""
 
 
-def with_tables(text: str, found: dict[str, list[Finding | Figure]]) -> str:
-    """Return the text of the page with its tables anew; those of data sets that are not there stay."""
-    parts = {name: "\n\n".join(map(markdown, details(findings))) for name, findings in found.items()}
-    if len(found) == len(MODULES):
-        parts["all"] = markdown(overview(found.values()))
-    for name, content in parts.items():
+def page_tables(found: dict[str, list[Finding | Figure]]) -> dict[str, str]:
+    """The table of the page, if all data sets are there."""
+    return {"all": markdown(overview(found.values()))} if len(found) == len(MODULES) else {}
+
+
+def result_tables(found: dict[str, list[Finding | Figure]]) -> dict[str, str]:
+    """The tables of each data set that is there."""
+    return {name: "\n\n".join(map(markdown, details(findings))) for name, findings in found.items()}
+
+
+def with_tables(text: str, tables: dict[str, str]) -> str:
+    """Put tables between their marks; those of data sets that are not there stay."""
+    for name, content in tables.items():
         pattern = re.compile(rf"(<!-- real: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
         text, n = pattern.subn(lambda at, content=content: f"{at[1]}{content}\n{at[2]}", text)
         if n != 1:
-            raise SystemExit(f"{PAGE} has {n} places marked 'real: {name}', not one.")
+            raise SystemExit(f"{n} places are marked 'real: {name}', not one.")
     return text
 
 
 def main() -> None:
-    """Print what came of each data set, and write it into the page of the documentation."""
+    """Print what came of each data set, and write it into the documents."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder with `real` and `panda_log` in it")
     parser.add_argument("--only", choices=MODULES, action="append", help="a data set; several are named one by one")
-    parser.add_argument("--no-page", action="store_true", help="leave the page of the documentation as it is")
+    parser.add_argument("--no-page", action="store_true", help="leave the documents as they are")
     options = parser.parse_args()
     found: dict[str, list[Finding | Figure]] = {}
     for name in options.only or MODULES:
@@ -60,7 +71,8 @@ def main() -> None:
             continue
         print(document(module.DATA, found[name]).text(120), end="\n\n")
     if found and not options.no_page:
-        PAGE.write_text(with_tables(PAGE.read_text(), found))
+        PAGE.write_text(with_tables(PAGE.read_text(), page_tables(found)))
+        RESULTS.write_text(with_tables(RESULTS.read_text(), result_tables(found)))
     if len(found) == len(MODULES) and not options.no_page:
         draw(options.data, PAGE.parent / "assets" / "real")
 

@@ -121,9 +121,10 @@ def test_how_far_apart_two_series_are():
 
 
 def test_the_page_has_a_place_for_every_data_set_and_tables_of_those_that_are_not_here_stay():
-    from benchmarks.real.__main__ import MODULES, PAGE, with_tables  # takes long to load
+    from benchmarks.real.__main__ import MODULES, PAGE, RESULTS, page_tables, result_tables, with_tables  # slow to load
 
     one = held_against("a robot", "x", "y", ("x",), ("N",), np.zeros((3, 1)), np.ones((3, 1)))
-    text = with_tables(PAGE.read_text(), {name: [one, Figure("a robot", "mass", 1.0, "kg")] for name in MODULES})
-    assert text.count("| mass | 1 kg |") == len(MODULES)
-    assert with_tables(PAGE.read_text(), {}) == PAGE.read_text()
+    found = {name: [one, Figure("a robot", "mass", 1.0, "kg")] for name in MODULES}
+    assert with_tables(PAGE.read_text(), page_tables(found)).count("| a robot | x | y |") == len(MODULES)
+    assert with_tables(RESULTS.read_text(), result_tables(found)).count("| mass | 1 kg |") == len(MODULES)
+    assert with_tables(PAGE.read_text(), page_tables({})) == PAGE.read_text()
