@@ -33,7 +33,7 @@ from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.estimation import solved
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.gathering import Gathering
-from nori_dyn.identification.prior import Prior
+from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import regression
 from nori_dyn.typing import Floats
 
@@ -74,7 +74,7 @@ class Ours:
         gathering.add(q, qd, qdd, np.concatenate([qdd, tau], axis=1), 1 / RATE)
         k = len(self.columns)
         log = Evidence(gathering.segments.each(), np.eye(k), np.zeros(k))
-        return solved([log], Prior(np.zeros(k), 1e-9 * np.eye(k)), np.ones(self._n), is_known=True).values
+        return solved([log], ParameterPrior(np.zeros(k), 1e-9 * np.eye(k)), np.ones(self._n), is_known=True).values
 
 
 class Loop:

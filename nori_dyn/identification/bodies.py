@@ -14,7 +14,7 @@ from nori_dyn.identification.consistent import LEAST, consistent
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.parameters import INERTIAL, Parameters, inertia_of, ten_parameters
 from nori_dyn.identification.physical import ten_of_pseudo_inertia, with_known
-from nori_dyn.identification.problem import LOAD, Problem
+from nori_dyn.identification.problem import LOAD, IdentificationProblem
 from nori_dyn.model.joints import Fixed
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import listed, spaced
@@ -30,7 +30,7 @@ GYRATION = 0.1
 """[m] Radius of gyration of a load about which nothing is known."""
 
 
-def check_known(problem: Problem) -> None:
+def check_known(problem: IdentificationProblem) -> None:
     """Check that bodies and joints can have what is known of them.
 
     Raises:
@@ -53,7 +53,7 @@ def check_known(problem: Problem) -> None:
             raise InputError(f"'{each.name}' is known as {known[each.name]:g}: it is at least {least:g}. {OTHERWISE}")
 
 
-def bodies(problem: Problem, plain: Floats) -> Parameters:
+def bodies(problem: IdentificationProblem, plain: Floats) -> Parameters:
     """Return the parameters that are looked for, of a robot that has the load as a link of its own.
 
     Of the load nothing is known before: what least squares say of its mass and centre stands for that, and some extent.
@@ -68,7 +68,7 @@ def bodies(problem: Problem, plain: Floats) -> Parameters:
 
 
 def as_bodies(
-    problem: Problem, solution: Solution, hulls: Mapping[str, Any] | None = None
+    problem: IdentificationProblem, solution: Solution, hulls: Mapping[str, Any] | None = None
 ) -> tuple[Floats, tuple[str, ...]]:
     """Return all parameters (n,), inertias as bodies can have them, and notes.
 
@@ -90,7 +90,7 @@ def as_bodies(
     return problem.whole(fit.values + shift), (*fit.notes, *at_least)
 
 
-def _carrying(problem: Problem, tree: KinematicTree, plain: Floats) -> KinematicTree:
+def _carrying(problem: IdentificationProblem, tree: KinematicTree, plain: Floats) -> KinematicTree:
     """Return a robot with the load as a link of its own, where there is one, of what is known of it."""
     if problem.load_on is None:
         return tree

@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import EXTRA, triangular
 from nori_dyn.identification.parameters import Parameters
-from nori_dyn.identification.prior import Prior, PriorCheck
+from nori_dyn.identification.prior import ParameterPrior, PriorCheck
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import crba
 from nori_dyn.tables import listed, number
@@ -133,7 +133,12 @@ def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:
 
 
 def delays(
-    names: Sequence[str], logs: Sequence[Evidence], prior: Prior, sigma: Floats, dt: float | None, values: Floats
+    names: Sequence[str],
+    logs: Sequence[Evidence],
+    prior: ParameterPrior,
+    sigma: Floats,
+    dt: float | None,
+    values: Floats,
 ) -> Mapping[str, float]:
     """Return by how much each reading comes after the motion [s], of those of which that explains something.
 

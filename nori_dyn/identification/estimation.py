@@ -2,9 +2,9 @@
 
     minimise  sum over rows r of |R_r beta_r - z_r|^2 / sigma_r^2  +  |L (phi - phi_0)|^2,    beta = G phi
 
-Only the combinations beta are told; within these the estimate is the one next to the prior, in the metric of L. The
-standard deviations sigma_r of readings are given, or found from what is left, in turns. Rows with an unknown gain are
-linear about the last estimate: steps of Gauss and Newton.
+Only the combinations beta are identifiable; beyond these the estimate is the one nearest to the prior, in the metric of
+L. The standard deviations sigma_r of readings are given, or found from the residuals, in turns. Rows with an unknown
+gain are linear about the last estimate: steps of Gauss and Newton.
 
 The prior of a link that the logs contradict is widened until it holds the estimate no more.
 
@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import Moments, triangular
-from nori_dyn.identification.prior import Prior, PriorCheck
+from nori_dyn.identification.prior import ParameterPrior, PriorCheck
 from nori_dyn.identification.scatter import covariance_of
 from nori_dyn.typing import Floats
 
@@ -58,7 +58,7 @@ class Solution:
     R: Floats
     z: Floats
     rounds: int
-    prior: Prior
+    prior: ParameterPrior
     checks: tuple[PriorCheck, ...] = ()
 
     @property
@@ -68,92 +68,75 @@ class Solution:
 
 
 def solved(
-    logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool, base: Floats | None = None
+    logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is_known: bool, base: Floats | None = None
 ) -> Solution:
-    """Return the estimate from some logs.
+    """Weighted least-squares estimate from some logs.
 
     Args:
         logs: what they say.
         prior: what was known before.
         sigma: standard deviation of each row, to begin with.
         is_known: whether that is what it is, or is to be found from the residuals.
-        base: the combinations of parameters that the sensors can tell (k, n); each parameter by itself when None.
+        base: the identifiable combinations of parameters (k, n); each parameter by itself when None.
     """
     base = np.eye(len(prior.values)) if base is None else base
     found = _solution(logs, prior, sigma, is_known, base)
     by_number = prior.checks(found.values, found.by_number, found.by_number)
-    doubted = {each.of for each in by_number if not each.is_by_chance}
-    while doubted:  # a prior that holds the estimate where logs do not fit makes them scatter more: so it is let go
+    contradicted = {each.of for each in by_number if not each.is_by_chance}
+    while (
+        contradicted
+    ):  # a prior that holds the estimate where logs do not fit makes them scatter more: so it is let go
         wide = found
         for _ in range(ROUNDS):
-            wider = wide.prior.widened(wide.values, doubted)
+            wider = wide.prior.widened(wide.values, contradicted)
             if wider is wide.prior:
                 break
             wide = _solution(logs, wider, wide.sigma, is_known, base)
-        contradicted = {each.of for each in wide.checks if each.of in doubted and not each.is_by_chance}
-        if contradicted == doubted:
+        still = {each.of for each in wide.checks if each.of in contradicted and not each.is_by_chance}
+        if still == contradicted:
             return wide
-        doubted = contradicted
+        contradicted = still
     return found
 
 
-def _solution(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool, base: Floats) -> Solution:
-    """Return the estimate with a prior as it is; arguments as those of `solved`."""
-    step = _settled(logs, prior, sigma, is_known)
-    inverse = solve_triangular(step.root, np.eye(len(step.root)))
-    covariance = covariance_of(logs, step.values, step.root, step.sigma, base, prior)
-    checks = prior.checks(step.values, inverse @ inverse.T, covariance)
-    R, z = step.R, step.z
-    return Solution(step.values, covariance, inverse @ inverse.T, step.sigma, R, z, step.rounds, prior, checks)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Step:
-    """An estimate with one prior: as `Solution`, but for the factor of its information (n, n), prior included."""
-
-    values: Floats
-    root: Floats
-    sigma: Floats
-    R: Floats
-    z: Floats
-    rounds: int
-
-
-def _settled(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool) -> _Step:
-    """Return the estimate, with standard deviations of residuals that have settled where they are not known."""
+def _solution(logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is_known: bool, base: Floats) -> Solution:
+    """Estimate with a prior as it is; arguments as those of `solved`."""
     rows = [log.rows for log in logs]
     has_gains = any(column >= 0 for log in logs for column in log.gains)
     over = _over(logs, rows, prior.values if has_gains else None)
     floor = _least_sigma(rows)
-    last, count = sigma, 0
-    while True:
-        count += 1
+    last = sigma
+    for count in range(1, ROUNDS + 1):
         R, z = _information(over, sigma)
         values, root = _with_prior(R, z, prior)
         over = _over(logs, rows, values) if has_gains else over
         found = _sigma_of_residuals(rows, over, values, root, sigma, floor)
-        has_settled = bool(np.all(np.abs(found - last) <= SETTLED * found))
-        if (is_known and not has_gains) or has_settled or count == ROUNDS:
-            return _Step(values, root, sigma, R, z, count)
+        if (is_known and not has_gains) or np.all(np.abs(found - last) <= SETTLED * found) or count == ROUNDS:
+            break
         last = found
         sigma = sigma if is_known else found
+    inverse = solve_triangular(root, np.eye(len(root)))
+    by_number = inverse @ inverse.T
+    covariance = covariance_of(logs, values, root, sigma, base, prior)
+    checks = prior.checks(values, by_number, covariance)
+    return Solution(values, covariance, by_number, sigma, R, z, count, prior, checks)
 
 
 def _over(logs: Sequence[Evidence], rows: Sequence[Sequence[Moments]], values: Floats | None) -> list[list[Floats]]:
-    """Return for each log the rows [W c] of each of its readings."""
+    """Rows [W c] of each reading of each log."""
     return [[log.over(k, m, values) for k, m in enumerate(each)] for log, each in zip(logs, rows, strict=True)]
 
 
 def _information(over: Sequence[Sequence[Floats]], sigma: Floats) -> tuple[Floats, Floats]:
-    """Return R and z of all rows, each in units of its standard deviation."""
+    """Square-root information R and z of all rows, each in units of its standard deviation."""
     stacked = [rows / sigma[k] for each in over for k, rows in enumerate(each)]
     R = triangular(np.vstack(stacked))
     n = R.shape[1] - 1
     return R[:n, :n], -R[:n, n]
 
 
-def _with_prior(R: Floats, z: Floats, prior: Prior) -> tuple[Floats, Floats]:
-    """Return the estimate and the triangular factor of its information, prior included."""
+def _with_prior(R: Floats, z: Floats, prior: ParameterPrior) -> tuple[Floats, Floats]:
+    """Estimate, and the triangular factor of its information, prior included."""
     n = len(z)
     both = np.vstack([np.column_stack([R, z - R @ prior.values]), np.column_stack([prior.L, np.zeros(len(prior.L))])])
     T = triangular(both)
@@ -169,7 +152,7 @@ def _sigma_of_residuals(
     sigma: Floats,
     floor: Floats,
 ) -> Floats:
-    """Return the standard deviation of each row's residual; what the parameters took up is counted out."""
+    """Standard deviation of each row's residual, less the degrees of freedom that the parameters took up."""
     found = np.zeros(len(sigma))
     for k in range(len(sigma)):
         square = taken = n = 0.0
@@ -182,7 +165,7 @@ def _sigma_of_residuals(
 
 
 def _least_sigma(rows: Sequence[Sequence[Moments]]) -> Floats:
-    """Return how small the standard deviation of each row's residual may be found: no sensor is better than that."""
+    """Least standard deviation of each row's residual: no sensor is better than that."""
     sizes = [[m.rms(m.unit("constant")) for m in of_log] for of_log in rows]
     largest: Floats = np.max(sizes, axis=0)
     return NO_BETTER * np.where(largest > 0, largest, max(float(largest.max()), 1.0))

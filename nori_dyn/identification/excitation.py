@@ -41,7 +41,7 @@ HALVINGS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples:
+class SampledBasis:
     """Times of a period, and the series at them.
 
     Attributes:
@@ -53,10 +53,10 @@ class Samples:
     bases: tuple[Floats, Floats, Floats]
 
     @staticmethod
-    def of(series: FourierSeries, n: int) -> Samples:
+    def of(series: FourierSeries, n: int) -> SampledBasis:
         """Return n samples."""
         t = series.times(n)
-        return Samples(t, series.basis(t))
+        return SampledBasis(t, series.basis(t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +93,14 @@ class Excitation:
         return len(self.moving), self.series.n
 
     @cached_property
-    def coarse(self) -> Samples:
+    def coarse(self) -> SampledBasis:
         """The samples at which motions are judged."""
-        return Samples.of(self.series, SAMPLES * self.series.harmonics)
+        return SampledBasis.of(self.series, SAMPLES * self.series.harmonics)
 
     @cached_property
-    def fine(self) -> Samples:
+    def fine(self) -> SampledBasis:
         """Those at which limits are checked."""
-        return Samples.of(self.series, FINER * SAMPLES * self.series.harmonics)
+        return SampledBasis.of(self.series, FINER * SAMPLES * self.series.harmonics)
 
     @cached_property
     def units(self) -> Floats:
@@ -116,11 +116,11 @@ class Excitation:
         found[:, 0] += self.limits.middle
         return found
 
-    def motion(self, z: Floats, samples: Samples) -> tuple[Floats, Floats, Floats]:
+    def motion(self, z: Floats, samples: SampledBasis) -> tuple[Floats, Floats, Floats]:
         """Return q (N, nq), qd (N, nv), qdd (N, nv) of the whole robot."""
         return whole_motion(self.tree, self.moving, self.still, self.coefficients(z), samples.bases)
 
-    def ratios(self, z: Floats, samples: Samples) -> tuple[Floats, ...]:
+    def ratios(self, z: Floats, samples: SampledBasis) -> tuple[Floats, ...]:
         """Return position from the middle, speed, acceleration (N, n_joints) and torque (N, n_limited) by limits."""
         return self.ratios_of(*self.motion(z, samples))
 

@@ -20,7 +20,7 @@ from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.identification.exciting import Exciting, exciting, torques_read
 from nori_dyn.identification.fourier import FourierSeries
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
-from nori_dyn.identification.motion_search import Found, most_exciting
+from nori_dyn.identification.motion_search import BestMotion, most_exciting
 from nori_dyn.identification.motion_summary import motion_document
 from nori_dyn.identification.trajectory import Trajectory
 from nori_dyn.io.drafts import drafted
@@ -291,7 +291,7 @@ def checked_rate(rate: Any, duration: float) -> float:
     return float(rate)
 
 
-def _motion(given: Exciting, found: Found, criterion: str) -> ExcitingMotion:
+def _motion(given: Exciting, found: BestMotion, criterion: str) -> ExcitingMotion:
     problem, base = given.problem, given.base
     units = problem.information.units
     F, F_of_random = problem.told_by(found.z), problem.told_by(found.random)

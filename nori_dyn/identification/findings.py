@@ -14,10 +14,10 @@ from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.findings_summary import identification_document
-from nori_dyn.identification.fits import Fit
+from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.prior import PriorCheck
-from nori_dyn.identification.problem import LOAD, Problem
+from nori_dyn.identification.problem import LOAD, IdentificationProblem
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
@@ -31,7 +31,7 @@ others, or never; it was known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
+class BaseParameterEstimate:
     """A combination of parameters that the sensors tell.
 
     Attributes:
@@ -59,7 +59,7 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ParameterEstimate:
     """What was found of a parameter.
 
     Attributes:
@@ -120,12 +120,12 @@ class Identification(Shown):
         ('told', 'the last 33 % of each log')
     """
 
-    problem: Problem
+    problem: IdentificationProblem
     values: Floats
     plain: Floats
     solution: Solution
-    fits: tuple[Fit, ...]
-    combinations: tuple[Combination, ...]
+    fits: tuple[ReadingFit, ...]
+    combinations: tuple[BaseParameterEstimate, ...]
     directions: Floats
     doubts: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -200,7 +200,7 @@ class Identification(Shown):
         return {p.name: self.each[p.name] for p in self.problem.all_parameters if p.owner == LOAD}
 
     @cached_property
-    def found(self) -> tuple[Found, ...]:
+    def found(self) -> tuple[ParameterEstimate, ...]:
         """What was found of each parameter, those of the load last."""
         prior = np.zeros(len(self.values))
         prior[self.problem.free] = np.sqrt(np.diag(self.prior_covariance))
@@ -215,7 +215,7 @@ class Identification(Shown):
             if is_free[k]:
                 how = "combined" if not alone[k] else "told" if left < TOLD else "open"
             found.append(
-                Found(
+                ParameterEstimate(
                     name=parameter.name,
                     unit=parameter.unit,
                     before=float(before[k]),
@@ -291,8 +291,8 @@ class Identification(Shown):
 
 
 def combinations_of(
-    problem: Problem, solution: Solution, values: Floats, prior_covariance: Floats
-) -> tuple[Combination, ...]:
+    problem: IdentificationProblem, solution: Solution, values: Floats, prior_covariance: Floats
+) -> tuple[BaseParameterEstimate, ...]:
     """Return what was found of each combination that the sensors tell.
 
     Args:
@@ -310,7 +310,7 @@ def combinations_of(
         deviation = float(np.sqrt(free @ solution.covariance @ free))
         prior = float(np.sqrt(free @ prior_covariance @ free))
         found.append(
-            Combination(
+            BaseParameterEstimate(
                 name=problem.base.names[k],
                 terms={names[c]: float(own[c]) for c in np.flatnonzero(own)},
                 unit=problem.parameters.each[problem.base.independent[k]].unit,

@@ -15,8 +15,8 @@ from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, de
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
-    from nori_dyn.identification.findings import Combination, Found, Identification
-    from nori_dyn.identification.fits import Fit
+    from nori_dyn.identification.findings import BaseParameterEstimate, Identification, ParameterEstimate
+    from nori_dyn.identification.fits import ReadingFit
 
 MOST = 12
 """Most rows of a table, and most names in a sentence."""
@@ -95,15 +95,15 @@ def facts(found: Identification) -> Iterator[tuple[str, str]]:
         yield "inertias", "such as bodies can have" if found.is_physical else "not all such as a body can have"
 
 
-def by_unit(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
+def by_unit(fits: Iterable[ReadingFit]) -> dict[str, list[ReadingFit]]:
     """Return the fits of each unit."""
-    found: dict[str, list[Fit]] = {}
+    found: dict[str, list[ReadingFit]] = {}
     for fit in fits:
         found.setdefault(fit.unit, []).append(fit)
     return found
 
 
-def fit_table(fits: Sequence[Fit]) -> Table:
+def fit_table(fits: Sequence[ReadingFit]) -> Table:
     """Return how well each reading is explained."""
     units = {fit.unit for fit in fits}
     (unit,) = units if len(units) == 1 else ("",)
@@ -124,7 +124,7 @@ def fit_table(fits: Sequence[Fit]) -> Table:
 def joint_table(found: Identification) -> Table | None:
     """Return the parameters of each joint and its reading; None where none was looked for."""
     names = found.problem.tree.joint_names
-    by_owner: dict[str, dict[str, Found]] = {}
+    by_owner: dict[str, dict[str, ParameterEstimate]] = {}
     for parameter, each in zip(found.problem.all_parameters, found.found, strict=True):
         if parameter.kind not in INERTIAL:
             owner = parameter.owner
@@ -148,7 +148,7 @@ def joint_table(found: Identification) -> Table | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinkRow:
+class LinkEstimate:
     """What was found of a link.
 
     Attributes:
@@ -164,7 +164,7 @@ class LinkRow:
     told: str
 
 
-def link_rows(found: Identification) -> Iterator[LinkRow]:
+def link_rows(found: Identification) -> Iterator[LinkEstimate]:
     """Yield what was found of each link of which inertias were looked for."""
     by_name = {each.name: each for each in found.found}
     for i in found.parameters.links():
@@ -174,7 +174,7 @@ def link_rows(found: Identification) -> Iterator[LinkRow]:
         inertias = found.problem.tree.I[i], found.robot.I[i]
         mass = by_name.get(f"m:{link}")
         shown = number(inertias[1][5, 5]) if mass is None else described(mass, always=True)
-        yield LinkRow(link, inertias, shown, "all" if len(told) == len(own) > 1 else ", ".join(told) or "none")
+        yield LinkEstimate(link, inertias, shown, "all" if len(told) == len(own) > 1 else ", ".join(told) or "none")
 
 
 def link_table(found: Identification) -> Table | None:
@@ -228,7 +228,7 @@ def next_words(found: Identification) -> str:
     )
 
 
-def told_worst(found: Identification) -> list[Combination]:
+def told_worst(found: Identification) -> list[BaseParameterEstimate]:
     """Return the combinations that are told worst, the worst first: as many as independent directions are open."""
     n_open = len(found.directions) - found.n_told
     by_left = sorted(found.combinations, key=lambda each: -each.left)
@@ -245,12 +245,12 @@ def worst_table(found: Identification) -> Table | None:
     return Table("Told worst", ("combination", "left"), rows, (note,), most=WORST)
 
 
-def left_of(each: Combination) -> str:
+def left_of(each: BaseParameterEstimate) -> str:
     """Return the share of the prior deviation that is left of a combination, "12 %"."""
     return f"{100 * min(each.left, 1.0):.{0 if each.left > 0.01 else 1}f} %"
 
 
-def described(found: Found, always: bool = False) -> str:
+def described(found: ParameterEstimate, always: bool = False) -> str:
     """Return what was found of a parameter, as a cell of a table.
 
     Args:
@@ -277,7 +277,7 @@ def with_deviation(value: float, deviation: float) -> str:
     return unbroken(" ± ".join(shown))
 
 
-def described_sum(found: Combination, most: int | None = TERMS) -> str:
+def described_sum(found: BaseParameterEstimate, most: int | None = TERMS) -> str:
     """Return a combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more", the parameter that stands for it first."""
     first = found.name.removesuffix(" +")
     return describe_sum({first: found.terms[first], **found.terms}, most)
@@ -299,7 +299,7 @@ def _is_of(name: str, link: str) -> bool:
     return name.partition(":")[0] in INERTIAL and owner_of(name) == link
 
 
-def _notes_on(found: Iterable[Found]) -> Iterator[str]:
+def _notes_on(found: Iterable[ParameterEstimate]) -> Iterator[str]:
     hows = {each.how for each in found}
     said = []
     if "combined" in hows:

@@ -13,7 +13,7 @@ from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ReadingFit:
     """How well a reading is explained.
 
     Attributes:
@@ -51,7 +51,7 @@ def fits_of(
     values_without: Floats,
     sigma: Floats,
     delays: Mapping[str, float],
-) -> tuple[Fit, ...]:
+) -> tuple[ReadingFit, ...]:
     """Return how well each reading is explained.
 
     Args:
@@ -75,7 +75,7 @@ def fits_of(
         by = values_without if kept else values
         reading = m.unit("reading")
         found.append(
-            Fit(
+            ReadingFit(
                 name=name,
                 unit=units.get(name, ""),
                 n=n,

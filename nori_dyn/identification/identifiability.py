@@ -20,7 +20,7 @@ Told: TypeAlias = Literal["alone", "combined", "never"]
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
+class BaseParameter:
     """A sum of parameters that is told.
 
     Attributes:
@@ -90,10 +90,10 @@ class Identifiability(Shown):
         return found | {names[column]: "never" for column, others in base.ties.items() if not others}
 
     @cached_property
-    def combinations(self) -> tuple[Combination, ...]:
+    def combinations(self) -> tuple[BaseParameter, ...]:
         """What is told only in combinations; factors are those at one posture of the joints that do not move."""
         every = map(self.base.terms, range(len(self.base.independent)))
-        return tuple(Combination(next(iter(terms)), terms) for terms in every if len(terms) > 1)
+        return tuple(BaseParameter(next(iter(terms)), terms) for terms in every if len(terms) > 1)
 
     @cached_property
     def common_factors(self) -> tuple[CommonFactor, ...]:

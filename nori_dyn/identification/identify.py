@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.findings import Identification
-from nori_dyn.identification.log_reader import Job
+from nori_dyn.identification.log_reader import IdentifyOptions
 from nori_dyn.identification.run import IdentificationRun
 from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.logs.differentiation import Differentiate, derivation
@@ -106,7 +106,7 @@ def identify(
         >>> print(max(fit.after for fit in found.fits) < 1e-6)
         True
     """
-    job = Job(
+    job = IdentifyOptions(
         system=with_sensors(system) if isinstance(system, KinematicTree) else system,
         differentiation=derivation(differentiate, dt),
         dt=dt,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dgeqrt
 
-from nori_dyn.identification.regression import Layout
+from nori_dyn.identification.regression import RegressorLayout
 from nori_dyn.typing import Floats, Indices
 
 EXTRA = ("rate", "one", "reading", "constant")
@@ -126,7 +126,7 @@ def triangular(rows: Floats) -> Floats:
 
 
 def row_moments(
-    layout: Layout,
+    layout: RegressorLayout,
     entries: Floats,
     y: Floats,
     rates: Floats,

@@ -15,7 +15,7 @@ from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.information import Moments
-from nori_dyn.identification.motion import Motion
+from nori_dyn.identification.joint_accelerations import JointAccelerations
 from nori_dyn.identification.regression import Regression, RegressorProgram, torques_of
 from nori_dyn.logs.differentiation import JUMP, Derivation
 from nori_dyn.logs.log import Log
@@ -32,7 +32,7 @@ from nori_dyn.typing import Booleans, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class IdentifyOptions:
     """How logs are identified from; see `identify`."""
 
     system: System
@@ -87,9 +87,11 @@ class LogReader:
         InputError: the sensors do not tell the motion.
     """
 
-    def __init__(self, job: Job, found: Regression, program: RegressorProgram, sigma: Floats, stage: Progress) -> None:
+    def __init__(
+        self, job: IdentifyOptions, found: Regression, program: RegressorProgram, sigma: Floats, stage: Progress
+    ) -> None:
         self._job, self._found, self._program, self._sigma, self._stage = job, found, program, sigma, stage
-        self._motion = Motion(job.system)
+        self._motion = JointAccelerations(job.system)
 
     def gather(self, log: Log, is_loaded: bool, robust: Robust | None = None) -> Gathered:
         """Return what a log says."""

@@ -36,7 +36,7 @@ RANDOM = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class BestMotion:
     """What was found.
 
     Attributes:
@@ -54,7 +54,7 @@ class Found:
     evaluations: int
 
 
-def most_exciting(problem: Excitation, starts: int, steps: int, seed: int, progress: Progress) -> Found:
+def most_exciting(problem: Excitation, starts: int, steps: int, seed: int, progress: Progress) -> BestMotion:
     """Return the most exciting motion that is found within the limits; never one worse than the best random one.
 
     Args:
@@ -74,15 +74,15 @@ def most_exciting(problem: Excitation, starts: int, steps: int, seed: int, progr
     order = np.argsort(-values)
     best, value, evaluations = drawn[order[0]], float(values[order[0]]), 0
     for number, k in enumerate(order[:starts], start=1):
-        search = _Search(problem, steps, progress, f"start {number} of {starts}")
+        search = _AugmentedLagrangian(problem, steps, progress, f"start {number} of {starts}")
         z = search.best(drawn[k])
         evaluations += search.evaluations
         if (reached := problem.judged(z)) > value:
             best, value = z, reached
-    return Found(best, value, values, drawn[order[0]], evaluations)
+    return BestMotion(best, value, values, drawn[order[0]], evaluations)
 
 
-class _Search:
+class _AugmentedLagrangian:
     """The search from one start.
 
     Args:

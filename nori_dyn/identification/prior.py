@@ -57,7 +57,7 @@ class PriorCheck:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prior:
+class ParameterPrior:
     """What is known before: L phi = L phi_0, each row with a standard deviation of 1.
 
     Attributes:
@@ -101,7 +101,7 @@ class Prior:
             found.append(PriorCheck(name, chi_square, len(apart), self.factors.get(name, 1.0)))
         return tuple(found)
 
-    def widened(self, values: Floats, names: Collection[str]) -> Prior:
+    def widened(self, values: Floats, names: Collection[str]) -> ParameterPrior:
         """Return the same so wide that an estimate is within one deviation of it, in every direction, for some links.
 
         Then it hardly moves what the logs tell. It is itself where it is as wide.
@@ -120,7 +120,7 @@ class Prior:
         """Return a root (n, n) of the covariance that is expected before: it is that times its transpose."""
         return np.asarray(solve_triangular(np.linalg.qr(self.L, mode="r"), np.eye(self.L.shape[1])))
 
-    def _widened(self, factors: Mapping[str, float]) -> Prior:
+    def _widened(self, factors: Mapping[str, float]) -> ParameterPrior:
         more = [factors.get(name, 1.0) / self.factors.get(name, 1.0) for name in self.of] if self.of else 1.0
         return replace(self, L=self.L / np.reshape(more, (-1, 1)), factors=factors)
 

@@ -17,7 +17,7 @@ from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.information import Moments
 from nori_dyn.identification.parameters import INERTIAL, Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import pull_back, with_known
-from nori_dyn.identification.prior import Prior
+from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -29,7 +29,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class IdentificationProblem:
     """What is looked for.
 
     Attributes:
@@ -152,7 +152,7 @@ class Problem:
         found[self.free] = values
         return found
 
-    def prior(self, logs: Sequence[Sequence[Moments]], declared: Mapping[str, tuple[float, float]]) -> Prior:
+    def prior(self, logs: Sequence[Sequence[Moments]], declared: Mapping[str, tuple[float, float]]) -> ParameterPrior:
         """Return what is known before of what is looked for.
 
         Inertias: by the metric of physical inertias, a deviation as large as the inertia itself. Others: a deviation as
@@ -175,7 +175,7 @@ class Problem:
                 rows.append(np.eye(n)[k : k + 1] / size)
                 of.append(each.name if each.name in declared else "")
         L = np.vstack(rows)
-        return Prior(before[self.free], L[:, self.free], tuple(of))
+        return ParameterPrior(before[self.free], L[:, self.free], tuple(of))
 
     def _sizes(self, logs: Sequence[Sequence[Moments]]) -> Floats:
         """Return how large each parameter would be if it explained all that is read (n,)."""

@@ -139,17 +139,17 @@ class Regression:
         outputs = {"entries": np.array(entries, dtype=object)}
         traced = Traced("regressor", self.system.tree, self.graph, dict(self.inputs), outputs, None, None)
         shape = self.n_rows, len(columns), len(self.unknowns)
-        return RegressorProgram(CompiledFunction(traced, backend), Layout(tuple(of_W), tuple(self.N), shape))
+        return RegressorProgram(CompiledFunction(traced, backend), RegressorLayout(tuple(of_W), tuple(self.N), shape))
 
     def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
         """Return W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of all their entries, c last (n, ...)."""
-        return Layout(tuple(self.W), tuple(self.N), (self.n_rows, len(self.parameters), len(self.unknowns))).dense(
-            entries
-        )
+        return RegressorLayout(
+            tuple(self.W), tuple(self.N), (self.n_rows, len(self.parameters), len(self.unknowns))
+        ).dense(entries)
 
 
 @dataclass(frozen=True)
-class Layout:
+class RegressorLayout:
     """Where the numbers belong that a regressor is computed as.
 
     Attributes:
@@ -197,14 +197,14 @@ class RegressorProgram:
     """
 
     function: CompiledFunction
-    layout: Layout
+    layout: RegressorLayout
 
     def entries(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, threads: int = 1) -> Floats:
         """Return the numbers (n, ...) of n samples in the order of `layout`, number by number in memory."""
         return np.asarray(self.function.batch(q, qd, qdd, y, threads=threads, order="F"))
 
     def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return W, N and c of entries, see `Layout`."""
+        """Return W, N and c of entries, see `RegressorLayout`."""
         return self.layout.dense(entries)
 
 

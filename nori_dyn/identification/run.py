@@ -28,11 +28,11 @@ from nori_dyn.identification.findings import TOLD, Identification, combinations_
 from nori_dyn.identification.fits import fits_of
 from nori_dyn.identification.gathering import Robust
 from nori_dyn.identification.information import Moments, triangular
-from nori_dyn.identification.log_reader import Gathered, Job, LogReader
+from nori_dyn.identification.log_reader import Gathered, IdentifyOptions, LogReader
 from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.physical import is_physical
-from nori_dyn.identification.prior import Prior
-from nori_dyn.identification.problem import Problem
+from nori_dyn.identification.prior import ParameterPrior
+from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.identification.regression import force_readings, regression
 from nori_dyn.logs.log import Log
 from nori_dyn.measurements.base import VariableReading
@@ -63,7 +63,7 @@ class IdentificationRun:
 
     def __init__(
         self,
-        job: Job,
+        job: IdentifyOptions,
         wanted: Sequence[str],
         load_on: str | None,
         known: Mapping[str, float],
@@ -75,7 +75,7 @@ class IdentificationRun:
             job.system.tree.link(load_on)
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
         self._found = regression(job.system, wanted)
-        self._problem = Problem(base_parameters(self._found.without_gains()), load_on, known)
+        self._problem = IdentificationProblem(base_parameters(self._found.without_gains()), load_on, known)
         if not self._problem.columns:
             raise InputError(
                 f"sensors '{job.system.sensors.name}' tell no combination of these parameters of "
@@ -154,7 +154,9 @@ class IdentificationRun:
         E, shift = self._problem.evidence(gathered.is_loaded)
         return Evidence(gathered.segments[part], E, shift, self._problem.gains_of(self._row_names))
 
-    def _solved(self, gathered: Sequence[Gathered], prior: Prior, part: Sequence[slice] | None = None) -> Solution:
+    def _solved(
+        self, gathered: Sequence[Gathered], prior: ParameterPrior, part: Sequence[slice] | None = None
+    ) -> Solution:
         parts = [slice(None)] * len(gathered) if part is None else part
         logs = [self._evidence(each, own) for each, own in zip(gathered, parts, strict=True)]
         return solved(logs, prior, self._first_sigma, self._is_known, self._problem.base_of_free)
@@ -167,7 +169,9 @@ class IdentificationRun:
         shown = [first[is_loaded] for is_loaded in sorted(first)]
         return tuple(self._reader.curves(each, self._evidence(each), before, values) for each in shown)
 
-    def _robust(self, gathered: list[Gathered], prior: Prior, solution: Solution) -> tuple[list[Gathered], Solution]:
+    def _robust(
+        self, gathered: list[Gathered], prior: ParameterPrior, solution: Solution
+    ) -> tuple[list[Gathered], Solution]:
         """Return what logs say where residuals that are far off count less, and the estimate from that."""
         for _ in range(ROBUST_ROUNDS):
             again = []
@@ -197,7 +201,7 @@ class IdentificationRun:
         unweighed: list[Gathered],
         others: list[Gathered],
         share: float,
-        prior: Prior,
+        prior: ParameterPrior,
         solution: Solution,
     ) -> Identification:
         """Return what is found of what logs say; fits are of `unweighed`, in which all residuals count alike."""
@@ -265,7 +269,7 @@ class IdentificationRun:
         low, high = np.min([each.low for each in gathered], axis=0), np.max([each.high for each in gathered], axis=0)
         return still_joints(self._job.system.tree, low, high)
 
-    def _without_still(self, gathered: Sequence[Gathered]) -> Problem:
+    def _without_still(self, gathered: Sequence[Gathered]) -> IdentificationProblem:
         """Return what is looked for, less friction and rotors of joints that stand still: noise would tell these."""
         problem, still = self._problem, self._still(gathered)
         own = [

@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import Moments
-from nori_dyn.identification.prior import Prior
+from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.typing import Floats
 
 FEWEST_SEGMENTS = 8
@@ -42,7 +42,7 @@ WITHIN = 0.975
 
 
 def covariance_of(
-    logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats, base: Floats, prior: Prior
+    logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats, base: Floats, prior: ParameterPrior
 ) -> Floats:
     """Return the covariance of an estimate: by the number of samples, or by the scatter of segments if that is more.
 

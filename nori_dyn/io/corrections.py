@@ -49,7 +49,7 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FileModel:
     """The links and joints of a file, as a loader reads them.
 
     Attributes:
@@ -69,7 +69,7 @@ class Reading:
         return n_placed + sum(np.array_equal(lumped(parts), I) for parts, I in zip(bodies, tree.I, strict=True))
 
 
-def likeliest(tree: KinematicTree, readings: Sequence[Reading], path: str | os.PathLike[str]) -> Reading:
+def likeliest(tree: KinematicTree, readings: Sequence[FileModel], path: str | os.PathLike[str]) -> FileModel:
     """Return the reading of a file that a tree was most likely made of.
 
     Raises:
@@ -79,7 +79,7 @@ def likeliest(tree: KinematicTree, readings: Sequence[Reading], path: str | os.P
     return max(readings, key=lambda reading: reading.likeness(tree))
 
 
-def _check_same_robot(tree: KinematicTree, reading: Reading, path: str | os.PathLike[str]) -> None:
+def _check_same_robot(tree: KinematicTree, reading: FileModel, path: str | os.PathLike[str]) -> None:
     children = {joint.name: joint.child for joint in reading.joints}
     links = [link.name for link in reading.links]
     for link, joint in zip(tree.names, tree.joint_names, strict=True):

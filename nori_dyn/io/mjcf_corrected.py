@@ -19,7 +19,7 @@ from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
 from nori_dyn.io.component_files import checked_components, moving_joints
 from nori_dyn.io.corrections import (
     Corrected,
-    Reading,
+    FileModel,
     by_joint,
     corrected_links,
     is_same_inertia,
@@ -91,10 +91,10 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     text = XmlText(source)
     checked_components(tree)
     readers = [_reader(tree, mujoco, model, source, clean) for clean in (True, False)]
-    readings = [Reading(reader.links, reader.joints) for reader in readers]
+    readings = [FileModel(reader.links, reader.joints) for reader in readers]
     reading = likeliest(tree, readings, source)
     reader = readers[[*map(id, readings)].index(id(reading))]
-    writer = _Writer(text, reader, os.fspath(source))
+    writer = _MjcfEditor(text, reader, os.fspath(source))
     links, notes = corrected_links(tree, reading.links, writer.numbers)
     writer.write_links(links)
     writer.write_joints(tree)
@@ -167,7 +167,7 @@ def _reader(tree: KinematicTree, mujoco: Any, model: Any, path: str | os.PathLik
 
 
 @dataclass
-class _Writer:
+class _MjcfEditor:
     """Writes what changed into the text of a model.
 
     Attributes:

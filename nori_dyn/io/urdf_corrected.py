@@ -9,7 +9,7 @@ from nori_dyn.io.component_files import checked_components, moving_joints
 from nori_dyn.io.corrections import (
     WIDTH,
     Corrected,
-    Reading,
+    FileModel,
     by_joint,
     corrected_links,
     likeliest,
@@ -55,7 +55,7 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     text = XmlText(source)
     checked_components(tree)
     with naming_file(source):
-        cleaned, printed = (Reading(*links_and_joints(robot, Cleaner(active=clean))) for clean in (True, False))
+        cleaned, printed = (FileModel(*links_and_joints(robot, Cleaner(active=clean))) for clean in (True, False))
     reading = likeliest(tree, (cleaned, printed), source)
     links, notes = corrected_links(tree, reading.links)
     elements = {element.get("name"): element for element in text.root.findall("link")}

@@ -25,7 +25,7 @@ from nori_dyn.identification.findings_summary import (
     verdict,
     with_deviation,
 )
-from nori_dyn.identification.fits import Fit
+from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots
@@ -173,7 +173,7 @@ def _fit_tables(found: Identification) -> Iterator[FitTable]:
         yield FitTable(unit, tuple(rows))
 
 
-def _shares(fit: Fit) -> tuple[float, float]:
+def _shares(fit: ReadingFit) -> tuple[float, float]:
     most = max(fit.before, fit.after) or 1.0
     return fit.before / most, fit.after / most
 

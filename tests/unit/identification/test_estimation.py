@@ -9,7 +9,7 @@ from nori_dyn.identification.estimation import solved
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.gathering import Robust
 from nori_dyn.identification.information import Moments
-from nori_dyn.identification.prior import Prior
+from nori_dyn.identification.prior import ParameterPrior
 
 
 def evidence(W: list[np.ndarray], y: list[np.ndarray], columns: list[list[int]], n: int, parts: int = 1) -> Evidence:
@@ -33,7 +33,7 @@ def problem(seed: int, n: int = 400, sigma: tuple[float, float] = (0.5, 3.0)) ->
     return W, y, columns, truth
 
 
-VAGUE = Prior(np.zeros(3), 1e-6 * np.eye(3))
+VAGUE = ParameterPrior(np.zeros(3), 1e-6 * np.eye(3))
 
 
 def test_known_deviations_weigh_the_rows():
@@ -59,7 +59,7 @@ def test_what_logs_leave_open_is_that_of_the_prior():
     rng = np.random.default_rng(2)
     W, columns = [rng.normal(size=(100, 1))], [[0]]
     log = evidence(W, [W[0][:, 0] * 5.0], columns, 3)
-    prior = Prior(np.array([1.0, 2.0, 3.0]), np.diag([1.0, 10.0, 100.0]))
+    prior = ParameterPrior(np.array([1.0, 2.0, 3.0]), np.diag([1.0, 10.0, 100.0]))
     found = solved([log], prior, np.array([1e-3]), is_known=True)
     np.testing.assert_allclose(found.values, [5.0, 2.0, 3.0], rtol=1e-6)
     np.testing.assert_allclose(found.deviations[1:], [0.1, 0.01], rtol=1e-9)
@@ -70,7 +70,7 @@ def test_known_parameters_are_a_shift():
     whole = evidence(W, y, columns, 3)
     E, fixed = np.eye(3)[:, 1:], 0.7
     log = Evidence(whole.segments, E, np.array([fixed, 0.0, 0.0]))
-    prior = Prior(np.zeros(2), 1e-6 * np.eye(2))
+    prior = ParameterPrior(np.zeros(2), 1e-6 * np.eye(2))
     found = solved([log], prior, np.ones(2), is_known=True)
     A = np.zeros((800, 2))
     A[:400, 0], A[400:] = W[0][:, 1], W[1]
@@ -98,7 +98,7 @@ def test_residuals_that_are_alike_for_long_make_the_deviations_larger():
         noise = np.repeat(rng.normal(size=120), 20)
         x = np.repeat(rng.normal(size=120), 20)
         log = evidence([x[:, None]], [2.0 * x + noise], [[0]], 1, parts=24)
-        found = solved([log], Prior(np.zeros(1), np.array([[1e-6]])), np.ones(1), is_known=False)
+        found = solved([log], ParameterPrior(np.zeros(1), np.array([[1e-6]])), np.ones(1), is_known=False)
         squares += float((found.values[0] - 2.0) ** 2 / found.covariance[0, 0])
         by_number += float((found.values[0] - 2.0) ** 2 / (found.sigma[0] ** 2 / np.sum(x**2)))
     assert by_number / 60 > 10
@@ -111,7 +111,7 @@ def test_deviations_are_those_of_estimates_without_one_segment_after_the_other()
     x, noise = (np.repeat(rng.normal(size=120), 20) for _ in range(2))
     x *= np.repeat(rng.uniform(0.2, 2.0, size=24), 100)
     y = 2.0 * x + noise
-    vague = Prior(np.zeros(1), np.array([[1e-9]]))
+    vague = ParameterPrior(np.zeros(1), np.array([[1e-9]]))
     found = solved([evidence([x[:, None]], [y], [[0]], 1, parts=24)], vague, np.ones(1), is_known=False)
     kept = [np.delete(np.arange(2400), part) for part in np.array_split(np.arange(2400), 24)]
     without = np.array([np.linalg.lstsq(x[own, None], y[own], rcond=None)[0][0] for own in kept])
@@ -130,7 +130,7 @@ def test_what_one_segment_tells_is_as_sure_as_residuals_elsewhere_say():
     W[:, 1] *= np.arange(2400) // 100 == 7
     y = W @ [1.0, 2.0] + np.repeat(rng.normal(size=120), 20)
     log = evidence([W], [y], [[0, 1]], 2, parts=24)
-    found = solved([log], Prior(np.zeros(2), 1e-6 * np.eye(2)), np.ones(1), is_known=False)
+    found = solved([log], ParameterPrior(np.zeros(2), 1e-6 * np.eye(2)), np.ones(1), is_known=False)
     effective = np.sqrt(np.diag(20 * np.linalg.inv(W.T @ W)))  # as 20 samples tell what one does
     assert np.all(found.deviations > 0.7 * effective)
     assert np.all(found.deviations < 2.0 * effective)

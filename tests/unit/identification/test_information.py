@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.identification.information import EXTRA, Moments, Segments, joined, row_moments, triangular
-from nori_dyn.identification.regression import Layout
+from nori_dyn.identification.regression import RegressorLayout
 
 
 def samples(n: int, k: int, seed: int = 0) -> np.ndarray:
@@ -109,7 +109,7 @@ def test_segments_begin_as_large_as_what_is_to_come_allows():
 
 def test_rows_of_a_regressor_are_kept_one_by_one():
     rng = np.random.default_rng(2)
-    layout = Layout(of_W=((0, 1), (1, 0), (0, 0)), of_N=(), shape=(2, 2, 0))
+    layout = RegressorLayout(of_W=((0, 1), (1, 0), (0, 0)), of_N=(), shape=(2, 2, 0))
     entries = np.asfortranarray(rng.normal(size=(30, 5)))
     y, rates, weights = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), rng.uniform(size=(30, 2))
     first, second = row_moments(layout, entries, y, rates, weights)

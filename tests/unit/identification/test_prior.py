@@ -5,13 +5,13 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from nori_dyn.identification.estimation import solved
-from nori_dyn.identification.prior import CONTRADICTED, Prior, PriorCheck
+from nori_dyn.identification.prior import CONTRADICTED, ParameterPrior, PriorCheck
 from tests.unit.identification.test_estimation import evidence
 
 LINKS = ("a",) * 4 + ("b",) * 5
 
 
-def drawn(prior: Prior, rng: np.random.Generator, far: float = 1.0) -> np.ndarray:
+def drawn(prior: ParameterPrior, rng: np.random.Generator, far: float = 1.0) -> np.ndarray:
     """Return parameters as they are expected before, those of the second link `far` times as far from it."""
     off = np.linalg.cholesky(np.linalg.inv(prior.L.T @ prior.L)) @ rng.normal(size=7)
     return prior.values + off * np.repeat([1.0, far], [4, 3])
@@ -23,7 +23,7 @@ def log(seed: int, far: float = 1.0):
     W = rng.normal(size=(60, 7)) * np.array([3, 1, 0.01, 0, 2, 0.5, 0.1])
     L = np.zeros((9, 7))
     L[:4, :4], L[4:, 4:] = rng.normal(size=(4, 4)) + 3 * np.eye(4), rng.normal(size=(5, 3)) + 3 * np.eye(5, 3)
-    prior = Prior(rng.normal(size=7), L, LINKS)
+    prior = ParameterPrior(rng.normal(size=7), L, LINKS)
     return W, W @ drawn(prior, rng, far) + rng.normal(size=60), prior
 
 
@@ -86,6 +86,6 @@ def test_noise_that_lasts_contradicts_no_prior():
 
 def test_what_is_vague_is_not_compared():
     W, y, prior = log(0, far=30.0)
-    assert estimate(W, y, Prior(prior.values, prior.L)).checks == ()
-    (check,) = estimate(W, y, Prior(prior.values, prior.L, ("",) * 4 + ("b",) * 5)).checks
+    assert estimate(W, y, ParameterPrior(prior.values, prior.L)).checks == ()
+    (check,) = estimate(W, y, ParameterPrior(prior.values, prior.L, ("",) * 4 + ("b",) * 5)).checks
     assert check.of == "b"

@@ -65,7 +65,7 @@ def _no_wrench(tree: KinematicTree, i: int) -> VariableReading:
     )
 
 
-class Motion:
+class JointAccelerations:
     """How joint accelerations come of the readings of a system.
 
     Args:

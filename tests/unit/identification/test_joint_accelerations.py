@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
-from nori_dyn.identification.motion import Motion
+from nori_dyn.identification.joint_accelerations import JointAccelerations
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 
@@ -15,7 +15,7 @@ def system(tree: nd.KinematicTree, *measurements: dict) -> nd.System:
 
 
 def test_accelerations_that_are_read_are_taken_as_they_are():
-    motion = Motion(system(nd.autotree(4), ACCELERATIONS))
+    motion = JointAccelerations(system(nd.autotree(4), ACCELERATIONS))
     y = np.random.default_rng(0).normal(size=(5, 8))
     np.testing.assert_array_equal(motion.accelerations(np.zeros((5, 4)), np.zeros((5, 4)), y), y[:, 4:])
 
@@ -32,10 +32,10 @@ def test_a_floating_base_is_told_by_its_accelerometer():
     n = tree.nv - 6
     y = np.concatenate([np.zeros((6, n)), qdd[:, 6:], a], axis=1)
     assert own.ny == y.shape[1]
-    np.testing.assert_allclose(Motion(own).accelerations(q, qd, y), qdd, atol=1e-9)
+    np.testing.assert_allclose(JointAccelerations(own).accelerations(q, qd, y), qdd, atol=1e-9)
 
 
 def test_sensors_that_do_not_tell_the_motion_are_refused_in_words():
     tree = nd.autotree(3)
     with pytest.raises(InputError, match="do not tell the motion"):
-        Motion(system(tree, {"type": "joint_acceleration", "joints": ["joint1"]}))
+        JointAccelerations(system(tree, {"type": "joint_acceleration", "joints": ["joint1"]}))
