@@ -8,8 +8,8 @@ X = L^-1 P L^-T, P_0 = L L^T, the entropic divergence is
 
     d(P || P_0) = tr X - log det X - 4,
 
-and the Riemannian one |X - 1|^2 / 2, its second-order part. The solver is told the problem in standard deviations from
-the solution that least squares gives with the latter, without constraints: grams and tonnes are alike to it.
+whose second-order part is |X - 1|^2 / 2. The solver is told the problem in standard deviations from the solution that
+least squares gives with the latter, without constraints: grams and tonnes are alike to it.
 
 Source: Lee, Wensing and Park, Geometric robot dynamic identification: a convex programming approach, 2020; Wensing, Kim
 and Slotine, 2018, for hulls.
@@ -26,7 +26,7 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
-from nori_dyn.identification.convex import METRICS, Body, Metric, Problem, UnsolvedError, solved
+from nori_dyn.identification.convex import Body, MaxdetProblem, UnsolvedError, solved
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters
 from nori_dyn.identification.physical import (
     RelativeInertia,
@@ -39,7 +39,7 @@ from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices
 
 LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "rotor": 0.0, "stiffness": 0.0, "gain": 1e-3}
-"""What parameters are at least."""
+"""Lower bounds of parameters."""
 
 VAGUE: Mapping[Kind, float] = {
     "viscous": 1e2,
@@ -91,9 +91,8 @@ def consistent(
     wider: Mapping[str, float] | None = None,
     sigma: Floats | None = None,
     hulls: Mapping[str, Any] | None = None,
-    metric: Metric = "entropic",
 ) -> ConsistentFit:
-    """Return the parameters that fit a log best among those that bodies can have, near the prior model.
+    """Physically consistent parameters that fit a log best, near the prior model.
 
     Parameters of a link that are not looked for stay as the model gives them.
 
@@ -106,7 +105,6 @@ def consistent(
         wider: by how much larger a share is expected of some links.
         sigma: prior deviation of each parameter (n,), of which those of inertias are not looked at; `VAGUE` when None.
         hulls: for links, points (n_points, 3) in the link's frame, in whose convex hull its centre of mass is [m].
-        metric: "entropic" or "riemannian".
 
     Raises:
         InputError: an argument of the wrong shape or range, constraints that nothing fulfils, or a problem that the
@@ -116,7 +114,7 @@ def consistent(
     """
     if importlib.util.find_spec("cvxpy") is None or importlib.util.find_spec("clarabel") is None:
         raise MissingExtraError("a fit that bodies can have", "identify")
-    R, z, deviations = _checked(R, z, parameters, gamma, sigma, metric)
+    R, z, deviations = _checked(R, z, parameters, gamma, sigma)
     corners = _corners(hulls or {}, parameters)
     prior, notes = mended_prior(parameters)
     links, wider = relative_inertias(parameters), dict(wider or {})
@@ -130,7 +128,7 @@ def consistent(
         A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
         bodies = tuple(_body(link, start, T, corners.get(link.link), weights[link.link]) for link in links)
         before = root @ (prior - start)
-        problem = Problem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], metric, before)
+        problem = MaxdetProblem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], before)
         try:
             answer, above = solved(problem)
             break
@@ -146,9 +144,9 @@ def consistent(
 
 
 def _checked(
-    R: Floats, z: Floats, parameters: Parameters, gamma: float, sigma: Floats | None, metric: str
+    R: Floats, z: Floats, parameters: Parameters, gamma: float, sigma: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the rows, their right-hand side and the prior deviations.
+    """Check the rows, their right-hand side and the prior deviations.
 
     Raises:
         InputError: one of the arguments of `consistent` has the wrong shape or range.
@@ -163,8 +161,6 @@ def _checked(
         raise InputError("R or z holds a value that is not finite.")
     if not 0 < gamma < np.inf:
         raise InputError(f"gamma is {gamma}. The weight of the prior inertias must be positive and finite.")
-    if metric not in METRICS:
-        raise InputError(f"unknown metric '{metric}'. Known: {', '.join(METRICS)}.")
     if sigma is None:
         sigma = np.array([VAGUE.get(each.kind, 1.0) for each in parameters.each])
     sigma = np.asarray(sigma, dtype=float)
@@ -174,7 +170,7 @@ def _checked(
 
 
 def _corners(hulls: Mapping[str, Any], parameters: Parameters) -> dict[str, Floats]:
-    """Return for each link with a hull its points as columns [p; 1] (4, n_points).
+    """Points of each link with a hull, as columns [p; 1] (4, n_points).
 
     Raises:
         InputError: a hull that is no points, or of a link without parameters that move its centre of mass.
@@ -197,7 +193,7 @@ def _corners(hulls: Mapping[str, Any], parameters: Parameters) -> dict[str, Floa
 
 
 def _bounds(parameters: Parameters) -> tuple[Indices, Floats]:
-    """Return the places of the parameters that have a bound, and what they are at least."""
+    """Indices of the parameters that have a lower bound, and the bounds."""
     places = np.array(parameters.of_kinds(*LEAST), dtype=np.intp)
     return places, np.array([LEAST[parameters.each[k].kind] for k in places])
 
@@ -205,7 +201,7 @@ def _bounds(parameters: Parameters) -> tuple[Indices, Floats]:
 def _unconstrained(
     R: Floats, z: Floats, parameters: Parameters, prior: Floats, deviations: Floats, weights: Mapping[str, float]
 ) -> tuple[Floats, Floats]:
-    """Return the solution (n,) by least squares with the Riemannian metric, and the root (n, n) of its information.
+    """Least-squares solution (n,) with |X - 1|^2 / 2 for the divergence, and the root (n, n) of its information.
 
     The solver's coordinates count its standard deviations, v = root (phi - solution).
 
@@ -224,7 +220,7 @@ def _unconstrained(
 
 
 def _body(link: RelativeInertia, start: Floats, T: Floats, corners: Floats | None, gamma: float) -> Body:
-    """Return a link in coordinates v, of which the values are start + T v."""
+    """A link in coordinates v, of which the values are start + T v."""
     C = link.D @ T[link.places]
     c = ten_numbers(link.of(start))
     M, m = np.zeros((10, len(start))), link.prior.copy()
@@ -233,12 +229,12 @@ def _body(link: RelativeInertia, start: Floats, T: Floats, corners: Floats | Non
 
 
 def _fewest(A: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return rows, (n, n) at most, with the same sum of squares but for a constant."""
+    """Rows, (n, n) at most, with the same sum of squares but for a constant."""
     return (A, b) if len(A) <= A.shape[1] else _triangle(A, b)
 
 
 def _triangle(A: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return the upper triangle (n, n) and the right-hand side (n,) of rows, n of them at least."""
+    """Upper triangle (n, n) and right-hand side (n,) of rows, n of them at least."""
     n = A.shape[1]
     triangle = np.asarray(la.qr(np.column_stack([A, b]), mode="r")[0], dtype=float)
     return triangle[:n, :n], triangle[:n, n]

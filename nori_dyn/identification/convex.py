@@ -1,9 +1,8 @@
-"""A convex problem over inertias and bounded coefficients: told to a solver, and its answer judged.
+"""A determinant-maximisation problem over inertias and bounded coefficients: told to a solver, and its answer judged.
 
     minimise 1/2 |A v - b|^2 + sum of gamma_i d(X_i) over bodies,  X_i = symmetric(C_i v + c_i)
 
-with X_i positive definite, bounds G v >= g, and centres of mass in hulls. The entropic distance is
-d = tr X - log det X - 4, the Riemannian one |X - 1|^2 / 2, its second-order part.
+with X_i positive definite, d(X) = tr X - log det X - 4, bounds G v >= g, and centres of mass in hulls.
 
 What the solver returns is not believed: the least value of the Lagrangian at its multipliers is a bound from below on
 the problem, and Newton's decrement bounds how far that is from the Lagrangian here.
@@ -18,7 +17,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.linalg as la
@@ -27,14 +25,6 @@ import scipy.optimize
 from nori_dyn.errors import InputError
 from nori_dyn.identification.physical import symmetric, ten_numbers
 from nori_dyn.typing import Booleans, Floats
-
-Metric: TypeAlias = Literal["entropic", "riemannian"]
-"""How far an inertia is from the prior: the entropic divergence, or its second-order part."""
-
-METRICS = ("entropic", "riemannian")
-
-LEAST_INERTIA = 1e-6
-"""What X is at least in every direction with the Riemannian metric, which alone lets bodies become flat."""
 
 CLOSE = 1e-4
 """Excess of the objective that is taken for none: a fiftieth of a standard deviation of any parameter at most."""
@@ -100,12 +90,12 @@ class Body:
     gamma: float = 1.0
 
     def relative(self, v: Floats) -> Floats:
-        """Return X (4, 4)."""
+        """X (4, 4)."""
         return symmetric(self.C @ v + self.c)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class MaxdetProblem:
     """A problem in coordinates v, which are about 1 large or not much more.
 
     Attributes:
@@ -115,7 +105,6 @@ class Problem:
         G: rows of bounds G v >= g (n_bounds, n).
         g: their constants (n_bounds,).
         lift: changes of v that move one of G v alone (n, n_bounds).
-        metric: which distance.
         prior: the prior (n,), which all bodies can have.
     """
 
@@ -125,7 +114,6 @@ class Problem:
     G: Floats
     g: Floats
     lift: Floats
-    metric: Metric
     prior: Floats
 
     @property
@@ -134,53 +122,46 @@ class Problem:
         return min((body.gamma for body in self.bodies), default=1.0)
 
     def objective(self, v: Floats) -> float:
-        """Return what is minimised; infinite where it is not defined."""
-        residual = self.A @ v - self.b
-        distance = sum(body.gamma * self._distance(body.relative(v)) for body in self.bodies)
+        """What is minimised; infinite where it is not defined."""
+        residual, distance = self.A @ v - self.b, 0.0
+        for body in self.bodies:
+            eigenvalues = np.linalg.eigvalsh(body.relative(v))
+            if eigenvalues[0] <= 0:
+                return math.inf
+            distance += body.gamma * float(np.sum(eigenvalues - np.log(eigenvalues) - 1))
         return float(residual @ residual / 2 + distance)
 
-    def _distance(self, X: Floats) -> float:
-        if self.metric == "riemannian":
-            return float(np.sum((X - np.eye(4)) ** 2)) / 2
-        eigenvalues = np.linalg.eigvalsh(X)
-        return float(np.sum(eigenvalues - np.log(eigenvalues) - 1)) if eigenvalues[0] > 0 else math.inf
-
     def derivatives(self, v: Floats) -> tuple[Floats, Floats]:
-        """Return gradient (n,) and Hessian (n, n) of the objective."""
+        """Gradient (n,) and Hessian (n, n) of the objective."""
         slope, H = self.A.T @ (self.A @ v - self.b), self.A.T @ self.A
         for body in self.bodies:
-            X = body.relative(v)
-            root, gap = np.eye(4), X - np.eye(4)
-            if self.metric == "entropic":
-                L = np.linalg.cholesky(X)
-                root, gap = np.linalg.inv(L), L.T @ L - np.eye(4)
+            L = np.linalg.cholesky(body.relative(v))
+            root = np.linalg.inv(L)
             changes = ten_numbers(np.einsum("ij,jkn,lk->iln", root, symmetric(body.C), root))
-            slope += body.gamma * changes.T @ ten_numbers(gap)
+            slope += body.gamma * changes.T @ ten_numbers(L.T @ L - np.eye(4))
             H += body.gamma * changes.T @ changes
         return slope, H
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What a solver says.
+    """Primal and dual variables that a solver returns.
 
     Attributes:
         v: the coordinates (n,).
         bounds: multipliers of the bounds (n_bounds,).
         hulls: for each body with a hull, those of [m c; m] in the cone of its corners (4,).
-        flat: for each body, with the Riemannian metric, those of X >= LEAST_INERTIA (4, 4).
         at_bounds: the bounds that hold with equality (n_bounds,).
     """
 
     v: Floats
     bounds: Floats
     hulls: Mapping[str, Floats]
-    flat: Mapping[str, Floats]
     at_bounds: Booleans
 
 
-def solved(problem: Problem) -> tuple[Answer, float]:
-    """Return the answer to a problem, and how far above the least value its objective is at most.
+def solved(problem: MaxdetProblem) -> tuple[Answer, float]:
+    """Answer to a problem, and how far above the least value its objective is at most.
 
     Raises:
         InputError: nothing fulfils the constraints.
@@ -198,8 +179,8 @@ def solved(problem: Problem) -> tuple[Answer, float]:
     raise UnsolvedError
 
 
-def _answer(problem: Problem, unit: float) -> Answer | None:
-    """Return Clarabel's answer to a problem that it is told in v / unit and the objective / unit^2, if it has one.
+def _answer(problem: MaxdetProblem, unit: float) -> Answer | None:
+    """Clarabel's answer to a problem in v / unit and the objective / unit^2, or None.
 
     Raises:
         InputError: nothing fulfils the constraints.
@@ -210,22 +191,14 @@ def _answer(problem: Problem, unit: float) -> Answer | None:
     v = unit * scaled
     cost = cp.sum_squares(problem.A @ scaled - problem.b / unit) / 2
     at_least = problem.G @ v >= problem.g
-    constraints: list[Any] = [at_least]
-    in_hulls, not_flat = {}, {}
+    in_hulls = {}
     for body in problem.bodies:
-        numbers = body.C @ v + body.c
-        X = cp.reshape(FULL @ numbers, (4, 4), order="C")
-        gamma = body.gamma / unit**2
-        if problem.metric == "entropic":
-            cost += gamma * (cp.trace(X) - cp.log_det(X) - 4)
-        else:
-            cost += gamma / 2 * cp.sum_squares(numbers - ten_numbers(np.eye(4)))
-            not_flat[body.link] = X - LEAST_INERTIA * np.eye(4) >> 0
+        X = cp.reshape(FULL @ (body.C @ v + body.c), (4, 4), order="C")
+        cost += body.gamma / unit**2 * (cp.trace(X) - cp.log_det(X) - 4)
         if body.corners is not None:
             shares = cp.Variable(body.corners.shape[1], nonneg=True)
             in_hulls[body.link] = body.M @ v + body.m - body.corners @ shares == 0
-    constraints += [*in_hulls.values(), *not_flat.values()]
-    found = cp.Problem(cp.Minimize(cost), constraints)
+    found = cp.Problem(cp.Minimize(cost), [at_least, *in_hulls.values()])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -245,33 +218,30 @@ def _answer(problem: Problem, unit: float) -> Answer | None:
         _within(problem, v.value, at_bounds),
         multipliers,
         {link: -constraint.dual_value * unit**2 for link, constraint in in_hulls.items()},
-        {link: constraint.dual_value * unit**2 for link, constraint in not_flat.items()},
         at_bounds,
     )
 
 
-def _prior(problem: Problem) -> Answer | None:
-    """Return the prior, to start from where nothing else is an answer; None where constraints may exclude it."""
-    if problem.metric != "entropic" or any(body.corners is not None for body in problem.bodies):
+def _prior(problem: MaxdetProblem) -> Answer | None:
+    """The prior, to start from where nothing else is an answer; None where constraints may exclude it."""
+    if any(body.corners is not None for body in problem.bodies):
         return None
     nothing = np.zeros(len(problem.g))
-    return Answer(_within(problem, problem.prior, nothing > 0), nothing, {}, {}, nothing > 0)
+    return Answer(_within(problem, problem.prior, nothing > 0), nothing, {}, nothing > 0)
 
 
-def _within(problem: Problem, v: Floats, at_bounds: Booleans) -> Floats:
-    """Return v where some bounds hold with equality, and the others at least."""
+def _within(problem: MaxdetProblem, v: Floats, at_bounds: Booleans) -> Floats:
+    """Project v so that some bounds hold with equality, and the others at least."""
     distance = problem.G @ v - problem.g
     within: Floats = v - problem.lift @ np.where(at_bounds, distance, np.minimum(distance, 0.0))
     return within
 
 
-def _polished(problem: Problem, answer: Answer) -> Answer:
-    """Return an answer after steps of Newton along the bounds at which it is; itself where other constraints hold it.
+def _polished(problem: MaxdetProblem, answer: Answer) -> Answer:
+    """Answer after steps of Newton along its active bounds; itself where other constraints hold it.
 
     Where the decrement is not small a step is halved until it gains enough: Boyd and Vandenberghe, 9.6.4.
     """
-    if problem.metric != "entropic":
-        return answer
     v, held = answer.v, problem.G[answer.at_bounds]
     bounds = np.zeros(len(answer.bounds))
     try:
@@ -301,7 +271,7 @@ def _polished(problem: Problem, answer: Answer) -> Answer:
 
 
 def _is_in_hull(body: Body, v: Floats) -> bool:
-    """Return whether a centre of mass is where it may be."""
+    """Whether a centre of mass is in its hull."""
     if body.corners is None:
         return True
     moments = body.M @ v + body.m
@@ -309,12 +279,12 @@ def _is_in_hull(body: Body, v: Floats) -> bool:
     return bool(off <= IN_HULL * np.linalg.norm(moments))
 
 
-def excess(problem: Problem, answer: Answer) -> float:
-    """Return how far the objective at an answer is at most above its least value; infinite where that is unknown.
+def excess(problem: MaxdetProblem, answer: Answer) -> float:
+    """Duality gap: how far the objective at an answer is at most above its least value; infinite where that is unknown.
 
     With multipliers y the Lagrangian f - y (constraint) is nowhere larger than f where the constraints hold. It is
     self-concordant once divided by the least gamma, so that it is at most gamma w(l) above its least value, with
-    w(l) = -l - log(1 - l) and Newton's decrement l < 1; where it is quadratic, l^2 / 2 above.
+    w(l) = -l - log(1 - l) and Newton's decrement l < 1.
     """
     v = answer.v
     if not all(np.linalg.eigvalsh(body.relative(v))[0] > 0 for body in problem.bodies):
@@ -328,16 +298,9 @@ def excess(problem: Problem, answer: Answer) -> float:
             y[3] += max(0.0, -float((body.corners.T @ y).min()))
             slope -= body.M.T @ y
             slack += float(y @ (body.M @ v + body.m))
-        if problem.metric == "riemannian":
-            eigenvalues, axes = np.linalg.eigh(answer.flat[body.link])
-            Y = axes * np.maximum(eigenvalues, 0.0) @ axes.T
-            slope -= body.C.T @ ten_numbers(Y)
-            slack += float(np.sum(Y * (body.relative(v) - LEAST_INERTIA * np.eye(4))))
     try:
         square = float(slope @ la.cho_solve(la.cho_factor(H), slope))
     except la.LinAlgError:
         return math.inf
-    if problem.metric == "riemannian":
-        return slack + square / 2
     decrement = math.sqrt(max(square, 0.0) / problem.gamma)
     return slack + problem.gamma * (-decrement - math.log1p(-decrement)) if decrement < 1 else math.inf

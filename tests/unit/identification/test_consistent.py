@@ -10,14 +10,12 @@ from scipy.optimize import minimize
 import nori_dyn as nd
 from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
 from nori_dyn.identification.consistent import VAGUE, consistent
-from nori_dyn.identification.convex import LEAST_INERTIA
 from nori_dyn.identification.parameters import Parameters, inertia_of
 from nori_dyn.identification.physical import is_physical, mended_prior, pull_back
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.identification.inertias import pseudo_inertia_of, random_body
 
 LOWER = np.tril_indices(4)
-BOTH = pytest.mark.parametrize("metric", ["entropic", "riemannian"])
 
 
 def bodies(n: int, seed: int, wanted=("inertias", "friction")) -> Parameters:
@@ -36,8 +34,8 @@ def log(parameters: Parameters, seed: int, share: float = 0.7, size: float = 20.
 class Reference:
     """The same objective, over triangles L of P = L L^T with logarithms of the diagonal, and roots of friction."""
 
-    def __init__(self, R, z, parameters, gamma, metric):
-        self.R, self.z, self.metric = R, z, metric
+    def __init__(self, R, z, parameters, gamma):
+        self.R, self.z = R, z
         self.prior = parameters.prior
         self.n_links = len(parameters.tree.names)
         self.gammas = np.broadcast_to(gamma, self.n_links)
@@ -45,8 +43,6 @@ class Reference:
         self.P0 = [pseudo_inertia_of(ten) for ten in self.prior[: 10 * self.n_links].reshape(-1, 10)]
         self.sigma = np.array([VAGUE[each.kind] for each in parameters.each[10 * self.n_links :]])
         self.start = np.concatenate([np.zeros(10 * self.n_links), np.full(len(self.sigma), 0.1)])
-        if metric == "riemannian":
-            self.start[: 10 * self.n_links] = np.tile(np.eye(4)[LOWER], self.n_links)
 
     def values(self, s):
         """Return the parameters of what SciPy varies, over complex numbers as well."""
@@ -54,11 +50,9 @@ class Reference:
         for P0, given in zip(self.P0, s[: 10 * self.n_links].reshape(-1, 10), strict=True):
             L = np.zeros((4, 4), dtype=s.dtype)
             L[LOWER] = given
-            if self.metric == "entropic":
-                L[np.diag_indices(4)] = np.exp(np.diag(L))
-            least = LEAST_INERTIA if self.metric == "riemannian" else 0.0
+            L[np.diag_indices(4)] = np.exp(np.diag(L))
             root = np.linalg.cholesky(P0)
-            P = root @ (L @ L.T + least * np.eye(4)) @ root.T
+            P = root @ L @ L.T @ root.T
             I = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
             found += [P[3, 3], *P[3, :3], I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]]
         return np.concatenate([np.array(found), s[10 * self.n_links :] ** 2])
@@ -70,10 +64,7 @@ class Reference:
         tens = values[: 10 * self.n_links].reshape(-1, 10)
         for P0, ten, gamma in zip(self.P0, tens, self.gammas, strict=True):
             X = np.linalg.solve(P0, pseudo_inertia_of(ten))
-            if self.metric == "entropic":
-                total = total + gamma * (np.trace(X) - np.log(np.linalg.det(X)) - 4)
-            else:
-                total = total + gamma * np.trace((X - np.eye(4)) @ (X - np.eye(4))) / 2
+            total = total + gamma * (np.trace(X) - np.log(np.linalg.det(X)) - 4)
         return total
 
     def gradient(self, s):
@@ -90,20 +81,14 @@ class Reference:
 
 
 @pytest.mark.parametrize(
-    ("metric", "n", "seed", "gamma"),
-    [
-        ("entropic", 1, 0, 1.0),
-        ("riemannian", 1, 0, 1.0),
-        ("entropic", 2, 1, 0.3),
-        ("riemannian", 2, 3, 3.0),
-        ("entropic", 3, 2, 5.0),
-    ],
+    ("n", "seed", "gamma"),
+    [(1, 0, 1.0), (2, 1, 0.3), (3, 2, 5.0)],
 )
-def test_it_is_the_minimum_that_scipy_finds(metric, n, seed, gamma):
+def test_it_is_the_minimum_that_scipy_finds(n, seed, gamma):
     parameters = bodies(n, seed)
     R, z = log(parameters, seed, size=0.3)
-    found = consistent(R, z, parameters, gamma=gamma, metric=metric)
-    reference = Reference(R, z, parameters, gamma, metric)
+    found = consistent(R, z, parameters, gamma=gamma)
+    reference = Reference(R, z, parameters, gamma)
     expected = reference.least()
     assert reference.objective(found.values) == pytest.approx(reference.objective(expected), rel=1e-9)
     assert np.abs(found.values - expected).max() < 1e-6 * np.abs(expected).max()
@@ -111,44 +96,40 @@ def test_it_is_the_minimum_that_scipy_finds(metric, n, seed, gamma):
     assert found.notes == ()
 
 
-@BOTH
-def test_links_whose_inertias_are_less_sure_are_held_less(metric):
+def test_links_whose_inertias_are_less_sure_are_held_less():
     parameters = bodies(2, 1)
     R, z = log(parameters, 1, size=0.3)
-    found = consistent(R, z, parameters, gamma=2.0, wider={"link2": 5.0}, metric=metric)
-    reference = Reference(R, z, parameters, np.array([2.0, 2.0 / 25]), metric)
+    found = consistent(R, z, parameters, gamma=2.0, wider={"link2": 5.0})
+    reference = Reference(R, z, parameters, np.array([2.0, 2.0 / 25]))
     expected = reference.least()
     least = reference.objective(expected)
     assert reference.objective(found.values) - least < found.excess + 1e-9 * least
     assert np.abs(found.values - expected).max() < 1e-5 * np.abs(expected).max()
 
 
-@BOTH
-def test_without_rows_it_is_the_prior(metric):
+def test_without_rows_it_is_the_prior():
     parameters = bodies(3, 0, ("inertias",))
-    found = consistent(np.zeros((0, 30)), np.zeros(0), parameters, metric=metric)
+    found = consistent(np.zeros((0, 30)), np.zeros(0), parameters)
     assert np.abs(found.values - parameters.prior).max() < 1e-5
     assert found.excess < 1e-6
 
 
-@BOTH
-def test_strong_rows_of_true_bodies_are_followed(metric):
+def test_strong_rows_of_true_bodies_are_followed():
     parameters, truth = bodies(3, 0), bodies(3, 5).prior.copy()
     truth[parameters.of_kinds("viscous", "coulomb")] = 0.3
     rng = np.random.default_rng(0)
     R = 1e4 * rng.normal(size=(2 * len(truth), len(truth)))
-    found = consistent(R, R @ truth, parameters, metric=metric)
+    found = consistent(R, R @ truth, parameters)
     assert np.abs(found.values - truth).max() < 1e-4
     assert found.at_bounds == ()
 
 
-@BOTH
 @pytest.mark.parametrize("size", [1.0, 1e3])
-def test_rows_that_ask_for_a_negative_mass_get_a_small_one(metric, size):
+def test_rows_that_ask_for_a_negative_mass_get_a_small_one(size):
     parameters = bodies(2, 0, ("inertias",))
     R, z = np.zeros((1, 20)), np.array([-size])
     R[0, parameters.place["m:link1"]] = size
-    found = consistent(R, z, parameters, gamma=0.01, metric=metric)
+    found = consistent(R, z, parameters, gamma=0.01)
     mass = found.values[parameters.place["m:link1"]]
     assert 0 < mass < 0.2 * parameters.prior[parameters.place["m:link1"]]
     assert is_physical(parameters, found.values)
@@ -156,16 +137,14 @@ def test_rows_that_ask_for_a_negative_mass_get_a_small_one(metric, size):
         assert np.linalg.eigvalsh(pseudo_inertia_of(ten))[0] > 0
 
 
-@BOTH
-def test_inside_the_cone_the_riemannian_one_is_plain_least_squares(metric):
+def test_inside_the_cone_it_is_near_plain_least_squares():
     parameters = bodies(2, 0, ("inertias",))
     R, z = log(parameters, 0, size=0.01)
     rows, right = np.vstack([R, pull_back(parameters)]), np.concatenate([z, pull_back(parameters) @ parameters.prior])
     plain = np.linalg.lstsq(rows, right)[0]
     assert is_physical(parameters, plain)
-    found = consistent(R, z, parameters, metric=metric).values
-    close = 1e-5 if metric == "riemannian" else 0.1
-    assert np.abs(found - plain).max() < close
+    found = consistent(R, z, parameters).values
+    assert np.abs(found - plain).max() < 0.1
 
 
 def test_friction_that_would_be_negative_is_none():
@@ -203,21 +182,20 @@ def test_prior_deviations_hold_what_rows_do_not_see():
 BOX = np.array([[x, y, z] for x in (0.0, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
 
 
-@BOTH
-def test_centres_of_mass_are_in_their_hulls(metric):
+def test_centres_of_mass_are_in_their_hulls():
     parameters = bodies(2, 0, ("inertias",))
     R = np.zeros((4, 20))
     R[:, [parameters.place[name] for name in ("m:link1", "mc:link1.x", "mc:link1.y", "mc:link1.z")]] = 1e3 * np.eye(4)
     z = R @ np.concatenate([[2.0, 1.0, 0.1, 0.0], np.zeros(16)])
-    free = consistent(R, z, parameters, metric=metric).values
-    bound = consistent(R, z, parameters, metric=metric, hulls={"link1": BOX})
+    free = consistent(R, z, parameters).values
+    bound = consistent(R, z, parameters, hulls={"link1": BOX})
     assert free[1] / free[0] == pytest.approx(0.5, abs=1e-3)
     assert bound.values[1] / bound.values[0] == pytest.approx(0.1, abs=1e-6)
     assert abs(bound.values[2] / bound.values[0]) < 0.1
     assert bound.excess < 1e-2
-    wide = consistent(R, z, parameters, metric=metric, hulls={"link1": 20 * (BOX - 0.05)}).values
+    wide = consistent(R, z, parameters, hulls={"link1": 20 * (BOX - 0.05)}).values
     assert np.abs(wide - free).max() < 1e-4
-    point = consistent(R, z, parameters, metric=metric, hulls={"link1": [[0.02, 0.03, 0.04]]}).values
+    point = consistent(R, z, parameters, hulls={"link1": [[0.02, 0.03, 0.04]]}).values
     assert point[1:4] / point[0] == pytest.approx([0.02, 0.03, 0.04], abs=1e-6)
 
 
@@ -282,7 +260,6 @@ def test_bad_input_is_named():
         ({"R": np.full((3, 20), np.nan)}, "not finite"),
         ({"gamma": 0.0}, "gamma is 0.0"),
         ({"gamma": np.inf}, "gamma is inf"),
-        ({"metric": "euclidean"}, "Known: entropic, riemannian"),
         ({"sigma": np.zeros(20)}, "20 positive deviations"),
         ({"hulls": {"link1": [1.0, 2.0, 3.0]}}, "expected finite points"),
         ({"hulls": {"link1": np.zeros((0, 3))}}, "expected finite points"),
