@@ -14,21 +14,18 @@ import numpy as np
 
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.instants import GAP
-from nori_dyn.filtering.judging import HypothesisSteps, contact_numbers, contact_shape
+from nori_dyn.filtering.judging import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.contact_source import ContactShape, contact_room, contact_source, ordered_rows
 from nori_dyn.program.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.program.export.files import CExport, assembled
 from nori_dyn.program.export.interface import Interface
 from nori_dyn.program.export.text import rendered
-from nori_dyn.program.filter_source import defined, listed_table
-from nori_dyn.program.filter_step import tick_source
 from nori_dyn.program.program import Program
-from nori_dyn.program.window_source import n_kept, n_room, window_source
+from nori_dyn.program.track_source import TrackShape, defined, listed_table, ordered_rows, track_source
 
 OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
 """What the steps of a tracker include beside what a unit does."""
@@ -37,7 +34,7 @@ OF_FILTERS = (*OF_TRACKERS, "alone_filter.h")
 OF_WINDOWS = (*OF_FILTERS, "alone_window.h", "slots.h", "window.h")
 """The same, of one that is told the contacts, and of one with a lag."""
 
-OF_RECOGNISERS = (*OF_TRACKERS, "alone_contacts.h", "contacts.h")
+OF_RECOGNISERS = (*OF_TRACKERS, "alone_hypotheses.h", "hypotheses.h")
 """Of one that recognises contacts."""
 
 SLOT = 7
@@ -97,9 +94,9 @@ def _c_recogniser(of: Tracker[Any], steps: HypothesisSteps, sensors: str, name: 
         recognised=of.contact_names,
     )
     rows, outputs = _rows(tick, it, 0), _outputs(tick, it, 0)
-    file, shape = it.file(0, "_tick"), contact_shape(tick, model)
+    file, shape = it.file(0, "_tick"), hypothesis_shape(tick, model)
     source = _tables(tick, it, 0, GAP * of.dt) + _judging(shape, model, of.contact_names)
-    source += contact_source(shape, 1, alone=True)
+    source += track_source(shape, 1, alone=True)
     values = {"file": file, "number": 0, "rows": rows.name, "outputs": outputs.name, "source": source}
     code = {
         f"{it.name}.c": rendered("filter.c.jinja", it=it),
@@ -110,16 +107,16 @@ def _c_recogniser(of: Tracker[Any], steps: HypothesisSteps, sensors: str, name: 
     states, S = [(rows, outputs)], len(model.states)
     arrays = _arrays([tick], it, states)
     each = {name: S * arrays[name] for name in ("R", "z", "u", "pivots", "work")}
-    judged = {"probabilities": S, "transitions": S * S, "rates": S, "room": contact_room(shape, S)}
+    judged = {"probabilities": S, "transitions": S * S, "rates": S, "room": shape.n_judging(S)}
     arrays |= each | judged | {"step": 1, "switched": 1, "best": 1}
     return assembled(
         it, states, code, sum(arrays.values()) + BESIDES, OF_RECOGNISERS, arrays=arrays, dt=of.dt, longest=GAP * of.dt
     )
 
 
-def _judging(shape: ContactShape, model: HypothesisModel, contact_names: Sequence[str]) -> str:
-    """Return the C of what judging contact states has to know, see c/alone_contacts.h."""
-    numbers, (order, counts, ends) = contact_numbers(model, 0.0), ordered_rows(shape, model.counting)
+def _judging(shape: TrackShape, model: HypothesisModel, contact_names: Sequence[str]) -> str:
+    """Return the C of what judging contact states has to know, see c/alone_hypotheses.h."""
+    numbers, (order, counts, ends) = hypothesis_numbers(model, 0.0), ordered_rows(shape, model.counting)
     text = defined(
         {
             "N_STATES": len(model.states),
@@ -172,23 +169,23 @@ def _steps(tick: Tick, it: Interface, number: int, longest: float, lag: int, win
     """Return the C of the steps, and what they have to know, see c/alone_filter.h and c/alone_window.h."""
     text = _tables(tick, it, number, longest)
     if not lag:
-        return text + tick_source(tick.shape, 1, alone=True)
+        return text + track_source(tick.shape, 1, alone=True)
     rooms = {"KEPT_ROOM": "kept", "STATE_ROOM": "states", "U_ROOM": "means"}
     sizes = {"LAG": lag} | {macro: window[name] // (lag + 1) for macro, name in rooms.items()}
-    return text + defined(sizes) + window_source(tick.shape, 1, alone=True)
+    return text + defined(sizes) + track_source(tick.shape, 1, smooths=True, alone=True)
 
 
 def _window(ticks: Sequence[Tick], lag: int) -> dict[str, int]:
     """Return the length of each array of a window: what the largest contact state needs."""
     shapes, slots = [tick.shape for tick in ticks], lag + 1
-    most = max(shape.steps.n for shape in shapes)
+    most = max(shape.n for shape in shapes)
     return {
-        "kept": slots * max(n_kept(shape.steps, 1) for shape in shapes),
+        "kept": slots * max(shape.n_kept(1) for shape in shapes),
         "states": slots * max(shape.n_motion + shape.n_y for shape in shapes),
         "means": slots * most,
         "slots": slots * SLOT,
         "late": most,
-        "room": max(n_room(shape.steps, 1) for shape in shapes),
+        "room": max(shape.n_room(1) for shape in shapes),
         "newest": 1,
         "count": 1,
     }
@@ -216,19 +213,18 @@ def _tables(tick: Tick, it: Interface, number: int, longest: float) -> str:
 def _arrays(ticks: Sequence[Tick], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:
     """Return the length of each array of a filter: what the largest contact state needs."""
     shapes, n_weights = [tick.shape for tick in ticks], [system.n_weights for system in it.systems]
-    steps = [shape.steps for shape in shapes]
-    k = steps[0].k
+    k = shapes[0].k
     return {
         "R": k * k,
         "z": k,
         "decay": k,
         "Q": k,
-        "said": max(len(one.A) + one.p + len(one.X) + one.n_v for one in steps),
+        "said": max(len(one.A) + one.p + len(one.X) + one.n_v for one in shapes),
         "state": max(shape.n_motion + shape.n_y + n for shape, n in zip(shapes, n_weights, strict=True)),
-        "free": max(shape.n_motion + len(shape.exact) + shape.steps.n for shape in shapes),
-        "weights": max(one.p for one in steps),
-        "u": max(one.n for one in steps),
-        "pivots": max(one.n for one in steps),
-        "work": max(one.n_work(1) for one in steps),
+        "free": max(shape.n_motion + len(shape.exact) + shape.n for shape in shapes),
+        "weights": max(one.p for one in shapes),
+        "u": max(one.n for one in shapes),
+        "pivots": max(one.n for one in shapes),
+        "work": max(one.n_work(1) for one in shapes),
         "w": max(function.n_work for functions in states for function in functions),
     }

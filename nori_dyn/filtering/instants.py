@@ -16,7 +16,7 @@ from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
-from nori_dyn.program.filter_source import LARGEST_SQUARE
+from nori_dyn.program.track_source import LARGEST_SQUARE
 from nori_dyn.solve.contact_numbers import PlannedStates
 from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
 from nori_dyn.system.side_by_side import SideBySide

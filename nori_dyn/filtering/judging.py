@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -34,10 +35,10 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.contact_source import ContactShape
 from nori_dyn.program.kernel.native import NativeKernel
-from nori_dyn.program.native_contacts import ContactNumbers, NativeContacts
+from nori_dyn.program.native_track import HypothesisNumbers, NativeHypotheses
 from nori_dyn.program.status import Status
+from nori_dyn.program.track_source import TrackShape
 from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.typing import Floats
 
@@ -158,9 +159,9 @@ class NumpyJudging:
         return found
 
 
-def contact_numbers(of: HypothesisModel, longest: float) -> ContactNumbers:
-    """Return what judging in C has to know; `longest` is the longest time over which rates are known [s]."""
-    return ContactNumbers(
+def hypothesis_numbers(of: HypothesisModel, longest: float) -> HypothesisNumbers:
+    """What judging in C takes; `longest` is the longest time over which rates are known [s]."""
+    return HypothesisNumbers(
         counting=of.counting,
         apart=of.apart,
         weights=of.exact_weights,
@@ -175,9 +176,9 @@ def contact_numbers(of: HypothesisModel, longest: float) -> ContactNumbers:
     )
 
 
-def contact_shape(tick: Tick, of: HypothesisModel) -> ContactShape:
-    """Return what the C itself depends on."""
-    return ContactShape(tick.shape, of.of_cases.tolist(), (of.exact_weights > 0).tolist())
+def hypothesis_shape(tick: Tick, of: HypothesisModel) -> TrackShape:
+    """What the C itself depends on."""
+    return replace(tick.shape, of_case=of.of_cases.tolist(), heavy=(of.exact_weights > 0).tolist())
 
 
 class NativeJudging:
@@ -197,12 +198,12 @@ class NativeJudging:
         outputs, rows = tick.solver.native, tick.rows.kernel
         assert outputs is not None
         assert isinstance(rows, NativeKernel)
-        compiler, numbers = needed_compiler("the native filter"), contact_numbers(of, longest)
-        self._native = NativeContacts(
-            contact_shape(tick, of), numbers, compiler, rows, outputs, self.state, values, probabilities
+        compiler, numbers = needed_compiler("the native filter"), hypothesis_numbers(of, longest)
+        self._native = NativeHypotheses(
+            hypothesis_shape(tick, of), numbers, compiler, rows, outputs, self.state, values, probabilities
         )
         self.probabilities, self.totals = self._native.probabilities, self._native.totals
-        self._factorise = tick.solver.ticker(self._native.free, values)
+        self._factorise = tick.solver.ticker(self._native.each[0].free, values)
         self.refactorised = GOOD
 
     def begin(self, prior: SquareRootInformation) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from nori_dyn.filtering.instants import GAP, Instants
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
-from nori_dyn.program.native_window import NativeRuns, Run
+from nori_dyn.program.native_runs import NativeRuns, Run
 from nori_dyn.typing import Floats
 
 Known: TypeAlias = tuple[Floats, Floats]

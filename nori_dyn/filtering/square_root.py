@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from nori_dyn.errors import InputError
-from nori_dyn.program.filter_source import LARGEST_SQUARE, LOOSE, SMALLEST_DECAY, ZERO_PIVOT
+from nori_dyn.program.track_source import LARGEST_SQUARE, LOOSE, SMALLEST_DECAY, ZERO_PIVOT
 from nori_dyn.typing import Floats
 
 

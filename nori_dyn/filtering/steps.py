@@ -18,8 +18,7 @@ from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformat
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
-from nori_dyn.program.native_filter import NOTHING, NativeTick
-from nori_dyn.program.native_window import NativeWindowTick
+from nori_dyn.program.native_track import NOTHING, NativeTick
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed
 from nori_dyn.system.inputs import Missing, Weights, checked_state
@@ -213,9 +212,9 @@ class NativeStep:
         outputs, rows = tick.solver.native, tick.rows.kernel
         assert outputs is not None
         assert isinstance(rows, NativeKernel)
-        kind, compiler = NativeWindowTick if keeps else NativeTick, needed_compiler("the native filter")
+        compiler = needed_compiler("the native filter")
         arrays = self.state, shared.values, (shared.R, shared.z), shared.totals
-        self.native = kind(tick.shape, compiler, rows, outputs, *arrays, longest)
+        self.native = NativeTick(tick.shape, compiler, rows, outputs, *arrays, longest, smooths=keeps)
         self.at, self._step = self.native.at, self.native.step
         self._factorise = tick.solver.ticker(self.native.free, shared.values)
         self.refactorised = GOOD

@@ -15,14 +15,13 @@ from nori_dyn.filtering.square_root import Motion, SquareRootInformation
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.filter_source import FilterShape
-from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.layout import Part, output_parts
-from nori_dyn.program.native_window import NativeRuns
+from nori_dyn.program.native_runs import NativeRuns
 from nori_dyn.program.tracing import Traced
+from nori_dyn.program.track_source import TrackShape
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
@@ -99,12 +98,15 @@ class Tick:
         return tuple(unit for one in self.freed.memory for unit in one.variable.units)
 
     @property
-    def shape(self) -> TickShape:
-        """What the C of a tick has to know."""
+    def shape(self) -> TrackShape:
+        """What the C of a tick depends on."""
         freed, tree = self.freed, self.system.tree
         laws = [(walk, one.time_constant) for one in freed.memory for walk in one.walk]
-        return TickShape(
-            steps=FilterShape(*freed.sizes, len(freed.row_names), freed.rows.A, freed.rows.X),
+        return TrackShape(
+            *freed.sizes,
+            p=len(freed.row_names),
+            A=freed.rows.A,
+            X=freed.rows.X,
             n_motion=tree.nq + tree.nv,
             n_y=self.system.ny,
             exact=freed.exact_readings.tolist(),

@@ -20,7 +20,7 @@ from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step
 from nori_dyn.filtering.tick import Tick
-from nori_dyn.program.native_window import Kept, NativeWindowTick
+from nori_dyn.program.native_track import Kept, NativeTick
 from nori_dyn.program.status import Status
 from nori_dyn.typing import Floats
 
@@ -66,7 +66,7 @@ class WindowSlot:
         self.state[:] = self.step.state
         self.dt, self.time = dt, time
         self._has_rates = wrong != NOT_FINITE
-        of: Posterior | NativeWindowTick
+        of: Posterior | NativeTick
         if self._native is None or self._kept is None:
             of = self._after = self.step.posterior()
         else:
@@ -135,11 +135,8 @@ class WindowSlot:
         return self.step.conclude(self.state, u)
 
 
-def _native(step: Step) -> NativeWindowTick | None:
-    if not isinstance(step, NativeStep):
-        return None
-    assert isinstance(step.native, NativeWindowTick)
-    return step.native
+def _native(step: Step) -> NativeTick | None:
+    return step.native if isinstance(step, NativeStep) else None
 
 
 class Smoothed:

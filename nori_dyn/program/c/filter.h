@@ -50,7 +50,7 @@ typedef struct {
     int *prior_of;
     double rate, dt, part, likely;
     int n, n_contacts, reach, has_begun, best;
-} contacts;
+} hypotheses;
 
 /* Ticks that follow each other. Of each: what its readings say, the weights of its rows, the time to the next, 0 where
    there is none; then what is found: the estimate, rows [R | z], the covariance, the chi-square, the log likelihood,

@@ -11,9 +11,9 @@ from nori_dyn.program import monitoring
 from nori_dyn.program.export.c_function import CFunction, c_function
 from nori_dyn.program.export.interface import CMember, Element, Enumeration, Interface
 from nori_dyn.program.export.names import comment_text
-from nori_dyn.program.filter_source import defined, listed_table
 from nori_dyn.program.monitoring import Judged
 from nori_dyn.program.program import Program
+from nori_dyn.program.track_source import defined, listed_table
 
 UNCHECKED = "0 where nothing else checks the reading."
 OF_READINGS = {

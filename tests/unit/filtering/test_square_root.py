@@ -1,6 +1,6 @@
 """The square-root steps: against a textbook Kalman filter and smoother in 150 digits, and what they cannot know."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import mpmath as mp
@@ -17,10 +17,9 @@ from nori_dyn.filtering.square_root import (
     triangular,
     update,
 )
-from nori_dyn.program.filter_source import FilterShape
-from nori_dyn.program.filter_step import TickShape
-from nori_dyn.program.native_filter import NativeSteps
-from nori_dyn.program.native_window import NativeRuns
+from nori_dyn.program.native_runs import NativeRuns
+from nori_dyn.program.native_track import NativeFilter
+from nori_dyn.program.track_source import TrackShape
 from tests.compilers import WIDTHS, compiler_for
 from tests.tolerances import Tolerance, assert_close
 
@@ -63,7 +62,9 @@ def shape_of(sizes, entries):
     n_s, n_v, n_f = sizes
     p, n = entries.shape
     X = tuple((i, j) for i in range(n_v) for j in range(n) if not n_s <= j < n_s + n_v)
-    return FilterShape(*sizes, p, tuple(map(tuple, np.argwhere(entries).tolist())), X)
+    A = tuple(map(tuple, np.argwhere(entries).tolist()))
+    k = (0.0,) * (n_v + n_f)
+    return TrackShape(*sizes, p, A, X, weight_of=tuple(range(p)), walk=k, inverse_time=k)
 
 
 def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
@@ -136,7 +137,7 @@ class Native:
     """The steps in C, with the names of those in NumPy."""
 
     def __init__(self, shape, lanes):
-        self.steps = NativeSteps(shape, compiler_for(lanes))
+        self.steps = NativeFilter(shape, compiler_for(lanes))
 
     def update(self, before, A, c, weights, n_s):
         """See `update`."""
@@ -252,7 +253,7 @@ def test_filter_and_smoother_are_those_of_the_textbook(name, kind):
 def test_runs_forward_and_back_are_those_of_the_textbook(name, lanes):
     case, (expected, expected_later) = CASES[name], solved(name)
     shape, N = case.shape, len(case.ticks)
-    tick = TickShape(shape, 0, 0, [], list(range(shape.p)), case.walk.tolist(), (1 / case.T).tolist())
+    tick = replace(shape, walk=case.walk.tolist(), inverse_time=(1 / case.T).tolist())
     runs, first = NativeRuns(tick, compiler_for(lanes)), SquareRootInformation.of(case.mean, case.sigmas)
     known, motions = (first.R.copy(), first.z.copy()), [tick.motion for tick in case.ticks]
     parts = [([tick.A[place] for place in shape.A], tick.c) for tick in case.ticks]

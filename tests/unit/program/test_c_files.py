@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,15 +12,12 @@ import nori_dyn as nd
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program import compiler as compiler_module
 from nori_dyn.program.compiler import C_FOLDER, c_file, find_compiler, library_key
-from nori_dyn.program.contact_source import ContactShape, contact_source
 from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.export.interface import FILTER_STATUSES
-from nori_dyn.program.filter_source import FilterShape
-from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.registry import identity
 from nori_dyn.program.lowering import solution_program
-from nori_dyn.program.window_source import window_source
+from nori_dyn.program.track_source import TrackShape, track_source
 from tests.compilers import needs_compiler
 from tests.robots import load
 from tests.systems import sensor_set
@@ -27,9 +25,8 @@ from tests.systems import sensor_set
 pytestmark = needs_compiler
 
 STRICT = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-psabi", "-I", str(C_FOLDER))
-SHAPE = TickShape(
-    FilterShape(2, 1, 2, 3, ((0, 0), (1, 2), (2, 4)), ((0, 0),)), 2, 1, (0,), (0, 1, 2), (0.1,) * 3, (0.5,) * 3
-)
+SHAPE = TrackShape(2, 1, 2, 3, ((0, 0), (1, 2), (2, 4)), ((0, 0),), 2, 1, (0,), (0, 1, 2), (0.1,) * 3, (0.5,) * 3)
+CASES = replace(SHAPE, of_case=(False, True, False), heavy=(False, True, False))
 
 
 def program(sensors, outputs=None, tree=None, checked=False):
@@ -55,8 +52,8 @@ UNITS = {
     "a batch, refined": lambda: emit(program(weighed(), ["tau"], nd.autotree(2)), Target.BATCH, 2).text,
     "threads": lambda: c_file("threads.c"),
     "calls from Python": lambda: c_file("python_call.c"),
-    "ticks that step back": lambda: window_source(SHAPE, 4),
-    "contact states": lambda: contact_source(ContactShape(SHAPE, (False, True, False), (False, True, False)), 4),
+    "ticks that step back": lambda: track_source(SHAPE, 4, smooths=True),
+    "contact states": lambda: track_source(CASES, 4),
 }
 
 

@@ -26,7 +26,7 @@ typedef struct {
     prior priors[];
 } judging;
 
-SEEN size_t contact_room(int n) { return sizeof(judging) + 2 * (size_t)n * sizeof(prior); }
+SEEN size_t judging_room(int n) { return sizeof(judging) + 2 * (size_t)n * sizeof(prior); }
 
 static int all_columns(int rows, vec *M, const int *ends, double *pivots, double *left, judging *w) {
     return reflected(rows, N, BLOCKS, M, ends, pivots, left, w->column, w->sums, w->sizes);
@@ -52,7 +52,7 @@ static void invert(const double *R, int down, int across, const double *z, vec *
 }
 
 /* The probability of each state after dt, from each. */
-static void set_transitions(contacts *at, double dt) {
+static void set_transitions(hypotheses *at, double dt) {
     const double p = -expm1(-2 * at->rate * dt) / 2;
     for (int g = 0; g < at->n; ++g) {
         double *const row = at->transitions + g * at->n;
@@ -68,7 +68,7 @@ static void set_transitions(contacts *at, double dt) {
 }
 
 /* What is expected of the states before the readings, and which are judged: those near a likely one. */
-static void expect(contacts *at, double dt) {
+static void expect(hypotheses *at, double dt) {
     const int n = at->n;
     double *const expected = at->expected, least = 0;
     if (at->has_begun) {
@@ -90,7 +90,7 @@ static void expect(contacts *at, double dt) {
 
 /* One normal density with the mean and the covariance of a mixture: P = C C^T with the columns sqrt(share) [R^-1,
    mean - that of all], with C made triangular part by part, its rows from the last one up. */
-static void mix(contacts *at, judging *w, const double *share, prior *into) {
+static void mix(hypotheses *at, judging *w, const double *share, prior *into) {
     double *const M = (double *)w->mixing, left;
     int is_first = 1;
     for (int i = 0; i < K; ++i) w->mean[i] = 0;
@@ -134,7 +134,7 @@ static int is_known(const memory *known) {
 }
 
 /* What is known of the memory before the readings, if it has come to each of the states that are judged. */
-static void find_priors(contacts *at, judging *w, double dt) {
+static void find_priors(hypotheses *at, judging *w, double dt) {
     const int n = at->n;
     double *const share = at->logs;
     for (int i = 0; i < 2 * n; ++i) {
@@ -172,7 +172,7 @@ static void find_priors(contacts *at, judging *w, double dt) {
 
 /* The rows of the tick, with their weights: those that hold in all states triangular, those of cases below. Returns
    whether there are none. */
-static int read_rows(contacts *at, judging *w) {
+static int read_rows(hypotheses *at, judging *w) {
     tick *const first = at->each[0];
     filter *const steps = first->steps;
     double *const M = (double *)w->rows;
@@ -224,7 +224,7 @@ static void merge(judging *w, prior *one) {
 }
 
 /* The rows of a state, triangular, and the logarithm of its readings' density. */
-static double judge_one(contacts *at, judging *w, int h) {
+static double judge_one(hypotheses *at, judging *w, int h) {
     filter *const steps = at->each[h]->steps;
     const double *const weights = at->each[0]->steps->weights;
     prior *const one = w->priors + at->prior_of[h];
@@ -269,7 +269,7 @@ static double judge_one(contacts *at, judging *w, int h) {
 }
 
 /* The probabilities of the states by the readings; returns whether a number is not finite. */
-static int weigh(contacts *at) {
+static int weigh(hypotheses *at) {
     const int n = at->n;
     double top = -INFINITY, sum = 0;
     for (int h = 0; h < n; ++h) {
@@ -287,7 +287,7 @@ static int weigh(contacts *at) {
 }
 
 /* The last tick goes on as one without readings: each state knows what it knew before, but for what has a rate. */
-static void refuse(contacts *at) {
+static void refuse(hypotheses *at) {
     judging *const w = at->work;
     for (int h = 0; h < at->n; ++h) {
         at->logs[h] = at->prior_of[h] < 0 ? -INFINITY : 0;
@@ -303,7 +303,7 @@ static void refuse(contacts *at) {
 
 /* One tick, a time dt after the last. Returns 0, or why there is no estimate in the most likely state, see
    `step`. */
-SEEN int judge(contacts *at, double dt) {
+SEEN int judge(hypotheses *at, double dt) {
     judging *const w = at->work;
     expect(at, dt);
     find_priors(at, w, dt);

@@ -1,6 +1,6 @@
-/* A tracker that recognises contacts and stands alone, after contacts.h and alone.h.
+/* A tracker that recognises contacts and stands alone, after hypotheses.h and alone.h.
 
-   The unit says before, beside: N_STATES, N_CONTACTS, REACH, RATE, PART, LIKELY, see `contacts`; the tables of its fields:
+   The unit says before, beside: N_STATES, N_CONTACTS, REACH, RATE, PART, LIKELY, see `hypotheses`; the tables of its fields:
    exact_weights, case_logs, loose_logs, state_distances, state_order, state_counts, state_ends; and state_bits: of each
    state, the sum of the bits of the contacts that are closed. */
 
@@ -26,28 +26,28 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     double expected[N_STATES], logs[N_STATES];
     int prior_of[N_STATES], status = taken(of->state, in);
     const int is_read = status == OK;
-    contacts at = {.each = each,
-                   .work = of->room,
-                   .probabilities = of->probabilities,
-                   .expected = expected,
-                   .logs = logs,
-                   .transitions = of->transitions,
-                   .weights = exact_weights,
-                   .row_logs = case_logs,
-                   .free_logs = loose_logs,
-                   .apart = state_distances,
-                   .order = state_order,
-                   .counts = state_counts,
-                   .ends = state_ends,
-                   .prior_of = prior_of,
-                   .rate = RATE,
-                   .dt = *of->switched,
-                   .part = PART,
-                   .likely = LIKELY,
-                   .n = N_STATES,
-                   .n_contacts = N_CONTACTS,
-                   .reach = REACH,
-                   .has_begun = of->last >= 0};
+    hypotheses at = {.each = each,
+                     .work = of->room,
+                     .probabilities = of->probabilities,
+                     .expected = expected,
+                     .logs = logs,
+                     .transitions = of->transitions,
+                     .weights = exact_weights,
+                     .row_logs = case_logs,
+                     .free_logs = loose_logs,
+                     .apart = state_distances,
+                     .order = state_order,
+                     .counts = state_counts,
+                     .ends = state_ends,
+                     .prior_of = prior_of,
+                     .rate = RATE,
+                     .dt = *of->switched,
+                     .part = PART,
+                     .likely = LIKELY,
+                     .n = N_STATES,
+                     .n_contacts = N_CONTACTS,
+                     .reach = REACH,
+                     .has_begun = of->last >= 0};
     for (int h = 0; h < N_STATES; ++h) {
         const tick one = {.steps = steps + h,
                           .rows = is_read ? run_rows : no_rows,
