@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.io.component_files import takes_own, with_components
 from nori_dyn.io.mjcf_components import beyond_components, components_in, mjcf_components
-from nori_dyn.io.mjcf_model import compiled, named, site_frame
+from nori_dyn.io.mjcf_model import MjcfModel, compiled
 from nori_dyn.io.mjcf_places import ROOT, MjcfPlaces, rotation
 from nori_dyn.io.mjcf_sensors import mjcf_sensors, sensor_bodies
-from nori_dyn.io.xml_file import naming_file, read_xml
+from nori_dyn.io.xml_file import naming_file
 from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.inertia import Inertias, treatment
@@ -86,48 +86,47 @@ def load_mjcf(
         >>> nd.load_mjcf("pendulum.xml")
         KinematicTree('pendulum', 1 links, nq=1, nv=1)
     """
-    reader = MjcfReader(*compiled(path), Cleaner(active=clean))
-    mujoco, model = reader.mujoco, reader.model
-    name = read_xml(path).get("model") or os.path.splitext(os.path.basename(path))[0]
-    kept = _sensed(path, locked) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
+    mjcf = compiled(path)
+    reader = MjcfReader(mjcf, Cleaner(active=clean))
+    kept = _sensed(mjcf, locked) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     with naming_file(path):
         float_it, notes = reader.read(base)
         welds = reader.welds(kept, locked)
         notes += [*reader.cleaner.notes(), *reader.notes(locked, kept)]
         tree = assemble(
-            name,
+            mjcf.name,
             reader.links,
             reader.joints,
             base="floating" if float_it else "fixed",
             locked=locked,
             kept=welds,
             inertias=treatment(inertias, strict),
-            gravity=_gravity(mujoco, model) if gravity is None else gravity,
+            gravity=_gravity(mjcf) if gravity is None else gravity,
             notes=notes,
             file=os.fspath(path),
         )
         if not takes_own(components):
-            left_out = [*components_in(model), *beyond_components(model)]
+            left_out = [*components_in(mjcf.model), *beyond_components(mjcf.model)]
             return tree.replace(notes=(*tree.notes, f"left out: {', '.join(left_out)}")) if left_out else tree
         still = positions_of(locked)
-        found = mjcf_components(MjcfPlaces(mujoco, model, tree, reader.anchors, still, reader.cleaner))
+        found = mjcf_components(MjcfPlaces(mjcf, tree, reader.anchors, still, reader.cleaner))
         tree = tree.replace(frames={**tree.frames, **found.frames}, notes=(*tree.notes, *found.notes))
     tree = with_components(tree, found.components, components, still)
     if found.ignored:
         warnings.warn(
-            f"robot '{name}': ignored: {', '.join(found.ignored)}. The equations are without them.",
+            f"robot '{mjcf.name}': ignored: {', '.join(found.ignored)}. The equations are without them.",
             NoriWarning,
             stacklevel=2,
         )
     return tree
 
 
-def _sensed(path: str | os.PathLike[str], locked: Sequence[str] | Mapping[str, float]) -> list[str]:
-    """Return the bodies without joints, and the locked joints, that carry a force or torque sensor."""
-    entries = [dict(sensor.entry) for sensor in mjcf_sensors(path) if sensor.entry is not None]
+def _sensed(mjcf: MjcfModel, locked: Sequence[str] | Mapping[str, float]) -> list[str]:
+    """The bodies without joints, and the locked joints, that carry a force or torque sensor."""
+    entries = [dict(sensor.entry) for sensor in mjcf_sensors(mjcf) if sensor.entry is not None]
     joints = [entry["joints"] for entry in entries if entry["type"] == "force_torque"]
     frozen = [locked] if isinstance(locked, str) else list(locked)
-    return [*sensor_bodies(path), *dict.fromkeys(joint for joint in joints if joint in frozen)]
+    return [*sensor_bodies(mjcf), *dict.fromkeys(joint for joint in joints if joint in frozen)]
 
 
 @dataclass
@@ -135,23 +134,21 @@ class MjcfReader:
     """Turns MuJoCo bodies into links and joints, parents first.
 
     Attributes:
-        mujoco: the module.
-        model: the compiled model.
+        mjcf: the model.
         cleaner: removes rounding.
         links: links so far.
         joints: joints so far.
         anchors: where the link frame of each body is, in its body frame (3,) [m].
     """
 
-    mujoco: Any
-    model: Any
+    mjcf: MjcfModel
     cleaner: Cleaner
     links: list[LinkData] = field(default_factory=list)
     joints: list[JointData] = field(default_factory=list)
     anchors: dict[int, Floats] = field(default_factory=dict)
 
-    def name(self, kind: Literal["body", "joint"], number: int) -> str:
-        return named(self.mujoco, self.model, kind, number)
+    def __post_init__(self) -> None:
+        self.mujoco, self.model, self.name = self.mjcf.mujoco, self.mjcf.model, self.mjcf.named
 
     def joints_of(self, body: int) -> range:
         first = int(self.model.body_jntadr[body])
@@ -228,11 +225,11 @@ class MjcfReader:
         m = self.model
         if anchor.any():
             yield f"{name}/body", Transform(np.eye(3), -anchor)
-        for site in np.flatnonzero(m.site_bodyid == body):
-            if self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_SITE, site):
+        for site in np.flatnonzero(m.site_bodyid == body).tolist():
+            if self.mjcf.given_name("site", site):
                 R = self.cleaner.rotation(rotation(m.site_quat[site]))
                 X = Transform(np.ascontiguousarray(R.T), np.array(m.site_pos[site]) - anchor)
-                yield site_frame(self.mujoco, m, int(site)), X
+                yield self.mjcf.site_frame(site), X
 
     def _clean(self, X: Transform) -> Transform:
         return Transform(self.cleaner.rotation(X.E), self.cleaner.position(X.r))
@@ -310,8 +307,8 @@ def _subtree(parents: Sequence[int], root: int) -> list[int]:
     return members
 
 
-def _gravity(mujoco: Any, model: Any) -> tuple[float, float, float]:
-    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+def _gravity(mjcf: MjcfModel) -> tuple[float, float, float]:
+    if mjcf.model.opt.disableflags & mjcf.mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         return (0.0, 0.0, 0.0)
-    x, y, z = (float(component) for component in model.opt.gravity)
+    x, y, z = (float(component) for component in mjcf.model.opt.gravity)
     return x, y, z

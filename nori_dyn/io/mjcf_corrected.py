@@ -32,7 +32,7 @@ from nori_dyn.io.corrections import (
     notes_on_widths,
 )
 from nori_dyn.io.mjcf import MjcfReader
-from nori_dyn.io.mjcf_model import compiled, named
+from nori_dyn.io.mjcf_model import MjcfModel, compiled
 from nori_dyn.io.mjcf_places import ROOT, component_name
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import XmlElement, XmlText, numbers
@@ -87,10 +87,10 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
         ModelError: the robot is of another file, or has a number that no file can hold.
         MissingExtraError: mujoco is not installed.
     """
-    mujoco, model = _compiled(source)
+    mjcf = _compiled(source)
     text = XmlText(source)
     checked_components(tree)
-    readers = [_reader(tree, mujoco, model, source, clean) for clean in (True, False)]
+    readers = [_reader(tree, mjcf, source, clean) for clean in (True, False)]
     readings = [FileModel(reader.links, reader.joints) for reader in readers]
     reading = likeliest(tree, readings, source)
     reader = readers[[*map(id, readings)].index(id(reading))]
@@ -118,14 +118,14 @@ def check_mjcf(tree: KinematicTree, path: str | os.PathLike[str], source: str | 
         ModelError: MuJoCo refuses it, or reads other inertias than those of the tree.
     """
     try:
-        mujoco, model = _compiled(path)
+        mjcf = _compiled(path)
     except ModelError as error:
         reason = str(error).partition("MuJoCo refuses it: ")[2] or str(error)
         raise ModelError(
             f"{source}: corrected, MuJoCo refuses it: {reason} Meshes and other files are looked for from the folder "
             "of the model: write it beside the first one. Inertias that no distribution of mass has are refused too."
         ) from None
-    reader = _reader(tree, mujoco, model, path, clean=True)
+    reader = _reader(tree, mjcf, path, clean=True)
     links = {link.name: link for link in reader.links}
     for i, name in enumerate(tree.names):
         fixed = [(links[frame], place.X) for frame, place in tree.frames.items() if place.link == i and frame in links]
@@ -149,19 +149,19 @@ def _check_joints(tree: KinematicTree, reader: MjcfReader, source: str | os.Path
                     )
 
 
-def _compiled(path: str | os.PathLike[str]) -> tuple[Any, Any]:
+def _compiled(path: str | os.PathLike[str]) -> MjcfModel:
     """Return what `compiled` does, without the warnings that there were when the robot was loaded."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriWarning)
         return compiled(path)
 
 
-def _reader(tree: KinematicTree, mujoco: Any, model: Any, path: str | os.PathLike[str], clean: bool) -> MjcfReader:
+def _reader(tree: KinematicTree, mjcf: MjcfModel, path: str | os.PathLike[str], clean: bool) -> MjcfReader:
     """Return the links and joints of a model, with the base of a tree."""
-    reader = MjcfReader(mujoco, model, Cleaner(active=clean))
+    reader = MjcfReader(mjcf, Cleaner(active=clean))
     is_floating = tree.joint_names[0] == FLOATING_JOINT
     with naming_file(path):
-        own = {reader.name("joint", number) for number in range(model.njnt)}
+        own = {reader.name("joint", number) for number in range(mjcf.model.njnt)}
         reader.read("floating" if is_floating and FLOATING_JOINT not in own else "fixed")
     return reader
 
@@ -308,7 +308,7 @@ class _MjcfEditor:
         """Yield the names of what the model has of tendons and equality constraints."""
         for kind, n in (("tendon", self.reader.model.ntendon), ("equality", self.reader.model.neq)):
             for number in range(n):
-                yield named(self.reader.mujoco, self.reader.model, kind, number)
+                yield self.reader.name(kind, number)
 
     def notes(self, tree: KinematicTree) -> Iterator[str]:
         """Yield what was done besides."""

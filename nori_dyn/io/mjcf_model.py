@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,41 @@ NUMBERS = (
 """What the equations are made of, in MuJoCo's names."""
 
 
-def compiled(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """Return the module mujoco and the model that it compiles from an MJCF file.
+@dataclass(frozen=True, eq=False)
+class MjcfModel:
+    """An MJCF model, compiled once: tree, sensors and components are read from it.
+
+    Attributes:
+        name: its name, or that of the file.
+        mujoco: the module.
+        model: what it compiles of the file.
+    """
+
+    name: str
+    mujoco: Any
+    model: Any
+
+    def named(self, kind: str, number: int) -> str:
+        """Name a body, joint, site, tendon or equality: by its number, as in body3, where the file does not."""
+        return self.given_name(kind, number) or f"{kind}{number}"
+
+    def given_name(self, kind: str, number: int) -> str:
+        """The name that the file gives to a body, joint, site, or the like; empty without one."""
+        return self.mujoco.mj_id2name(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), number) or ""
+
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """The name of each body's link: the body's, or body3 where it has none."""
+        return tuple(self.named("body", i) for i in range(self.model.nbody))
+
+    def site_frame(self, site: int) -> str:
+        """The frame of a named site: SITE/site where a body has the name of the site."""
+        name = self.given_name("site", site)
+        return f"{name}/site" if name in self.links else name
+
+
+def compiled(path: str | os.PathLike[str]) -> MjcfModel:
+    """Compile an MJCF file.
 
     Raises:
         FileFormatError: not a readable file, or not MJCF.
@@ -49,7 +84,7 @@ def compiled(path: str | os.PathLike[str]) -> tuple[Any, Any]:
     for message in told:
         warnings.warn(f"{path}: MuJoCo: {' '.join(message.split())}", NoriWarning, stacklevel=3)
     _check_numbers(path, model)
-    return mujoco, model
+    return MjcfModel(root.get("model") or os.path.splitext(os.path.basename(path))[0], mujoco, model)
 
 
 def _check_numbers(path: str | os.PathLike[str], model: Any) -> None:
@@ -65,19 +100,3 @@ def _check_numbers(path: str | os.PathLike[str], model: Any) -> None:
             raise ModelError(
                 f"{path}: its {name} is {values[wrong][0]:g} at one place: it must be finite and below 1e50."
             )
-
-
-def named(mujoco: Any, model: Any, kind: str, number: int) -> str:
-    """Return the name of a body, joint, site, tendon or equality; or its number, as in body3, where it has none."""
-    return mujoco.mj_id2name(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), number) or f"{kind}{number}"
-
-
-def link_names(mujoco: Any, model: Any) -> list[str]:
-    """Return the name of each body's link: the body's, or body3 where it has none."""
-    return [named(mujoco, model, "body", i) for i in range(model.nbody)]
-
-
-def site_frame(mujoco: Any, model: Any, site: int) -> str:
-    """Return the name of a named site's frame: the site's, or SITE/site where a body has that name."""
-    name: str = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_SITE, site)
-    return f"{name}/site" if name in link_names(mujoco, model) else name

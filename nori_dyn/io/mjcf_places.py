@@ -12,7 +12,7 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.io.component_files import moving_joints
-from nori_dyn.io.mjcf_model import named, site_frame
+from nori_dyn.io.mjcf_model import MjcfModel
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import quaternion_rotation
 from nori_dyn.model.tree import WORLD, Frame, KinematicTree
@@ -42,8 +42,7 @@ class MjcfPlaces:
     """Where things of a model are on its tree.
 
     Attributes:
-        mujoco: the module.
-        model: the compiled model.
+        mjcf: the model.
         tree: the bare rigid bodies.
         anchors: where the link frame of each body is, in its body frame (3,) [m].
         locked: positions of locked joints [rad or m].
@@ -51,17 +50,15 @@ class MjcfPlaces:
         frames: frames that were made here, and that the tree does not have.
     """
 
-    mujoco: Any
-    model: Any
+    mjcf: MjcfModel
     tree: KinematicTree
     anchors: Mapping[int, Floats]
     locked: Mapping[str, float]
     cleaner: Cleaner
     frames: dict[str, Frame] = field(default_factory=dict)
 
-    def name(self, kind: str, number: int) -> str:
-        """Return what the body, joint, site, tendon or equality of a number is called."""
-        return named(self.mujoco, self.model, kind, number)
+    def __post_init__(self) -> None:
+        self.mujoco, self.model, self.name = self.mjcf.mujoco, self.mjcf.model, self.mjcf.named
 
     def is_disabled(self, *features: str) -> bool:
         """Return whether the model turns some features off, by MuJoCo's names; versions differ in which there are."""
@@ -98,8 +95,8 @@ class MjcfPlaces:
     def site(self, number: int) -> str:
         """Return the frame of a site by name, made where the site has none."""
         m = self.model
-        if self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_SITE, number):
-            name = site_frame(self.mujoco, m, number)
+        if self.mjcf.given_name("site", number):
+            name = self.mjcf.site_frame(number)
             if name in self.tree.frames or name in self.tree.names:
                 return name
         name = self.name("site", number)

@@ -5,10 +5,9 @@ Source: MuJoCo, XML reference, "sensor"; the signs are those of its code (tests/
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from nori_dyn.io.mjcf_model import compiled, link_names, site_frame
+from nori_dyn.io.mjcf_model import MjcfModel
 from nori_dyn.io.model_sensors import ModelSensor
 
 THROUGH_STATE = ("jointpos", "jointvel", "ballquat", "ballangvel", "gyro", "velocimeter")
@@ -22,52 +21,43 @@ AT_SITES: dict[str, dict[str, Any]] = {
 """What reads the same as a sensor at a site."""
 
 
-def mjcf_sensors(path: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
-    """Return the sensors of an MJCF model, in the order of the file; `noise`, where it is given, is their sigma.
+def mjcf_sensors(mjcf: MjcfModel) -> tuple[ModelSensor, ...]:
+    """The sensors of an MJCF model, in the order of the file; `noise`, where it is given, is their sigma.
 
     A force or torque sensor reads the wrench that the body of its site gets from the body that carries it: on a body
     without joints, in a weld that must be kept (`load_mjcf(path, kept="sensors")`).
-
-    Raises:
-        FileFormatError: not a readable file, or not MJCF.
-        ModelError: MuJoCo refuses the model.
-        MissingExtraError: mujoco is not installed.
     """
-    mujoco, model = compiled(path)
-    links = link_names(mujoco, model)
-    return tuple(_sensor(mujoco, model, links, k) for k in range(model.nsensor))
+    return tuple(_sensor(mjcf, k) for k in range(mjcf.model.nsensor))
 
 
-def sensor_bodies(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the bodies without joints whose weld carries a force or torque sensor."""
-    mujoco, model = compiled(path)
-    links = link_names(mujoco, model)
-    found = []
+def sensor_bodies(mjcf: MjcfModel) -> tuple[str, ...]:
+    """The bodies without joints whose weld carries a force or torque sensor."""
+    model, found = mjcf.model, []
     for k in range(model.nsensor):
-        if _kind(mujoco, model, k) in ("force", "torque"):
+        if _kind(mjcf, k) in ("force", "torque"):
             body = int(model.site_bodyid[model.sensor_objid[k]])
             if body and not model.body_jntnum[body]:
-                found.append(links[body])
+                found.append(mjcf.links[body])
     return tuple(dict.fromkeys(found))
 
 
-def _kind(mujoco: Any, model: Any, k: int) -> str:
-    kind = str(mujoco.mjtSensor(int(model.sensor_type[k])).name).removeprefix("mjSENS_").lower()
+def _kind(mjcf: MjcfModel, k: int) -> str:
+    kind = str(mjcf.mujoco.mjtSensor(int(mjcf.model.sensor_type[k])).name).removeprefix("mjSENS_").lower()
     return {"jointactfrc": "jointactuatorfrc"}.get(kind, kind)
 
 
-def _sensor(mujoco: Any, model: Any, links: list[str], k: int) -> ModelSensor:
-    objects = mujoco.mjtObj
-    name = mujoco.mj_id2name(model, objects.mjOBJ_SENSOR, k) or f"sensor{k}"
-    kind, number = _kind(mujoco, model, k), int(model.sensor_objid[k])
+def _sensor(mjcf: MjcfModel, k: int) -> ModelSensor:
+    mujoco, model, objects = mjcf.mujoco, mjcf.model, mjcf.mujoco.mjtObj
+    name = mjcf.named("sensor", k)
+    kind, number = _kind(mjcf, k), int(model.sensor_objid[k])
     on = "" if number < 0 else mujoco.mj_id2name(model, objects(int(model.sensor_objtype[k])), number) or ""
     if kind in THROUGH_STATE:
         return ModelSensor(name, kind, on, note="through q and qd")
     if kind == "jointactuatorfrc":
-        joint = mujoco.mj_id2name(model, objects.mjOBJ_JOINT, number) or f"joint{number}"
+        joint = mjcf.named("joint", number)
         entry: dict[str, Any] = {"type": "joint_torque", "joints": joint}
     elif kind in AT_SITES:
-        body, frame = int(model.site_bodyid[number]), site_frame(mujoco, model, number)
+        body, frame = int(model.site_bodyid[number]), mjcf.site_frame(number)
         entry = dict(AT_SITES[kind])
         if body == 0:
             return ModelSensor(name, kind, on, note="it is on the world")
@@ -75,8 +65,8 @@ def _sensor(mujoco: Any, model: Any, links: list[str], k: int) -> ModelSensor:
             entry["links"] = frame
         else:
             last = int(model.body_jntadr[body] + model.body_jntnum[body]) - 1
-            joint = mujoco.mj_id2name(model, objects.mjOBJ_JOINT, last) or f"joint{last}"
-            entry |= {"joints": joint if model.body_jntnum[body] else f"{links[body]}/fixed", "frame": frame}
+            joint = mjcf.named("joint", last) if model.body_jntnum[body] else f"{mjcf.links[body]}/fixed"
+            entry |= {"joints": joint, "frame": frame}
     else:
         return ModelSensor(name, kind, on, note="it gives no row")
     entry["name"] = name

@@ -9,10 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.mjcf import load_mjcf
+from nori_dyn.io.mjcf_model import compiled
 from nori_dyn.io.mjcf_sensors import mjcf_sensors
 from nori_dyn.io.model_sensors import ModelSensor
 from nori_dyn.io.robot_names import robot_by_name, robots
 from nori_dyn.io.urdf import load_urdf
+from nori_dyn.io.urdf_document import read_urdf
 from nori_dyn.io.urdf_sensors import urdf_sensors
 from nori_dyn.io.xml_file import read_xml
 from nori_dyn.model.inertia import Inertias
@@ -23,7 +25,10 @@ Loader: TypeAlias = Callable[..., KinematicTree]
 LOADERS: dict[str, Loader] = {"robot": load_urdf, "mujoco": load_mjcf}
 """The loader of each format, by the root element of its files."""
 
-SENSORS: dict[str, Callable[[Path], tuple[ModelSensor, ...]]] = {"robot": urdf_sensors, "mujoco": mjcf_sensors}
+SENSORS: dict[str, Callable[[Path], tuple[ModelSensor, ...]]] = {
+    "robot": lambda path: urdf_sensors(read_urdf(path)),
+    "mujoco": lambda path: mjcf_sensors(compiled(path)),
+}
 """What reads the sensors of each format."""
 
 

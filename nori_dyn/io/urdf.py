@@ -14,7 +14,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.base import Component
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.component_files import moving_joints, takes_own, with_components
-from nori_dyn.io.urdf_components import couplings, frictions, identified_rotors, read_transmissions, rotors
+from nori_dyn.io.urdf_components import couplings, frictions, rotors, transmissions
 from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, not_numbers, read_urdf
 from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import naming_file
@@ -102,8 +102,8 @@ def load_urdf(
     if mimic not in ("independent", "coupled", "refuse"):
         raise ModelError(f"mimic must be 'independent', 'coupled' or 'refuse', not {mimic!r}.")
     frozen = [locked] if isinstance(locked, str) else list(locked)
-    kept = sensor_joints(path, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     robot = read_urdf(path)
+    kept = sensor_joints(robot, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     cleaner = Cleaner(active=clean)
     with naming_file(path):
         links, joints = links_and_joints(robot, cleaner)
@@ -137,12 +137,13 @@ def load_urdf(
             own += couplings(robot, moving, positions_of(locked))
         rubbing = [joint for joint in robot.joints if joint.name in moving and {joint.damping, joint.friction} - ZEROS]
         if takes:
-            turning = [one for one in read_transmissions(path) if one.joint in moving]
+            turning = [one for one in transmissions(robot) if one.joint in moving]
             more = list(_notes_on_gears([one.joint for one in turning if one.inertia is None]))
         else:
             unmarked = [joint for joint in rubbing if components is False or not joint.is_identified]
             rubbing = [joint for joint in rubbing if joint not in unmarked]
-            turning = [] if components is False else [one for one in identified_rotors(path) if one.joint in moving]
+            identified = () if components is False else transmissions(robot, identified=True)
+            turning = [one for one in identified if one.joint in moving]
             more = [*_notes_on_friction(len(unmarked)), *_notes_on_identified(len(rubbing), len(turning))]
         own += [*frictions(rubbing), *rotors(turning)]
         drives = {joint.name: _drive(joint) for joint in robot.joints if joint.name in moving}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from nori_dyn.components.base import Component
 from nori_dyn.components.building import joint_components
 from nori_dyn.errors import FileFormatError, UnknownModelNameError
 from nori_dyn.io.urdf_document import IDENTIFIED, YES, UrdfJoint, UrdfRobot, not_numbers, where
-from nori_dyn.io.xml_file import Element, read_xml
+from nori_dyn.io.xml_file import Element
 
 ROTOR = ("rotor_inertia", "rotorInertia")
 """Elements of a transmission for the inertia of a rotor; URDF itself has none, Drake's is the first."""
@@ -82,32 +82,27 @@ def couplings(robot: UrdfRobot, moving: Collection[str], locked: Mapping[str, fl
         yield Coupling.model_validate({"joint": joint.name, "of": of, "offset": offset})
 
 
-def rotors(transmissions: Iterable[Transmission]) -> Iterator[Rotor]:
+def rotors(found_in: Iterable[Transmission]) -> Iterator[Rotor]:
     """Yield the rotors of transmissions that tell their inertia."""
-    for found in transmissions:
+    for found in found_in:
         if found.inertia is not None:
             yield Rotor(joints=found.joint, inertia=found.inertia, gear=found.gear)
 
 
-def read_transmissions(path: str | os.PathLike[str]) -> tuple[Transmission, ...]:
-    """Return the transmissions of a URDF that are of one joint each, in the order of the file.
+def transmissions(robot: UrdfRobot, identified: bool = False) -> tuple[Transmission, ...]:
+    """The transmissions of a URDF that are of one joint each, in the order of the file.
 
     The gear is a <mechanicalReduction>, or Drake's <gear_ratio>, wherever it is in a transmission; a rotor's inertia
     a <rotor_inertia> or <rotorInertia>, as an attribute `value` or as text.
 
-    Raises:
-        FileFormatError: a number that is none, or a negative inertia.
-    """
-    return tuple(_transmissions(path, lambda element: True))
-
-
-def identified_rotors(path: str | os.PathLike[str]) -> tuple[Transmission, ...]:
-    """Return the transmissions of a URDF whose rotors were identified; nothing of others is read.
+    Args:
+        robot: the URDF.
+        identified: only those whose rotors were identified; nothing of others is read.
 
     Raises:
         FileFormatError: a number that is none, or a negative inertia.
     """
-    return tuple(_transmissions(path, _is_identified))
+    return tuple(_transmissions(robot, identified))
 
 
 def _is_identified(transmission: Element) -> bool:
@@ -115,10 +110,11 @@ def _is_identified(transmission: Element) -> bool:
     return place is not None and place.get(IDENTIFIED) == YES
 
 
-def _transmissions(path: str | os.PathLike[str], wanted: Callable[[Element], bool]) -> Iterator[Transmission]:
-    for element in read_xml(path).findall("transmission"):
+def _transmissions(robot: UrdfRobot, identified: bool) -> Iterator[Transmission]:
+    path = robot.path
+    for element in robot.root.findall("transmission"):
         joint = transmitted(element)
-        if not joint or not wanted(element):
+        if not joint or (identified and not _is_identified(element)):
             continue  # a differential says what it couples in a way of its own
         gear, inertia = _number(path, element, GEAR), _number(path, element, ROTOR)
         if inertia is not None and inertia < 0:

@@ -20,7 +20,7 @@ from nori_dyn.io.corrections import (
     widths_by_joint,
 )
 from nori_dyn.io.urdf import ZEROS, links_and_joints
-from nori_dyn.io.urdf_components import ROTOR, Transmission, first_of, read_transmissions, transmitted
+from nori_dyn.io.urdf_components import ROTOR, Transmission, first_of, transmissions, transmitted
 from nori_dyn.io.urdf_document import IDENTIFIED, YES, UrdfRobot, read_urdf
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import LEVEL, XmlElement, XmlText, numbers
@@ -62,7 +62,7 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     for name, link in links.items():
         _write_inertial(text, elements[name], link)
     notes += _write_friction(text, tree, robot)
-    notes += _write_rotors(text, tree, source)
+    notes += _write_rotors(text, tree, robot)
     _mark(text, tree)
     mimics = [joint.name for joint in robot.joints if joint.mimic is not None]
     others = [one for one in tree.components if not isinstance(one, Friction | Rotor)]
@@ -159,12 +159,12 @@ def _mark(text: XmlText, tree: KinematicTree) -> None:
             text.set(element, IDENTIFIED, YES)
 
 
-def _write_rotors(text: XmlText, tree: KinematicTree, source: str | os.PathLike[str]) -> list[str]:
+def _write_rotors(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> list[str]:
     """Make the rotors of transmissions that tell their inertia those of a tree; return notes."""
     wanted = {joint: sums["rotor"] for joint, sums in by_joint(tree, Rotor).items()}
     found: dict[str, list[tuple[Transmission, XmlElement]]] = {}
     elements = [one for one in text.root.findall("transmission") if transmitted(one)]
-    for transmission, element in zip(read_transmissions(source), elements, strict=True):
+    for transmission, element in zip(transmissions(robot), elements, strict=True):
         place = first_of(element, ROTOR)
         if place is not None and transmission.gear:
             found.setdefault(transmission.joint, []).append((transmission, place))

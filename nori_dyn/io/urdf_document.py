@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.xml_file import Element, read_xml
@@ -136,30 +136,30 @@ class UrdfJoint:
 
 @dataclass(frozen=True, slots=True)
 class UrdfRobot:
-    """A <robot>: its name, and its links and joints in the order of the file."""
+    """A <robot>: its links and joints in the order of the file, every number of them checked.
+
+    Attributes:
+        name: its name, or that of the file.
+        links: its links.
+        joints: its joints.
+        root: the element, from which transmissions and sensors are read.
+        path: the file, for messages.
+    """
 
     name: str
     links: tuple[UrdfLink, ...]
     joints: tuple[UrdfJoint, ...]
+    root: Element = field(default=None, compare=False, repr=False)
+    path: str | os.PathLike[str] = field(default="", compare=False)
 
 
 def read_urdf(path: str | os.PathLike[str]) -> UrdfRobot:
-    """Return the names, inertials and joints of a URDF, every number of them checked.
-
-    Meshes, materials, transmissions and simulator extensions are left out.
+    """Read a URDF; meshes, materials and extensions of simulators are not looked at.
 
     Raises:
         FileFormatError: not a readable XML file, not a URDF, or an attribute that is missing or not numbers.
     """
-    return urdf_robot(path, read_xml(path))
-
-
-def urdf_robot(path: str | os.PathLike[str], root: Element) -> UrdfRobot:
-    """Return what `read_urdf` does, of a file that is already parsed.
-
-    Raises:
-        FileFormatError: not a URDF, or an attribute that is missing or not numbers.
-    """
+    root = read_xml(path)
     if root.tag != "robot":
         hint = " It is an MJCF model: use load_mjcf." if root.tag == "mujoco" else ""
         raise FileFormatError(f"{path} is not a URDF: its root element is <{root.tag}>, not <robot>.{hint}")
@@ -168,6 +168,8 @@ def urdf_robot(path: str | os.PathLike[str], root: Element) -> UrdfRobot:
         name=root.get("name") or os.path.splitext(os.path.basename(path))[0],
         links=tuple(_link(path, element) for element in root.findall("link")),
         joints=tuple(_joint(path, element) for element in root.findall("joint")),
+        root=root,
+        path=path,
     )
 
 

@@ -6,17 +6,16 @@ Source: iDynTree, doc/model_loading.md, "Sensor extensions", and its loader wher
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.model_sensors import ModelSensor, pose_entry, roll_pitch_yaw
-from nori_dyn.io.urdf_document import UrdfRobot, Vector, not_numbers, read_urdf, required, urdf_robot, where
-from nori_dyn.io.xml_file import Element, read_xml
+from nori_dyn.io.urdf_document import UrdfRobot, Vector, not_numbers, required, where
+from nori_dyn.io.xml_file import Element
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.typing import Floats
 
@@ -27,18 +26,17 @@ THROUGH_QD = "through qd"
 NOT_READ = "not a sensor of forces or accelerations"
 
 
-def urdf_sensors(path: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
-    """Return the sensors of a URDF, in the order of the file.
+def urdf_sensors(robot: UrdfRobot) -> tuple[ModelSensor, ...]:
+    """The sensors of a URDF, in the order of the file.
 
     A <sensor> in the root element is iDynTree's; where there is none, those in <gazebo> elements are taken. The two
     differ in the frame of a wrench: in iDynTree it is a whole pose, that of the child link, of the parent link or of
     the sensor; in Gazebo its origin is the child link's always. An `imu` is an accelerometer and a gyroscope.
 
     Raises:
-        FileFormatError: not a readable file, not a URDF, or a sensor that lacks something or is on nothing.
+        FileFormatError: a sensor that lacks something or is on nothing.
     """
-    root = read_xml(path)
-    reader = _SensorReader(path, urdf_robot(path, root), Cleaner())
+    reader, root = _SensorReader(robot), robot.root
     own = root.findall("sensor")
     if own:
         return tuple(sensor for element in own for sensor in reader.idyntree(element))
@@ -46,20 +44,20 @@ def urdf_sensors(path: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
     return tuple(sensor for element, found in gazebo for sensor in reader.gazebo(found, element.get("reference", "")))
 
 
-def sensor_joints(path: str | os.PathLike[str], locked: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the joints, fixed or among those to be locked, that carry a force-torque sensor."""
-    still = {*locked, *(joint.name for joint in read_urdf(path).joints if joint.type == "fixed")}
-    found = [sensor.on for sensor in urdf_sensors(path) if sensor.type == "force_torque"]
+def sensor_joints(robot: UrdfRobot, locked: Sequence[str] = ()) -> tuple[str, ...]:
+    """The joints, fixed or among those to be locked, that carry a force-torque sensor."""
+    still = {*locked, *(joint.name for joint in robot.joints if joint.type == "fixed")}
+    found = [sensor.on for sensor in urdf_sensors(robot) if sensor.type == "force_torque"]
     return tuple(dict.fromkeys(joint for joint in found if joint in still))
 
 
 @dataclass
 class _SensorReader:
-    path: str | os.PathLike[str]
     robot: UrdfRobot
-    cleaner: Cleaner
+    cleaner: Cleaner = field(default_factory=Cleaner)
 
     def __post_init__(self) -> None:
+        self.path = self.robot.path
         self.links = {link.name for link in self.robot.links}
         self.joints = {joint.name: joint for joint in self.robot.joints}
 

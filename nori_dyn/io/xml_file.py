@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from nori_dyn.errors import FileFormatError, NoriError
 
 Element: TypeAlias = Any
-"""An lxml element; lxml has no types of its own."""
+"""An lxml element; lxml has no types of its own. Elements are read only: documents are shared."""
+
+SHARED = 1 << 24
+"""Bytes of a file up to which its document is kept for the next reader of the same file."""
 
 
 def read_xml(path: str | os.PathLike[str]) -> Element:
-    """Return the root element of an XML file; its comments and processing instructions are left out.
+    """Read the root element of an XML file, without comments and processing instructions.
 
-    Undeclared namespace prefixes, which old files of simulators have, are let pass.
+    Undeclared namespace prefixes, which old files of simulators have, are accepted. A file is parsed once for its tree,
+    sensors, components and shapes: those who read the same bytes share the document.
 
     Raises:
         FileFormatError: no such file, not readable, not XML (with the line), or it declares entities.
     """
-    from lxml import etree
-
     file = Path(path)
     if not os.path.exists(file):  # unlike Path's, it raises nothing
         raise FileFormatError(f"no such file: {file}")
@@ -33,6 +36,13 @@ def read_xml(path: str | os.PathLike[str]) -> Element:
         content = file.read_bytes()
     except OSError as error:
         raise FileFormatError(f"{file} cannot be read: {error.strerror or error}.") from None
+    return (_shared if len(content) <= SHARED else parsed)(str(file), content)
+
+
+def parsed(file: str, content: bytes) -> Element:
+    """Parse the bytes of an XML file; see `read_xml`."""
+    from lxml import etree
+
     parser = _parser(recover=False)
     try:
         root = etree.fromstring(content, parser)
@@ -48,6 +58,9 @@ def read_xml(path: str | os.PathLike[str]) -> Element:
             f"{file} declares XML entities, which are not expanded here. Write their text out instead."
         )
     return root
+
+
+_shared = lru_cache(maxsize=2)(lambda file, content: parsed(file, content))
 
 
 @contextmanager

@@ -11,9 +11,12 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, SensorConfigError, UnknownSensorNameError
+from nori_dyn.io import xml_file
 from nori_dyn.io.model_sensors import counted, roll_pitch_yaw
 from nori_dyn.io.robots import model_sensors
-from nori_dyn.io.urdf_sensors import sensor_joints, urdf_sensors
+from nori_dyn.io.urdf_document import read_urdf
+from nori_dyn.io.urdf_sensors import sensor_joints
+from nori_dyn.io.urdf_shapes import urdf_shapes
 from nori_dyn.measurements.frame_reading import Pose
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
@@ -60,7 +63,7 @@ def own_pose(entry) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_icub_has_the_sensors_that_idyntree_finds_where_it_has_them():
-    listed, model, found = loader(str(ICUB)).sensors(), loader(str(ICUB)).model(), urdf_sensors(ICUB)
+    listed, model, found = loader(str(ICUB)).sensors(), loader(str(ICUB)).model(), model_sensors(ICUB)
     numbers = {"accelerometer": 62, "gyroscope": 15, "force_torque": 6}
     assert counted(found) == numbers
     ours = {kind: [each for each in found if each.type == kind] for kind in numbers}
@@ -87,10 +90,14 @@ def test_icub_has_the_sensors_that_idyntree_finds_where_it_has_them():
 def test_readings_of_icub_by_the_names_of_its_sensors():
     """iDynTree's sensors, told how the links move, read that; and of what they read make the wrench on both links."""
     tree = load("iCubGenova04", "floating", kept="sensors", clean=False)
-    assert sorted(fixed_joints(tree)) == sorted(sensor_joints(ICUB)) == sorted(s.on for s in urdf_sensors(ICUB)[:6])
+    assert (
+        sorted(fixed_joints(tree))
+        == sorted(sensor_joints(read_urdf(ICUB)))
+        == sorted(s.on for s in model_sensors(ICUB)[:6])
+    )
     assert tree.n_links == loader(str(ICUB)).model().getNrOfLinks()
     system = System(tree, nd.sensors_from_model(ICUB))
-    named = {sensor.name: sensor for sensor in urdf_sensors(ICUB) if sensor.entry is not None}
+    named = {sensor.name: sensor for sensor in model_sensors(ICUB) if sensor.entry is not None}
     assert {row.name for row in system.measurements} == set(named)
     assert system.ny == 6 * 6 + 62 * 3
     rng = np.random.default_rng(3)
@@ -157,7 +164,7 @@ def test_every_frame_and_direction_is_that_of_idyntree(tmp_path, frame):
         path = model_file(tmp_path, text, f"{direction}.urdf")
         own = loader(str(path))
         (theirs,) = (own.sensors().getSixAxisForceTorqueSensor(k) for k in range(1))
-        (sensor,) = urdf_sensors(path)
+        (sensor,) = model_sensors(path)
         for mine, expected in zip(own_pose(sensor.entry), force_torque_of(theirs, own.model()), strict=True):
             assert_close(mine, expected, PEER)
         tree = nd.load_urdf(path, kept="sensors")
@@ -173,7 +180,7 @@ def test_gazebo_reports_about_the_child_in_the_axes_of_the_frame_and_where_there
     for frame, rpy in (("child", (0, 0, 0)), ("sensor", (0.1, 0.2, 0.3)), ("parent", None)):
         text = WRENCH.format(parent="", frame=frame, direction="parent_to_child", origin=pose)
         path = model_file(tmp_path, f'<gazebo reference="wrist">{text}</gazebo>')
-        (sensor,) = urdf_sensors(path)
+        (sensor,) = model_sensors(path)
         R, r = own_pose(sensor.entry)
         wrist = nd.load_urdf(path, kept="wrist").X_tree[1]
         assert_close(R, wrist.E if rpy is None else Pose(rpy=list(rpy)).transform().E.T, PEER)
@@ -184,7 +191,7 @@ def test_gazebo_reports_about_the_child_in_the_axes_of_the_frame_and_where_there
       <gazebo reference="hand"><sensor name="imu" type="imu"><pose>0 0 0.1 0 0 0</pose></sensor>
         <sensor name="eye" type="camera"/></gazebo>
     """
-    found = urdf_sensors(model_file(tmp_path, gazebo))
+    found = model_sensors(model_file(tmp_path, gazebo))
     assert [(s.name, s.type, s.on, s.entry is not None) for s in found] == [
         ("ft", "force_torque", "wrist", True),
         ("imu", "accelerometer", "hand", True),
@@ -193,7 +200,7 @@ def test_gazebo_reports_about_the_child_in_the_axes_of_the_frame_and_where_there
     ]
     assert found[0].entry["measures"] == "child_on_parent"
     both = gazebo + '<sensor name="acc" type="accelerometer"><parent link="hand"/></sensor>'
-    assert [s.name for s in urdf_sensors(model_file(tmp_path, both, "both.urdf"))] == ["acc"]
+    assert [s.name for s in model_sensors(model_file(tmp_path, both, "both.urdf"))] == ["acc"]
 
 
 def test_a_sensor_on_a_lumped_link_stays_where_it_is_and_one_on_the_world_is_left_out(tmp_path):
@@ -247,7 +254,7 @@ def test_sensors_that_lack_something_are_refused_with_their_line(tmp_path):
     with pytest.raises(UnknownSensorNameError, match=r"'wrist'.*must be kept.*kept='sensors'"):
         System(nd.load_urdf(path), nd.sensors_from_model(path))
     text = WRENCH.format(parent='<parent joint="shoulder"/>', frame="parent", direction="child_to_parent", origin="")
-    (sensor,) = urdf_sensors(model_file(tmp_path, text))  # the links turn against each other
+    (sensor,) = model_sensors(model_file(tmp_path, text))  # the links turn against each other
     assert sensor.entry is None
     assert "moves against" in sensor.note
 
@@ -259,6 +266,22 @@ def test_angles_of_a_rotation():
         R = Pose(rpy=list(rpy)).transform().E.T
         again = Pose(rpy=list(roll_pitch_yaw(R))).transform().E.T
         assert_close(again, R, PEER)
+
+
+def test_a_urdf_is_parsed_once_for_its_tree_its_sensors_components_and_shapes(tmp_path, monkeypatch):
+    text = WRENCH.format(parent=OWN, frame="child", direction="child_to_parent", origin="")
+    path, counts = model_file(tmp_path, text + "<!-- read once -->"), []
+    parsed = xml_file.parsed
+    monkeypatch.setattr(xml_file, "parsed", lambda file, content: counts.append(file) or parsed(file, content))
+    for loader_of in (nd.load_urdf, nd.load_robot):
+        tree = loader_of(path, kept="sensors", components=True)
+        assert fixed_joints(tree) == ["wrist"]
+    assert nd.sensors_from_model(path, tree).measurements
+    assert urdf_shapes(path) == ()
+    assert counts == [str(path)]
+    path.write_text(path.read_text().replace("hand", "fist"))  # another file by the same name
+    assert "fist" in nd.load_urdf(path).frames
+    assert len(counts) == 2
 
 
 # MJCF: a chain with a weld in it, and every sensor that gives rows.
@@ -339,6 +362,21 @@ def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
             number = 5 if row.name == "sensor5" else model.sensor(row.name).id
             adr, dim = model.sensor_adr[number], model.sensor_dim[number]
             assert_close(reads[row.slice], data.sensordata[adr : adr + dim], SOLVED)
+
+
+def test_an_mjcf_model_is_compiled_once_for_its_tree_and_sensors(mjcf, monkeypatch):
+    counts: list[str] = []
+    compile_of = mujoco.MjModel.from_xml_path
+
+    class Counted:
+        @staticmethod
+        def from_xml_path(path):
+            counts.append(path)
+            return compile_of(path)
+
+    monkeypatch.setattr("mujoco.MjModel", Counted)
+    assert fixed_joints(nd.load_robot(mjcf, kept="sensors")) == ["hand/fixed"]
+    assert counts == [str(mjcf)]
 
 
 def test_bodies_are_kept_by_name(mjcf):
