@@ -6,7 +6,6 @@ from .api.log_estimate import LogEstimate, LogHistory, estimate, smooth
 from .api.plan import Plan, PlanSet, plan, plan_set
 from .api.system import System
 from .api.tracker import ContactFilter, Filter, Tracker, Window
-from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
 from .filtering.collisions import CollisionDetector
 from .filtering.history import History
@@ -49,6 +48,7 @@ from .recursions.jacobian import jacobian
 from .recursions.minverse import minverse
 from .recursions.rnea import rnea
 from .report.html import save_html
+from .report.view import view
 from .solve.derivative import EstimateDerivative
 from .solve.diagnosis import Diagnosis
 from .solve.estimate import Estimate

@@ -23,7 +23,7 @@ from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Watched
 from nori_dyn.typing import Floats
 
@@ -143,9 +143,6 @@ class LogHistory(LogEstimate, Shown):
     """
 
     history: History
-
-    def shown(self) -> Document:
-        return self.history.shown()
 
     @property
     def t(self) -> Floats:

@@ -17,7 +17,7 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from nori_dyn.api.planned import PlanStates, states_document
+from nori_dyn.api.planned import PlanStates
 from nori_dyn.api.system import Named, System
 from nori_dyn.errors import (
     NoriError,
@@ -55,7 +55,7 @@ from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_sensors, check_system, check_tree
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.tables import Document, listed
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
 if TYPE_CHECKING:
@@ -121,9 +121,6 @@ class Plan(EliminationPlan):
             f"{named_contacts(state)}: {one.cost.total} operations" for state, one in self.states.items()
         )
         return f"Plan('{self.tree.name}' with '{self.sensors.name}', {states})"
-
-    def shown(self) -> Document:
-        return states_document(self.states, self.sensors, self.left_out) if self.contact_names else super().shown()
 
     def __len__(self) -> int:
         return len(self.states)

@@ -1,24 +1,15 @@
-"""The states of a plan, one or those of contacts that come and go, and what `print` shows of several."""
+"""The states of a plan: one, or those of contacts that come and go."""
 
 from __future__ import annotations
 
 from collections.abc import ItemsView, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from nori_dyn.errors import UnplannedStateError, named_contacts
+from nori_dyn.errors import UnplannedStateError
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.program.compiler import find_compiler
-from nori_dyn.program.kernel.registry import is_compiled
-from nori_dyn.solve.solver_summary import counted_states
-from nori_dyn.system.summary import robot_in_words
-from nori_dyn.tables import Bullets, Document, Facts, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.api.plan import Plan
-
-MOST_OUTPUTS = 24
-"""Names of outputs that are shown."""
 
 
 class PlanStates(tuple[ContactState, ...]):
@@ -67,32 +58,3 @@ class PlanStates(tuple[ContactState, ...]):
     def items(self) -> ItemsView[ContactState, Plan]:
         """Return the states with their plans."""
         return self.plans.items()
-
-
-def states_document(states: PlanStates, sensors: SensorSet, left_out: Mapping[ContactState, str]) -> Document:
-    """Return what is shown of a plan of several contact states."""
-    first = states.first
-    facts = (
-        ("robot", robot_in_words(first.system)),
-        ("sensors", unbroken(sensors.name)),
-        ("contacts", listed(sensors.contact_names)),
-        ("outputs", listed((output.name for output in first.outputs), MOST_OUTPUTS)),
-    )
-    rows = tuple(
-        (
-            named_contacts(state),
-            one.system.ny,
-            one.system.shape[0],
-            one.ordering,
-            one.cost.total,
-            number(min(one.stability.smallest_pivot, 1.0), 1),
-        )
-        for state, one in states.items()
-    )
-    columns = ("closed", "readings", "equations", "ordering", "operations", "pivot")
-    notes = ["operations: all of a tick, sines and cosines left out. pivot: the smallest, relative to its usual size."]
-    if find_compiler() is not None:
-        notes.append(counted_states(sum(map(is_compiled, states.values())), len(states), "compiled"))
-    table = Table("Contact states", columns, rows, tuple(notes), left=(0, 3))
-    why = tuple(f"{named_contacts(state)}: {reason}" for state, reason in left_out.items())
-    return Document((Facts(facts), table, *((Bullets(why, "Left out:"),) if why else ())))

@@ -134,10 +134,10 @@ def observe(
     from nori_dyn.observe.conditioning import conditioning
     from nori_dyn.observe.redundancy import redundancy
     from nori_dyn.observe.report import observability
-    from nori_dyn.observe.summary import redundancy_document, report_document
     from nori_dyn.planning.outputs import resolve_outputs
     from nori_dyn.report.html import save_html
     from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
+    from nori_dyn.report.shows.observability import redundancy_document, report_document
 
     asked = _where(where)
     if workers is not None and scheduler is not None:
@@ -202,7 +202,7 @@ def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
 
 def _workspace(report: ObservabilityReport, swept: Conditioning) -> Document:
     """Return what is shown of the poses that were looked at."""
-    from nori_dyn.observe.summary import conditioning_document
+    from nori_dyn.report.shows.observability import conditioning_document
 
     rank = swept.n_variables if report.is_observable else report.numerical_rank
     return conditioning_document(swept, rank, "Over the workspace.")

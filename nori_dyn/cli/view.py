@@ -61,10 +61,10 @@ def view(
     """
     from nori_dyn.api.log_estimate import estimate
     from nori_dyn.api.plan import Plan
-    from nori_dyn.api.view import can_be_judged, check_picture, write_foxglove_layout
-    from nori_dyn.api.view import view as draw
     from nori_dyn.io.robot_names import robot_by_name
     from nori_dyn.logs.log import read_log
+    from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout
+    from nori_dyn.report.view import view as draw
 
     if foxglove is None and (input is None or out is None):
         raise typer.BadParameter("name the log, and the page or recording to write.", param_hint="--input and --out")

@@ -29,7 +29,7 @@ from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.inputs import Missing, Weights
-from nori_dyn.tables import Document, Facts, Shown, number
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 TIME = 0.01
@@ -68,11 +68,6 @@ class Watched(Shown):
     def __repr__(self) -> str:
         says = "collision" if self.collision else "no collision"
         return f"Watched({says}, {self.statistic:.3g} of {self.threshold:.3g})"
-
-    def shown(self) -> Document:
-        says = "yes" if self.collision else "no"
-        found = f"{says}: chi-square {number(self.statistic, 3)}, threshold {number(self.threshold, 3)}"
-        return Document((Facts((("collision", found),)), *self.tracked.shown().parts))
 
 
 class CollisionDetector:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
-from nori_dyn.tables import Document, Facts, Shown, number
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 
@@ -46,15 +46,6 @@ class Consistency(Shown):
             return 1.0
         above = float(chdtrc(self.degrees, self.nis))
         return 2 * min(above, 1 - above)
-
-    def shown(self) -> Document:
-        facts = (
-            ("ticks", str(self.ticks)),
-            ("chi-square", f"{number(self.nis, 4)} of {self.degrees} degrees of freedom"),
-            ("ratio", f"{number(self.ratio, 3)}, which is 1 where all that is told of noise is true"),
-            ("p-value", number(self.p_value, 2)),
-        )
-        return Document((Facts(facts),))
 
 
 def nees(error: Floats, covariance: Floats) -> float:

@@ -31,7 +31,7 @@ from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.filtering.riccati import steady_state
 from nori_dyn.filtering.square_root import triangular
 from nori_dyn.filtering.tick import Tick
-from nori_dyn.tables import Document, Paragraph, Shown, Table, listed, number
+from nori_dyn.tables import Shown, listed, number
 from nori_dyn.typing import Booleans, Floats
 
 NEVER = 1e-9
@@ -81,14 +81,6 @@ class Delays(Shown):
 
     def __repr__(self) -> str:
         return f"Delays({len(self.names)} numbers, {', '.join(self.outputs)})"
-
-    def shown(self) -> Document:
-        rows = [(name, shown_delay(seconds)) for name, seconds in zip(self.names, self.seconds.tolist(), strict=True)]
-        memory = Table("Delays of what persists", ("of", "mean delay [ms]"), tuple(rows), left=(0,), most=60)
-        worst = tuple((name, shown_delay(seconds)) for name, seconds in self.largest.items())
-        outputs = Table("Delays of outputs", ("of", "largest mean delay [ms]"), worst, left=(0,), most=60)
-        words = "At rest, after a step of what persists, once the filter has settled; inf where nothing follows."
-        return Document((memory, outputs, Paragraph(words)))
 
 
 def delays(tick: Tick, q: Floats, dt: float) -> Delays:

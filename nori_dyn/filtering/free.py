@@ -39,7 +39,6 @@ from nori_dyn.system.equation import Equation, WithUnknowns
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.sources import NULL_TOLERANCE, SourceSplit, natural_sizes, over_sources
-from nori_dyn.system.summary import note_on_offsets
 from nori_dyn.system.variables import Unknown, Variable, VariableKey
 from nori_dyn.tables import listed
 from nori_dyn.typing import Array, Floats, Indices
@@ -230,7 +229,7 @@ def freed(plan: Asked) -> Freed:
     system = plan.system
     if not system.memory:
         raise no_memory(system.sensors.name)
-    if note := note_on_offsets(system):
+    if note := system.note_on_offsets:
         warnings.warn(f"sensors '{system.sensors.name}': {note}", NoriWarning, stacklevel=2)
     weighed, columns, kept = free_columns(system)
     memory = sorted(system.memory, key=lambda one: one.rate is None)

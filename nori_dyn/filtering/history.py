@@ -17,7 +17,7 @@ from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
@@ -181,9 +181,6 @@ class History(Shown):
     def unseen(self) -> tuple[str, ...]:
         """The names of what persists of which no reading told anything: what is said of it was known at first."""
         return self.summary.unseen
-
-    def shown(self) -> Document:
-        return self.summary.shown()
 
     @staticmethod
     def joined(parts: Sequence[History]) -> History:

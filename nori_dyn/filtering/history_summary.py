@@ -9,19 +9,12 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.filtering.consistency import Consistency
-from nori_dyn.filtering.delays import Delays, shown_delay
-from nori_dyn.filtering.knowledge import MOST_NUMBERS
-from nori_dyn.tables import Document, Facts, Paragraph, Shown, Table, listed, number
+from nori_dyn.filtering.delays import Delays
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 UNSEEN = 0.999
 """What a standard deviation must fall below, beside what it would be without readings, for these to tell something."""
-
-MOST_DELAYS = 8
-"""Outputs whose delay is shown."""
-
-MOST_GAPS = 4
-"""Gaps that are shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,33 +91,6 @@ class Summary(Shown):
             "gaps": list(self.gaps),
             "delays": None if self.delays is None else self.delays.to_dict(),
         }
-
-    def shown(self) -> Document:
-        how = "each by the readings up to it" if self.is_causal else "each by all readings"
-        facts = [("estimates", f"{self.consistency.ticks:,}, {how}, of {number(self.end - self.begin, 4)} s")]
-        if self.gaps:
-            where = listed([f"{number(t, 6)} s" for t in self.gaps], MOST_GAPS)
-            facts.append(("gaps", f"{len(self.gaps):,}, before {where}: through these the motion is not known"))
-        if self.delays is not None:
-            named = self.delays.largest.items()
-            late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)
-            facts.append(("mean delay", f"{late}, after a step of what persists"))
-        columns = ["of", "at first", "+-", "at last", "+-", "unit"]
-        lags: list[tuple[str, ...]] = [()] * len(self.names)
-        if self.delays is not None:
-            columns.append("late [ms]")
-            lags = [(shown_delay(seconds),) for seconds in self.delays.seconds.tolist()]
-        numbers = zip(*(each.tolist() for each in (*self.first, *self.last)), strict=True)
-        rows = tuple(
-            (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit, *more)
-            for name, (a, sa, b, sb), unit, more in zip(self.names, numbers, self.units, lags, strict=True)
-        )
-        table = Table("Memory", tuple(columns), rows, left=(0, 5), most=MOST_NUMBERS)
-        words = []
-        if self.unseen:
-            told = listed(self.unseen, 4)
-            words = [Paragraph(f"No reading tells anything of {told}: what is said of it was known at first.")]
-        return Document((Facts(tuple(facts)), *self.consistency.shown().parts[-1:], table, *words))
 
 
 def _pair(of: tuple[Floats, Floats], k: int) -> list[float | None]:

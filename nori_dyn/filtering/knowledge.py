@@ -10,11 +10,8 @@ import numpy as np
 from nori_dyn.algebra.arrays import checked, shaped
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.square_root import SquareRootInformation
-from nori_dyn.tables import Document, Facts, Shown, Table, number
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
-
-MOST_NUMBERS = 60
-"""Numbers of a memory that are shown."""
 
 SYMMETRIC = 1e-6
 """How far two entries of a covariance that should be the same may be apart, as a correlation."""
@@ -61,12 +58,6 @@ class MemoryState(Shown):
 
     def __repr__(self) -> str:
         return f"MemoryState({len(self.names)} numbers at {self.time:g} s)"
-
-    def shown(self) -> Document:
-        rows = zip(self.names, self.mean.tolist(), self.deviations.tolist(), self.units, strict=True)
-        table = tuple((name, number(value, 3), number(spread, 2), unit) for name, value, spread, unit in rows)
-        facts = Facts((("time", f"{self.time:g} s since the first tick"),))
-        return Document((facts, Table("Memory", ("of", "is", "+-", "unit"), table, left=(0, 3), most=MOST_NUMBERS)))
 
 
 def places_of(names: Sequence[str], name: str) -> list[int]:

@@ -15,7 +15,7 @@ from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.markov import NO_PART
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.tables import Document, Facts, Shown, Table, number
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 
@@ -122,10 +122,6 @@ class Tracked(Shown):
     def __repr__(self) -> str:
         return f"Tracked({', '.join(self.estimate.values)}; at {self.memory.time:g} s)"
 
-    def shown(self) -> Document:
-        facts = Facts((("readings", f"chi-square {number(self.nis, 3)} of {self.degrees} degrees of freedom"),))
-        return Document((facts, *self.estimate.shown().parts, *self.memory.shown().parts))
-
 
 @dataclass(frozen=True, slots=True)
 class Switch:
@@ -194,9 +190,3 @@ class Recognised(Tracked):
 
     def __repr__(self) -> str:
         return f"Recognised({named_contacts(self.contacts)}, probability {self.probability:.6g})"
-
-    def shown(self) -> Document:
-        ranked = sorted(self.probabilities.items(), key=lambda one: -one[1])
-        rows = tuple((", ".join(state) or "none", number(p, 3)) for state, p in ranked)
-        facts = () if self.switch is None else (("switched", f"from {named_contacts(self.switch.before)}"),)
-        return Document((Facts(facts), Table("Contact states", ("closed", "probability"), rows, left=(0,))))

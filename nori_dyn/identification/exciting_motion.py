@@ -21,7 +21,6 @@ from nori_dyn.identification.exciting import Exciting, exciting, torques_read
 from nori_dyn.identification.fourier import FourierSeries
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
 from nori_dyn.identification.motion_search import BestMotion, most_exciting
-from nori_dyn.identification.motion_summary import motion_document
 from nori_dyn.identification.trajectory import Trajectory
 from nori_dyn.io.drafts import drafted
 from nori_dyn.io.files import check_writable
@@ -30,7 +29,7 @@ from nori_dyn.logs.registry import writer_of
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_tree
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Watched, progress_bar
 from nori_dyn.typing import Floats
 
@@ -107,9 +106,6 @@ class ExcitingMotion(Shown):
         return (
             f"ExcitingMotion({joints} joints, {self.duration:g} s, {self.criterion} {self.value:.4g} of {n} parameters)"
         )
-
-    def shown(self) -> Document:
-        return motion_document(self)
 
     @property
     def duration(self) -> float:

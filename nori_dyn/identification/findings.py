@@ -13,13 +13,12 @@ from nori_dyn.errors import UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.estimation import Solution
-from nori_dyn.identification.findings_summary import identification_document
 from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, IdentificationProblem
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 TOLD = 0.5
@@ -271,10 +270,6 @@ class Identification(Shown):
     def __repr__(self) -> str:
         told = f"{self.n_told} of {len(self.directions)} combinations told"
         return f"Identification('{self.problem.tree.name}', {told}, {self.n_samples:,} samples)"
-
-    def shown(self) -> Document:
-        """Return what `print` shows."""
-        return identification_document(self)
 
     @cached_property
     def _free_names(self) -> tuple[str, ...]:

@@ -10,10 +10,9 @@ from typing import Any, Literal, TypeAlias
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.parameters import Parameter, Parameters
 from nori_dyn.identification.regression import regression
-from nori_dyn.identification.summary import identifiability_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 
 Told: TypeAlias = Literal["alone", "combined", "never"]
 """How a parameter is told: by itself, only together with others, or not at all."""
@@ -124,9 +123,6 @@ class Identifiability(Shown):
     def __repr__(self) -> str:
         counts = f"{self.rank} combinations of {len(self.parameters)} parameters"
         return f"Identifiability('{self.sensors}' on '{self.robot}', {counts})"
-
-    def shown(self) -> Document:
-        return identifiability_document(self)
 
 
 def identifiability(

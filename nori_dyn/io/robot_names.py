@@ -17,7 +17,7 @@ from types import ModuleType
 
 from nori_dyn.errors import ModelError
 from nori_dyn.io.installed_robots import PACKAGES, installed_robots, robots_folder
-from nori_dyn.tables import Document, Shown, Table, unbroken
+from nori_dyn.tables import Shown
 
 DOWNLOADED = "robot_descriptions"
 """The package whose robots are downloaded when they are first used."""
@@ -95,18 +95,6 @@ class Robots(Shown, Mapping[str, NamedRobot]):
         parts = [name for name in self if wanted in name.casefold()]
         about = [robot.name for robot in self.robots if robot.path is None and wanted in robot.about.casefold()]
         return tuple(dict.fromkeys([*near, *parts, *about]))[:MOST_SIMILAR] if wanted else ()
-
-    def shown(self) -> Document:
-        rows = tuple(
-            (", ".join(map(unbroken, (one.name, *one.aliases))), one.package, one.about) for one in self.robots
-        )
-        is_any_to_come = any(one.path is None for one in self.robots)
-        notes = (
-            *((f"Those of {DOWNLOADED} are downloaded when they are first used.",) if is_any_to_come else ()),
-            *((f"Not installed, and so not listed: {', '.join(self.absent)} ({EXTRA}).",) if self.absent else ()),
-        )
-        title = f"{len(rows):,} robots that are known by name"
-        return Document((Table(title, ("name", "package", "what"), rows, notes, left=(0, 1, 2)),))
 
 
 def robots() -> Robots:

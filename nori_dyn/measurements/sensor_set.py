@@ -32,14 +32,13 @@ from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.memory import Memory, beginnings
 from nori_dyn.measurements.registry import measurement_types
-from nori_dyn.measurements.summary import sensors_document
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.variables import Variable, VariableKey, tree_variables
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +83,6 @@ class SensorSet(Shown):
     def __repr__(self) -> str:
         contacts = f", {len(self.contacts)} contacts" if self.contacts else ""
         return f"SensorSet('{self.name}', {len(self.measurements)} measurements{contacts})"
-
-    def shown(self) -> Document:
-        return sensors_document(self)
 
     @staticmethod
     def from_dict(data: Any, of_model: Sequence[Mapping[str, Any]] | None = None) -> SensorSet:

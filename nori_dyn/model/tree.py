@@ -20,8 +20,7 @@ from nori_dyn.errors import InputError, ModelError, NoriError, UnknownModelNameE
 from nori_dyn.model.component import Closing, Component
 from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Joint
-from nori_dyn.model.summary import tree_document
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 WORLD = -1
@@ -167,9 +166,6 @@ class KinematicTree(Shown):
 
     def __repr__(self) -> str:
         return f"KinematicTree('{self.name}', {self.n_links} links, nq={self.nq}, nv={self.nv})"
-
-    def shown(self) -> Document:
-        return tree_document(self)
 
     @property
     def n_links(self) -> int:

@@ -11,13 +11,12 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.observe.deviations import Deviations, output_rows
 from nori_dyn.observe.numeric import Reduction, checked_configurations
-from nori_dyn.observe.summary import conditioning_document
 from nori_dyn.observe.sweep import sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.system.sources import NONE, Reduced
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Watched, progress_bar
 from nori_dyn.typing import Floats, Indices
 
@@ -62,9 +61,6 @@ class Conditioning(Shown):
 
     def __repr__(self) -> str:
         return f"Conditioning({len(self.ranks)} configurations, {len(self.lacking)} lack rank)"
-
-    def shown(self) -> Document:
-        return conditioning_document(self)
 
     @property
     def condition_numbers(self) -> Floats:

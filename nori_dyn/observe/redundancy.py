@@ -20,10 +20,9 @@ from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.errors import InputError
 from nori_dyn.observe.field import Span, Vector, is_real
 from nori_dyn.observe.readings import Readings, readings
-from nori_dyn.observe.summary import redundancy_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Watched, progress_bar
 
 
@@ -50,9 +49,6 @@ class Redundancy(Shown):
     def __repr__(self) -> str:
         n, critical = len(self.sensors), len(self.critical)
         return f"Redundancy({n} sensors, {critical} critical, {len(self.failing_sets)} failing sets)"
-
-    def shown(self) -> Document:
-        return redundancy_document(self)
 
     @property
     def spare(self) -> tuple[str, ...]:

@@ -18,11 +18,10 @@ from nori_dyn.observe.null_space import NullVector, Unseen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
-from nori_dyn.observe.summary import report_document
 from nori_dyn.planning.repeats import settle
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats, Indices
 
 LOOKS = 3
@@ -148,9 +147,6 @@ class ObservabilityReport(Shown):
     def __repr__(self) -> str:
         rank = f"rank {self.generic_rank} of {self.n_variables}"
         return f"ObservabilityReport('{self.sensors}' on '{self.robot}', {rank})"
-
-    def shown(self) -> Document:
-        return report_document(self)
 
 
 def observability(

@@ -29,12 +29,10 @@ from nori_dyn.observe.deviations import Deviations
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.placement.candidates import Candidates, Choices
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
-from nori_dyn.placement.findings import describe_design
 from nori_dyn.placement.purchase import Purchase
-from nori_dyn.placement.summary import choice_document
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.system.given import check_tree
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.typing import Floats, Indices
 
@@ -100,9 +98,6 @@ class Design(Shown):
 
     def __repr__(self) -> str:
         return f"Design({len(self.chosen)} sensors, criterion '{self.criterion}', value {self.value:g})"
-
-    def shown(self) -> Document:
-        return choice_document(describe_design(self), self.bought.expected)
 
     @property
     def gap(self) -> float:

@@ -11,11 +11,9 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest, list_names
 from nori_dyn.placement.exchanges import exchanges
-from nori_dyn.placement.findings import describe_placement
 from nori_dyn.placement.purchase import Purchase
-from nori_dyn.placement.summary import choice_document
 from nori_dyn.system.given import check_tree
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Watched, progress_bar
 
 SECONDS = 60.0
@@ -54,9 +52,6 @@ class Placement(Shown):
 
     def __repr__(self) -> str:
         return f"Placement({len(self.chosen)} sensors, cost {self.cost:g}, bound {self.bound:g})"
-
-    def shown(self) -> Document:
-        return choice_document(describe_placement(self), self.bought.expected)
 
     @property
     def is_optimal(self) -> bool:

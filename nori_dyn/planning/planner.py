@@ -31,11 +31,10 @@ from nori_dyn.planning.over_time import no_single_instant, over_time, unknown_at
 from nori_dyn.planning.repeats import Settled, settle
 from nori_dyn.planning.search import Burden, PlannedProgram, Search, Stability, burden, n_states, updates_of
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
-from nori_dyn.planning.summary import plan_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, as_given, refine
 from nori_dyn.system.trace import SymbolicSystem
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Indices
 
@@ -122,9 +121,6 @@ class EliminationPlan(Shown):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.system!r}, ordering='{self.ordering}', {self.cost.total} operations)"
-
-    def shown(self) -> Document:
-        return plan_document(self)
 
     @property
     def cost(self) -> Cost:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.program.limits import RCOND_LIMIT
-from nori_dyn.tables import Document, Facts, Shown, number
+from nori_dyn.tables import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,6 @@ class Status(Shown):
     rcond: float = 1.0
     threshold: float = RCOND_LIMIT
     cause: str = ""
-
-    def shown(self) -> Document:
-        outcome = "solved with fresh pivots" if self.fell_back else "solved as planned"
-        facts = (
-            ("state", outcome if self.ok else "not solved: the outputs are nan"),
-            ("cause", self.cause),
-            ("residual", "" if math.isnan(self.residual) else f"{number(self.residual, 2)}, relative"),
-            ("rcond", f"{number(self.rcond, 2)}, singular below {number(self.threshold, 2)}" if self.fell_back else ""),
-        )
-        return Document((Facts(facts),))
 
     def raise_for_status(self) -> None:
         """Raise what went wrong, if anything did.

@@ -22,7 +22,6 @@ from nori_dyn.errors import WrongKindError
 from nori_dyn.identification.findings import Identification
 from nori_dyn.io.files import write_bytes
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.observe.workspace import MARGIN
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report.identification_page import IdentificationPage, identification_page
@@ -30,6 +29,7 @@ from nori_dyn.report.log_page import LogPage, log_page
 from nori_dyn.report.page import Page, observability_page
 from nori_dyn.report.placement_page import PlacementPage, placement_page
 from nori_dyn.report.recorded import Recorded
+from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import spaced
 
 if TYPE_CHECKING:

@@ -9,7 +9,10 @@ import numpy as np
 
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.findings import Identification
-from nori_dyn.identification.findings_summary import (
+from nori_dyn.identification.fits import ReadingFit
+from nori_dyn.report.curves import Bins
+from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
+from nori_dyn.report.shows.identification import (
     IN_SUMS,
     NOT_TOLD,
     by_unit,
@@ -25,9 +28,6 @@ from nori_dyn.identification.findings_summary import (
     verdict,
     with_deviation,
 )
-from nori_dyn.identification.fits import ReadingFit
-from nori_dyn.report.curves import Bins
-from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots
 from nori_dyn.tables import Table, number
 

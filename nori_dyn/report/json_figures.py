@@ -11,17 +11,17 @@ import numpy as np
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.failures import failures
-from nori_dyn.observe.findings import findings
 from nori_dyn.observe.learned import Learned
-from nori_dyn.observe.learned_words import OverTime
 from nori_dyn.observe.null_space import Unseen
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.observe.workspace import NEARLY_SINGULAR, describe_worst
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.report.failures import failures
+from nori_dyn.report.findings import findings
+from nori_dyn.report.learned import OverTime
+from nori_dyn.report.workspace import NEARLY_SINGULAR, describe_worst
 from nori_dyn.tables import spaced
 
 

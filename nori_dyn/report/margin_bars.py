@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.observe.workspace import NEARLY_SINGULAR
+from nori_dyn.report.workspace import NEARLY_SINGULAR
 from nori_dyn.tables import number
 from nori_dyn.typing import Floats
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.failures import Failures, failures
-from nori_dyn.observe.findings import Findings, findings
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.observe.workspace import NO_SIGMA, DeviationTable, describe_margins, format_deviation, tabulate_deviations
+from nori_dyn.report.failures import Failures, failures
+from nori_dyn.report.findings import Findings, findings
 from nori_dyn.report.link_marks import readings_by_link
 from nori_dyn.report.margin_bars import Bar, margin_bars
 from nori_dyn.report.pose_tables import PoseTable, list_special_poses, list_swept_poses
 from nori_dyn.report.tree_drawing import TreeDrawing, tree_drawing
+from nori_dyn.report.workspace import NO_SIGMA, DeviationTable, describe_margins, format_deviation, tabulate_deviations
 from nori_dyn.system.builder import System
 from nori_dyn.tables import listed
 

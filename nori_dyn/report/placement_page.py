@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nori_dyn.placement.design import Design
-from nori_dyn.placement.findings import Choice, describe_design, describe_placement
 from nori_dyn.placement.selection import Placement
+from nori_dyn.report.choice import Choice, describe_design, describe_placement
 from nori_dyn.report.page import SensorLine, Swept, describe_sweep, list_sensor_lines
 from nori_dyn.report.pose_tables import PoseTable, list_swept_poses
 from nori_dyn.report.tree_drawing import TreeDrawing, tree_drawing

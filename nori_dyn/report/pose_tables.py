@@ -10,7 +10,7 @@ import numpy as np
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.observe.workspace import format_deviation, tabulate_deviations
+from nori_dyn.report.workspace import format_deviation, tabulate_deviations
 from nori_dyn.tables import number
 from nori_dyn.typing import Floats
 

@@ -14,9 +14,8 @@ import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.program.monitoring import CRITICAL
-from nori_dyn.solve.diagnosis_summary import diagnosis_document
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
@@ -95,9 +94,6 @@ class Diagnosis(Shown):
     def __repr__(self) -> str:
         states = "one state" if self.residuals.ndim == 1 else f"{len(self.residuals)} states"
         return f"Diagnosis({len(self.readings)} readings, {states})"
-
-    def shown(self) -> Document:
-        return diagnosis_document(self)
 
     @staticmethod
     def joined(parts: Sequence[Diagnosis], estimate: Estimate) -> Diagnosis:

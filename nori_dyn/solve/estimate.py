@@ -13,10 +13,9 @@ from nori_dyn.model.kinematics import positions
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.compiled import Solved
 from nori_dyn.program.layout import output_parts
-from nori_dyn.solve.summary import estimate_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Kind
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
@@ -66,9 +65,6 @@ class Estimate(Shown):
         n = np.count_nonzero(self.singular)
         found = f", {n} of {np.size(self.singular)} states singular" if n else ""
         return f"Estimate({', '.join(self.values)}; backend='{self.backend}'{found})"
-
-    def shown(self) -> Document:
-        return estimate_document(self)
 
     @property
     def system(self) -> System:

@@ -23,10 +23,9 @@ from nori_dyn.program.pivoting.fallback import Fallback
 from nori_dyn.program.status import Status
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.plausibility.motion import degrees
-from nori_dyn.solve.solver_summary import solver_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import MISSING, Missing, State, Weights, checked_state, checked_states
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 LOOKED_AT = 64
@@ -149,9 +148,6 @@ class Solver(Compiled, Shown):
 
     def __repr__(self) -> str:
         return f"Solver({self.plan!r}, backend='{self.backend}')"
-
-    def shown(self) -> Document:
-        return solver_document(self)
 
     @property
     def system(self) -> System:

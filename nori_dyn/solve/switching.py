@@ -20,10 +20,9 @@ from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll, PlannedStates
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
-from nori_dyn.solve.solver_summary import switching_document
 from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats, Indices
 
 
@@ -113,9 +112,6 @@ class SwitchingSolver(Remade, Shown):
         inputs, state = kept
         super().__setstate__(inputs)
         self.switch(state)
-
-    def shown(self) -> Document:
-        return switching_document(self)
 
     @property
     def backend(self) -> str:

@@ -24,7 +24,6 @@ from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.repeats import ComponentRows, Repeat
 from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, RowKey, SensorRow
-from nori_dyn.system.summary import system_document
 from nori_dyn.system.variables import (
     KINDS,
     OFFSET,
@@ -35,8 +34,11 @@ from nori_dyn.system.variables import (
     component_names,
     tree_variables,
 )
-from nori_dyn.tables import Document, Shown
+from nori_dyn.tables import Shown, listed
 from nori_dyn.typing import Array, Booleans, Floats, Indices
+
+MOST_OFFSETS = 4
+"""Offsets that a note names."""
 
 
 class System(Shown):
@@ -109,9 +111,6 @@ class System(Shown):
         rows, columns = self.shape
         return f"System('{self.tree.name}' with '{self.sensors.name}', {rows} rows, {columns} variables)"
 
-    def shown(self) -> Document:
-        return system_document(self)
-
     @property
     def shape(self) -> tuple[int, int]:
         """Number of scalar equations and unknowns."""
@@ -147,6 +146,16 @@ class System(Shown):
         """The offsets of sensors that do not persist: each tick finds them anew, by what is known beforehand."""
         lasting = {one.variable.key for one in self.memory}
         return tuple(v.name for v in self.variables if v.kind == OFFSET and v.key not in lasting)
+
+    @property
+    def note_on_offsets(self) -> str:
+        """What to know of offsets that each tick finds anew; "" where there are none."""
+        if not self.offsets_anew:
+            return ""
+        return (
+            f"{listed(self.offsets_anew, MOST_OFFSETS)}: found anew at each tick, by the `sigma` alone. An offset that "
+            "lasts is learned over time where the sensors say so, memory: {offsets: {of: offset}}: see nd.Filter."
+        )
 
     @property
     def ny(self) -> int:

@@ -1,10 +1,11 @@
 """Tables, and lines of text around them: what `print` shows of an object, a notebook, and the command line.
 
-A class says once what it shows, by a method `shown` that returns a `Document`; `Shown` makes text and HTML of it. Names
-are never broken: where a table is too wide, sentences in it are wrapped, and then its columns folded.
+A class that is `Shown` does not know how: a function of `nori_dyn.report.shows` makes its `Document`, of which text and
+HTML are made. Names are never broken: where a table is too wide, sentences in it are wrapped, and then its columns
+folded.
 """
 
-from nori_dyn.tables.document import Document, Part, Shown
+from nori_dyn.tables.document import Document, Part, Shown, shows
 from nori_dyn.tables.figures import describe_sum, number, numbers
 from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
 from nori_dyn.tables.words import WIDTH, characters, listed, spaced, unbroken, wrapped
@@ -24,6 +25,7 @@ __all__ = [
     "listed",
     "number",
     "numbers",
+    "shows",
     "spaced",
     "unbroken",
     "wrapped",

@@ -1,15 +1,23 @@
-"""A document of several parts, and what shows itself as one."""
+"""A document of several parts, and the registry of what is shown as one, by type."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from nori_dyn.tables.parts import Bullets, Facts, Paragraph, Table
 from nori_dyn.tables.words import WIDTH
 
 Part: TypeAlias = Paragraph | Bullets | Facts | Table
+
+SHOWS = "nori_dyn.report.shows"
+"""The package whose modules register functions by `shows`: above all that is shown, and imported when needed."""
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,9 @@ class Document:
 
 
 class Shown:
-    """What `print` shows as tables of text, and notebooks as HTML; `repr` stays one line.
+    """A thing that `print` shows as tables of text, and notebooks as HTML; `repr` stays one line.
+
+    What is shown is the document of its type, see `shows`.
 
     Laws, tested in tests/contracts/test_shown.py: no line is wider than 80 columns, no name is broken, and none of its
     characters is markup in the HTML.
@@ -54,11 +64,31 @@ class Shown:
     __slots__ = ()
 
     def shown(self) -> Document:
-        """Return what `print` shows."""
-        raise NotImplementedError
+        """Make the document that `print` shows."""
+        modules: Mapping[str, str] = importlib.import_module(SHOWS).MODULES
+        for kind in type(self).__mro__:
+            if kind.__name__ in modules:
+                importlib.import_module(f"{SHOWS}.{modules[kind.__name__]}")
+            if kind in BY_TYPE:
+                return BY_TYPE[kind](self)
+        raise NotImplementedError(f"{type(self).__name__} has no document: write one in {SHOWS}, see `shows`.")
 
     def __str__(self) -> str:
         return self.shown().text()
 
     def _repr_html_(self) -> str:
         return self.shown().html()
+
+
+BY_TYPE: dict[type, Callable[..., Document]] = {}
+"""What makes the documents, by type."""
+
+
+def shows(kind: type[T]) -> Callable[[Callable[Concatenate[T, P], Document]], Callable[Concatenate[T, P], Document]]:
+    """Register a function as the one that makes the document of a type and of what is derived from it."""
+
+    def register(make: Callable[Concatenate[T, P], Document]) -> Callable[Concatenate[T, P], Document]:
+        BY_TYPE[kind] = make
+        return make
+
+    return register

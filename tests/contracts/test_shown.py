@@ -1,5 +1,7 @@
 """What is shown of every class has no broken line; names of sensors are labels, and no more."""
 
+import importlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +19,10 @@ from nori_dyn.model.joints import Free, axis_rotation
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport, observability
+from nori_dyn.report.shows import MODULES
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.tables import Shown
+from nori_dyn.tables import Shown, document
 from tests.covering import covering
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.trees import random_state
@@ -116,6 +119,23 @@ def test_no_line_is_wider_than_a_terminal_and_repr_is_one_line():
         assert text.count("\n") >= (2 if "Table" in repr(thing.shown()) else 0), name
         assert "\n" not in repr(thing), name
         assert repr(thing) != text, name
+
+
+def kinds_of(kind: type) -> Iterator[type]:
+    """Yield the classes that are derived from one, with it."""
+    yield kind
+    for each in kind.__subclasses__():
+        yield from kinds_of(each)
+
+
+def test_every_class_that_is_shown_has_a_document_in_the_module_that_is_named():
+    for module in set(MODULES.values()):
+        importlib.import_module(f"nori_dyn.report.shows.{module}")
+    made = {kind.__name__: make.__module__ for kind, make in document.BY_TYPE.items()}
+    assert {name: f"nori_dyn.report.shows.{module}" for name, module in MODULES.items()}.items() <= made.items()
+    for kind in kinds_of(Shown):
+        if kind.__module__.startswith("nori_dyn.") and kind is not Shown:
+            assert set(kind.__mro__) & {*document.BY_TYPE}, kind
 
 
 def test_lists_in_the_entry_of_a_sensor_are_shown_in_a_line():

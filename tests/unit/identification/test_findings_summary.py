@@ -9,7 +9,7 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.curves import Thinned
 from nori_dyn.identification.findings import Identification
-from nori_dyn.identification.findings_summary import owner_of, short_name, with_deviation
+from nori_dyn.report.shows.identification import owner_of, short_name, with_deviation
 from nori_dyn.tables import spaced
 from tests.robots import load
 from tests.unit.identification.simulated import ARM, changed, saved_log

@@ -7,8 +7,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.observe import additions
-from nori_dyn.observe.findings import findings
 from nori_dyn.observe.generic import generic_rank
+from nori_dyn.report.findings import findings
 from nori_dyn.report.json_figures import report_json
 from tests.robots import load
 from tests.systems import ACCELERATIONS, INVERSE, WRENCHES, sensor_set

@@ -9,14 +9,14 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.model.joints import Free
-from nori_dyn.observe.findings import findings
 from nori_dyn.observe.learned_needs import Need
-from nori_dyn.observe.learned_words import describe_need
 from nori_dyn.observe.null_space import Unseen
-from nori_dyn.observe.summary import redundancy_document, report_document
-from nori_dyn.observe.workspace import MARGIN
+from nori_dyn.report.findings import findings
 from nori_dyn.report.html import to_html
 from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
+from nori_dyn.report.learned import describe_need
+from nori_dyn.report.shows.observability import redundancy_document, report_document
+from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import number, spaced
 from tests.systems import ACCELERATIONS, INVERSE, TORQUES, WRENCHES, sensor_set
 from tests.words import plain

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from nori_dyn.api.view import write_foxglove_layout
 from nori_dyn.logs.fields import schema_of
 from nori_dyn.report.foxglove import MOST_LINES, foxglove_layout
+from nori_dyn.report.view import write_foxglove_layout
 from tests.recorded_logs import checked_plan, estimated, exact_plan
 
 pytest.importorskip("mcap", reason="needs the extra logs")

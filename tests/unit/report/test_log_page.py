@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.view import recorded
 from nori_dyn.report.curves import SIZE
 from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import SINGULAR, Recorded
 from nori_dyn.report.suspicions import alarm, misfit, suspicions, windows
+from nori_dyn.report.view import recorded
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.tables import number
 from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text

@@ -13,16 +13,16 @@ from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.findings import findings
 from nori_dyn.observe.redundancy import Redundancy, redundancy
 from nori_dyn.observe.report import ObservabilityReport, observability
-from nori_dyn.observe.workspace import NEARLY_SINGULAR
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import Placement, place
+from nori_dyn.report.findings import findings
 from nori_dyn.report.html import save_html, to_html
 from nori_dyn.report.margin_bars import margin_bars
 from nori_dyn.report.tree_drawing import elided, tree_drawing
+from nori_dyn.report.workspace import NEARLY_SINGULAR
 from nori_dyn.system.builder import System
 from nori_dyn.tables import number
 from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text

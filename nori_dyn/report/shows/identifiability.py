@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from nori_dyn.identification.parameters import INERTIAL
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, describe_sum, listed, number, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.identification.identifiability import CommonFactor, Identifiability
-    from nori_dyn.identification.parameters import Parameter
+from nori_dyn.identification.identifiability import CommonFactor, Identifiability
+from nori_dyn.identification.parameters import INERTIAL, Parameter
+from nori_dyn.tables import (
+    Bullets,
+    Document,
+    Facts,
+    Paragraph,
+    Part,
+    Table,
+    describe_sum,
+    listed,
+    number,
+    shows,
+    unbroken,
+)
 
 TERMS = 4
 """Most terms of a combination that are shown; all others are counted."""
@@ -22,6 +30,7 @@ SHOWN = 12
 """Most combinations that are listed as text, and most names in a sentence."""
 
 
+@shows(Identifiability)
 def identifiability_document(found: Identifiability) -> Document:
     """Return what is shown: how many combinations are told, link by link and joint by joint how, and which they are."""
     n = len(found.parameters)

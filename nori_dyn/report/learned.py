@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nori_dyn.model.joints import Free
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.observe.learned import Learned, Sum
+from nori_dyn.observe.learned_needs import Need
 from nori_dyn.observe.null_space import SHOWN, list_names
 from nori_dyn.tables import describe_sum, listed, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.model.tree import KinematicTree
-    from nori_dyn.observe.learned import Learned, Sum
-    from nori_dyn.observe.learned_needs import Need
 
 NAMED = 6
 """Most variables of one fate that are named."""

@@ -8,20 +8,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from nori_dyn.observe.additions import MOST_LOOKS, Addable, Addition
-from nori_dyn.observe.learned_words import OverTime, over_time
+from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.null_space import SHOWN, Unseen, list_names
-from nori_dyn.observe.workspace import NEARLY_SINGULAR, describe_margins, describe_worst
+from nori_dyn.observe.report import ObservabilityReport, RankWhere
+from nori_dyn.report.learned import OverTime, over_time
+from nori_dyn.report.workspace import NEARLY_SINGULAR, describe_margins, describe_worst
 from nori_dyn.system.rows import GIVEN
 from nori_dyn.tables import listed, number, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.observe.conditioning import Conditioning
-    from nori_dyn.observe.report import ObservabilityReport, RankWhere
 
 OF_SEVERAL = ("a", "f", "fx", "loop")
 """Kinds of variables that are of several numbers, each with a name of its own."""

@@ -6,17 +6,26 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nori_dyn.identification.findings import BaseParameterEstimate, Identification, ParameterEstimate
+from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, describe_sum, listed, number, unbroken
+from nori_dyn.tables import (
+    Bullets,
+    Document,
+    Facts,
+    Paragraph,
+    Part,
+    Table,
+    describe_sum,
+    listed,
+    number,
+    shows,
+    unbroken,
+)
 from nori_dyn.typing import Floats
-
-if TYPE_CHECKING:
-    from nori_dyn.identification.findings import BaseParameterEstimate, Identification, ParameterEstimate
-    from nori_dyn.identification.fits import ReadingFit
 
 MOST = 12
 """Most rows of a table, and most names in a sentence."""
@@ -52,6 +61,7 @@ IN_SUMS, NOT_TOLD = "in sums", "not told"
 """What stands for the value of a parameter that is told only together with others, and of one that is not told."""
 
 
+@shows(Identification)
 def identification_document(found: Identification) -> Document:
     """Return what is shown: the verdict, doubts, the fit by reading, parameters, what is told worst, and notes."""
     parts: list[Part | str] = [Paragraph(*verdict(found))]

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import kind_in_words
-from nori_dyn.tables import Document, Facts, Table, listed, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.system.builder import System
-    from nori_dyn.system.rows import RowBlock
+from nori_dyn.tables import Document, Facts, Table, listed, shows, unbroken
 
 MOST_READINGS = 24
 """Names of readings that are shown."""
 
 
-MOST_OFFSETS = 4
-"""Offsets that a note names."""
-
-
-def note_on_offsets(system: System) -> str:
-    """Return what is said of offsets that each tick finds anew; "" where there are none."""
-    if not system.offsets_anew:
-        return ""
-    return (
-        f"{listed(system.offsets_anew, MOST_OFFSETS)}: found anew at each tick, by the `sigma` alone. An offset that "
-        "lasts is learned over time where the sensors say so, memory: {offsets: {of: offset}}: see nd.Filter."
-    )
-
-
+@shows(System)
 def system_document(system: System) -> Document:
     """Return what is shown of a system."""
     rows, columns = system.shape

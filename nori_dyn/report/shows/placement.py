@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.summary import deviations_parts
-from nori_dyn.placement.findings import Choice
-from nori_dyn.tables import Document, Paragraph, Part, Table, unbroken
+from nori_dyn.placement.design import Design
+from nori_dyn.placement.selection import Placement
+from nori_dyn.report.choice import Choice, describe_design, describe_placement
+from nori_dyn.report.shows.observability import deviations_parts
+from nori_dyn.tables import Document, Paragraph, Part, Table, shows, unbroken
+
+
+@shows(Placement)
+def placement_document(found: Placement) -> Document:
+    """Return what is shown of the cheapest sensors."""
+    return choice_document(describe_placement(found), found.bought.expected)
+
+
+@shows(Design)
+def design_document(found: Design) -> Document:
+    """Return what is shown of the best sensors."""
+    return choice_document(describe_design(found), found.bought.expected)
 
 
 def choice_document(said: Choice, expected: Conditioning) -> Document:

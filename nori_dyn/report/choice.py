@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from nori_dyn.observe.workspace import describe_worst
+from nori_dyn.placement.design import Design
+from nori_dyn.placement.selection import Placement
+from nori_dyn.report.workspace import describe_worst
 from nori_dyn.tables import listed, number
-
-if TYPE_CHECKING:
-    from nori_dyn.placement.design import Design
-    from nori_dyn.placement.selection import Placement
 
 SHOWN = 8
 """Most outputs that are named in a sentence."""

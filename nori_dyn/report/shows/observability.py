@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from nori_dyn.observe.failures import SHOWN, failures
-from nori_dyn.observe.findings import findings
-from nori_dyn.observe.learned_words import OverTime
-from nori_dyn.observe.workspace import (
+from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.redundancy import Redundancy
+from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.report.failures import SHOWN, failures
+from nori_dyn.report.findings import findings
+from nori_dyn.report.learned import OverTime
+from nori_dyn.report.workspace import (
     MARGIN,
     NO_SIGMA,
     DeviationLine,
@@ -16,13 +18,7 @@ from nori_dyn.observe.workspace import (
     format_deviation,
     tabulate_deviations,
 )
-from nori_dyn.system.summary import note_on_offsets
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.observe.conditioning import Conditioning
-    from nori_dyn.observe.redundancy import Redundancy
-    from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, shows, unbroken
 
 WORST_SHOWN = 5
 """Most poses that are listed as the worst."""
@@ -36,6 +32,7 @@ FATES = 12
 DEVIATIONS = "Expected standard deviations"
 
 
+@shows(ObservabilityReport)
 def report_document(report: ObservabilityReport, found: Conditioning | None = None) -> Document:
     """Return what is shown of a report: the verdict, what to add, why, what is not determined, and the special poses.
 
@@ -63,7 +60,7 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
         also = "also " if said.unseen else ""
         title = f"What the sensors {also}do not see at special poses:"
         parts.append(Bullets(tuple(line.words for line in said.unseen_at_poses), title))
-    note = note_on_offsets(report.system)
+    note = report.system.note_on_offsets
     return Document((*parts, *((said.given,) if said.given else ()), *((f"note: {note}",) if note else ())))
 
 
@@ -75,6 +72,7 @@ def _over_time(said: OverTime) -> Iterator[Part | str]:
     yield " ".join(said.notes)
 
 
+@shows(Conditioning)
 def conditioning_document(found: Conditioning, rank: int | None = None, title: str = "") -> Document:
     """Return what is shown of what was found over the workspace: margins, the worst poses, expected deviations.
 
@@ -131,6 +129,7 @@ def _deviation_row(line: DeviationLine, unit: str) -> tuple[str, ...]:
     return unbroken(line.output), worst, median, unit, str(line.pose)
 
 
+@shows(Redundancy)
 def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, title: str = "") -> Document:
     """Return what is shown of sensors that may fail.
 

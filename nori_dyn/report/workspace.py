@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.tables import number, unbroken
 from nori_dyn.typing import Floats, Indices
-
-if TYPE_CHECKING:
-    from nori_dyn.observe.conditioning import Conditioning
 
 NEARLY_SINGULAR = 1e-5
 """Smallest singular value, relative to the largest, below which a pose is called nearly singular."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, listed, number, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.identification.exciting_motion import ExcitingMotion
+from nori_dyn.identification.exciting_motion import ExcitingMotion
+from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, listed, number, shows, unbroken
 
 SAMPLES = 2000
 """Samples of which the largest values are shown."""
@@ -21,6 +17,7 @@ MOST_NAMES = 8
 """Names in a sentence."""
 
 
+@shows(ExcitingMotion)
 def motion_document(motion: ExcitingMotion) -> Document:
     """Return what is shown of an exciting motion."""
     series = motion.trajectory.series

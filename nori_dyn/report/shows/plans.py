@@ -1,28 +1,36 @@
-"""What `print` shows of a plan: its sizes, its orderings with what each costs, and how stable it is."""
+"""Plans and solvers: sizes, orderings with what each costs, how stable they are, contact states, and how they run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from nori_dyn.algebra.ranges import numbers
+from nori_dyn.api.plan import Plan
+from nori_dyn.errors import named_contacts
 from nori_dyn.model.limbs import isomorphic_limbs
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.over_time import unknown_at_first
+from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
 from nori_dyn.planning.search import Stability
-from nori_dyn.system.summary import note_on_offsets, robot_in_words
-from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.kernel.registry import is_compiled
+from nori_dyn.program.layout import output_parts
+from nori_dyn.report.shows.systems import robot_in_words
+from nori_dyn.solve.solver import Solver
+from nori_dyn.solve.switching import SwitchingSolver
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import Variable
+from nori_dyn.tables import Bullets, Document, Facts, Table, listed, number, shows, unbroken
 
-if TYPE_CHECKING:
-    from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
-    from nori_dyn.system.builder import System
-    from nori_dyn.system.variables import Variable
+MOST_READINGS = 24
+"""Names of readings that are shown."""
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""
 
 
-def plan_document(plan: EliminationPlan) -> Document:
+@shows(EliminationPlan)
+def state_document(plan: EliminationPlan) -> Document:
     """Return what is shown of a plan; nothing of it is computed anew."""
     system, best = plan.system, plan.tried[0]
     rows, columns = system.shape
@@ -45,7 +53,7 @@ def plan_document(plan: EliminationPlan) -> Document:
         ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs{_refined(system)}"),
         ("stability", _in_words(plan.stability)),
     )
-    note = note_on_offsets(system)
+    note = system.note_on_offsets
     return Document((Facts(facts), costs_table(plan.tried), *((f"note: {note}",) if note else ())))
 
 
@@ -126,3 +134,94 @@ def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
         notes.append("UMFPACK is not installed: its ordering comes with the extra 'umfpack'.")
     columns = ("", "ordering", "fill-in", "paper", "LU", "by", "+ -", "x /", "program", "pivot")
     return Table("Operations a tick", columns, rows, tuple(notes), left=(0, 1, 5))
+
+
+@shows(Plan)
+def plan_document(plan: Plan) -> Document:
+    """Return what is shown of a plan: of its one state, or of several contact states."""
+    return states_document(plan) if plan.contact_names else state_document(plan)
+
+
+def states_document(plan: Plan) -> Document:
+    """Return what is shown of a plan of several contact states."""
+    states, sensors = plan.states, plan.sensors
+    first = states.first
+    facts = (
+        ("robot", robot_in_words(first.system)),
+        ("sensors", unbroken(sensors.name)),
+        ("contacts", listed(sensors.contact_names)),
+        ("outputs", listed((output.name for output in first.outputs), MOST_OUTPUTS)),
+    )
+    rows = tuple(
+        (
+            named_contacts(state),
+            one.system.ny,
+            one.system.shape[0],
+            one.ordering,
+            one.cost.total,
+            number(min(one.stability.smallest_pivot, 1.0), 1),
+        )
+        for state, one in states.items()
+    )
+    columns = ("closed", "readings", "equations", "ordering", "operations", "pivot")
+    notes = ["operations: all of a tick, sines and cosines left out. pivot: the smallest, relative to its usual size."]
+    if find_compiler() is not None:
+        notes.append(counted_states(sum(map(is_compiled, states.values())), len(states), "compiled"))
+    table = Table("Contact states", columns, rows, tuple(notes), left=(0, 3))
+    why = tuple(f"{named_contacts(state)}: {reason}" for state, reason in plan.left_out.items())
+    return Document((Facts(facts), table, *((Bullets(why, "Left out:"),) if why else ())))
+
+
+@shows(Solver)
+def solver_document(solver: Solver) -> Document:
+    """Return what is shown of a solver."""
+    system = solver.system
+    facts = (
+        ("robot", robot_in_words(system)),
+        ("sensors", unbroken(system.sensors.name)),
+        ("backend", solver.backend),
+        ("operations", f"{solver.plan.cost.total:,} a tick{_together(solver)}{_room(solver)}"),
+        ("readings", listed(system.measurement_names, MOST_READINGS) or "none"),
+    )
+    arrays = [(name, "read", f"({n},)") for name, n in system.input_sizes.items()]
+    arrays += [(name, "written", shape) for name, shape in _shapes(solver)]
+    table = Table("Arrays", ("name", "a tick", "shape"), tuple(arrays), left=(0, 1, 2))
+    return Document((Facts(facts), table))
+
+
+def _together(solver: Solver) -> str:
+    """Return how many operations limbs that are alike do together, in the lanes of vectors."""
+    packed = {} if solver.native is None else solver.native.packed
+    return "".join(f", {count:,} of them for {n} limbs at a time" for n, count in sorted(packed.items()))
+
+
+def _room(solver: Solver) -> str:
+    """Return what a compiled program reads and writes beside its code: more than a first-level cache is slow."""
+    return "" if solver.native is None else f", in a workspace of {number(solver.native.work.nbytes / 1000, 2)} kB"
+
+
+def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:
+    for part in output_parts(solver.system, solver.plan.outputs):
+        yield unbroken(part.output.name), str(part.shape)
+
+
+@shows(SwitchingSolver)
+def switching_document(solver: SwitchingSolver) -> Document:
+    """Return what is shown of a solver that switches between contact states."""
+    facts = (
+        ("contacts", listed(solver.contact_names)),
+        ("closed now", named_contacts(solver.contacts)),
+        ("backend", solver.backend),
+        ("readings", listed(solver.measurement_names, MOST_READINGS) or "none"),
+    )
+    rows = tuple(
+        ("*" if state == solver.contacts else "", named_contacts(state), "yes" if state in solver.prepared else "")
+        for state in solver.states
+    )
+    note = counted_states(len(solver.prepared), len(solver.states), "prepared")
+    return Document((Facts(facts), Table("Contact states", ("", "closed", "prepared"), rows, (note,), left=(0, 1, 2))))
+
+
+def counted_states(n: int, n_states: int, what: str) -> str:
+    """Return how many contact states are compiled by now."""
+    return f"{n} of {n_states} are {what}{', the others when they are first needed' if n < n_states else ''}."

@@ -1,29 +1,36 @@
-"""What `print` shows of an estimate: its numbers by the names of joints and links, and how far to trust them."""
+"""Estimates: numbers by the names of joints and links, how far to trust them, and whether the readings fit together."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nori_dyn.planning.outputs import Output
+from nori_dyn.program.status import Status
+from nori_dyn.solve.diagnosis import Diagnosis
+from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import OF_JOINTS, SPATIAL, WORDS, Kind, Variable, component_names
-from nori_dyn.tables import Document, Facts, Table, number, numbers, unbroken
+from nori_dyn.tables import Document, Facts, Table, listed, number, numbers, shows, unbroken
 from nori_dyn.typing import Floats
-
-if TYPE_CHECKING:
-    from nori_dyn.solve.estimate import Estimate
 
 NOT_CLOSED = 1e-6
 """Gap of a loop [m or rad] that is told as such."""
+
+FALSE_ALARMS = 1e-3
+"""Probability below which readings are said not to fit together."""
+
+MOST_NAMES = 12
+"""Names of readings that are not checked that are shown."""
 
 MOST_JOINTS = 60
 MOST_LINKS = 10
 """Joints and links that are shown, of larger robots, where lines have a width."""
 
 
+@shows(Estimate)
 def estimate_document(estimate: Estimate) -> Document:
     """Return what is shown of an estimate."""
     system = estimate.system
@@ -182,3 +189,44 @@ def _owners(system: System, output: Output) -> Iterator[str]:
         yield from system.tree.names
     else:
         yield output.name.partition(":")[2]
+
+
+@shows(Diagnosis)
+def diagnosis_document(found: Diagnosis) -> Document:
+    """Return what is shown of a monitor's findings."""
+    estimate = found.estimate
+    suspects = found.suspects() if found.residuals.ndim == 1 and not found.is_consistent(FALSE_ALARMS) else ()
+    rows = tuple((unbroken(s.sensor), unbroken(s.reading), number(s.normalised), number(s.explains)) for s in suspects)
+    columns = ("sensor", "reading", "residual / spread", "chi-square explained")
+    tables = (Table("Who explains most of what does not fit", columns, rows, left=(0, 1)),) if rows else ()
+    values = value_tables(estimate.system, estimate.outputs, estimate.values, found.deviations)
+    return Document((Facts(tuple(_diagnosis_facts(found))), *tables, *values))
+
+
+def _diagnosis_facts(found: Diagnosis) -> Iterator[tuple[str, str]]:
+    yield "robot", unbroken(found.estimate.system.tree.name)
+    yield from trust(found.estimate)
+    consistent = np.asarray(found.is_consistent(FALSE_ALARMS))
+    p, squares, freedom = (np.asarray(x) for x in (found.p_value, found.chi_square, found.degrees_of_freedom))
+    if found.residuals.ndim == 1:
+        verdict = "fit together" if consistent else "do not fit together"
+        chi = f"chi-square {number(float(squares))} with {int(freedom):,} degrees of freedom"
+        yield "readings", f"{len(found.readings):,} weighed; they {verdict}: {chi}, p = {number(float(p), 2)}"
+    else:
+        n = int(np.count_nonzero(consistent))
+        yield "readings", f"{len(found.readings):,} weighed; they fit together in {n:,} of {len(p):,} states"
+    yield "unchecked", listed(found.unchecked, MOST_NAMES) or "none"
+
+
+@shows(Status)
+def status_document(status: Status) -> Document:
+    """Return what is shown of how a tick went."""
+    outcome = "solved with fresh pivots" if status.fell_back else "solved as planned"
+    rcond = f"{number(status.rcond, 2)}, singular below {number(status.threshold, 2)}" if status.fell_back else ""
+    facts = (
+        ("state", outcome if status.ok else "not solved: the outputs are nan"),
+        ("cause", status.cause),
+        ("residual", "" if math.isnan(status.residual) else f"{number(status.residual, 2)}, relative"),
+        ("rcond", rcond),
+    )
+    return Document((Facts(facts),))

@@ -5,13 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from nori_dyn.observe.findings import by_variable
+from nori_dyn.observe.redundancy import Redundancy
+from nori_dyn.report.findings import by_variable
 from nori_dyn.tables import listed, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.observe.redundancy import Redundancy
 
 SHOWN = 6
 """Most outputs that are named in a sentence."""

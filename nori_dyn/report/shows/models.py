@@ -1,0 +1,153 @@
+"""Robots and sensors: links, joints, limits and masses; an entry of a sensor config a row; robots known by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from nori_dyn.io.robot_names import DOWNLOADED, EXTRA, Robots
+from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.joints import Joint
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.tables import Document, Facts, Table, listed, number, numbers, shows, unbroken
+
+MOST_LINKS = 60
+"""Links that are shown, of longer robots, where lines have a width."""
+
+MOST_SENSORS = 60
+"""Entries that are shown, of longer sets, where lines have a width."""
+
+MOST_NAMES = 4
+"""Joints or frames of a component that are named; others are counted."""
+
+PLACES = ("joint", "joints", "frames", "through")
+"""The fields of components that say where they are."""
+
+
+@shows(KinematicTree)
+def tree_document(tree: KinematicTree) -> Document:
+    """Return what is shown of a tree."""
+    depths: list[int] = []
+    for i, parent in enumerate(tree.parents):
+        depths.append(1 if tree.is_root(i) else depths[parent] + 1)
+    masses = [float(I[5, 5]) for I in tree.I]
+    links = "1 moving link" if tree.n_links == 1 else f"{tree.n_links:,} moving links"
+    facts = (
+        ("robot", unbroken(tree.name)),
+        ("links", f"{links}, at most {max(depths)} in a row"),
+        ("freedoms", f"{tree.nv:,} (nv); a configuration has {tree.nq:,} numbers (nq)"),
+        ("mass", f"{sum(masses):,.3f} kg, of what moves"),
+        ("frames", f"{len(tree.frames):,} further ones by name" if tree.frames else ""),
+        ("gravity", f"{', '.join(number(g) for g in tree.gravity)} m/s^2"),
+    )
+    rows = tuple(
+        (
+            i,
+            unbroken(tree.names[i]),
+            unbroken(tree.joint_names[i]),
+            joint.kind,
+            "world" if tree.is_root(i) else unbroken(tree.names[tree.parents[i]]),
+            _limits(joint),
+            mass,
+        )
+        for (i, joint), mass in zip(enumerate(tree.joints), numbers(masses), strict=True)
+    )
+    columns = ("#", "link", "joint", "kind", "parent", "limits", "mass")
+    notes = ("Limits in rad or m, masses in kg.",)
+    table = Table("Links", columns, rows, notes, left=(1, 2, 3, 4), most=MOST_LINKS)
+    parts = (table, *_components(tree))
+    return Document((Facts(facts), *parts, *(f"note: {note}" for note in tree.notes)))
+
+
+def _components(tree: KinematicTree) -> Iterator[Table]:
+    """Yield the table of its components; none for a robot without."""
+    rows = []
+    for component in tree.components:
+        fields = {key: value for key, value in component.to_dict().items() if key not in ("type", "name")}
+        on = "; ".join(_said(value) for key, value in fields.items() if key in PLACES)
+        numbers_of_it = ", ".join(f"{key} {_said(value)}" for key, value in fields.items() if key not in PLACES)
+        rows.append((component.type, unbroken(component.name), on, numbers_of_it))
+    if rows:
+        columns, notes = ("component", "name", "on", "with"), ("In SI units.",)
+        yield Table("Components", columns, tuple(rows), notes, left=(0, 1, 2, 3), most=MOST_LINKS)
+
+
+def _said(value: Any) -> str:
+    """Return a value of a config in a line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{unbroken(str(key))} {_said(of)}" for key, of in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return listed([_said(of) for of in value], MOST_NAMES)
+    return number(value) if isinstance(value, int | float) else unbroken(str(value))
+
+
+def _limits(joint: Joint) -> str:
+    """Return the limits of a joint's position; "" where there are none."""
+    low, high = (f"{x:.2f}" if math.isfinite(x) else "any" for x in joint.room)
+    return "" if low == high == "any" else f"{low} to {high}"
+
+
+@shows(SensorSet)
+def sensors_document(sensors: SensorSet) -> Document:
+    """Return what is shown of a set of sensors."""
+    dynamics = sensors.dynamics
+    facts = (
+        ("sensors", unbroken(sensors.name)),
+        ("source", sensors.source),
+        ("contacts", listed(sensors.contact_names)),
+        ("dynamics", _entry_in_a_line(dynamics.model_dump(exclude_defaults=True)) if dynamics else ""),
+    )
+    rows = [_sensor_row(measurement) for measurement in sensors.measurements]
+    for contact in sensors.contacts:
+        for case, measurements in (("closed", contact.closed), ("open", contact.open)):
+            rows += [_sensor_row(each, f", while {unbroken(contact.name)} is {case}") for each in measurements]
+    for name, memory in sensors.memory:
+        at_first = "" if memory.sigma is None else _entry_in_a_line(memory.sigma)
+        rows.append((f"memory {unbroken(name)}", _content(memory), at_first))
+    columns = ("type", "what it says", "sigma")
+    return Document((Facts(facts), Table("Measurements", columns, tuple(rows), left=(0, 1, 2), most=MOST_SENSORS)))
+
+
+def _sensor_row(measurement: Measurement, when: str = "") -> tuple[str, str, str]:
+    """Return the type of a sensor, what else its entry says, and its sigma."""
+    sigma = "exact" if measurement.sigma is None else _entry_in_a_line(measurement.sigma)
+    return measurement.type, _content(measurement) + when, sigma
+
+
+def _content(entry: BaseModel) -> str:
+    """Return what an entry says beside its type and sigma."""
+    content = entry.model_dump(by_alias=True, exclude_defaults=True, exclude={"type", "sigma"})
+    return "; ".join(f"{key}: {_entry_in_a_line(value)}" for key, value in content.items())
+
+
+def _entry_in_a_line(value: Any) -> str:
+    """Return a value of a config in a line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_entry_in_a_line(each)}" for key, each in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_items(value))
+    return unbroken(value) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _items(values: Sequence[Any]) -> Iterator[str]:
+    """Yield the items of a list in a line."""
+    for value in values:
+        nested = isinstance(value, Sequence) and not isinstance(value, str)
+        yield f"[{_entry_in_a_line(value)}]" if nested else _entry_in_a_line(value)
+
+
+@shows(Robots)
+def robots_document(known: Robots) -> Document:
+    """Return what is shown of the robots that are known by name."""
+    rows = tuple((", ".join(map(unbroken, (one.name, *one.aliases))), one.package, one.about) for one in known.robots)
+    notes = []
+    if any(one.path is None for one in known.robots):
+        notes.append(f"Those of {DOWNLOADED} are downloaded when they are first used.")
+    if known.absent:
+        notes.append(f"Not installed, and so not listed: {', '.join(known.absent)} ({EXTRA}).")
+    title = f"{len(rows):,} robots that are known by name"
+    return Document((Table(title, ("name", "package", "what"), rows, tuple(notes), left=(0, 1, 2)),))

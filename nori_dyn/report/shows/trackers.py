@@ -1,0 +1,121 @@
+"""Estimates over time: what is known of the memory, how late estimates are, and whether readings fit their noise."""
+
+from __future__ import annotations
+
+from nori_dyn.api.log_estimate import LogHistory
+from nori_dyn.errors import named_contacts
+from nori_dyn.filtering.collisions import Watched
+from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.delays import Delays, shown_delay
+from nori_dyn.filtering.history import History
+from nori_dyn.filtering.history_summary import Summary
+from nori_dyn.filtering.knowledge import MemoryState
+from nori_dyn.filtering.tracked import Recognised, Tracked
+from nori_dyn.tables import Document, Facts, Paragraph, Table, listed, number, shows
+
+MOST_NUMBERS = 60
+"""Numbers of a memory, and outputs, that are shown where lines have a width."""
+
+MOST_DELAYS = 8
+"""Outputs whose delay is shown."""
+
+MOST_GAPS = 4
+"""Gaps that are shown."""
+
+
+@shows(Tracked)
+def tracked_document(found: Tracked) -> Document:
+    """Return what is shown of the estimate of a tick."""
+    facts = Facts((("readings", f"chi-square {number(found.nis, 3)} of {found.degrees} degrees of freedom"),))
+    return Document((facts, *found.estimate.shown().parts, *found.memory.shown().parts))
+
+
+@shows(Recognised)
+def recognised_document(found: Recognised) -> Document:
+    """Return what is shown of the estimate of a tick whose contact state was recognised."""
+    ranked = sorted(found.probabilities.items(), key=lambda one: -one[1])
+    rows = tuple((", ".join(state) or "none", number(p, 3)) for state, p in ranked)
+    facts = () if found.switch is None else (("switched", f"from {named_contacts(found.switch.before)}"),)
+    return Document((Facts(facts), Table("Contact states", ("closed", "probability"), rows, left=(0,))))
+
+
+@shows(Watched)
+def watched_document(found: Watched) -> Document:
+    """Return what is shown of a tick that was watched for collisions."""
+    says = "yes" if found.collision else "no"
+    words = f"{says}: chi-square {number(found.statistic, 3)}, threshold {number(found.threshold, 3)}"
+    return Document((Facts((("collision", words),)), *found.tracked.shown().parts))
+
+
+@shows(MemoryState)
+def memory_document(found: MemoryState) -> Document:
+    """Return what is shown of what is known of the memory."""
+    rows = zip(found.names, found.mean.tolist(), found.deviations.tolist(), found.units, strict=True)
+    table = tuple((name, number(value, 3), number(spread, 2), unit) for name, value, spread, unit in rows)
+    facts = Facts((("time", f"{found.time:g} s since the first tick"),))
+    return Document((facts, Table("Memory", ("of", "is", "+-", "unit"), table, left=(0, 3), most=MOST_NUMBERS)))
+
+
+@shows(Delays)
+def delays_document(found: Delays) -> Document:
+    """Return what is shown of how late estimates are."""
+    rows = [(name, shown_delay(seconds)) for name, seconds in zip(found.names, found.seconds.tolist(), strict=True)]
+    memory = Table("Delays of what persists", ("of", "mean delay [ms]"), tuple(rows), left=(0,), most=MOST_NUMBERS)
+    worst = tuple((name, shown_delay(seconds)) for name, seconds in found.largest.items())
+    outputs = Table("Delays of outputs", ("of", "largest mean delay [ms]"), worst, left=(0,), most=MOST_NUMBERS)
+    words = "At rest, after a step of what persists, once the filter has settled; inf where nothing follows."
+    return Document((memory, outputs, Paragraph(words)))
+
+
+@shows(Consistency)
+def consistency_document(found: Consistency) -> Document:
+    """Return what is shown of how well readings fit what is said of their noise."""
+    facts = (
+        ("ticks", str(found.ticks)),
+        ("chi-square", f"{number(found.nis, 4)} of {found.degrees} degrees of freedom"),
+        ("ratio", f"{number(found.ratio, 3)}, which is 1 where all that is told of noise is true"),
+        ("p-value", number(found.p_value, 2)),
+    )
+    return Document((Facts(facts),))
+
+
+@shows(History)
+def history_document(found: History) -> Document:
+    """Return what is shown of estimates of many ticks."""
+    return summary_document(found.summary)
+
+
+@shows(LogHistory)
+def log_history_document(found: LogHistory) -> Document:
+    """Return what is shown of estimates of a log over time."""
+    return summary_document(found.history.summary)
+
+
+@shows(Summary)
+def summary_document(found: Summary) -> Document:
+    """Return what is shown in the end of estimates over time."""
+    how = "each by the readings up to it" if found.is_causal else "each by all readings"
+    facts = [("estimates", f"{found.consistency.ticks:,}, {how}, of {number(found.end - found.begin, 4)} s")]
+    if found.gaps:
+        where = listed([f"{number(t, 6)} s" for t in found.gaps], MOST_GAPS)
+        facts.append(("gaps", f"{len(found.gaps):,}, before {where}: through these the motion is not known"))
+    if found.delays is not None:
+        named = found.delays.largest.items()
+        late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)
+        facts.append(("mean delay", f"{late}, after a step of what persists"))
+    columns = ["of", "at first", "+-", "at last", "+-", "unit"]
+    lags: list[tuple[str, ...]] = [()] * len(found.names)
+    if found.delays is not None:
+        columns.append("late [ms]")
+        lags = [(shown_delay(seconds),) for seconds in found.delays.seconds.tolist()]
+    numbers = zip(*(each.tolist() for each in (*found.first, *found.last)), strict=True)
+    rows = tuple(
+        (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit, *more)
+        for name, (a, sa, b, sb), unit, more in zip(found.names, numbers, found.units, lags, strict=True)
+    )
+    table = Table("Memory", tuple(columns), rows, left=(0, 5), most=MOST_NUMBERS)
+    words = []
+    if found.unseen:
+        told = listed(found.unseen, 4)
+        words = [Paragraph(f"No reading tells anything of {told}: what is said of it was known at first.")]
+    return Document((Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words))
