@@ -9,15 +9,14 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Mapping, Sequence, ValuesView
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
-from nori_dyn.api.planned import PlanStates
 from nori_dyn.api.system import Named, System
 from nori_dyn.errors import (
     NoriError,
@@ -26,6 +25,7 @@ from nori_dyn.errors import (
     PlanError,
     SingularSystemError,
     SystemShapeError,
+    UnplannedStateError,
     WrongKindError,
     named_contacts,
 )
@@ -66,6 +66,54 @@ if TYPE_CHECKING:
 
 MAX_CONTACTS = 6
 """Largest number of contacts of which all states are planned unless told which: 64 plans."""
+
+
+class PlanStates(tuple[ContactState, ...]):
+    """The contact states that have a plan, the most closed contacts first; by state, their plans.
+
+    Example:
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+        >>> states = nd.plan(nd.autotree(1), sensors, outputs=["tau"]).states
+        >>> states, states["tip"].cost.total, states[()].cost.total
+        ((('tip',), ()), 3, 2)
+    """
+
+    plans: Mapping[ContactState, Plan]
+
+    def __new__(cls, plans: Mapping[ContactState, Plan]) -> PlanStates:
+        made = super().__new__(cls, plans)
+        made.plans = plans
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the plan of a state, by the names of the contacts that are closed, in any order; or the k-th state.
+
+        Raises:
+            UnplannedStateError: the state has no plan.
+        """
+        if isinstance(key, SupportsIndex | slice):
+            return super().__getitem__(key)
+        closed = {key} if isinstance(key, str) else set(key)
+        for state, plan in self.plans.items():
+            if set(state) == closed:
+                return plan
+        raise UnplannedStateError(tuple(sorted(closed)), tuple(self))
+
+    @property
+    def first(self) -> Plan:
+        """The plan of the first state: robot and outputs are those of all."""
+        return next(iter(self.plans.values()))
+
+    def values(self) -> ValuesView[Plan]:
+        """Return the plans."""
+        return self.plans.values()
+
+    def items(self) -> ItemsView[ContactState, Plan]:
+        """Return the states with their plans."""
+        return self.plans.items()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
