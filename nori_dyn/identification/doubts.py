@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
+from nori_dyn.identification.formulation import LogMoments
 from nori_dyn.identification.information import EXTRA, triangular
 from nori_dyn.identification.parameters import Parameters
-from nori_dyn.identification.prior import ParameterPrior, PriorCheck
+from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import crba
 from nori_dyn.tables import listed, number
@@ -35,20 +37,14 @@ LATE = 0.02
 """Share of a reading's residual, squared, that its delay has to explain."""
 
 
-def still_joints(tree: KinematicTree, low: Floats, high: Floats) -> tuple[str, ...]:
-    """Return the joints that stand still though they could move.
-
-    Args:
-        tree: the robot.
-        low: the smallest of each number of q (nq,).
-        high: the largest.
-    """
-    found = []
-    for name, joint, part in zip(tree.joint_names, tree.joints, tree.q_slices, strict=True):
-        most = STILL[0] if any(joint.is_angular) else STILL[1]
-        if joint.nv and (high[part] - low[part] < most).all():
-            found.append(name)
-    return tuple(found)
+def still_joints(tree: KinematicTree, logs: Sequence[LogMoments]) -> tuple[str, ...]:
+    """Joints that stand still in all logs though they could move."""
+    moved = np.max([log.high for log in logs], axis=0) - np.min([log.low for log in logs], axis=0)
+    return tuple(
+        name
+        for name, joint, part in zip(tree.joint_names, tree.joints, tree.q_slices, strict=True)
+        if joint.nv and (moved[part] < (STILL[0] if any(joint.is_angular) else STILL[1])).all()
+    )
 
 
 def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can: int) -> Iterator[str]:
@@ -132,15 +128,8 @@ def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:
             )
 
 
-def delays(
-    names: Sequence[str],
-    logs: Sequence[Evidence],
-    prior: ParameterPrior,
-    sigma: Floats,
-    dt: float | None,
-    values: Floats,
-) -> Mapping[str, float]:
-    """Return by how much each reading comes after the motion [s], of those of which that explains something.
+def delays(names: Sequence[str], logs: Sequence[Evidence], solution: Solution, dt: float | None) -> Mapping[str, float]:
+    """Delay of each reading against the motion [s], where that explains something.
 
     A reading that is late by d reads true - d times its rate, as long as d is short: one more unknown a reading, found
     together with all parameters.
@@ -148,21 +137,20 @@ def delays(
     Args:
         names: of the rows.
         logs: what the logs say.
-        prior: what was known before.
-        sigma: standard deviation of each row.
+        solution: the estimate.
         dt: time between samples [s]; None where it is not known, and nothing is said.
-        values: the parameters that were found (n,).
     """
     if dt is None or not logs:
         return {}
+    prior = solution.prior
     n, rows = len(prior.values), len(names)
     stacked = []
     for log in logs:
         for k, m in enumerate(log.rows):
-            own = log.over(k, m, values)
+            own = log.over(k, m, solution.values)
             late = np.zeros((len(own), rows))
             late[:, k] = -m.R[:, m.k + EXTRA.index("rate")]
-            stacked.append(np.column_stack([own[:, :-1], late, own[:, -1]]) / sigma[k])
+            stacked.append(np.column_stack([own[:, :-1], late, own[:, -1]]) / solution.sigma[k])
     known = np.column_stack([prior.L, np.zeros((len(prior.L), rows)), -prior.L @ prior.values])
     T = triangular(np.vstack([*stacked, known]))
     d = T[n : n + rows, n : n + rows]

@@ -68,6 +68,6 @@ class Decimation:
         self._kept = np.array(all_rows[m * self.step :])
         return found
 
-    def forget(self) -> None:
-        """Begin anew: what comes does not follow what came."""
+    def restart(self) -> None:
+        """Begin anew: the next samples do not follow those before."""
         self._kept = None

@@ -124,10 +124,10 @@ class Gathering:
             part = slice(first, first + AT_ONCE)
             self._add(q[part], qd[part], qdd[part], y[part], dt)
 
-    def forget(self) -> None:
-        """Say that the samples that come next do not follow those before."""
+    def restart(self) -> None:
+        """Begin anew: the next samples do not follow those before."""
         if self._decimation is not None:
-            self._decimation.forget()
+            self._decimation.restart()
 
     def filtered(
         self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None, t: Floats | None = None

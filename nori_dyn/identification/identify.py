@@ -1,4 +1,8 @@
-"""Parameters of a robot identified from its logs: `nd.identify`."""
+"""Parameters of a robot identified from its logs: `nd.identify`.
+
+Options and parameters make a regression (`Formulation`); logs give their moments (`LogMoments`); these an estimate
+(`Solution`); and that is judged (`Identification`).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,32 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+from threadpoolctl import threadpool_limits
 
 from nori_dyn.errors import InputError
-from nori_dyn.identification.findings import Identification
-from nori_dyn.identification.log_reader import IdentifyOptions
-from nori_dyn.identification.run import IdentificationRun
+from nori_dyn.identification.bodies import bodies
+from nori_dyn.identification.doubts import (
+    contradicted_priors,
+    delays,
+    late_readings,
+    opposite_readings,
+    said_of_motion,
+    still_joints,
+    turned_signs,
+)
+from nori_dyn.identification.estimation import Solution
+from nori_dyn.identification.evidence import Evidence
+from nori_dyn.identification.findings import TOLD, Identification, combinations_of
+from nori_dyn.identification.fits import fits_of
+from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
+from nori_dyn.identification.information import triangular
+from nori_dyn.identification.log_reader import LogReader
+from nori_dyn.identification.physical import is_physical
+from nori_dyn.identification.prior import ParameterPrior
+from nori_dyn.identification.regression import force_readings
 from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.logs.differentiation import Differentiate, derivation
 from nori_dyn.logs.log import Log, read_log
@@ -20,7 +44,11 @@ from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Watched, progress_bar
+
+ROBUST_ROUNDS = 4
+"""Times that a log is read again where residuals that are far off are to count less."""
 
 Given: TypeAlias = Log | str | os.PathLike[str]
 """A log as it is given."""
@@ -106,7 +134,7 @@ def identify(
         >>> print(max(fit.after for fit in found.fits) < 1e-6)
         True
     """
-    job = IdentifyOptions(
+    options = IdentifyOptions(
         system=with_sensors(system) if isinstance(system, KinematicTree) else system,
         differentiation=derivation(differentiate, dt),
         dt=dt,
@@ -127,9 +155,122 @@ def identify(
     if not 0 <= share < 1:
         raise InputError(f"the share held out is {share:g}: it must be at least 0 and less than 1.")
     with progress_bar("identifying", progress) as stage:
-        run = IdentificationRun(job, parameters, load_on, known or {}, stage)
+        stage("which combinations can be told")
+        formulation = Formulation.of(options, parameters, load_on, known or {})
+        stage("compiling")
+        reader = LogReader(formulation, stage)
         others = () if isinstance(held_out, float | int) else _logs(held_out)
-        return run.identified(_logs(logs), _logs(loaded), others, share)
+        unloaded, carrying = _logs(logs), _logs(loaded)
+        if not unloaded and not carrying:
+            raise InputError("there is no log to identify from.")
+        if carrying and load_on is None:
+            tip = options.system.tree.names[-1]
+            raise InputError(f"which link carries the load? Name it: load_on='{tip}' (--load-on {tip}).")
+        with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
+            moments = [*map(reader.read, unloaded), *(reader.read(log, is_loaded=True) for log in carrying)]
+            validation = [*map(reader.read, others)]
+            stage("estimating")
+            still = still_joints(options.system.tree, moments)
+            formulation = formulation.without_still(still)
+            prior = formulation.prior(moments)
+            solution, weighted = formulation.solution(moments, prior), moments
+            for _ in range(ROBUST_ROUNDS if robust else 0):
+                weighted = [
+                    reader.read(each.log, each.is_loaded, formulation.robust(each, solution)) for each in weighted
+                ]
+                solution = formulation.solution(weighted, prior)
+            held = _held_out(formulation, prior, solution, moments, weighted, validation, share)
+            return _findings(formulation, reader, solution, moments, weighted, validation, held, still)
+
+
+_HeldOut: TypeAlias = tuple[list[Evidence], Solution, str]
+"""Rows that an estimate did not see, that estimate, and what they are, in words."""
+
+
+def _held_out(
+    formulation: Formulation,
+    prior: ParameterPrior,
+    solution: Solution,
+    moments: Sequence[LogMoments],
+    weighted: Sequence[LogMoments],
+    validation: Sequence[LogMoments],
+    share: float,
+) -> _HeldOut:
+    """Hold out other logs, or the last segments of each, with an estimate from those before them."""
+    if validation:
+        return [formulation.evidence(each) for each in validation], solution, listed(each.name for each in validation)
+    ends = [_end(each, share) for each in weighted]
+    if not share or not all(0 < end < len(each.segments) for end, each in zip(ends, weighted, strict=True)):
+        return [], solution, ""
+    rows = [formulation.evidence(each, slice(end, None)) for end, each in zip(ends, moments, strict=True)]
+    return rows, formulation.solution(weighted, prior, ends), f"the last {100 * share:.2g} % of each log"
+
+
+def _end(moments: LogMoments, share: float) -> int:
+    """Number of segments before the last ones that hold a share of the samples."""
+    counts = np.cumsum([segment[0].n for segment in moments.segments])
+    return int(np.searchsorted(counts, (1.0 - share) * counts[-1], side="right"))
+
+
+def _findings(
+    formulation: Formulation,
+    reader: LogReader,
+    solution: Solution,
+    moments: Sequence[LogMoments],
+    weighted: Sequence[LogMoments],
+    validation: Sequence[LogMoments],
+    held: _HeldOut,
+    still: Sequence[str],
+) -> Identification:
+    """Judge an estimate; fits are of `moments`, in which all residuals count alike, and not of `weighted`."""
+    problem, has_unknowns = formulation.problem, bool(formulation.regression.unknowns)
+    held_out, without, words = held
+    names, logs = formulation.row_names, [formulation.evidence(each) for each in weighted]
+    before, plain = problem.before[problem.free], problem.whole(solution.values)
+    values, notes = formulation.returned(solution)
+    judged = values if without is solution else formulation.returned(without)[0]
+    late = delays(names, logs, solution, weighted[0].dt) if not has_unknowns else {}
+    inverse = solve_triangular(triangular(np.array(solution.prior.L)), np.eye(len(before)))
+    told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.told)]
+    directions = 1.0 / np.sqrt(1.0 + told**2)
+    combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
+    n_told = int(np.count_nonzero(directions < TOLD))
+    doubts = [f"{log.log.path.name}: {each.message}" for log in (*weighted, *validation) for each in log.doubts]
+    doubts += [*turned_signs(problem.parameters, plain), *contradicted_priors(solution.checks), *late_readings(late)]
+    doubts += [] if has_unknowns else opposite_readings(names, logs, before)
+    doubts += said_of_motion(still, [each.name for each in combinations if each.is_told], n_told, len(directions))
+    curves = {each.is_loaded: each for each in reversed(validation or weighted)}  # of the first log of each kind
+    return Identification(
+        problem=problem,
+        values=values,
+        plain=plain,
+        solution=solution,
+        fits=fits_of(
+            names,
+            force_readings(formulation.options.system),
+            [formulation.evidence(each) for each in moments],
+            held_out,
+            before,
+            values[problem.free],
+            judged[problem.free],
+            solution.sigma,
+            late,
+        ),
+        combinations=combinations,
+        directions=directions,
+        doubts=tuple(doubts),
+        remarks=notes,
+        n_samples=sum(each.n_samples for each in weighted),
+        is_physical=is_physical(bodies(problem, plain), values[problem.free]),
+        prior_covariance=inverse @ inverse.T,
+        logs=tuple(each.name for each in weighted),
+        held_out=words,
+        curves=tuple(
+            reader.curves(curves[is_loaded], formulation.evidence(curves[is_loaded]), before, values[problem.free])
+            for is_loaded in sorted(curves)
+            if formulation.options.has_curves and not has_unknowns
+        ),
+    )
 
 
 def with_sensors(tree: KinematicTree) -> System:

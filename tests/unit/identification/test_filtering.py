@@ -38,7 +38,7 @@ def test_what_is_slow_passes_without_delay_and_what_is_fast_is_stopped(cutoff):
 def test_after_a_jump_nothing_of_before_is_left():
     decimation = Decimation(20.0, DT)
     decimation.add(np.full((500, 1), 1e9))
-    decimation.forget()
+    decimation.restart()
     assert np.abs(decimation.add(np.zeros((500, 1)))).max() == 0.0
 
 
