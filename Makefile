@@ -40,9 +40,9 @@ lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of import
 	$(BIN)/lint-imports
 
 figures: $(VENV)/.ready-dev ## measure the figures of the documents anew, and write them there (half an hour)
-	$(BIN)/nori-dyn bench --suite tick --suite cpp --suite estimation --suite recursions --suite counts --rounds 15 \
+	$(BIN)/python -m benchmarks tick cpp estimation recursions counts --rounds 15 \
 		--out docs/bench --paper-counts tests/data/paper_counts
-	CC="gcc -mno-avx512f" $(BIN)/nori-dyn bench --suite tick --suite cpp --rounds 15 --out docs/bench/avx2
+	CC="gcc -mno-avx512f" $(BIN)/python -m benchmarks tick cpp --rounds 15 --out docs/bench/avx2
 	$(BIN)/python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json
 
 DATA ?= ../shared/data

@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 import nori_dyn as nd
-from nori_dyn.bench.robots import robot_file
+from benchmarks.robots import robot_file
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.logs.differentiation import Differentiate, SavitzkyGolay
 from nori_dyn.typing import Floats

@@ -1,7 +1,7 @@
 """The figures of the documents, from runs: `make figures` measures, and writes them between their marks.
 
-nori-dyn bench --suite tick --suite cpp --suite estimation --suite recursions --suite counts --out docs/bench
-CC="gcc -mno-avx512f" nori-dyn bench --suite tick --suite cpp --out docs/bench/avx2
+python -m benchmarks tick cpp estimation recursions counts --out docs/bench
+CC="gcc -mno-avx512f" python -m benchmarks tick cpp --out docs/bench/avx2
 python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from nori_dyn.bench.records import Record
+from benchmarks.records import Record
 from nori_dyn.tables import number
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -336,7 +336,7 @@ def read(reports: Sequence[Path]) -> Suites:
 def main() -> None:
     """Write the figures of runs into the documents."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("reports", type=Path, nargs="+", help="bench.json of `nori-dyn bench --out FOLDER`, one or two")
+    parser.add_argument("reports", type=Path, nargs="+", help="one or two bench.json of `python -m benchmarks --out`")
     suites = read(parser.parse_args().reports)
     for document in TABLES:
         path = DOCS / document

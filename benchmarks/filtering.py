@@ -27,9 +27,9 @@ import scipy.linalg as la
 from threadpoolctl import threadpool_limits
 
 import nori_dyn as nd
+from benchmarks.machine import machine
 from benchmarks.real.recording import beside
-from nori_dyn.bench.machine import machine
-from nori_dyn.bench.records import quartiles
+from benchmarks.records import quartiles
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import nori_dyn as nd
-from nori_dyn.bench.machine import machine
+from benchmarks.machine import machine
 from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
 from tests.messages_of_ros import JOINT_STATE, joint_state
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nori_dyn as nd
-from nori_dyn.bench.urdf import urdf_of
 from nori_dyn.cli import main
+from nori_dyn.interop.urdf import to_urdf
 from tests.unit.logs.test_reading import FOOT
 
 DOCUMENT = Path(__file__).parent / "data" / "mistakes.md"
@@ -209,9 +209,7 @@ def workplace() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            Path("arm.urdf").write_text(
-                urdf_of(nd.autotree(3)).replace('"bench"', '"arm"').replace("link_link", "link")
-            )
+            Path("arm.urdf").write_text(to_urdf(nd.autotree(3).replace(name="arm")).replace("link_link", "link"))
             nd.plan(nd.System(nd.load_urdf("arm.urdf"), "inverse_dynamics"), outputs=["tau"]).save("arm.plan")
             Path("run.csv").write_text(RUN)
             yield

@@ -52,6 +52,13 @@ def wheel(tmp_path_factory):
     return path
 
 
+def test_the_wheel_holds_the_package_alone(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0] for name in names} == {"nori_dyn", f"nori_dyn-{nd.__version__}.dist-info"}
+    assert {"nori_dyn/bench.py", "nori_dyn/sensor_configs/inverse_dynamics.yaml"} <= {*names}
+
+
 def test_the_readme_of_the_wheel_leads_somewhere(wheel):
     """On a page of an index there is no folder beside it."""
     with zipfile.ZipFile(wheel) as archive:

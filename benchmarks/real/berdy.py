@@ -1,4 +1,4 @@
-"""iDynTree's BERDY on a fixed base: its maximum a posteriori estimate. On a floating one: `nori_dyn.bench.peers.berdy`.
+"""iDynTree's BERDY on a fixed base: its maximum a posteriori estimate. On a floating one: `benchmarks.peers.berdy`.
 
 BERDY minimises, by normal equations and a sparse LDL^T,
 

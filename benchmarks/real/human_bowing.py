@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
+from benchmarks.measure import Budget, Run, timed
 from benchmarks.real.berdy import SWAP, Berdy
 from benchmarks.real.finding import Figure, Finding, held_against
 from benchmarks.real.recording import beside, readings
-from nori_dyn.bench.measure import Budget, Run, timed
 from nori_dyn.typing import Floats
 
 DATA = "Human bowing"

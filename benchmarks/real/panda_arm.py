@@ -8,7 +8,7 @@ from pathlib import Path
 from lxml import etree
 
 import nori_dyn as nd
-from nori_dyn.bench.robots import robot_file
+from benchmarks.robots import robot_file
 
 JOINTS = tuple(f"joint {k}" for k in range(1, 8))
 

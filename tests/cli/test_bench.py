@@ -1,134 +1,98 @@
-"""`nori-dyn bench`: what it prints, writes and refuses, on robots of few links."""
+"""`nori-dyn bench`: what it counts and times of a plan, and what it refuses."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from nori_dyn.bench.peers import registry as peers
-from nori_dyn.bench.peers.base import Peer
-from nori_dyn.bench.suites import counts
-from nori_dyn.bench.urdf import urdf_of
-from nori_dyn.model.synthetic import autotree
+import nori_dyn as nd
+from nori_dyn.bench import in_turns, quartiles, random_states
 from tests.words import plain
 
-
-@pytest.fixture
-def arm(tmp_path):
-    path = tmp_path / "arm.urdf"
-    path.write_text(urdf_of(autotree(2, skew=1.5)))
-    return path
-
-
-@pytest.fixture
-def few_counts(monkeypatch):
-    monkeypatch.setattr(counts, "QUICK", (2,))
-    monkeypatch.setattr(counts, "LONGEST", 3)
-    monkeypatch.setattr(counts, "QUICK_REAL", ())
-
-
-@pytest.fixture
-def one_peer(monkeypatch):
-    """Keep Pinocchio, and add one that is not there."""
-    absent = Peer("Absent", "absent-package", "no_such_module", peers.PEERS["Pinocchio"].tasks)
-    monkeypatch.setattr(peers, "PEERS", {"Pinocchio": peers.PEERS["Pinocchio"], "Absent": absent})
-
-
-def test_a_tiny_suite_is_written_whole(told, arm, one_peer, tmp_path):
-    out = tmp_path / "results"
-    output = told("bench", "--suite", "tick", "--robot", arm, "--quick", "--rounds", 2, "--out", out)
-    assert "Left out: Absent: absent-package is not installed" in output
-    found = json.loads((out / "bench.json").read_text())
-    assert found["versions"]["pin"]
-    assert found["machine"]["cores"] >= 1
-    records = found["suites"]["tick"]
-    assert [record["case"]["problem"] for record in records] == ["inverse_dynamics", "forward_dynamics"]
-    for record in records:
-        assert {name: len(samples) for name, samples in record["seconds"].items()} == {
-            "nori_dyn tick": 2,
-            "nori_dyn solve": 2,
-            "Pinocchio": 2,
+CONTACT = {
+    "name": "touch",
+    "measurements": [{"type": "joint_acceleration", "joints": "all"}],
+    "contacts": {
+        "tip": {
+            "closed": [{"type": "external_wrench", "links": "all"}],
+            "open": [{"type": "external_wrench", "links": "all", "value": 0}],
         }
-        assert all(off < 1e-9 for off in record["differences"].values())
-        assert record["wrong"] == {}
-        assert record["skipped"] == {"Absent": "absent-package is not installed"}
-        assert record["counts"]["operations"] > 0
-    assert (out / "tick.png").read_bytes().startswith(b"\x89PNG")
+    },
+}
 
 
-def test_counts_are_checked_exactly(run, told, few_counts, tmp_path):
-    baseline = tmp_path / "baseline.json"
-    output = told("bench", "--suite", "counts", "--quick", "--write-baseline", baseline, "--json")
-    by_case = {tuple(record["case"].values()): record["counts"] for record in json.loads(output)["suites"]["counts"]}
-    chain = by_case["branching 1", 3, "forward_dynamics"]
-    assert chain["program"] < chain["ABA"] < chain["ABA formula"] == 429 * 3 - 507
-    output = told("bench", "--check", baseline)
-    data = json.loads(baseline.read_text())
-    assert f"{len(data['counts']['counts'])} counts" in plain(output)
-
-    name = "branching 1, n 3, forward dynamics: program"
-    data["counts"]["counts"][name] += 1
-    data["counts"]["counts"]["another robot: program"] = 5
-    baseline.write_text(json.dumps(data))
-    status, _, errors = run("bench", "--check", baseline)
-    assert status == 1
-    before = data["counts"]["counts"][name]
-    assert f"counts: {name}: {before:,} before, {before - 1:,} now" in errors
-    assert "counts: another robot: program: 5 before, not counted now" in errors
-    assert "--write-baseline" in errors
+@pytest.fixture
+def plan(tmp_path):
+    made = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+    made.save(tmp_path / "arm.plan")
+    return made
 
 
-def test_what_does_not_exist_or_is_no_baseline_is_refused_before_the_work(run, refused, tmp_path, arm):
-    path, baseline = tmp_path / "baseline.json", {"format": 1, "quick": True, "seed": 0, "counts": {}, "ratios": {}}
-    for content, said in (
-        (None, "there is no such file"),
-        ("not json", "is not a baseline"),
-        (json.dumps(baseline | {"format": 99}), "'format'"),
-        (json.dumps(baseline | {"counts": {"counts": {"x": "many"}}}), "'counts.counts.x'"),
-    ):
-        if content is not None:
-            path.write_text(content)
-        assert said in refused("bench", "--check", path)
-    status, _, errors = run("bench", "--suite", "tik")
-    assert (status, errors) == (1, "error: unknown suite 'tik'. Did you mean 'tick'?\n")
-    assert "no such file" in refused("bench", "--robot", tmp_path / "no.urdf")
-    assert str(arm) in refused("bench", "--out", arm)
-    assert run("bench", "--rounds", 0)[0] == 2
-
-
-def test_a_robot_whose_package_is_not_installed_is_left_out_by_name(refused, monkeypatch):
-    monkeypatch.setattr("nori_dyn.bench.robots.installed_robots", dict)
-    errors = refused("bench", "--robot", "panda", "--quick")
-    assert "nothing could be measured. robot panda: " in errors
-    assert "example-robot-data" in errors
-
-
-def test_lists_suites_and_peers(figures):
-    found = figures("bench", "--list")
-    assert {"tick", "batch", "estimation", "recursions", "planning", "scaling", "counts"} <= set(found["suites"])
-    assert {"Pinocchio", "MuJoCo", "KLU", "UMFPACK", "Drake"} <= set(found["peers"])
-
-
-def test_it_runs_as_a_module():
-    called = subprocess.run(
-        [sys.executable, "-m", "nori_dyn.bench", "--help"], capture_output=True, text=True, check=True
+def test_a_plan_is_counted_and_timed(told, figures, plan, tmp_path, monkeypatch):
+    options = "bench", tmp_path / "arm.plan", "--rounds", 2, "--batch", 16
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = told(*options)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert f"{plan.cost.total}" in shown
+    assert [line.split("  ")[0] for line in shown.splitlines() if line.startswith(("tick ", "solve ", "batch "))] == [
+        "tick",
+        "solve",
+        "batch of 16",
+    ]
+    found = figures(*options)
+    (state,) = found["states"]
+    assert (found["outputs"], state["closed"]) == (["tau"], [])
+    assert state["operations"]["total"] == plan.cost.total
+    assert {run: len(times["rounds"]) for run, times in state["seconds"].items()} == dict.fromkeys(
+        ("tick", "solve", "batch of 16"), 2
     )
-    assert "nori-dyn bench" in called.stdout
 
 
-@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_programs_need_the_operations_that_they_did(told, tmp_path, monkeypatch, large):
-    """A change of a count is meant, and written to the baseline: see benchmarks/README.md."""
-    baseline = Path(__file__).parents[2] / "benchmarks" / "baseline.json"
-    if not large:
-        monkeypatch.setattr(counts, "QUICK", (2, 5))
-        monkeypatch.setattr(counts, "LONGEST", 5)
-        monkeypatch.setattr(counts, "QUICK_REAL", counts.QUICK_REAL[:1])
-        data = json.loads(baseline.read_text())
-        numbers, left_out = data["counts"]["counts"], ("n 10", "n 30", "talos")
-        data["counts"]["counts"] = {k: n for k, n in numbers.items() if not any(each in k for each in left_out)}
-        baseline = tmp_path / "baseline.json"
-        baseline.write_text(json.dumps(data))
-    assert "counts, and 0 ratios in their band" in plain(told("bench", "--check", baseline))
+def test_contact_states_are_measured_one_by_one_or_as_named(figures, tmp_path):
+    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(CONTACT), outputs=["tau"])
+    plan.save(tmp_path / "touch.plan")
+    options = "bench", tmp_path / "touch.plan", "--rounds", 1, "--batch", 4
+    found = {tuple(state["closed"]): state["operations"]["total"] for state in figures(*options)["states"]}
+    assert found == {state: one.cost.total for state, one in plan.states.items()}
+    (named,) = figures(*options, "--contacts", "tip")["states"]
+    assert (named["closed"], named["operations"]["total"]) == (["tip"], found["tip",])
+
+
+def test_a_robot_needs_sensors_and_a_plan_has_its_own(run, refused, plan, tmp_path):
+    assert run("bench")[0] == 2
+    assert "--sensors" in refused("bench", "panda", status=2)
+    assert "a plan has its own" in refused("bench", tmp_path / "arm.plan", "--sensors", "inverse_dynamics", status=2)
+    assert "no_such" in refused("bench", "no_such_robot", "--sensors", "inverse_dynamics")
+    (tmp_path / "no.plan").write_text(json.dumps({"format": "another"}))
+    assert "no.plan" in plain(refused("bench", tmp_path / "no.plan"))
+
+
+def test_runs_take_turns_for_a_time_each(monkeypatch):
+    """The first call warms up, four fill a quarter of the time, and 16 then fill it."""
+    now, called = 0.0, ""
+
+    def call(name, *seconds):
+        left = list(seconds)
+
+        def take():
+            nonlocal now, called
+            now += left.pop(0) if len(left) > 1 else left[0]
+            called += name
+
+        return take
+
+    monkeypatch.setattr("nori_dyn.bench.time", SimpleNamespace(perf_counter=lambda: now))
+    calls = {"a": call("a", 100.0, 1.0), "b": call("b", 2.0)}
+    assert in_turns(calls, 2, 16.0) == {"a": [1.0, 1.0], "b": [2.0, 2.0]}
+    assert called == "a" * 6 + "b" * 6 + 2 * ("a" * 16 + "b" * 8)
+    assert quartiles([1.0, 2.0, 4.0]) == (1.5, 2.0, 3.0)
+
+
+def test_random_readings_are_within_the_ranges_of_their_sensors():
+    torque = {"type": "joint_torque", "joints": "all", "range": [0.5, 0.7]}
+    entries = {"name": "ranged", "measurements": [torque, {"type": "external_wrench", "links": "all", "value": 0}]}
+    system = nd.System(nd.autotree(2), nd.SensorSet.from_dict(entries))
+    *_, Y = random_states(system, 50, 0)
+    assert not system.saturated(Y).any()
+    assert np.ptp(Y) > 0

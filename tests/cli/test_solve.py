@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import nori_dyn as nd
-from nori_dyn.bench.urdf import urdf_of
+from nori_dyn.interop.urdf import to_urdf
 from tests.cli.test_cli import FINGERS, HELD, PANDA, write_gaps, write_states
 from tests.robots import ROBOTS
 from tests.unit.logs.test_reading import FOOT
@@ -149,7 +149,7 @@ def test_wrong_contacts_and_none_at_all_are_clear_errors(run, refused, tmp_path)
 def tip(tmp_path, monkeypatch):
     """Go where a robot of one link and its sensors with a contact are files."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "arm.urdf").write_text(urdf_of(nd.autotree(1)))
+    (tmp_path / "arm.urdf").write_text(to_urdf(nd.autotree(1)))
     (tmp_path / "foot.yaml").write_text(yaml.safe_dump(FOOT))
     return ("plan", "arm.urdf", "--sensors", "foot.yaml", "--contacts", "all", "--outputs", "tau")
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import nori_dyn as nd
-from nori_dyn.bench.urdf import urdf_of
+from nori_dyn.interop.urdf import to_urdf
 from nori_dyn.report.estimate_picture import Line
 from tests.browser import parsed, text
 from tests.recorded_logs import checked_plan, exact_plan, log_file
@@ -92,7 +92,7 @@ def test_a_kilohertz_log_is_drawn_by_bins(run, tmp_path, monkeypatch):
 
 def test_contacts_that_come_and_go_are_strips(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("arm.urdf").write_text(urdf_of(nd.autotree(1)))
+    Path("arm.urdf").write_text(to_urdf(nd.autotree(1)))
     Path("foot.yaml").write_text(yaml.safe_dump(FOOT))
     command = ("--sensors", "foot.yaml", "--contacts", "all", "--outputs", "tau", "--out", "foot.plan")
     assert run("plan", "arm.urdf", *command)[0] == 0

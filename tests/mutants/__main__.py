@@ -49,7 +49,6 @@ IMPORTED = ("pydantic", "pytest", "rich.console", "scipy.linalg", "scipy.sparse.
 """What takes long to import, and no fault changes."""
 
 OUTSIDE = {
-    "bench": ["tests/unit/bench/", "tests/cli/test_bench.py"],
     "measurements": ["tests/contracts/test_measurements.py", "tests/contracts/test_equations.py"],
     "components": ["tests/contracts/test_components.py", "tests/contracts/test_equations.py"],
     "cli": ["tests/cli"],

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.bench.urdf import urdf_of
 from nori_dyn.components import Friction, Loop, Rotor, Spring
 from nori_dyn.components.registry import component_types
 from nori_dyn.errors import FileFormatError, ModelError
+from nori_dyn.interop.urdf import to_urdf
 from nori_dyn.io.component_files import components_schema_json, save_components
 from nori_dyn.system import plugins
 
@@ -26,7 +26,7 @@ components:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "arm.urdf").write_text(urdf_of(nd.autotree(3)))
+    (tmp_path / "arm.urdf").write_text(to_urdf(nd.autotree(3)))
     (tmp_path / "mine.yaml").write_text(MINE)
     return tmp_path
 

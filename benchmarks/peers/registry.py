@@ -1,0 +1,23 @@
+"""The peers that exist, by name."""
+
+from __future__ import annotations
+
+from benchmarks.peers import adam, drake, idyntree, mujoco, pinocchio, recursions, sparse
+from benchmarks.peers.base import Peer
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        pinocchio.PEER,
+        pinocchio.THREADED,
+        pinocchio.LOOPS,
+        mujoco.PEER,
+        idyntree.PEER,
+        drake.PEER,
+        adam.PEER,
+        sparse.KLU,
+        sparse.UMFPACK,
+        sparse.SPLU,
+        recursions.PEER,
+    )
+}

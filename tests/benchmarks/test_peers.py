@@ -1,0 +1,109 @@
+"""Every peer answers as we do, on a robot that is written for it as a URDF."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from benchmarks.measure import TOLERANCE, difference
+from benchmarks.mechanisms import biped
+from benchmarks.peers.base import UnsuitableError
+from benchmarks.peers.registry import PEERS
+from benchmarks.robots import Robot, random_states
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import ModelError
+from nori_dyn.interop.urdf import to_urdf
+from nori_dyn.model.closure import gap_rate, gaps
+from nori_dyn.model.joints import Free
+from nori_dyn.model.kinematics import positions
+from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.recursions.aba import aba
+from nori_dyn.recursions.coriolis import coriolis
+from nori_dyn.recursions.crba import crba
+from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.rnea import rnea
+from tests.mechanisms import forward_dynamics
+from tests.peers import pin
+
+ARM = random_tree(4, 1, kinds=("revolute",))
+TREES = {
+    "fixed": ARM,
+    "floating": ARM.replace(
+        parents=(-1, 0, 1, 1), joints=(Free(), *ARM.joints[1:]), X_tree=(Transform.identity(), *ARM.X_tree[1:])
+    ),
+}
+EXPECTED = {
+    "inverse_dynamics": rnea,
+    "forward_dynamics": aba,
+    "rnea": rnea,
+    "aba": aba,
+    "crba": lambda tree, q, qd, y: crba(tree, q),
+    "minverse": lambda tree, q, qd, y: minverse(tree, q),
+    "coriolis": lambda tree, q, qd, y: coriolis(tree, q, qd).C @ qd,
+}
+
+
+@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if "constrained_dynamics" in peer.tasks])
+def test_a_peer_moves_the_biped_with_loops_as_we_do(name):
+    tree = biped()
+    states = random_states(tree, 1, 0)
+    found = PEERS[name].tasks["constrained_dynamics"](Robot("x", "floating", tree), states)
+    expected, _ = forward_dynamics(tree, states.q[0], states.qd[0], states.y[0])
+    assert difference(found.answer(), expected) < TOLERANCE
+
+
+def test_the_bipeds_loops_are_closed_at_its_neutral_configuration_and_none_of_their_rows_repeats_others():
+    tree = biped()
+    at = positions(tree, tree.neutral_configuration())
+    assert np.abs(gaps(at)).max() < 1e-12
+    rates = np.linalg.svd(gap_rate(at), compute_uv=False)
+    assert rates[-1] > 1e-2 * rates[0]
+    assert len(rates) == 12
+
+
+def tasks_of(name: str) -> list[str]:
+    return [task for task in PEERS[name].tasks if task.removesuffix(" batch") in EXPECTED]
+
+
+@pytest.mark.parametrize("name", [name for name in PEERS if tasks_of(name)])
+def test_a_peer_answers_as_we_do(name):
+    peer, answers = PEERS[name], 0
+    if not peer.is_available:
+        pytest.skip(f"{peer.package} is not installed")
+    for (base, tree), task in product(TREES.items(), tasks_of(name)):
+        problem, _, kind = task.partition(" ")
+        states = random_states(tree, 3, 0)
+        try:
+            found = peer.tasks[task](Robot("x", base, tree), states)
+        except UnsuitableError:
+            continue
+        answers += 1
+        if kind == "batch":
+            expected = EXPECTED[problem](tree, states.q.T, states.qd.T, states.y.T).T
+        else:
+            expected = EXPECTED[problem](tree, states.q[0], states.qd[0], states.y[0])
+        assert difference(found.answer(), np.asarray(expected)) < TOLERANCE, (base, task)
+        assert found.states == (3 if kind == "batch" else 1), (base, task)
+        found.call()
+    assert answers
+
+
+def test_a_tree_written_as_a_urdf_is_the_same_robot():
+    """Right angles among them, which are written exactly."""
+    for tree in (
+        *(random_tree(6, seed, kinds=("revolute", "continuous", "prismatic")) for seed in range(3)),
+        *(autotree(4, skew=skew) for skew in (np.pi / 2, -np.pi / 2, np.pi)),
+    ):
+        model = pin.buildModelFromXML(to_urdf(tree))
+        q, qd, qdd = np.random.default_rng(0).normal(size=(3, tree.nv))
+        places = [model.joints[model.getJointId(name)].idx_q for name in tree.joint_names]
+        order = np.argsort(places)
+        tau = pin.rnea(model, model.createData(), q[order], qd[order], qdd[order])
+        assert difference(tau[places], rnea(tree, q, qd, qdd)) < 1e-12, tree.name
+
+
+def test_a_joint_that_peers_are_not_given_is_refused_by_name():
+    with pytest.raises(ModelError, match=r"joint 'joint\d' is spherical"):
+        to_urdf(random_tree(3, 0, kinds=("spherical",)))
+    with pytest.raises(ModelError, match="not from the world's own frame"):
+        to_urdf(TREES["floating"].replace(X_tree=ARM.X_tree))
