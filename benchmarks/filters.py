@@ -12,8 +12,8 @@ import argparse
 
 import numpy as np
 
-from nori_dyn.api.plan import plan
-from nori_dyn.api.tracker import Filter
+from nori_dyn.estimation.plan import plan
+from nori_dyn.estimation.tracker import Filter
 from nori_dyn.tables import Document, Table
 from tests.agreement.test_filter import DRAWN, consistency
 from tests.observers import observer

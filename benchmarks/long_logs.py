@@ -29,9 +29,9 @@ from rosbags.typesys import Stores, get_typestore
 
 import nori_dyn as nd
 from benchmarks.records import quartiles
-from nori_dyn.api.log_file import estimate_to_file
-from nori_dyn.api.log_run import LogRunner
-from nori_dyn.api.plan import Plan
+from nori_dyn.estimation.log_file import estimate_to_file
+from nori_dyn.estimation.log_run import LogRunner
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.record import SampleRecord
 from nori_dyn.typing import Floats

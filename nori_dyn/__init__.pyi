@@ -1,12 +1,11 @@
 # The public names; `__init__.py` loads each from here when it is first used.
 
 from . import components, errors, interop, measurements, observe, placement, recursions
-from .api.compile import compile
-from .api.log_estimate import LogEstimate, LogHistory, estimate, smooth
-from .api.plan import Plan, PlanSet, plan, plan_set
-from .api.system import System
-from .api.tracker import ContactFilter, Filter, Tracker, Window
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .estimation.log_estimate import LogEstimate, LogHistory, estimate, smooth
+from .estimation.plan import Plan, PlanSet, plan, plan_set
+from .estimation.system import System
+from .estimation.tracker import ContactFilter, Filter, Tracker, Window
 from .filtering.collisions import CollisionDetector
 from .filtering.history import History
 from .filtering.hypotheses import Hypotheses
@@ -36,7 +35,7 @@ from .observe.redundancy import redundancy
 from .observe.report import observability
 from .placement.design import best_sensors
 from .placement.selection import place
-from .program.functions import CompiledFunction
+from .program.functions import CompiledFunction, compile
 from .program.status import Status
 from .recursions.aba import aba
 from .recursions.christoffel import christoffel

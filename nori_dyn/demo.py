@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nori_dyn.api.plan import Plan, plan
-from nori_dyn.api.system import System
 from nori_dyn.errors import MissingExtraError, NoriWarning
+from nori_dyn.estimation.plan import Plan, plan
+from nori_dyn.estimation.system import System
 from nori_dyn.io.installed_robots import installed_robots
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.io.urdf import load_urdf

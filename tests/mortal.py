@@ -5,7 +5,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from nori_dyn.api.log_run import LogRunner
+from nori_dyn.estimation.log_run import LogRunner
 
 
 @dataclass(frozen=True, eq=False)

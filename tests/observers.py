@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from nori_dyn.api.plan import Plan, plan, plan_set
-from nori_dyn.api.tracker import Filter
+from nori_dyn.estimation.plan import Plan, plan, plan_set
+from nori_dyn.estimation.tracker import Filter
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

@@ -7,8 +7,8 @@ from tempfile import mkdtemp
 import numpy as np
 
 import nori_dyn as nd
-from nori_dyn.api.log_estimate import LogEstimate
-from nori_dyn.api.plan import Plan
+from nori_dyn.estimation.log_estimate import LogEstimate
+from nori_dyn.estimation.plan import Plan
 from tests.robots import load
 
 N, DT, START = 2000, 0.01, 1000.0

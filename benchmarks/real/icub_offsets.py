@@ -40,7 +40,7 @@ from benchmarks.real.icub_one_leg import (
 )
 from benchmarks.real.recording import beside, readings
 from benchmarks.real.signals import low_passed
-from nori_dyn.api.tracker import Filter
+from nori_dyn.estimation.tracker import Filter
 from nori_dyn.system.inputs import dropped
 from nori_dyn.typing import Booleans, Floats, Indices
 

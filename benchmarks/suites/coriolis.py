@@ -19,10 +19,10 @@ from benchmarks.peers.base import runs_of
 from benchmarks.records import Record, compare
 from benchmarks.robots import Robot, random_states
 from benchmarks.suites.base import Options, Suite
-from nori_dyn.api.compile import compile
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.functions import compile
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.tables.progress import Progress

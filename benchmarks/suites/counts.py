@@ -21,9 +21,9 @@ from benchmarks.drawing import draw_against
 from benchmarks.records import Record
 from benchmarks.suites.base import Cases, Options, Suite
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.api.plan import plan
-from nori_dyn.api.system import System
 from nori_dyn.errors import FileFormatError
+from nori_dyn.estimation.plan import plan
+from nori_dyn.estimation.system import System
 from nori_dyn.io.files import read_text
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -34,7 +34,7 @@ from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.program.functions import compiled
+from nori_dyn.program.functions import compile
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.trace import trace
@@ -178,7 +178,7 @@ def _counted(
     counts = {"program": made.cost.total}
     if problem.recursion is not None:
         title, algorithm, formula = problem.recursion
-        counts[title] = compiled(algorithm, tree, backend="numpy").cost.total
+        counts[title] = compile(algorithm, tree, backend="numpy").cost.total
         counts[f"{title} formula"] = formula(tree.nv)
     figures: dict[str, float] = {}
     skipped = {}

@@ -17,8 +17,8 @@ from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.cpp_build import NATIVE, WHEEL, driver_program, find_pinocchio, peer_library
 from benchmarks.suites.cpp_sources import ENDS, JOINT_NUMBERS, JOINTS, driver
 from benchmarks.suites.tick import PROBLEMS, QUICK, REAL, planned
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import CompilerError, NoriError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.program.export.files import c_export
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats

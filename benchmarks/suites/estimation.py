@@ -26,9 +26,9 @@ from benchmarks.robots import robot_file
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.scaling import peak_memory
 from benchmarks.tables import figure_tables, timing_tables
-from nori_dyn.api.plan import plan
-from nori_dyn.api.system import System
 from nori_dyn.errors import MissingExtraError, NoriWarning
+from nori_dyn.estimation.plan import plan
+from nori_dyn.estimation.system import System
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.measurements.berdy import berdy_map
 from nori_dyn.measurements.sensor_set import SensorSet

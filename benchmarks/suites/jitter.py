@@ -20,8 +20,8 @@ from benchmarks.robots import Robot, random_states
 from benchmarks.suites.base import Cases, Options, Suite
 from benchmarks.suites.tick import planned
 from benchmarks.tables import figure_tables
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import CompilerError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.io.export import write_folder
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_export

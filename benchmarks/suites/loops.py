@@ -11,11 +11,11 @@ from benchmarks.records import Record, compare
 from benchmarks.robots import Robot, random_states
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.tick import own_runs, planned
-from nori_dyn.api.compile import compile
 from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.functions import compile
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.rnea import bias_force
 from nori_dyn.tables.progress import Progress

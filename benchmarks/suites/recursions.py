@@ -13,8 +13,7 @@ from benchmarks.peers.base import runs_of
 from benchmarks.records import Record, compare, own_name
 from benchmarks.robots import Robot, States, random_states
 from benchmarks.suites.base import Cases, Options, Suite
-from nori_dyn.api.compile import compile
-from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.functions import CompiledFunction, compile
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba

@@ -55,11 +55,11 @@ def bench(
 
     Example: nori-dyn bench panda --sensors inverse_dynamics --outputs tau
     """
-    from nori_dyn.api.plan import Plan
-    from nori_dyn.api.plan import plan as make_plan
-    from nori_dyn.api.system import System
     from nori_dyn.bench import measure
     from nori_dyn.cli.common import named_contacts
+    from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.plan import plan as make_plan
+    from nori_dyn.estimation.system import System
     from nori_dyn.io.sensor_configs import load_sensors
 
     if is_planned(what):

@@ -15,7 +15,7 @@ from nori_dyn.io.files import read_bytes
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree

@@ -25,8 +25,8 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.log_run import How
-    from nori_dyn.api.many_logs import LogOutcome
+    from nori_dyn.estimation.log_run import How
+    from nori_dyn.estimation.many_logs import LogOutcome
 
 ALIASES: dict[str, How] = {"solve": "auto", "filter": "filter", "smooth": "smooth"}
 """Other names of the command, and how it then runs; all but the first are hidden."""
@@ -153,9 +153,9 @@ def estimate(
 
     Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
     """
-    from nori_dyn.api.log_file import estimate_to_file
-    from nori_dyn.api.log_run import LogRunner, options_of
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.log_file import estimate_to_file
+    from nori_dyn.estimation.log_run import LogRunner, options_of
+    from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
 
@@ -177,7 +177,7 @@ def estimate(
     if logs is not None:
         if input is not None:
             raise InputError("--input is one log, and --logs are many: give one of the two.")
-        from nori_dyn.api.many_logs import estimate_logs  # which loads what starts processes
+        from nori_dyn.estimation.many_logs import estimate_logs  # which loads what starts processes
 
         _tell_many(estimate_logs(runner, logs, out, mapping, scheduler, workers), out, as_json)
         return
@@ -199,8 +199,8 @@ def estimate(
 
 def _told(plan: Path, contacts: str | None) -> Any:
     """Return the contacts that are closed, or how they are recognised: as asked, else as a tracker's file says."""
-    from nori_dyn.api.log_run import RECOGNISE
-    from nori_dyn.api.tracker import tracking
+    from nori_dyn.estimation.log_run import RECOGNISE
+    from nori_dyn.estimation.tracker import tracking
 
     if contacts is None:
         tracked = tracking(plan)

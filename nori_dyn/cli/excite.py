@@ -86,7 +86,7 @@ def excite(
 
     Example: nori-dyn excite --robot panda --lock panda_finger_joint1 --lock panda_finger_joint2 --out motion.csv
     """
-    from nori_dyn.api.system import System
+    from nori_dyn.estimation.system import System
     from nori_dyn.identification.exciting_motion import check_table, exciting_motion
     from nori_dyn.io.sensor_configs import load_sensors
 

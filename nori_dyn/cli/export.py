@@ -85,15 +85,15 @@ def export(
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
     """
-    from nori_dyn.api.tracker import Tracker, tracking
+    from nori_dyn.estimation.tracker import Tracker, tracking
 
     tracked = tracking(plan) if as_filter else None
     if as_filter != (dt is not None or tracked is not None):
         raise typer.BadParameter("--filter and --dt go together: a filter has a usual time between ticks.")
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
-    from nori_dyn.api.log_run import RECOGNISE
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.log_run import RECOGNISE
+    from nori_dyn.estimation.plan import Plan
 
     if contacts not in (None, RECOGNISE):
         raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")

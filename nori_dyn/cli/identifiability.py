@@ -50,7 +50,7 @@ def identifiability(
 
     Example: nori-dyn identifiability panda.urdf --parameters inertias,friction
     """
-    from nori_dyn.api.system import System
+    from nori_dyn.estimation.system import System
     from nori_dyn.identification.identifiability import identifiability
     from nori_dyn.io.sensor_configs import load_sensors
 

@@ -125,7 +125,7 @@ def identify(
 
     Example: nori-dyn identify free.csv --robot arm.urdf --loaded loaded.csv --load-on tool0 --html load.html
     """
-    from nori_dyn.api.system import System
+    from nori_dyn.estimation.system import System
     from nori_dyn.identification.identify import identify as identified
     from nori_dyn.identification.identify import with_sensors
     from nori_dyn.io.component_files import save_components

@@ -28,7 +28,7 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.plan import Plan
     from nori_dyn.io.model_sensors import ModelSensor
     from nori_dyn.model.tree import KinematicTree
 
@@ -58,7 +58,7 @@ def info(
 
     Example: nori-dyn info panda.urdf
     """
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.plan import Plan
     from nori_dyn.io.robots import model_sensors
 
     if is_planned(what):

@@ -31,10 +31,10 @@ def map_log(
 
     Example: nori-dyn map run.mcap --robot panda --sensors inverse_dynamics --out panda_log.yaml
     """
-    from nori_dyn.api.log_run import LogRunner
-    from nori_dyn.api.plan import Plan
-    from nori_dyn.api.system import System
     from nori_dyn.cli.common import is_planned, load
+    from nori_dyn.estimation.log_run import LogRunner
+    from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.system import System
     from nori_dyn.io.files import check_writable, write_bytes
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.logs.draft import draft

@@ -127,7 +127,7 @@ def observe(
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
-    from nori_dyn.api.system import System
+    from nori_dyn.estimation.system import System
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.logs.log import configurations_in
     from nori_dyn.model.joints import notes_on_limits
@@ -194,7 +194,7 @@ def observe(
 
 def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
     """Return the robot and the sensors of a plan, or of a plan set."""
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.plan import Plan
 
     plans = Plan.load(path)
     return plans.tree, plans.sensors

@@ -117,8 +117,8 @@ def serve(
     """
     import gc
 
-    from nori_dyn.api.log_run import RECOGNISE
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.log_run import RECOGNISE
+    from nori_dyn.estimation.plan import Plan
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.terminal import Stop, take_precedence, teller
@@ -170,7 +170,7 @@ def _way(
     plan: Path, monitor: bool, backend: str, closed: tuple[str, ...] | None, lag: int | None, recognises: bool
 ) -> Way:
     """Return how samples are estimated: as is asked for, else as the file of a tracker says."""
-    from nori_dyn.api.tracker import tracking
+    from nori_dyn.estimation.tracker import tracking
     from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.live.engine import Way
 

@@ -59,8 +59,8 @@ def view(
 
     Example: nori-dyn view --plan panda.plan --input log.csv --out log.html --differentiate 51 --dt 0.001
     """
-    from nori_dyn.api.log_estimate import estimate
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.estimation.log_estimate import estimate
+    from nori_dyn.estimation.plan import Plan
     from nori_dyn.io.robot_names import robot_by_name
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nori_dyn.api.plan import Plan, check_plan
-from nori_dyn.api.tracker import Tracker
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
+from nori_dyn.estimation.plan import Plan, check_plan
+from nori_dyn.estimation.tracker import Tracker
 from nori_dyn.filtering.free import no_memory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.tracked import Tracked

@@ -11,8 +11,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from nori_dyn.api.log_file import fingerprint_of
-from nori_dyn.api.plan import Plan
+from nori_dyn.estimation.log_file import fingerprint_of
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics

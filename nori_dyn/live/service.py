@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError, NoriError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
 from nori_dyn.live.differentiation import live_derivative

@@ -31,6 +31,7 @@ from nori_dyn.program.program import Program
 from nori_dyn.program.row_plan import row_plan
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
 from nori_dyn.system.limbs import of_joints
+from nori_dyn.tables.progress import progress_bar
 from nori_dyn.typing import Array, Floats
 
 
@@ -266,17 +267,36 @@ def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:
     return [(slice(*edges), array.shape) for edges, array in zip(pairwise(ends), arrays.values(), strict=True)]
 
 
-def compiled(
+def compile(
     function: Function,
     tree: KinematicTree,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     shapes: Shapes | None = None,
     backend: str = "auto",
-    watch: Watch = unwatched,
 ) -> CompiledFunction:
-    """Return a function of a robot as a program: `nori_dyn.compile`, whose `watch` shows how far it is."""
-    with watch(f"compiling {tree.name}") as stage:
+    """Compile a function of a robot to a straight-line program: `nd.compile(nd.rnea, tree)`.
+
+    Args:
+        function: one of this package's, or any that takes the tree, then arrays over any scalar, and returns an array
+            or a tuple of arrays; options are given with `functools.partial`.
+        tree: the robot.
+        inputs: names of the parameters that are inputs; those without a default when None.
+        outputs: names of the fields wanted of a named tuple; all when None. What they do not need is not computed.
+        shapes: shapes of parameters other than q, qd, qdd, tau and fx, by name.
+        backend: "native", "numpy", or "auto" for the faster that can run here.
+
+    Raises:
+        UnknownNameError: an input, output or backend that does not exist.
+        InputError: the shape of an input is not known.
+        CompilerError: "native" was asked for and there is no C compiler, or it fails; "auto" warns and takes NumPy.
+
+    Example:
+        >>> inverse_dynamics = nd.compile(nd.rnea, nd.autotree(2))
+        >>> print(np.round(inverse_dynamics(np.zeros(2), np.zeros(2), np.ones(2)), 2))
+        [3.5  1.17]
+    """
+    with progress_bar(f"compiling {tree.name}") as stage:
         stage("tracing")
         found = traced(function, tree, inputs, shapes)
         if outputs is not None:
@@ -286,4 +306,4 @@ def compiled(
             wanted = {name: found.outputs[name] for name in outputs}
             found = replace(found, outputs=wanted, kind=None if len(wanted) == 1 else tuple)
         stage("compiling")
-        return CompiledFunction(found, backend, watch)
+        return CompiledFunction(found, backend, progress_bar)

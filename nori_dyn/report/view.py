@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nori_dyn.api.log_estimate import LogEstimate, LogHistory
-from nori_dyn.api.plan import Plan
-from nori_dyn.api.system import System
 from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindError
+from nori_dyn.estimation.log_estimate import LogEstimate, LogHistory
+from nori_dyn.estimation.plan import Plan
+from nori_dyn.estimation.system import System
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.chunks import samples_of
 from nori_dyn.logs.clock import NO_TIME

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from nori_dyn.api.plan import plan
-from nori_dyn.api.tracker import Filter
+from nori_dyn.estimation.plan import plan
+from nori_dyn.estimation.tracker import Filter
 from nori_dyn.filtering.consistency import nees
 from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.builder import System

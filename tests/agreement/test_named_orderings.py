@@ -12,8 +12,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.api import plan as plans_module
-from nori_dyn.api.plan import Plan, cache_folder
+from nori_dyn.estimation import plan as plans_module
+from nori_dyn.estimation.plan import Plan, cache_folder
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack

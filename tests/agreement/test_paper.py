@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nori_dyn.api.plan import plan
+from nori_dyn.estimation.plan import plan
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.planning.cost import RULES

@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nori_dyn.api.plan import Plan, plan
 from nori_dyn.errors import SingularSystemError
+from nori_dyn.estimation.plan import Plan, plan
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.system.builder import System

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nori_dyn.api.plan import plan
+from nori_dyn.estimation.plan import plan
 from nori_dyn.system.builder import System
 from tests.oracles import poses
 from tests.systems import ACCELERATIONS, sensor_set

@@ -23,8 +23,8 @@ import yaml
 from hypothesis import strategies as st
 
 import nori_dyn as nd
-from nori_dyn.api.plan import cache_folder
 from nori_dyn.cli import main
+from nori_dyn.estimation.plan import cache_folder
 from nori_dyn.io.plan_files import FORMAT as PLAN
 from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
 from nori_dyn.logs.differentiation import SavitzkyGolay

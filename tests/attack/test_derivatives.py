@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import SingularSystemError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.solve.derivative import EstimateDerivative
 from tests.attack.derivative_oracle import Parts, derivatives, parts
 from tests.attack.judge import EXPLAINED, KINDS, MOTIONS, NUDGES, TOLERANCE, Truth, find_truth, nudged_problems

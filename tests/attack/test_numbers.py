@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import NoriError, SingularSystemError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.program.compiler import find_compiler
 from tests.attack.judge import KINDS, TOLERANCE, errors, explained, find_truth

@@ -2,8 +2,8 @@
 
 import re
 
-from nori_dyn.api.plan import plan
-from nori_dyn.api.tracker import Filter
+from nori_dyn.estimation.plan import plan
+from nori_dyn.estimation.tracker import Filter
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame

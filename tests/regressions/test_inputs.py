@@ -10,8 +10,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.arrays import numeric
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError
+from nori_dyn.estimation.plan import Plan
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import TREE as TICKING

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import SingularSystemError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.monitor import Monitor
 from tests import covering

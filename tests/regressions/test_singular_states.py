@@ -9,8 +9,8 @@ import pytest
 import scipy.linalg as la
 
 import nori_dyn as nd
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError, UnknownNameError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.system.builder import System
 from tests.robots import load
 from tests.systems import WRENCHES, sensor_set

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import named_contacts
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.model.limbs import isomorphic_limbs
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.over_time import unknown_at_first

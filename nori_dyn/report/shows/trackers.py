@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nori_dyn.api.log_estimate import LogHistory
 from nori_dyn.errors import named_contacts
+from nori_dyn.estimation.log_estimate import LogHistory
 from nori_dyn.filtering.collisions import Watched
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, shown_delay

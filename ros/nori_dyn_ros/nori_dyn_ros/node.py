@@ -9,9 +9,9 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from nori_dyn.api.plan import Plan
 from nori_dyn.cli.common import how_differentiated
 from nori_dyn.errors import NoriError
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.engine import Way

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.plan import plan_set
-from nori_dyn.api.tracker import Filter
 from nori_dyn.errors import (
     InputError,
     NoriError,
@@ -14,6 +12,8 @@ from nori_dyn.errors import (
     UnplannedStateError,
     WrongKindError,
 )
+from nori_dyn.estimation.plan import plan_set
+from nori_dyn.estimation.tracker import Filter
 from nori_dyn.filtering.instants import GAP, Ticks
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.steps import ContactSteps

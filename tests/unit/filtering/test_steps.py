@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.tracker import Filter
 from nori_dyn.errors import InputError
+from nori_dyn.estimation.tracker import Filter
 from tests.compilers import needs_compiler
 from tests.mechanisms import closed_state, four_bar
 from tests.trees import TREES

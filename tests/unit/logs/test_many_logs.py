@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import nori_dyn as nd
-from nori_dyn.api.log_file import estimate_to_file
-from nori_dyn.api.log_run import LogRunner, RunOptions
-from nori_dyn.api.many_logs import estimate_logs
 from nori_dyn.cli import app
 from nori_dyn.errors import InputError
+from nori_dyn.estimation.log_file import estimate_to_file
+from nori_dyn.estimation.log_run import LogRunner, RunOptions
+from nori_dyn.estimation.many_logs import estimate_logs
 from nori_dyn.logs.log import whole_table
 from tests.mortal import Mortal
 from tests.unit.observe.test_sweep import local_cluster

@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from nori_dyn.api.plan import Plan, plan
 from nori_dyn.errors import BackendError, InputError, SingularSystemError
+from nori_dyn.estimation.plan import Plan, plan
 from nori_dyn.planning.orderings.umfpack import has_umfpack, umfpack_module
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.registry import BACKENDS

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api import plan as plans_module
 from nori_dyn.errors import InputError, SingularSystemError, UnknownContactError, UnplannedStateError
+from nori_dyn.estimation import plan as plans_module
 from nori_dyn.model.tree import Frame
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.kernel.native import NativeKernel

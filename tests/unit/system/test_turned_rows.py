@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nori_dyn.api.system import System
+from nori_dyn.estimation.system import System
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.system.refined import refine
 from tests.covering import covering

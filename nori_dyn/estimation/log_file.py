@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nori_dyn.api.log_run import LogRunner, Part
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import NoriError
+from nori_dyn.estimation.log_run import LogRunner, Part
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.history import History
 from nori_dyn.io.drafts import drafted
 from nori_dyn.io.files import check_writable

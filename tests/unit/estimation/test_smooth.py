@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.log_file import estimate_to_file
-from nori_dyn.api.log_run import LogRunner, RunOptions, options_of
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
+from nori_dyn.estimation.log_file import estimate_to_file
+from nori_dyn.estimation.log_run import LogRunner, RunOptions, options_of
 from nori_dyn.logs.log import whole_table
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES
 from tests.unit.filtering.recorded import DT, planned, recorded

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api.log_file import estimate_to_file
-from nori_dyn.api.log_run import LogRunner, options_of
 from nori_dyn.errors import FileFormatError, InputError, PlanError
+from nori_dyn.estimation.log_file import estimate_to_file
+from nori_dyn.estimation.log_run import LogRunner, options_of
 from nori_dyn.io.drafts import drafted
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.registry import open_log
@@ -27,7 +27,7 @@ KILLED = """
     import nori_dyn as nd
     from nori_dyn.io import drafts
     from nori_dyn.logs.registry import writer_of
-    from tests.unit.api.test_log_file import estimate_to_file, runner
+    from tests.unit.estimation.test_log_file import estimate_to_file, runner
 
     def killed(self, *rows):
         write(self, *rows)

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from nori_dyn.api.plan import Plan, check_plan
-from nori_dyn.api.track_clock import Clock
 from nori_dyn.errors import InputError, NoriError, SingularSystemError, UnknownNameError
+from nori_dyn.estimation.plan import Plan, check_plan
+from nori_dyn.estimation.sample_times import Clock
 from nori_dyn.filtering.free import no_memory
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.hypotheses import Hypotheses

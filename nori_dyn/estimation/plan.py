@@ -17,7 +17,6 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
-from nori_dyn.api.system import Named, System
 from nori_dyn.errors import (
     NoriError,
     NoriWarning,
@@ -29,6 +28,7 @@ from nori_dyn.errors import (
     WrongKindError,
     named_contacts,
 )
+from nori_dyn.estimation.system import Named, System
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
     ORDERS_SINCE,

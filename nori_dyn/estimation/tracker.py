@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.api.plan import Plan, plan_content
 from nori_dyn.errors import InputError, PlanError, WrongKindError
+from nori_dyn.estimation.plan import Plan, plan_content
 from nori_dyn.filtering import tracker as core
 from nori_dyn.filtering.export import c_filter
 from nori_dyn.filtering.hypotheses import ACCELERATION, RATE, Hypotheses

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api import plan as plans_module
 from nori_dyn.errors import (
     PlanError,
     SingularSystemError,
@@ -16,6 +15,7 @@ from nori_dyn.errors import (
     UnknownSensorNameError,
     UnplannedStateError,
 )
+from nori_dyn.estimation import plan as plans_module
 from nori_dyn.io.plan_files import _checksum
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_switching import TREE, data, planned, sensors, soft

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nori_dyn.api.log_file import estimate_to_file, is_of_run, run_of
-from nori_dyn.api.log_run import LogRunner
 from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.estimation.log_file import estimate_to_file, is_of_run, run_of
+from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.logs.log import read_log
 from nori_dyn.logs.mapping import LogMapping, load_mapping
 from nori_dyn.logs.registry import writer_of

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nori_dyn.api.log_file import schema_for, values_of, write_whole
-from nori_dyn.api.log_run import How, LogRunner, Part, Unseen, options_of
-from nori_dyn.api.plan import Plan
 from nori_dyn.errors import MissingExtraError
+from nori_dyn.estimation.log_file import schema_for, values_of, write_whole
+from nori_dyn.estimation.log_run import How, LogRunner, Part, Unseen, options_of
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.logs.differentiation import Differentiate

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.api import plan as plans_module
-from nori_dyn.api.plan import cache_folder
+from nori_dyn.estimation import plan as plans_module
+from nori_dyn.estimation.plan import cache_folder
 from nori_dyn.io import plan_files
 from nori_dyn.io.plan_files import VERSION
 from nori_dyn.planning import identity

@@ -1,1 +1,0 @@
-"""Plans and compiled functions as users meet them: made or found in the cache, saved, loaded, run."""
