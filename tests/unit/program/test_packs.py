@@ -10,7 +10,7 @@ from nori_dyn.model.joints import Free
 from nori_dyn.model.limbs import corresponding, isomorphic_limbs
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.program.emit import Target, emit
-from nori_dyn.program.functions import compiled
+from nori_dyn.program.functions import compile
 from nori_dyn.program.packs import LEAST, Packing, find_packs, in_lanes
 from nori_dyn.program.program import Program
 from nori_dyn.program.statements import GIVEN
@@ -136,7 +136,7 @@ def spider(n):
 def test_limbs_in_the_lanes_of_vectors_move_as_the_textbook_has_it(lanes):
     """Ten legs fill vectors of eight and of two, of four and of two, or of two."""
     tree = spider(10)
-    function = compiled(rnea, tree, backend="native")
+    function = compile(rnea, tree, backend="native")
     packed = emit(function._program, Target.ONE_STATE, lanes).packed
     assert set(packed) == {lanes, 2}
     Q, rng = tree.random_configurations(19, 0), np.random.default_rng(0)

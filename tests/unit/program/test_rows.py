@@ -13,7 +13,7 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.program import emit as emit_module
 from nori_dyn.program import row_plan as planning
-from nori_dyn.program.functions import CompiledFunction, compiled
+from nori_dyn.program.functions import CompiledFunction, compile
 from nori_dyn.program.row_needs import BLOCK, NeededRows
 from nori_dyn.program.row_plan import Loop, row_plan
 from nori_dyn.program.tracing import traced
@@ -134,7 +134,7 @@ def test_native_rows_of_a_robot_are_what_numpy_computes(function):
 
 
 def check_rows(function, tree):
-    native, plain = (compiled(function, tree, backend=backend) for backend in ("native", "numpy"))
+    native, plain = (compile(function, tree, backend=backend) for backend in ("native", "numpy"))
     assert native.cost != plain.cost  # it goes by rows
     rng = np.random.default_rng(1)
     for _ in range(3):
@@ -153,7 +153,7 @@ def test_the_inverse_of_a_humanoid_is_computed_by_rows(name):
     plan = row_plan(found.graph, flat)
     statements = sum(len(phase.statements) for phase in plan.phases)
     assert statements < 0.4 * expression_cost(flat).total
-    f = compiled(minverse, tree)
+    f = compile(minverse, tree)
     assert f.cost == plan.cost
     rng = np.random.default_rng(0)
     states = np.array([tree.random_configuration(rng) for _ in range(3)])
@@ -244,17 +244,17 @@ def test_small_programs_and_programs_without_combinations_have_none():
 )
 def test_limbs_in_lanes_are_preferred_where_they_save_more(name, base, has_rows):
     """Four legs share vectors of four; the fingers of a hand and two legs share too little."""
-    made = compiled(aba_derivatives, load(name, base), backend="numpy")
+    made = compile(aba_derivatives, load(name, base), backend="numpy")
     assert (made._program.rows is not None) is has_rows
 
 
 @pytest.mark.usefixtures("eager")
 def test_functions_with_rows_have_derivatives():
     tree = autotree(4, skew=0.3)
-    f = compiled(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau"))
+    f = compile(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau"))
     q, qd, tau = np.random.default_rng(2).normal(size=(3, 4))
     assert_close(f.derivative("tau")(q, qd, tau), minverse(tree, q), RECURSION)
-    by_q, step = compiled(minverse, tree).derivative("q")(q), 1e-5
+    by_q, step = compile(minverse, tree).derivative("q")(q), 1e-5
     ahead, behind = (np.stack([minverse(tree, q + s * unit) for unit in np.eye(4)], axis=-1) for s in (step, -step))
     assert np.abs(by_q - (ahead - behind) / (2 * step)).max() < 1e-6 * np.abs(by_q).max()
 
@@ -265,7 +265,7 @@ def test_functions_with_rows_have_derivatives():
 def test_long_programs_go_through_a_batch_state_by_state(monkeypatch, base):
     monkeypatch.setattr(emit_module, "BY_STATE", 0)
     tree = load("panda", base)
-    f, n = compiled(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau")), 41
+    f, n = compile(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau")), 41
     assert '#include "states.h"' in emit_module.emit(f._program, emit_module.Target.BATCH, BLOCK).text
     rng = np.random.default_rng(3)
     q = tree.random_configurations(n, rng)
@@ -296,7 +296,7 @@ def test_elements_of_rows_can_be_guarded():
 
 def test_the_program_of_numpy_knows_no_rows():
     tree = load("g1", "floating")
-    f = compiled(minverse, tree, backend="numpy")
+    f = compile(minverse, tree, backend="numpy")
     found = traced(minverse, tree)
     flat = tuple(x for array in found.outputs.values() for x in array.flat)
     assert f.cost == expression_cost(flat)

@@ -5,7 +5,7 @@ import pytest
 
 from nori_dyn.errors import InputError
 from nori_dyn.model.synthetic import autotree
-from nori_dyn.program.functions import compiled
+from nori_dyn.program.functions import compile
 from nori_dyn.recursions import aba, christoffel, coriolis, crba, minverse, rnea, times_C
 from tests.systems import random_states
 from tests.tolerances import ROUNDING, assert_close
@@ -101,10 +101,10 @@ SIZES = range(6, 12)
 def test_operations_of_a_chain_are_a_polynomial(name, taper):
     """Differences of its degree are a constant that is not zero: nothing is lost to rounding in any inertia."""
     function, degree = DEGREES[name]
-    counts = [compiled(function, autotree(n, skew=1.5, taper=taper), backend="numpy").cost.total for n in SIZES]
+    counts = [compile(function, autotree(n, skew=1.5, taper=taper), backend="numpy").cost.total for n in SIZES]
     differences = np.diff(counts, degree)
     assert differences[0] > 0
     assert len(set(differences.tolist())) == 1, counts
     if degree > 1 and taper == 1.0:  # the depth counts, not the number of links alone
-        bush = compiled(function, autotree(SIZES[-1], branching=2, skew=1.5), backend="numpy").cost.total
+        bush = compile(function, autotree(SIZES[-1], branching=2, skew=1.5), backend="numpy").cost.total
         assert bush < counts[-1]

@@ -10,7 +10,7 @@ from nori_dyn.errors import SingularSystemError, UnknownModelNameError
 from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, Frame
-from nori_dyn.program.functions import compiled
+from nori_dyn.program.functions import compile
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.coriolis import FACTORISATIONS, coriolis
 from nori_dyn.recursions.crba import crba
@@ -202,7 +202,7 @@ def test_it_can_be_compiled():
     def of_last(tree, q, qd):
         return jacobian(tree, q, tree.names[-1]), jacobian_rate(tree, q, qd, tree.names[-1])
 
-    program = compiled(of_last, tree, backend="numpy")
+    program = compile(of_last, tree, backend="numpy")
     q, qd = truth.q[:, 0], truth.qd[:, 0]
     for found, expected in zip(program(q, qd), of_last(tree, q, qd), strict=True):
         assert_close(found, expected, RECURSION)
