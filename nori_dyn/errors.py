@@ -442,7 +442,7 @@ class FileFormatError(NoriError):
 class MappingError(NoriError):
     """A mapping that does not follow its schema, or fits neither the log nor the robot.
 
-    What to do: mend the entry that the message names; `nori-dyn map LOG --robot ROBOT` drafts one that fits.
+    What to do: mend the entry that the message names; `nori-dyn info LOG --robot ROBOT` drafts one that fits.
     """
 
 

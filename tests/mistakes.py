@@ -95,7 +95,9 @@ MISTAKES = {
         Mistake("A robot where a plan is wanted", "nori-dyn estimate --plan arm.urdf --input log.csv --out tau.csv"),
         Mistake("A robot's model where candidates are wanted", "nori-dyn place arm.urdf --candidates arm.urdf"),
         Mistake("Contacts that are not chosen", "nori-dyn plan arm.urdf --sensors foot.yaml", "foot.yaml", "foot"),
-        Mistake("A picture of what was not estimated", "nori-dyn plot tau.csv fx:link3", "tau.csv", ESTIMATES),
+        Mistake(
+            "A picture of what was not estimated", "nori-dyn info tau.csv fx:link3 --plot tau.png", "tau.csv", ESTIMATES
+        ),
     ),
     "Sets of sensors": each(
         PLAN,

@@ -45,7 +45,7 @@ def anchors(folder: Path) -> set[str]:
 def test_every_public_name_sensor_set_error_command_and_notebook_has_an_entry(site):
     there, public = anchors(site / "reference"), set(reference.public())
     assert {f"nd.{room}" for room in reference.ROOMS} < public
-    commands = {"plan", "solve", "observe", "place", "export", "plot", "info"}
+    commands = {"plan", "solve", "observe", "place", "export", "identify", "info"}
     assert public | {name for name, _ in TYPES} | set(shipped_configs()) | commands <= there
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         assert (site / "notebooks" / path.with_suffix(".html").name).exists()

@@ -14,26 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from nori_dyn import __version__
-from nori_dyn.cli import (
-    bench,
-    demo,
-    estimate,
-    excite,
-    export,
-    identifiability,
-    identify,
-    info,
-    map,
-    observe,
-    place,
-    plan,
-    plot,
-    robots,
-    schema,
-    serve,
-    view,
-)
+from nori_dyn.cli import bench, demo, estimate, export, identify, info, observe, place, plan, robots, schema, serve
 from nori_dyn.cli.output import standard_output
+from nori_dyn.cli.renamed import renamed
 from nori_dyn.errors import NoriError, NoriWarning
 from nori_dyn.report.terminal import line_width
 
@@ -54,6 +37,10 @@ class Commands(TyperGroup):
             option.default = option.default or False
         return params
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the words name, by an old word as well, and its arguments."""
+        return super().resolve_command(ctx, renamed(args[0], args[1:]))
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -70,13 +57,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
-BY_WHAT_THEY_ARE_FOR = (
-    *(plan, map, estimate, serve, plot, view),
-    *(observe, place),
-    *(identifiability, excite, identify),
-    *(info, robots, export, demo, bench, schema),
-)
-for command in BY_WHAT_THEY_ARE_FOR:
+BY_PURPOSE = (plan, estimate, serve, observe, place, identify, info, robots, export, demo, bench, schema)
+for command in BY_PURPOSE:
     command.register(app)
 
 

@@ -9,7 +9,6 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
-    Inertias,
     Json,
     Keep,
     Lock,
@@ -34,7 +33,7 @@ def bench(
         str | None,
         typer.Option(help="Of a robot: outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out."),
     ] = None,
-    base: Base = Base.FIXED,
+    base: Base = "fixed",
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
@@ -47,7 +46,7 @@ def bench(
     batch: Annotated[int, typer.Option(min=1, help="Number of states of a batch.")] = 1024,
     rounds: Annotated[int, typer.Option(min=1, help="Number of rounds in which the runs take turns.")] = 15,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the states.")] = 0,
-    inertias: Mended = Inertias.AS_GIVEN,
+    inertias: Mended = "as_given",
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:

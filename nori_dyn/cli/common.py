@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -66,34 +65,20 @@ Differentiated = Annotated[
 ]
 
 
-class Singular(StrEnum):
-    """What to do with samples without a unique solution."""
+Criterion = Literal["A", "D"]
+"""Optimality criterion: trace (A) or determinant (D) of the covariance."""
 
-    REFUSE = "refuse"
-    NAN = "nan"
+Singular = Literal["refuse", "nan"]
+"""How samples without a unique solution are handled."""
 
+Missing = Literal["refuse", "drop"]
+"""How unusable readings are handled."""
 
-class Missing(StrEnum):
-    """What to do with readings of no use."""
+Base = Literal["fixed", "floating"]
+"""Whether the root link is fixed to the world or floats."""
 
-    REFUSE = "refuse"
-    DROP = "drop"
-
-
-class Base(StrEnum):
-    """What the root link is: part of the world, or free."""
-
-    FIXED = "fixed"
-    FLOATING = "floating"
-
-
-class Inertias(StrEnum):
-    """What is made of inertias that no distribution of mass has."""
-
-    AS_GIVEN = "as_given"
-    NEAREST = "nearest"
-    REFUSE = "refuse"
-
+Inertias = Literal["as_given", "nearest", "refuse"]
+"""How inertias that no distribution of mass has are handled."""
 
 Mended = Annotated[
     Inertias,
@@ -111,7 +96,7 @@ def load(
     keep: Sequence[str] | None,
     components: str | None,
     strict: bool,
-    inertias: Inertias = Inertias.AS_GIVEN,
+    inertias: Inertias = "as_given",
 ) -> KinematicTree:
     """Return the robot that the options name.
 
@@ -124,11 +109,11 @@ def load(
     taken = {"own": True, "none": False}.get(components, components) if components is not None else None
     return load_robot(
         robot,
-        base=base.value,
+        base=base,
         locked=tuple(lock or ()),
         kept=kept,
         components=taken,
-        inertias=inertias.value,
+        inertias=inertias,
         strict=strict,
     )
 
@@ -159,6 +144,19 @@ def is_planned(what: str) -> bool:
     return Path(what).is_file() and read_bytes(what)[:1] == b"{"
 
 
+def refuse_given(ctx: typer.Context, names: Collection[str], why: str) -> None:
+    """Refuse parameters that were given on the command line.
+
+    Raises:
+        BadParameter: one of them was.
+    """
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name == "COMMANDLINE":
+            shown = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name.upper()
+            raise typer.BadParameter(why, param_hint=shown)
+
+
 def missing_sensors() -> typer.BadParameter:
     """Return the error of a command that needs sensors."""
     from nori_dyn.io.sensor_configs import shipped_configs
@@ -177,16 +175,16 @@ def robot_options(
     lock: Sequence[str] | None,
     keep: Sequence[str] | None,
     components: str | None,
-    inertias: Inertias = Inertias.AS_GIVEN,
+    inertias: Inertias = "as_given",
 ) -> tuple[str, ...]:
     """Return the options by which another command loads the same robot."""
-    named = () if base is Base.FIXED else ("--base", base.value)
+    named = () if base == "fixed" else ("--base", base)
     return (
         *named,
         *(w for joint in lock or () for w in ("--lock", joint)),
         *(w for j in keep or () for w in ("--keep", j)),
         *(() if components is None else ("--components", components)),
-        *(() if inertias is Inertias.AS_GIVEN else ("--inertias", inertias.value)),
+        *(() if inertias == "as_given" else ("--inertias", inertias)),
     )
 
 

@@ -1,12 +1,11 @@
-"""nori-dyn estimate: run a plan over a log; solve, filter and smooth are other names of it."""
+"""nori-dyn estimate: run a plan over a log, to a file, to a page to look at, or both; solve is the same command."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,8 +18,10 @@ from nori_dyn.cli.common import (
     named_contacts,
     next_command,
     print_json,
+    refuse_given,
 )
 from nori_dyn.errors import InputError
+from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
@@ -28,27 +29,29 @@ if TYPE_CHECKING:
     from nori_dyn.estimation.log_run import How
     from nori_dyn.estimation.many_logs import LogOutcome
 
-ALIASES: dict[str, How] = {"solve": "auto", "filter": "filter", "smooth": "smooth"}
-"""Other names of the command, and how it then runs; all but the first are hidden."""
+Unseen = Literal["keep", "refuse"]
+"""How memory that no reading tells anything of is handled."""
 
-
-class Unseen(StrEnum):
-    """What to do with memory that no reading tells anything of."""
-
-    KEEP = "keep"
-    REFUSE = "refuse"
+OF_ONE_PASS = ("logs", "scheduler", "workers", "chunk", "unseen")
+"""Parameters that do not go with --view, which has all of one log in memory."""
 
 
 def estimate(
     ctx: typer.Context,
     plan: Annotated[Path, typer.Option(help="The file of a plan, or of a plan set.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="With --view, what to draw: tau, fx:l_sole, fx:l_sole.mz. All when left out."
+        ),
+    ] = None,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             help="The estimates to write, in any of these formats; the ending says which. With --logs the folder for "
             "them, each under the name of its log."
         ),
-    ],
+    ] = None,
     input: Annotated[
         Path | None,
         typer.Option(
@@ -59,11 +62,29 @@ def estimate(
         str | None,
         typer.Option(metavar="PATTERN", help="Many logs, in quotes: 'runs/*.mcap', 'runs/**/*.parquet'."),
     ] = None,
+    view: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a page to look at (.html), or a recording for the Rerun viewer (.rrd, nori_dyn[rerun]): what "
+            "happened when, residuals by sensor, suspects, estimates and readings."
+        ),
+    ] = None,
+    meshes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROBOT",
+            help="Of a recording: the URDF, or the robot's name, whose meshes are drawn; links are capsules without.",
+        ),
+    ] = None,
+    foxglove: Annotated[
+        Path | None,
+        typer.Option(help="Write a layout of Foxglove for the topics of the estimates (.json); it needs no log."),
+    ] = None,
     mapping: Annotated[
         Path | None,
         typer.Option(
             help="A YAML file that ties the log's columns, topics and keys to the robot, with units, signs, clocks and "
-            "delays; `nori-dyn map` drafts it. Without it, columns go by their usual names."
+            "delays; `nori-dyn info LOG --robot ROBOT` drafts it. Without it, columns go by their usual names."
         ),
     ] = None,
     smooth: Annotated[
@@ -98,26 +119,28 @@ def estimate(
         ),
     ] = None,
     missing: Annotated[
-        Missing,
+        Missing | None,
         typer.Option(
             help="What to do with readings that are empty or not numbers, or at an end of their sensor's range: refuse "
-            "the log, or drop the sensor in that sample, if it has a sigma."
+            "the log, or drop the sensor in that sample, if it has a sigma. Without it they are refused, with --view "
+            "dropped and marked."
         ),
-    ] = Missing.REFUSE,
+    ] = None,
     singular: Annotated[
-        Singular,
+        Singular | None,
         typer.Option(
             help="What to do with samples at which the sensors do not suffice, such as special poses: refuse the log, "
-            "or write nan for them, and say how many there are and where the first is."
+            "or write nan for them, and say how many there are and where the first is. Without it they are refused, "
+            "with --view left out of the plots and marked."
         ),
-    ] = Singular.REFUSE,
+    ] = None,
     unseen: Annotated[
         Unseen,
         typer.Option(
             help="What to do with memory that no reading tells anything of: keep it at what was known at first, and "
             "name it, or refuse the log."
         ),
-    ] = Unseen.KEEP,
+    ] = "keep",
     chunk: Annotated[
         int, typer.Option(min=1, metavar="N", help="With memory, samples that are worked on at once.")
     ] = 512,
@@ -149,50 +172,88 @@ def estimate(
     estimates by the same plan are there already are left alone, one that fails is named, the rest finish, and the exit
     status is 1.
 
+    With --view, the page stands alone, in any browser: a verdict in words first, then plots that share their time. The
+    recording shows the robot as it moves, contact wrenches as arrows, and the same series. Where the sensors of the
+    plan have sigmas, a monitor judges the readings.
+
     Example: nori-dyn estimate --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
+
+    Example: nori-dyn estimate --plan panda.plan --input log.csv --view log.html tau
 
     Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
     """
+    from nori_dyn.estimation.log_estimate import estimate as in_memory
+    from nori_dyn.estimation.log_estimate import smooth as smoothed
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
+    from nori_dyn.io.robot_names import robot_by_name
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
+    from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout
+    from nori_dyn.report.view import view as draw
 
     if dt is not None and not 0 < dt < math.inf:
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
-    options = options_of(
-        how_differentiated(differentiate),
-        dt,
-        _told(plan, contacts),
-        missing=missing.value,
-        singular=singular.value,
-        monitor=monitor,
-        backend=backend,
-        how="smooth" if smooth else ALIASES.get(ctx.info_name or "", "auto"),
-        unseen=unseen.value,
-        chunk=chunk,
-    )
-    runner = LogRunner(Plan.load(plan), options)
-    if logs is not None:
+    if view is None:
+        refuse_given(ctx, ("names", "meshes"), "needs --view.")
+    else:
+        refuse_given(ctx, OF_ONE_PASS, "does not go with --view, which has one log in memory.")
+        check_picture(view)
+    has_log = input is not None or logs is not None
+    if out is None and view is None and (has_log or foxglove is None):
+        raise typer.BadParameter("name the file to write, or the page.", param_hint="--out or --view")
+    if not has_log and (out is not None or view is not None):
+        raise typer.BadParameter("name a log, or many by --logs.", param_hint="--input")
+    if foxglove is not None:
+        check_writable(foxglove)
+    shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
+    plans = Plan.load(plan)
+    if foxglove is not None:
+        write_foxglove_layout(plans, foxglove)
+        show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
+    usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
+    way = how_differentiated(differentiate), dt, _told(plan, contacts)
+    handling: dict[str, Any] = {"missing": missing or usual[0], "singular": singular or usual[1], "backend": backend}
+    how: How = "smooth" if smooth else "auto"
+    runner = LogRunner(plans, options_of(*way, monitor=monitor, how=how, unseen=unseen, chunk=chunk, **handling))
+    notes: tuple[str, ...] = ()
+    if logs is not None and out is not None:
         if input is not None:
             raise InputError("--input is one log, and --logs are many: give one of the two.")
         from nori_dyn.estimation.many_logs import estimate_logs  # which loads what starts processes
 
         _tell_many(estimate_logs(runner, logs, out, mapping, scheduler, workers), out, as_json)
         return
-    if input is None:
-        raise typer.BadParameter("name a log, or many by --logs.", param_hint="--input")
     if scheduler is not None or workers is not None:
         raise InputError("--scheduler and --workers are for many logs: --logs.")
-    report = estimate_to_file(runner, read_log(input, mapping), out)
+    if input is None:
+        return  # a layout alone
+    log = read_log(input, mapping)
+    if view is not None:
+        is_judged = monitor or can_be_judged(plans)
+        found = (
+            smoothed(log, plans, *way[:2], contacts=way[2], **handling)
+            if smooth
+            else in_memory(log, plans, *way[:2], contacts=way[2], monitor=is_judged, **handling)
+        )
+        report, notes = found.report, draw(found, view, names or (), shape, log)
+        if out is not None:
+            found.save(out)
+    elif out is not None:
+        report = estimate_to_file(runner, log, out)
     if as_json:
-        print_json({**report_json(report), "out": str(out)})
+        files = {"out": out, "view": view}
+        print_json({**report_json(report), **{name: str(path) for name, path in files.items() if path is not None}})
         return
     show(*report_lines(report, input), *(() if report.summary is None else [report.summary.shown()]))
-    for line in report_warnings(report):
+    for line in (*report_warnings(report), *(f"warning: {note}" for note in notes)):
         typer.echo(line, err=True)
-    show(f"Estimates written to {unbroken(str(out))}.", next_command("plot", out, "--out", "PICTURE.png"))
+    if out is not None:
+        show(f"Estimates written to {unbroken(str(out))}.", next_command("info", out, "--plot", "PICTURE.png"))
+    if view is not None:
+        name = unbroken(str(view))
+        show(f"Drawn: {name}. {f'Look at it: rerun {name}' if view.suffix == '.rrd' else 'Open it in a browser.'}")
     for doubt in report.doubts:
         typer.echo(f"warning: {doubt.message}", err=True)
 
@@ -232,9 +293,7 @@ def _tell_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command under all its names."""
+    """Add the command under both its names."""
     app.command()(estimate)
-    text = estimate.__doc__ or ""
-    for name, how in ALIASES.items():
-        told = text.replace("nori-dyn estimate", f"nori-dyn {name}")
-        app.command(name, help=f"The same as estimate. {told}", hidden=how != "auto")(estimate)
+    text = (estimate.__doc__ or "").replace("nori-dyn estimate", "nori-dyn solve")
+    app.command("solve", help=f"The same as estimate. {text}")(estimate)

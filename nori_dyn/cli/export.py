@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,10 +18,8 @@ if TYPE_CHECKING:
     from nori_dyn.program.export.files import CExport
 
 
-class Language(StrEnum):
-    """What a plan can be exported to."""
-
-    C = "c"
+Language = Literal["c"]
+"""Target language of an export."""
 
 
 def _identifier(name: str | None) -> str | None:
@@ -39,7 +36,7 @@ def export(
     out: Annotated[Path, typer.Option(help="The folder to write: a new or empty one, or an earlier export's.")],
     lang: Annotated[
         Language, typer.Option(help="The language: C11, with a header that C++ reads too, and a class of C++17.")
-    ] = Language.C,
+    ] = "c",
     name: Annotated[
         str | None,
         typer.Option(
@@ -109,11 +106,11 @@ def export(
         hypotheses = told if contacts is None else Hypotheses()
         behind, usual = behind if lag is None else lag, usual if dt is None else dt
         tracker: Tracker[Any] = Tracker(loaded, usual, behind, hypotheses, "numpy")
-        made: CExport = tracker.export(out, lang.value, name)
+        made: CExport = tracker.export(out, lang, name)
     else:
-        made = loaded.export(out, lang.value, name, monitor)
+        made = loaded.export(out, lang, name, monitor)
     if as_json:
-        print_json(_figures(made, lang.value, out))
+        print_json(_figures(made, lang, out))
         return
     states = f" in each of {len(made.states)} contact states" if len(made.states) > 1 else ""
     up_to = "up to " if states else ""

@@ -1,4 +1,4 @@
-"""nori-dyn identify: a robot's parameters from its logs."""
+"""nori-dyn identify: a robot's parameters from its logs, and the motion to record for that."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
+    Criterion,
     Differentiated,
     Inertias,
     Json,
@@ -23,8 +24,10 @@ from nori_dyn.cli.common import (
     load,
     next_command,
     print_json,
+    refuse_given,
     robot_options,
 )
+from nori_dyn.cli.excite import EACH, Limit, find_motion, limits_of
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -34,12 +37,28 @@ if TYPE_CHECKING:
     from nori_dyn.identification.findings import Identification
 
 WANTED = "inertias,friction,rotors,offsets"
-"""What is looked for where nothing is said."""
+"""Parameters that are identified unless others are named."""
+
+EXCITED = "inertias,friction"
+"""Parameters that a motion is to tell unless others are named."""
+
+OF_LOGS = (
+    *("mapping", "held_out", "loaded", "load_on", "known", "physical", "robust", "moving", "cutoff", "differentiate"),
+    *("dt", "missing", "components_out", "html", "backend"),
+)
+OF_MOTION = (
+    *("duration", "harmonics", "criterion", "joint", "position", "speed", "acceleration", "torque", "rate"),
+    *("periodic", "starts", "seed"),
+)
+"""Parameters of identification from logs, and of --excite."""
 
 
 def identify(
-    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs, of any format as in `estimate`.")],
+    ctx: typer.Context,
     robot: Annotated[str, typer.Option(metavar="ROBOT", help="A URDF or MJCF file, or the name of a robot.")],
+    logs: Annotated[
+        list[Path] | None, typer.Argument(metavar="LOG...", help="Logs, of any format as in `estimate`.")
+    ] = None,
     sensors: Annotated[
         str | None,
         typer.Option(
@@ -51,12 +70,13 @@ def identify(
         Path | None, typer.Option(help="A YAML file that ties the logs' columns to the robot, as in `estimate`.")
     ] = None,
     parameters: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="What to look for, with commas: inertias, friction, rotors, springs, offsets, gains, names such as "
-            "m:forearm, or patterns such as viscous:l_*. `offsets` alone calibrates sensors."
+            f"m:forearm, or patterns such as viscous:l_*. `offsets` alone calibrates sensors. {WANTED} when left out; "
+            f"with --excite {EXCITED}."
         ),
-    ] = WANTED,
+    ] = None,
     held_out: Annotated[
         str,
         typer.Option(
@@ -98,25 +118,68 @@ def identify(
     dt: Annotated[float | None, typer.Option(help="Time between samples [s], where the logs have no times.")] = None,
     missing: Annotated[
         Missing, typer.Option(help="Samples with what is no number: refuse the log, or drop them.")
-    ] = Missing.REFUSE,
+    ] = "refuse",
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the robot's file anew, with what was found: .urdf of a URDF, .xml of an MJCF model."),
+        typer.Option(
+            help="Write the robot's file anew, with what was found: .urdf of a URDF, .xml of an MJCF model. With "
+            "--excite, the table of the motion, .csv or .csv.gz: t, q, qd, qdd, tau."
+        ),
     ] = None,
     components_out: Annotated[
         Path | None, typer.Option(help="Write friction, rotors and springs as a YAML file for --components.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write what was found as a web page, with curves.")] = None,
-    base: Base = Base.FIXED,
+    excite: Annotated[
+        bool,
+        typer.Option(
+            "--excite",
+            help="Find the motion, within limits, from which the parameters are told best. Limits that are not given "
+            "are nine tenths of those in the robot's file. Nothing is known of what the robot could hit: look at the "
+            "motion in a simulator first.",
+        ),
+    ] = False,
+    duration: Annotated[float, typer.Option(help="With --excite: of the motion [s].")] = 10.0,
+    harmonics: Annotated[
+        int, typer.Option(help="With --excite: of the Fourier series; 5 in 10 s is up to 0.5 Hz.")
+    ] = 5,
+    criterion: Annotated[
+        Criterion,
+        typer.Option(help="With --excite: D for the determinant of the information, A for the sum of variances."),
+    ] = "D",
+    joint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JOINT", help="With --excite: a joint that moves; repeatable. All when left out."),
+    ] = None,
+    position: Annotated[
+        Limit,
+        typer.Option(metavar="NUMBER|JOINT=NUMBER|JOINT=LOW:HIGH", help="With --excite: how far joints go [rad or m]."),
+    ] = None,
+    speed: Annotated[
+        Limit, typer.Option(metavar=EACH, help="With --excite: largest speeds [rad/s or m/s]; repeatable.")
+    ] = None,
+    acceleration: Annotated[
+        Limit, typer.Option(metavar=EACH, help="With --excite: largest accelerations [rad/s^2 or m/s^2]; repeatable.")
+    ] = None,
+    torque: Annotated[
+        Limit, typer.Option(metavar=EACH, help="With --excite: largest torques [N m or N]; repeatable.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(help="With --excite: samples a second of the table, and of the log that is to be.")
+    ] = 100.0,
+    periodic: Annotated[bool, typer.Option("--periodic", help="With --excite: not at rest at both ends.")] = False,
+    starts: Annotated[int, typer.Option(min=1, help="With --excite: random motions that are improved.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="With --excite: seed of everything random.")] = 0,
+    base: Base = "fixed",
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
-    inertias: Mended = Inertias.AS_GIVEN,
+    inertias: Mended = "as_given",
     strict: Strict = False,
     backend: Annotated[str, typer.Option(help="As in `estimate`.")] = "auto",
     as_json: Json = False,
 ) -> None:
-    """Find a robot's own parameters in its logs: inertias, friction, rotors, offsets and gains of sensors, a load.
+    """Identify a robot's own parameters from logs: inertias, friction, rotors, offsets and gains of sensors, a load.
 
     What the sensors can tell is found exactly, and what the logs tell of that with standard deviations; the rest stays
     next to the model. Nothing is written but by --out, --components-out and --html.
@@ -124,8 +187,11 @@ def identify(
     Example: nori-dyn identify run.csv --robot arm.urdf --differentiate 11 --cutoff 5 --out identified.urdf
 
     Example: nori-dyn identify free.csv --robot arm.urdf --loaded loaded.csv --load-on tool0 --html load.html
+
+    Example: nori-dyn identify --robot arm.urdf --excite --acceleration 5 --out motion.csv
     """
     from nori_dyn.estimation.system import System
+    from nori_dyn.identification.exciting_motion import check_table
     from nori_dyn.identification.identify import identify as identified
     from nori_dyn.identification.identify import with_sensors
     from nori_dyn.io.component_files import save_components
@@ -134,6 +200,34 @@ def identify(
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.html import save_html
 
+    if excite:
+        refuse_given(ctx, ("logs", *OF_LOGS), "does not go with --excite, which needs no log.")
+    else:
+        refuse_given(ctx, OF_MOTION, "needs --excite.")
+        if not logs:
+            raise typer.BadParameter("name a log, or find a motion to record by --excite.", param_hint="LOG...")
+    wanted = [word.strip() for word in (parameters or (EXCITED if excite else WANTED)).split(",") if word.strip()]
+    if excite:
+        limits = {"position": position, "speed": speed, "acceleration": acceleration, "torque": torque}
+        if out is not None:
+            check_table(out)
+        tree = load(robot, base, lock, keep, components, strict, inertias)
+        find_motion(
+            tree if sensors is None else System(tree, load_sensors(sensors, robot, tree)),
+            wanted,
+            limits_of(limits),
+            out,
+            as_json,
+            duration=duration,
+            harmonics=harmonics,
+            criterion=criterion,
+            joints=joint or None,
+            at_rest=not periodic,
+            rate=rate,
+            starts=starts,
+            seed=seed,
+        )
+        return
     given = dict(map(_known, known or ()))
     share = _share(held_out)
     for file in (components_out, html):
@@ -144,9 +238,9 @@ def identify(
     tree = load(robot, base, lock, keep, components, strict, inertias)
     system = with_sensors(tree) if sensors is None else System(tree, load_sensors(sensors, robot, tree))
     found = identified(
-        [read_log(path, mapping) for path in logs],
+        [read_log(path, mapping) for path in logs or ()],
         system,
-        [word.strip() for word in parameters.split(",") if word.strip()],
+        wanted,
         held_out=read_log(held_out, mapping) if share is None else share,
         loaded=[read_log(path, mapping) for path in loaded or ()],
         load_on=load_on,
@@ -157,7 +251,7 @@ def identify(
         cutoff=cutoff,
         differentiate=how_differentiated(differentiate),
         dt=dt,
-        missing=missing.value,
+        missing=missing,
         curves=html is not None,
         backend=backend,
     )
@@ -194,9 +288,8 @@ def identify(
             said.append(f"Load it: {unbroken(loading)}")
         if found.n_told < len(found.directions):
             options = robot_options(base, lock, keep, components, inertias)
-            said.append(
-                next_command("excite", "--robot", robot, "--parameters", parameters, *options, "--out", "MOTION.csv")
-            )
+            asked = "--parameters", ",".join(wanted)
+            said.append(next_command("identify", "--robot", robot, "--excite", *asked, *options, "--out", "MOTION.csv"))
         show(found.shown(), *said)
     for problem in problems:
         typer.echo(f"failed: {problem}", err=True)
@@ -227,8 +320,8 @@ def _loading(
     if "robot" not in written:
         return None
     options: dict[str, object] = {}
-    if base is not Base.FIXED:
-        options["base"] = base.value
+    if base != "fixed":
+        options["base"] = base
     if lock:
         options["locked"] = lock
     if keep:
@@ -237,8 +330,8 @@ def _loading(
         options["components"] = str(written["components"])
     elif components == "own":
         options["components"] = True
-    if inertias is not Inertias.AS_GIVEN:
-        options["inertias"] = inertias.value
+    if inertias != "as_given":
+        options["inertias"] = inertias
     said = [repr(str(written["robot"])), *(f"{name}={value!r}" for name, value in options.items())]
     return f"nd.load_robot({', '.join(said)})"
 

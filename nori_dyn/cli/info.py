@@ -1,8 +1,9 @@
-"""nori-dyn info: what a robot, a plan or a plan set is."""
+"""nori-dyn info: what a robot, a plan, a log or a table of estimates holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,6 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
-    Inertias,
     Json,
     Keep,
     Lock,
@@ -21,9 +21,11 @@ from nori_dyn.cli.common import (
     next_command,
     planned_json,
     print_json,
+    refuse_given,
     robot_options,
 )
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
@@ -33,19 +35,72 @@ if TYPE_CHECKING:
     from nori_dyn.model.tree import KinematicTree
 
 
+RobotOptions = tuple[Base, Sequence[str] | None, Sequence[str] | None, str | None]
+"""The options --base, --lock, --keep and --components."""
+
+OF_A_LOG = {"robot", "sensors", "draft", "base", "lock", "keep", "components"}
+OF_A_ROBOT = {"base", "lock", "keep", "components", "inertias", "strict", "verbose", "frames", "as_json"}
+"""Parameters of a log, and of a robot or a plan."""
+
 MOST_NAMES = 4
 """Joints that a note names; others are counted."""
 
 
-def info(
-    what: Annotated[
-        str, typer.Argument(metavar="ROBOT|PLAN", help="A robot as in `plan`, or the file of a plan or plan set.")
+USUAL = {
+    "name": "joints",
+    "measurements": [
+        {"type": "joint_acceleration", "joints": "actuated"},
+        {"type": "joint_torque", "joints": "actuated", "sigma": 1.0},
     ],
-    base: Base = Base.FIXED,
+}
+"""Readings that a log is searched for where no sensors are named."""
+
+
+def info(
+    ctx: typer.Context,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="ROBOT|PLAN|LOG",
+            help="A robot as in `plan`, or the file of a plan; a log with --robot; estimates with --plot.",
+        ),
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="With --plot, what to draw: tau, fx:l_sole, fx:l_sole.mz. All when left out."
+        ),
+    ] = None,
+    robot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROBOT",
+            help="Of a log: the robot, or the plan, that its columns, topics and keys are tied to by a draft of a "
+            "mapping. The draft is to be looked through: it says what each guess rests on, what the sensors need and "
+            "was not found, and which columns are left over.",
+        ),
+    ] = None,
+    sensors: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a log: the sensors that the mapping is for; joint accelerations and torques when left out."
+        ),
+    ] = None,
+    draft: Annotated[
+        Path | None, typer.Option(help="Of a log: the YAML file of the mapping; printed when left out.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of what `estimate` wrote: the picture to draw, .png, .svg or .pdf, with two standard deviations to "
+            "each side where there are some."
+        ),
+    ] = None,
+    base: Base = "fixed",
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
-    inertias: Mended = Inertias.AS_GIVEN,
+    inertias: Mended = "as_given",
     strict: Strict = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="List the sensors of the robot's file by name.")] = False,
     frames: Annotated[
@@ -54,29 +109,90 @@ def info(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a robot, a plan or a plan set is.
+    """Show what a robot or a plan is, tie a log to a robot, or draw estimates.
 
     Example: nori-dyn info panda.urdf
+
+    Example: nori-dyn info run.mcap --robot panda --sensors inverse_dynamics --draft panda_log.yaml
+
+    Example: nori-dyn info wrench.csv fx:panda_hand --plot wrench.png
     """
+    if plot is not None:
+        refuse_given(ctx, OF_A_ROBOT | OF_A_LOG, "does not go with --plot.")
+        _draw(Path(what), plot, names or ())
+        return
+    refuse_given(ctx, {"names"}, "needs --plot.")
+    if robot is not None:
+        refuse_given(ctx, OF_A_ROBOT - OF_A_LOG, "does not go with --robot, which is for a log.")
+        _draft(Path(what), robot, sensors, (base, lock, keep, components), draft)
+        return
+    refuse_given(ctx, {"sensors", "draft"}, "needs a log and its --robot.")
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.io.robots import model_sensors
+    from nori_dyn.logs.registry import endings
 
     if is_planned(what):
         _show_plans(Plan.load(what), as_json)
         return
+    if what.lower().endswith(endings()):
+        raise InputError(f"{what} is a log: --robot ROBOT ties it to a robot, --plot PICTURE.png draws estimates.")
     tree = load(what, base, lock, keep, components, strict, inertias)
     if frames and not as_json:
         show(_frames(tree))
         return
     try:
-        sensors, notes = model_sensors(what), [*_odd(tree)]
+        own_sensors, notes = model_sensors(what), [*_odd(tree)]
     except FileFormatError as error:  # the robot is usable without them
-        sensors, notes = (), [*_odd(tree), f"its sensors cannot be read: {error}"]
-    _show_tree(tree, sensors, notes, verbose, as_json)
-    if not as_json and any(sensor.entry for sensor in sensors):
-        walks = any(sensor.type == "accelerometer" for sensor in sensors)  # an arm on a table needs none
-        options = robot_options(Base.FLOATING if walks else base, lock, keep or ["sensors"], components, inertias)
+        own_sensors, notes = (), [*_odd(tree), f"its sensors cannot be read: {error}"]
+    _show_tree(tree, own_sensors, notes, verbose, as_json)
+    if not as_json and any(sensor.entry for sensor in own_sensors):
+        walks = any(sensor.type == "accelerometer" for sensor in own_sensors)  # an arm on a table needs none
+        options = robot_options("floating" if walks else base, lock, keep or ["sensors"], components, inertias)
         show(next_command("observe", what, "--sensors", "own_sensors", *options))
+
+
+def _draw(estimates: Path, picture: Path, names: Sequence[str]) -> None:
+    from nori_dyn.report.estimate_picture import check_picture_name, draw_estimates
+
+    check_picture_name(picture)
+    check_writable(picture)
+    drawn = draw_estimates(estimates, picture, names)
+    show(f"{len(drawn)} estimates drawn: {unbroken(str(picture))}.")
+
+
+def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, out: Path | None) -> None:
+    """Draft the mapping that ties a log to a robot, or to a plan."""
+    from nori_dyn.estimation.log_run import LogRunner
+    from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.system import System
+    from nori_dyn.io.sensor_configs import load_sensors
+    from nori_dyn.logs.draft import draft
+    from nori_dyn.logs.record import SampleRecord
+    from nori_dyn.logs.registry import open_log
+    from nori_dyn.measurements.sensor_set import SensorSet
+    from nori_dyn.report.mapping_text import mapping_text
+
+    if out is not None:
+        check_writable(out)
+    if is_planned(robot):
+        planned = LogRunner(Plan.load(Path(robot)))
+        record = SampleRecord.of(planned.systems, planned.contacts)
+    else:
+        tree = load(robot, *options, strict=False)
+        known = SensorSet.from_dict(USUAL) if sensors is None else load_sensors(sensors, robot, tree)
+        record = SampleRecord.of({(): System(tree, known)})
+    with open_log(log) as source:
+        made = draft(source, record)
+    text = mapping_text(made, log)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    write_bytes(out, text.encode())
+    show(
+        f"{len(made.guesses)} guesses for '{made.robot}', written to {out}: look through them. Nothing was found for "
+        f"{len(made.lacking)} quantities, and {len(made.left_over)} columns are left over; the file lists both.",
+        next_command("estimate", "--plan", "PLAN", "--input", log, "--mapping", out, "--out", "OUT"),
+    )
 
 
 def _frames(tree: KinematicTree) -> Table:

@@ -1,4 +1,4 @@
-"""nori-dyn observe: whether sensors suffice, what they do not see, and at which poses."""
+"""nori-dyn observe: whether sensors suffice, for the dynamics or for the robot's own parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
-    Inertias,
     Json,
     Keep,
     Lock,
@@ -22,6 +21,7 @@ from nori_dyn.cli.common import (
     missing_sensors,
     next_command,
     print_json,
+    refuse_given,
     robot_options,
 )
 from nori_dyn.io.files import check_writable
@@ -57,14 +57,23 @@ def _where(asked: list[str] | None) -> Where:
     return where
 
 
+OF_DYNAMICS = ["contacts", "poses", "where", "samples", "outputs", "failing", "states", "html", "workers", "scheduler"]
+"""Parameters that do not go with --parameters."""
+
+
 def observe(
+    ctx: typer.Context,
     robot: Annotated[
         str, typer.Argument(metavar="ROBOT|PLAN", help="A robot as in `plan`, or the file of a plan or plan set.")
     ],
     sensors: Annotated[
-        str | None, typer.Option(help="A shipped set of sensors, or a YAML file; those of the plan when left out.")
+        str | None,
+        typer.Option(
+            help="A shipped set of sensors, or a YAML file; those of the plan when left out. With --parameters, "
+            "`identification`, or `identification_floating` with a floating base."
+        ),
     ] = None,
-    base: Base = Base.FIXED,
+    base: Base = "fixed",
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
@@ -100,6 +109,23 @@ def observe(
             "anything when left out.",
         ),
     ] = None,
+    parameters: Annotated[
+        str | None,
+        typer.Option(
+            help="Tell which parameters of the robot are identifiable instead: alone, in which combinations, or never; "
+            "exactly, for motions as rich as they can be. With commas: inertias, friction, rotors, springs, offsets, "
+            "gains, names such as m:forearm, or patterns such as viscous:l_*."
+        ),
+    ] = None,
+    still: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--still",
+            metavar="JOINT",
+            help="With --parameters, a joint that does not move, and may stand anywhere; repeatable. --lock freezes "
+            "it, which makes one link of two.",
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as a web page that stands alone.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes of this machine for the sweep. All cores when left out.")
@@ -108,7 +134,7 @@ def observe(
         str | None, typer.Option(metavar="ADDRESS", help="Sweep on a Dask cluster instead: tcp://host:8786.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    inertias: Mended = Inertias.AS_GIVEN,
+    inertias: Mended = "as_given",
     strict: Annotated[
         bool,
         typer.Option(
@@ -126,7 +152,17 @@ def observe(
     is where they do not at the likely special poses, which nobody asked for.
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
+
+    Example: nori-dyn observe panda.urdf --parameters inertias,friction
     """
+    if parameters is not None:
+        refuse_given(ctx, OF_DYNAMICS, "does not go with --parameters.")
+        named = sensors or ("identification" if base == "fixed" else "identification_floating")
+        _show_identifiable(
+            load(robot, base, lock, keep, components, strict, inertias), robot, named, parameters, still, seed, as_json
+        )
+        return
+    refuse_given(ctx, ("still",), "needs --parameters.")
     from nori_dyn.estimation.system import System
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.logs.log import configurations_in
@@ -152,7 +188,7 @@ def observe(
     elif sensors is None:
         raise missing_sensors()
     else:
-        tree = load(robot, base, lock, keep, components, strict and inertias is not Inertias.NEAREST, inertias)
+        tree = load(robot, base, lock, keep, components, strict and inertias != "nearest", inertias)
         known = load_sensors(sensors, robot, tree)
     system = System(tree, in_contact(known, contacts))
     if states is not None and not system.memory:
@@ -190,6 +226,28 @@ def observe(
         chosen = () if contacts is None else ("--contacts", contacts)
         options = *robot_options(base, lock, keep, components, inertias), *chosen, "--outputs", outputs
         show(next_command("plan", robot, "--sensors", sensors, *options))
+
+
+def _show_identifiable(
+    tree: KinematicTree,
+    robot: str,
+    sensors: str,
+    parameters: str,
+    still: Sequence[str] | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Show which parameters of a robot the sensors tell."""
+    from nori_dyn.estimation.system import System
+    from nori_dyn.identification.identifiability import identifiability
+    from nori_dyn.io.sensor_configs import load_sensors
+
+    wanted = [word.strip() for word in parameters.split(",") if word.strip()]
+    found = identifiability(System(tree, load_sensors(sensors, robot, tree)), wanted, still or (), seed)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show(found.shown())
 
 
 def _planned(path: str) -> tuple[KinematicTree, SensorSet]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nori_dyn.cli.common import (
     Base,
     Components,
-    Inertias,
+    Criterion,
     Json,
     Keep,
     Lock,
@@ -36,13 +35,6 @@ SECONDS = 60.0
 """Longest search for something cheaper [s]."""
 
 
-class Optimality(StrEnum):
-    """What is small for the best sensors."""
-
-    A = "A"
-    D = "D"
-
-
 def place_(
     robot: Robot,
     candidates: Annotated[Path, typer.Option(help="A YAML file: what is there, what there is to choose from, costs.")],
@@ -54,17 +46,17 @@ def place_(
         typer.Option(min=1, metavar="K", help="The best K sensors instead of the cheapest that suffice. Needs sigmas."),
     ] = None,
     criterion: Annotated[
-        Optimality, typer.Option(help="Of the best: A for the least sum of variances, D for the least determinant.")
-    ] = Optimality.A,
+        Criterion, typer.Option(help="Of the best: A for the least sum of variances, D for the least determinant.")
+    ] = "A",
     html: Annotated[Path | None, typer.Option(help="Write what was found as a web page that stands alone.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the chosen sensors as a YAML file for --sensors.")] = None,
-    base: Base = Base.FIXED,
+    base: Base = "fixed",
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
     seconds: Annotated[float, typer.Option(help="Time to prove that nothing is cheaper.")] = SECONDS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    inertias: Mended = Inertias.AS_GIVEN,
+    inertias: Mended = "as_given",
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
@@ -92,7 +84,7 @@ def place_(
             found = place(tree, choose_from, wanted, seconds, seed, stage)
         else:
             kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
-            found = best_sensors(tree, choose_from, best, kinds, _criterion(criterion), seed=seed, progress=stage)
+            found = best_sensors(tree, choose_from, best, kinds, criterion, seed=seed, progress=stage)
     if out is not None:
         write_bytes(out, yaml.safe_dump(_said(found.sensors.to_dict()), sort_keys=False).encode())
     if html is not None:
@@ -114,10 +106,6 @@ def _said(content: Any) -> Any:
     if isinstance(content, dict):
         return {key: _said(value) for key, value in content.items() if value not in (None, "")}
     return [_said(value) for value in content] if isinstance(content, list) else content
-
-
-def _criterion(asked: Optimality) -> Literal["A", "D"]:
-    return "A" if asked is Optimality.A else "D"
 
 
 def register(app: typer.Typer) -> None:

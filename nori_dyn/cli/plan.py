@@ -11,7 +11,6 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
-    Inertias,
     Json,
     Keep,
     Lock,
@@ -39,7 +38,7 @@ def plan(
     out: Annotated[
         Path | None, typer.Option(help="The plan file to write. ROBOT_SENSORS.plan, by their names, when left out.")
     ] = None,
-    base: Base = Base.FIXED,
+    base: Base = "fixed",
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
@@ -70,7 +69,7 @@ def plan(
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,
-    inertias: Mended = Inertias.AS_GIVEN,
+    inertias: Mended = "as_given",
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:

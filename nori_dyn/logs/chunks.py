@@ -135,7 +135,7 @@ def _check_has(kind: str, source: LogSource, binding: Binding) -> None:
         )
     raise InputError(
         f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are needed). "
-        f"{hint} Where they are called otherwise, a mapping says how: nori-dyn map."
+        f"{hint} Where they are called otherwise, a mapping says how: nori-dyn info LOG --robot ROBOT drafts it."
     )
 
 

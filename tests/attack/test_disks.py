@@ -103,10 +103,10 @@ WRITERS = {
     },
     **{
         f"{how}, {ending}": Writer(
-            f"{how} --plan {{in}}/observer.plan --input {{in}}/log.npz --out {{out}}/out.{ending} --backend numpy",
+            f"{command} --plan {{in}}/observer.plan --input {{in}}/log.npz --out {{out}}/out.{ending} --backend numpy",
             (f"out.{ending}", *([f"out.{ending}-metadata.json"] if "csv" in ending else [])),
         )
-        for how, ending in (("filter", "h5"), ("smooth", "csv"))
+        for how, command, ending in (("filter", "estimate", "h5"), ("smooth", "estimate --smooth", "csv"))
     },
     "plan": Writer(f"plan {ARM} --sensors inverse_dynamics --out {{out}}/a.plan --no-cache", ("a.plan",)),
     "plan set": Writer(
@@ -119,7 +119,7 @@ WRITERS = {
         f"place {ARM} --candidates {{in}}/candidates.yaml --outputs tau --out {{out}}/a.yaml --html {{out}}/a.html",
         ("a.yaml", "a.html"),
     ),
-    "map": Writer(f"map {{in}}/log.npz --robot {ARM} --sensors inverse_dynamics --out {{out}}/a.yaml", ("a.yaml",)),
+    "draft": Writer(f"info {{in}}/log.npz --robot {ARM} --draft {{out}}/a.yaml", ("a.yaml",)),
     "identify": Writer(
         f"identify {{in}}/log.npz --robot {ARM} --parameters inertias,friction --out {{out}}/a.urdf "
         "--components-out {out}/a.yaml --html {out}/a.html",
@@ -129,12 +129,12 @@ WRITERS = {
         "identify {in}/model.npz --robot {in}/arm.xml --parameters inertias,friction --out {out}/a.xml",
         ("a.xml",),
     ),
-    "view, page": Writer("view --plan {in}/arm.plan --input {in}/log.npz --out {out}/a.html", ("a.html",)),
-    "view, recording": Writer("view --plan {in}/arm.plan --input {in}/log.npz --out {out}/a.rrd", ("a.rrd",)),
-    "view, layout": Writer("view --plan {in}/arm.plan --foxglove {out}/a.json", ("a.json",)),
-    "plot": Writer("plot {in}/log.npz tau --out {out}/a.png", ("a.png",)),
+    "view, page": Writer("estimate --plan {in}/arm.plan --input {in}/log.npz --view {out}/a.html", ("a.html",)),
+    "view, recording": Writer("estimate --plan {in}/arm.plan --input {in}/log.npz --view {out}/a.rrd", ("a.rrd",)),
+    "view, layout": Writer("estimate --plan {in}/arm.plan --foxglove {out}/a.json", ("a.json",)),
+    "plot": Writer("info {in}/log.npz tau --plot {out}/a.png", ("a.png",)),
     "excite": Writer(
-        f"excite --robot {ARM} --duration 2 --harmonics 2 --starts 1 --acceleration 5 --speed 2 --rate 100 "
+        f"identify --excite --robot {ARM} --duration 2 --harmonics 2 --starts 1 --acceleration 5 --speed 2 --rate 100 "
         "--out {out}/a.csv.gz",
         ("a.csv.gz", "a.csv.gz-metadata.json"),
     ),

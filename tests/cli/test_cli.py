@@ -194,7 +194,7 @@ BAD = {
     f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
     f"{SOLVE_IT} empty.npz --out x.csv --differentiate kalman --dt 0.01": "holds no samples",
     f"{SOLVE_IT} broken.csv.gz --out x.csv": "damaged",
-    "info log.csv": "not XML",
+    "info log.csv": "log.csv is a log",
     "info truncated.plan": "truncated",
 }
 

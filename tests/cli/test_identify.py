@@ -1,4 +1,4 @@
-"""nori-dyn identifiability, excite and identify: what they find, write, notice and refuse."""
+"""nori-dyn observe --parameters, identify --excite and identify: what they find, write, notice and refuse."""
 
 import re
 from pathlib import Path
@@ -132,20 +132,20 @@ PENDULUM = ROBOTS["double_pendulum"]
 
 
 def test_it_says_what_is_told(told):
-    output = told("identifiability", PENDULUM)
+    output = told("observe", PENDULUM, "--parameters", "inertias")
     assert output.startswith("6 combinations of 20 parameters are told.")
     assert "What is told in combinations:" in output
 
 
 def test_parameters_and_joints_that_stand_still(figures):
-    assert figures("identifiability", PENDULUM, "--parameters", "inertias, rotors")["rank"] == 7
-    found = figures("identifiability", PENDULUM, "--still", "joint1", "--still", "joint2")
+    assert figures("observe", PENDULUM, "--parameters", "inertias, rotors")["rank"] == 7
+    found = figures("observe", PENDULUM, "--parameters", "inertias", "--still", "joint1", "--still", "joint2")
     assert found["still"] == ["joint1", "joint2"]
     assert found["rank"] == 2  # what each joint holds up
 
 
 def test_a_floating_base_has_sensors_of_its_own(figures):
-    found = figures("identifiability", PENDULUM, "--base", "floating")
+    found = figures("observe", PENDULUM, "--parameters", "inertias", "--base", "floating")
     assert found["sensors"] == "identification_floating"
     assert found["unknown_wrenches"]["eliminated"] == 6
 
@@ -155,7 +155,7 @@ def test_mistakes_are_one_line(refused):
         (("--parameters", "masses"), "error: unknown parameter 'masses' in robot"),
         (("--sensors", "inverse_dynamics"), "none says anything of the parameters"),
     ):
-        assert said in refused("identifiability", PENDULUM, *options)
+        assert said in refused("observe", PENDULUM, "--parameters", "inertias", *options)
 
 
 QUICK = ("--robot", ROBOTS["ur5"], "--duration", "4", "--harmonics", "3", "--starts", "1", "--parameters", "inertias")
@@ -165,7 +165,7 @@ def test_the_table_and_what_is_said_of_it(told, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     out = tmp_path / "motion.csv"
     limits = ("--speed", "1.5", "--position", "elbow_joint=-1:0.5", "--torque", "elbow_joint=60")
-    output = told("excite", *QUICK, *limits, "--out", out, "--rate", "50")
+    output = told("identify", "--excite", *QUICK, *limits, "--out", out, "--rate", "50")
     lines = output.splitlines()
     assert lines[0] == "Exciting motion of ur5"
     assert plain(output).endswith(f"201 samples written to {out}.")
@@ -178,7 +178,7 @@ def test_the_table_and_what_is_said_of_it(told, tmp_path, monkeypatch):
 
 
 def test_json(figures):
-    found = figures("excite", *QUICK, "--criterion", "A", "--periodic", "--joint", "elbow_joint")
+    found = figures("identify", "--excite", *QUICK, "--criterion", "A", "--periodic", "--joint", "elbow_joint")
     assert (found["criterion"], found["joints"], found["samples"]) == ("A", ["elbow_joint"], None)
     assert found["value"] >= found["best_of_random"]
     assert all(parameter["deviation"] > 0 for parameter in found["parameters"])
@@ -201,7 +201,7 @@ IMPOSSIBLE = [
 def test_what_cannot_be_done(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for options, status, message in IMPOSSIBLE:
-        found, _, errors = run("excite", *QUICK, *options)
+        found, _, errors = run("identify", "--excite", *QUICK, *options)
         assert found == status, options
         assert message in plain(errors)
         assert not list(tmp_path.iterdir()), options

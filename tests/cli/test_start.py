@@ -13,7 +13,8 @@ import pytest
 import typer.main
 
 import nori_dyn as nd
-from nori_dyn.cli import app, observe, place
+from nori_dyn.cli import app, identify, observe, place
+from nori_dyn.cli.renamed import RENAMED, renamed
 from nori_dyn.errors import ModelError
 from nori_dyn.observe.conditioning import SWEPT
 from nori_dyn.observe.poses import POSES
@@ -53,12 +54,44 @@ def test_what_help_says_is_so():
     assert tuple(POSES) == observe.POSES
     assert SWEPT == observe.SWEPT
     assert SECONDS == place.SECONDS
+    for asked, function in ((identify.WANTED, nd.identify), (identify.EXCITED, nd.exciting_motion)):
+        assert asked == ",".join(inspect.signature(function).parameters["parameters"].default)
 
 
 def test_the_version_and_the_package_as_a_command(run):
     assert run("--version") == (0, f"nori-dyn {nd.__version__}\n", "")
     called = subprocess.run([sys.executable, "-m", "nori_dyn", "--version"], capture_output=True, text=True, check=True)
     assert called.stdout == f"nori-dyn {nd.__version__}\n"
+
+
+OLD_WORDS = {
+    "map run.mcap --robot panda --out=panda.yaml": "info run.mcap --robot panda --draft=panda.yaml",
+    "plot runs/e.csv.gz tau": "info runs/e.csv.gz tau --plot e.png",
+    "plot e.csv tau --out e.svg": "info e.csv tau --plot e.svg",
+    "view tau --plan a.plan --out l.rrd --robot a.urdf": "estimate tau --plan a.plan --view l.rrd --meshes a.urdf",
+    "filter --plan a.plan": "estimate --plan a.plan",
+    "smooth --plan a.plan": "estimate --plan a.plan --smooth",
+    "identifiability a.urdf --still j1": "observe a.urdf --still j1 --parameters inertias",
+    "identifiability a.urdf --parameters=gains": "observe a.urdf --parameters=gains",
+    "excite --robot a.urdf --speed 1": "identify --robot a.urdf --speed 1 --excite",
+}
+
+
+def test_at_most_fourteen_commands_are_listed_and_old_words_still_work(told, run, capsys, tmp_path, monkeypatch):
+    listed = told("--help").partition("Commands:")[2]
+    assert [line.split()[0] for line in listed.strip().splitlines()] == [*COMMANDS]
+    assert len(COMMANDS) <= 14
+    assert {line.split()[0] for line in OLD_WORDS} == {*RENAMED}
+    for old, new in OLD_WORDS.items():
+        name, *arguments = old.split()
+        assert renamed(name, arguments) == new.split()
+        assert capsys.readouterr().err.count("is now") == 1
+        assert new.split()[0] in COMMANDS
+        assert name not in COMMANDS
+    (tmp_path / "e.csv").write_text("t,tau:a\n0,1\n1,2\n")
+    note = "note: 'nori-dyn plot' is now 'nori-dyn info ESTIMATES --plot PICTURE', and goes with the next release\n"
+    monkeypatch.chdir(tmp_path)
+    assert run("plot", "e.csv", "--out", "e.svg") == (0, "1 estimates drawn: e.svg.\n", note)
 
 
 def test_shells_complete_it(told, monkeypatch):
@@ -160,21 +193,21 @@ def test_standard_output_that_is_full_is_told_in_a_line(buffered):
     assert (done.returncode, done.stderr) == (1, words)
 
 
-IN_PYTHON = {
-    "plan": nd.plan,
-    "solve": nd.estimate,
-    "estimate": nd.estimate,
-    "identify": nd.identify,
-    "identifiability": nd.identifiability,
-    "excite": nd.exciting_motion,
-    "place": nd.place,
-}
+IN_PYTHON = (
+    ("plan", nd.plan),
+    ("solve", nd.estimate),
+    ("estimate", nd.estimate),
+    ("identify", nd.identify),
+    ("observe", nd.identifiability),
+    ("identify", nd.exciting_motion),
+    ("place", nd.place),
+)
 
 
 def test_what_is_left_out_is_as_in_python_and_switches_are_off():
     commands = typer.main.get_command(app).commands
     given = {name: {option.name: option.default for option in commands[name].params} for name in COMMANDS}
-    for name, function in IN_PYTHON.items():
+    for name, function in IN_PYTHON:
         for each in inspect.signature(function).parameters.values():
             default = ",".join(each.default) if isinstance(each.default, tuple) else each.default
             here = given[name].get(each.name)

@@ -1,4 +1,4 @@
-"""nori-dyn view and plot: from a plan and a log to a page, a recording, a picture; and what is refused at once."""
+"""nori-dyn estimate --view and info --plot: pages, recordings and pictures of a log; and what is refused at once."""
 
 import gzip
 import json
@@ -30,21 +30,23 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_page_and_a_recording_of_a_log(told, here):
+def test_a_page_and_a_recording_of_a_log(run, here):
     name = log_file()
-    command = ("view", "--plan", "checked.plan", "--input", name, "--backend", "numpy")
-    assert told(*command, "--out", "log.html") == "2,000 samples drawn: log.html. Open it in a browser.\n"
+    command = ("estimate", "--plan", "checked.plan", "--input", name, "--backend", "numpy")
+    status, output, errors = run(*command, "--view", "log.html")
+    assert (status, output.splitlines()[-1]) == (0, "Drawn: log.html. Open it in a browser.")
+    assert "gaps, the longest 2.01 s" in errors
     heading = text(parsed(Path("log.html").read_text()).find(".//h1"))
     assert heading.endswith("second:panda_joint2 does not fit the other sensors")
     pytest.importorskip("rerun", reason="needs the extra rerun")
-    output = told(*command, "tau", "--out", "log.rrd", "--robot", "panda")
-    assert output == "2,000 samples drawn: log.rrd. Look at it: rerun log.rrd\n"
+    output = run(*command, "tau", "--view", "log.rrd", "--meshes", "panda")[1]
+    assert output.endswith("Drawn: log.rrd. Look at it: rerun log.rrd\n")
     assert Path("log.rrd").stat().st_size > 10_000
 
 
 def test_a_layout_needs_no_log(run, here):
     pytest.importorskip("rosbags", reason="needs the extra logs")
-    status, output, _ = run("view", "--plan", "checked.plan", "--foxglove", "layout.json")
+    status, output, _ = run("estimate", "--plan", "checked.plan", "--foxglove", "layout.json")
     assert (status, output) == (0, "Layout for Foxglove written to layout.json.\n")
     assert "/nori_dyn/wrench/panda_link7.wrench.force.z" in Path("layout.json").read_text()
     assert json.loads(Path("layout.json").read_text())["layout"]
@@ -58,19 +60,19 @@ def test_samples_of_no_use_are_shown_and_not_refused(run, here):
     np.savez("gaps.npz", **log)
     command = ("--plan", "checked.plan", "--input", "gaps.npz", "--backend", "numpy")
     assert run("solve", *command, "--out", "out.npz")[0] == 1
-    assert run("view", *command, "--out", "gaps.html")[0] == 0
+    assert run("estimate", *command, "--view", "gaps.html")[0] == 0
     assert "1 of 2,000" in text(parsed(Path("gaps.html").read_text()))
-    assert run("view", *command, "--out", "gaps.html", "--missing", "refuse")[0] == 1
+    assert run("estimate", *command, "--view", "gaps.html", "--missing", "refuse")[0] == 1
 
 
 def test_a_real_log_of_a_real_arm(run, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("plan", "panda", *FINGERS, "--sensors", "touch", "--outputs", "fx:panda_hand,tau", "--out", "touch.plan")
     output = told(
-        *("view", "--plan", "touch.plan", "--input", LOG, "--out", "log.html", "--differentiate", 9),
+        *("estimate", "--plan", "touch.plan", "--input", LOG, "--view", "log.html", "--differentiate", 9),
         *("--backend", "numpy"),
     )
-    assert output.startswith("727 samples drawn")
+    assert output.startswith("727 samples, ")
     said = text(parsed(Path("log.html").read_text()))
     assert "external wrench on panda_hand: force" in said
 
@@ -81,7 +83,7 @@ def test_a_kilohertz_log_is_drawn_by_bins(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("plan", "panda", *FINGERS, "--sensors", "inverse_dynamics", "--outputs", "tau", "--out", "id.plan")
     differentiate = ("--differentiate", 51, "--dt", 0.001)
-    assert run("view", "--plan", "id.plan", "--input", BEAM, "--out", "log.html", *differentiate)[0] == 0
+    assert run("estimate", "--plan", "id.plan", "--input", BEAM, "--view", "log.html", *differentiate)[0] == 0
     said = text(parsed(Path("log.html").read_text()))
     for error in ("0.46", "2.1", "0.38", "0.82", "0.99", "0.11", "0.22"):  # as the data's description has them
         assert f"rms difference {error} N m" in said
@@ -101,21 +103,26 @@ def test_contacts_that_come_and_go_are_strips(run, tmp_path, monkeypatch):
     table = np.ones((100, len(columns)))
     table[:, 0], table[:, -1] = np.arange(100), np.arange(100) < 40
     np.savetxt("log.csv", table, delimiter=",", header=",".join(columns), comments="")
-    assert run("view", "--plan", "foot.plan", "--input", "log.csv", "--out", "log.html")[0] == 0
+    assert run("estimate", "--plan", "foot.plan", "--input", "log.csv", "--view", "log.html")[0] == 0
     root = parsed(Path("log.html").read_text())
     assert "A plan set is for several contact states" in text(root.find(".//header"))
     assert "closed: tip40 of 100" in text(root)
 
 
 def test_what_is_refused_before_the_work(run, refused, here):
-    view = ("view", "--plan", "exact.plan")
+    view = ("estimate", "--plan", "exact.plan")
     assert run(*view)[0] == 2
-    assert run(*view, "--input", "log.npz")[0] == 2
+    assert run(*view, "--input", "log.npz")[0] == run(*view, "--view", "log.html")[0] == 2
+    for more, said in (
+        (("tau", "--out", "log.csv"), "NAMES: needs --view"),
+        (("--view", "log.html", "--chunk", 9), "--chunk: does not go with --view"),
+    ):
+        assert said in refused(*view, "--input", "log.npz", *more, status=2)
     log = ("--input", log_file("sound"))
-    assert "must end in .html, for a page, or .rrd" in run(*view, *log, "--out", "log.pdf")[2]
-    assert "its folder 'no' does not exist" in run(*view, *log, "--out", "no/log.html")[2]
-    assert "unknown estimate 'tua'" in refused(*view, *log, "tua", "--out", "log.html", "--backend", "numpy")
-    assert run(*view, *log, "--out", "log.rrd", "--robot", "no_such_robot")[0] == 1
+    assert "must end in .html, for a page, or .rrd" in run(*view, *log, "--view", "log.pdf")[2]
+    assert "its folder 'no' does not exist" in run(*view, *log, "--view", "no/log.html")[2]
+    assert "unknown estimate 'tua'" in refused(*view, *log, "tua", "--view", "log.html", "--backend", "numpy")
+    assert run(*view, *log, "--view", "log.rrd", "--meshes", "no_such_robot")[0] == 1
     assert not [*here.glob("log*")]
 
 
@@ -133,7 +140,7 @@ def test_three_commands_from_nothing_to_a_picture(run, told, tmp_path, monkeypat
     plan, solve, plot = (shlex.split(line)[1:] for line in lines.splitlines())
     assert told(*plan).endswith("Next: nori-dyn estimate --plan touch.plan --input LOG.csv --out ESTIMATES.csv\n")
     output = told(*solve)
-    assert output.endswith("Next: nori-dyn plot wrench.csv --out PICTURE.png\n")
+    assert output.endswith("Next: nori-dyn info wrench.csv --plot PICTURE.png\n")
     assert "The residual is not computed" in output
     status, output, _ = run(*plot)
     assert (status, output) == (0, "6 estimates drawn: wrench.png.\n")
@@ -149,23 +156,22 @@ def test_names_choose_what_is_drawn(run, tmp_path, monkeypatch):
     names = "t,tau:a,tau:b,fx:foot.mx,fx:foot.fz,sigma:tau:a,fell_back"
     Path("e.csv").write_text(f"{names}\n0,1,2,3,4,0.1,0\n1,1,2,3,4,0.1,0\n")
     for names, n, out in ((("tau",), 2, "e.svg"), (("fx:foot.fz",) * 2, 1, "e.pdf"), (("fx",), 2, "f.png")):
-        assert run("plot", "e.csv", *names, "--out", out) == (0, f"{n} estimates drawn: {out}.\n", "")
-    assert run("plot", "e.csv")[1] == "4 estimates drawn: e.png.\n"
-    Path("e.png").unlink()
-    assert "unknown estimate 'tua' in e.csv. Did you mean 'tau'?" in run("plot", "e.csv", "tua")[2]
-    assert "must end in .png, .svg or .pdf" in run("plot", "e.csv", "--out", "e.jpg")[2]
+        assert run("info", "e.csv", *names, "--plot", out) == (0, f"{n} estimates drawn: {out}.\n", "")
+    assert "e.csv is a log: --robot ROBOT ties it to a robot" in run("info", "e.csv")[2]
+    assert "unknown estimate 'tua' in e.csv. Did you mean 'tau'?" in run("info", "e.csv", "tua", "--plot", "e.png")[2]
+    assert "must end in .png, .svg or .pdf" in run("info", "e.csv", "--plot", "e.jpg")[2]
     Path("none.csv").write_text("t,residual\n1,2\n")
-    assert "holds no estimates" in run("plot", "none.csv")[2]
+    assert "holds no estimates" in run("info", "none.csv", "--plot", "none.png")[2]
     Path("many.csv").write_text(",".join(f"a:link{k}.ax" for k in range(20)) + "\n" + ",".join(["1"] * 20) + "\n")
-    assert "need 20 panels, more than a picture holds (12)" in run("plot", "many.csv")[2]
+    assert "need 20 panels, more than a picture holds (12)" in run("info", "many.csv", "--plot", "many.png")[2]
     assert not Path("many.png").exists()
     np.savez("e.npz", **{"fx:foot": np.ones((3, 6)), "tau": np.ones((3, 2))})
-    assert run("plot", "e.npz", "fx:foot.mz", "tau")[1] == "3 estimates drawn: e.png.\n"
+    assert run("info", "e.npz", "fx:foot.mz", "tau", "--plot", "e.png")[1] == "3 estimates drawn: e.png.\n"
 
 
 def test_pictures_need_their_extra(run, tmp_path, monkeypatch):
     monkeypatch.setattr("nori_dyn.report.estimate_picture.importlib.util.find_spec", lambda name: None)
-    assert "pip install 'nori_dyn[plot]'" in run("plot", tmp_path / "e.csv")[2]
+    assert "pip install 'nori_dyn[plot]'" in run("info", tmp_path / "e.csv", "--plot", "e.png")[2]
 
 
 def test_what_panels_are_called():

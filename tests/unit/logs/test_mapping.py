@@ -9,7 +9,7 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
-from nori_dyn.cli.map import USUAL
+from nori_dyn.cli.info import USUAL
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.draft import draft
