@@ -854,66 +854,69 @@ TEST = "tests/contracts/test_combinations.py"
 
 HEAD = f"""# What goes together
 
-Robots of six kinds, ten kinds of estimates, nine ways to run them, and what comes of each of the 540 combinations,
-tried on robots of two links. **yes**: it runs, and its numbers are those of dense linear algebra over the same
-equations (of contacts that are recognised, as long as the first state lasts; then of one step after the other). A
-number: it is refused, by the words that stand under that number in [refusals](#refusals).
+Six kinds of robots, ten kinds of estimates and nine ways to run them: 540 combinations, tried on robots of two links.
+**yes**: it runs, and its numbers are those of dense linear algebra over the same equations. A number in brackets: it is
+refused, for all robots or for the one named, with that [message](#refusals). `{TEST}`
+compares the page with what comes of each; `python -m tests.combinations` writes it.
 
-A row is a test, `{TEST}`, which compares what comes of it with this page:
-half of the rows with `make test`, all with `make test-all`, where all that is written as C is compiled as well.
-`python -m tests.combinations` writes the page.
-
-The robots: a **tree** with a ball joint; one whose base is **floating**; one with **loops**, whose rows repeat others;
-one with **couplings**; one with **contacts** that are told, of which each state has a plan; one with other
-**components**: rotors, friction, springs, tendons.
-
-The ways: a **tick** of a control loop; a **batch** of states or of recorded ticks; **threads**, which share a batch, or
-have a tracker each; a **log**, one file; **live**, samples of a stream one by one; **many logs** through one plan; a
-**file** of the plan, loaded again; exported **C**; a **page** for the browser.
+Robots: a **tree** with a ball joint; a **floating** base; **loops** with dependent rows; **couplings**; **contacts**
+with a plan a state; other **components** (rotors, friction, springs, tendons). Ways: a **tick**; a **batch** of states
+or recorded ticks; **threads**; a **log**; **live** samples; **many logs**; a plan **file**, loaded again; exported
+**C**; a **page** for the browser.
 """
 
 WORDS = {
-    "exact": "As many rows as unknowns: torques and wrenches are known, accelerations found.",
-    "weighed": "More rows than unknowns, with a sigma each.",
-    "MAP": "A prior on accelerations and torques, and equations of motion of which some have a sigma.",
-    "filter": "Velocities, and offsets of torque sensors, persist: each tick by all readings up to it.",
-    "smoother": f"The same by later readings too: {LAG} ticks late where ticks come one by one, else by all of them.",
-    "contacts": "A filter that finds out whether a contact is closed; each of the robots has one here.",
-    "identification": "Inertias found from logs, beginning with wrong ones; the ways of a plan run the robot found.",
-    "derivatives": "Of estimates by configurations and readings; over a log, of its samples.",
-    "monitor": "Deviations of weighed estimates, and how likely their readings are.",
-    "placement": "The cheapest sensors that determine accelerations and torques; the ways of a plan run these sensors.",
+    "exact": "as many rows as unknowns: accelerations from torques and wrenches",
+    "weighed": "more rows than unknowns, with a sigma each",
+    "MAP": "priors on accelerations and torques, some noise in the equations of motion",
+    "filter": "velocities and torque offsets are the state",
+    "smoother": f"the same with a lag of {LAG} ticks, or by all readings",
+    "contacts": "a filter that recognises whether a contact is closed",
+    "identification": "inertias from logs; a plan of the identified robot",
+    "derivatives": "by configurations and readings",
+    "monitor": "deviations and p-values of weighted estimates",
+    "placement": "the cheapest sensors; a plan with them",
 }
-"""What is said of each estimate."""
+"""What each estimate is."""
 
 Table = Mapping[tuple[str, str], Mapping[str, str]]
 """The cells, by way, of each robot and estimate."""
 
 
 def page_of(table: Table) -> str:
-    """Return the page: a table an estimate, and the refusals, each once."""
+    """Write the page: a row an estimate, and the refusals, each once."""
     refusals = list(dict.fromkeys(cell for row in table.values() for cell in row.values() if cell != YES))
-    shown = {YES: YES} | {cell: f"[{k}](#refusal-{k})" for k, cell in enumerate(refusals, 1)}
-    parts = [HEAD]
+    shown = {YES: YES} | {cell: f"({k})" for k, cell in enumerate(refusals, 1)}
+    rows = [f"| estimate | {' | '.join(WAYS)} |", f"|---{'|---' * len(WAYS)}|"]
     for estimate in ESTIMATES:
-        rows = [f"| {robot} | {' | '.join(shown[table[robot, estimate][way]] for way in WAYS)} |" for robot in ROBOTS]
-        parts += [f"## {estimate}\n\n{WORDS[estimate]}\n"]
-        parts += ["\n".join([f"| robot | {' | '.join(WAYS)} |", f"|---{'|---' * len(WAYS)}|", *rows]) + "\n"]
-    parts += ["## Refusals\n"]
-    parts += [f"### Refusal {k}\n\n{cell}\n" for k, cell in enumerate(refusals, 1)]
-    return "\n".join(parts)
+        cells = (_cell([shown[table[robot, estimate][way]] for robot in ROBOTS]) for way in WAYS)
+        rows.append(f"| **{estimate}**: {WORDS[estimate]} | {' | '.join(cells)} |")
+    messages = "\n".join(f"{k}. {cell}" for k, cell in enumerate(refusals, 1))
+    return "\n".join([HEAD, *rows, f"\n## Refusals\n\n{messages}\n"])
+
+
+def _cell(outcomes: Sequence[str]) -> str:
+    """Say what comes of most robots, and of those that differ by their names."""
+    usual = max(dict.fromkeys(outcomes), key=outcomes.count)
+    others = (f"{robot} {one}" for robot, one in zip(ROBOTS, outcomes, strict=True) if one != usual)
+    return ", ".join([usual, *others])
 
 
 def table_in(page: str) -> Table:
-    """Return the cells of a page."""
-    refusals = dict(re.findall(r"^### Refusal (\d+)\n\n(.*)$", page, flags=re.MULTILINE))
+    """Read the cells of a page."""
+    refusals = dict(re.findall(r"^(\d+)\. (.*)$", page, flags=re.MULTILINE))
     found = {}
-    for estimate, part in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL):
-        for robot, *cells in (line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")):
-            if robot in ROBOTS:
-                words = [cell if cell == YES else refusals[re.sub(r"\[(\d+)\].*", r"\1", cell)] for cell in cells]
-                found[robot, estimate] = dict(zip(WAYS, words, strict=True))
+    for estimate, row in re.findall(r"^\| \*\*(.*?)\*\*: (.*) \|$", page, flags=re.MULTILINE):
+        cells = [_outcomes(cell, refusals) for cell in row.split(" | ")[1:]]
+        for robot in ROBOTS:
+            found[robot, estimate] = {way: cell[robot] for way, cell in zip(WAYS, cells, strict=True)}
     return found
+
+
+def _outcomes(cell: str, refusals: Mapping[str, str]) -> dict[str, str]:
+    usual, *others = (re.sub(r"\((\d+)\)", r"\1", part) for part in cell.split(", "))
+    by_robot = dict.fromkeys(ROBOTS, usual) | dict(other.split(" ") for other in others)
+    return {robot: one if one == YES else refusals[one] for robot, one in by_robot.items()}
 
 
 if __name__ == "__main__":
