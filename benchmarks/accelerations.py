@@ -16,7 +16,7 @@ import pinocchio as pin
 import nori_dyn as nd
 from benchmarks.robots import robot_file
 from nori_dyn.live.differentiation import live_derivative
-from nori_dyn.logs.differentiation import Differentiate, SavitzkyGolay
+from nori_dyn.logs.motion.differentiation import Differentiate, SavitzkyGolay
 from nori_dyn.typing import Floats
 
 STEP, SECONDS = 2e-4, 20.0

@@ -33,7 +33,7 @@ from nori_dyn.estimation.log_file import estimate_to_file
 from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.logs.log import whole_table
-from nori_dyn.logs.record import SampleRecord
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.typing import Floats
 
 ROBOT = Path(__file__).with_name("humanoid.xml")

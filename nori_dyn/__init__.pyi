@@ -1,6 +1,13 @@
 # The public names; `__init__.py` loads each from here when it is first used.
 
 from . import components, errors, interop, measurements, observe, placement, recursions
+from .descriptions.component_files import load_components, save_components
+from .descriptions.identified import save_robot
+from .descriptions.mjcf import load_mjcf
+from .descriptions.robot_names import robots
+from .descriptions.robots import load_robot
+from .descriptions.sensor_configs import load_sensors, sensors, sensors_from_model
+from .descriptions.urdf import load_urdf
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
 from .estimation.log_estimate import LogEstimate, LogHistory, estimate, smooth
 from .estimation.plan import Plan, PlanSet, plan, plan_set
@@ -14,17 +21,10 @@ from .identification.exciting_motion import ExcitingMotion, exciting_motion
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
 from .identification.identify import identify
-from .io.component_files import load_components, save_components
-from .io.identified import save_robot
-from .io.mjcf import load_mjcf
-from .io.robot_names import robots
-from .io.robots import load_robot
-from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
-from .io.urdf import load_urdf
-from .logs.joint_model import JointNoise
-from .logs.joint_motion import JointMotion, joint_motion
 from .logs.log import Log, read_log
-from .logs.mapping import LogMapping, load_mapping
+from .logs.mapping.log_mapping import LogMapping, load_mapping
+from .logs.motion.joint_model import JointNoise
+from .logs.motion.joint_motion import JointMotion, joint_motion
 from .measurements.sensor_set import SensorSet
 from .model.closure import closed
 from .model.synthetic import autotree, random_tree
@@ -33,6 +33,7 @@ from .observe.conditioning import conditioning
 from .observe.poses import configurations_where
 from .observe.redundancy import redundancy
 from .observe.report import observability
+from .placement.candidates import load_candidates
 from .placement.design import best_sensors
 from .placement.selection import place
 from .program.functions import CompiledFunction, compile

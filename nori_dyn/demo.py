@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from nori_dyn.descriptions.installed_robots import installed_robots
+from nori_dyn.descriptions.sensor_configs import sensors
+from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.errors import MissingExtraError, NoriWarning
 from nori_dyn.estimation.plan import Plan, plan
 from nori_dyn.estimation.system import System
-from nori_dyn.io.installed_robots import installed_robots
-from nori_dyn.io.sensor_configs import sensors
-from nori_dyn.io.urdf import load_urdf
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from nori_dyn.components import Loop, Rotor, Spring
+from nori_dyn.descriptions.mjcf import load_mjcf
 from nori_dyn.errors import NoriWarning
-from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import Frame, KinematicTree
 from tests.mechanisms import at_rest, shift

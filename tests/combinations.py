@@ -28,10 +28,10 @@ from nori_dyn.estimation.log_run import LogRunner, RunOptions
 from nori_dyn.estimation.many_logs import estimate_logs
 from nori_dyn.live.engine import Engine, Way, prepared
 from nori_dyn.live.state import State
-from nori_dyn.logs.binding import bind
+from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.log import whole_table
-from nori_dyn.logs.record import CONTACT, SampleRecord
-from nori_dyn.logs.source import Stream
+from nori_dyn.logs.mapping.binding import bind
+from nori_dyn.logs.mapping.record import CONTACT, SampleRecord
 from nori_dyn.model.joints import Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import Frame
 from nori_dyn.planning.outputs import output_columns

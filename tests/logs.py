@@ -5,7 +5,7 @@ from os import PathLike
 
 import nori_dyn as nd
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.differentiation import Derivation
+from nori_dyn.logs.motion.differentiation import Derivation
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Component, Loop, Rotor, Spring, Tendon
-from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.closure import closed
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute
 from nori_dyn.model.synthetic import random_tree

@@ -20,8 +20,8 @@ import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 
+from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.errors import NoriWarning
-from nori_dyn.io.urdf import load_urdf
 from nori_dyn.model.tree import KinematicTree
 from tests.peers import mujoco, pin
 

@@ -16,7 +16,7 @@ import nori_dyn as nd
 from docs.generate import reference
 from docs.generate.notebook_pages import formulas
 from docs.generate.sensor_reference import example
-from nori_dyn.io.sensor_configs import shipped_configs
+from nori_dyn.descriptions.sensor_configs import shipped_configs
 from tests.browser import CHROMIUM
 
 ROOT = Path(__file__).parents[1]

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import matvec
+from nori_dyn.descriptions.mjcf import load_mjcf
 from nori_dyn.interop.peer_states import from_convention
-from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

@@ -12,8 +12,8 @@ import scipy.sparse.linalg as spla
 from benchmarks.measure import Run
 from benchmarks.peers.base import Maker, Peer, load
 from benchmarks.robots import Robot, States
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.estimation.system import System
-from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.typing import Floats
 

@@ -21,11 +21,11 @@ from benchmarks.drawing import draw_against
 from benchmarks.records import Record
 from benchmarks.suites.base import Cases, Options, Suite
 from nori_dyn.algebra.counting import Cost
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.errors import FileFormatError
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.system import System
 from nori_dyn.io.files import read_text
-from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree

@@ -26,10 +26,10 @@ from benchmarks.robots import robot_file
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.scaling import peak_memory
 from benchmarks.tables import figure_tables, timing_tables
+from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.errors import MissingExtraError, NoriWarning
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.system import System
-from nori_dyn.io.urdf import load_urdf
 from nori_dyn.measurements.berdy import berdy_map
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree

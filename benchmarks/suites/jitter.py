@@ -22,9 +22,9 @@ from benchmarks.suites.tick import planned
 from benchmarks.tables import figure_tables
 from nori_dyn.errors import CompilerError
 from nori_dyn.estimation.plan import Plan
-from nori_dyn.io.export import write_folder
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_export
+from nori_dyn.program.export.folder import write_folder
 from nori_dyn.solve.solver import Solver
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats

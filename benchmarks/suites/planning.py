@@ -15,9 +15,9 @@ from benchmarks.stages import STAGES, ways
 from benchmarks.suites.base import Cases, Options, Suite
 from benchmarks.suites.tick import PROBLEMS
 from benchmarks.tables import figure_tables
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.estimation.plan import Plan, plan
 from nori_dyn.estimation.system import System
-from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.solve.solver import Solver
 from nori_dyn.tables import Table
 from nori_dyn.tables.progress import Progress

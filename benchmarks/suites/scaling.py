@@ -22,9 +22,9 @@ from benchmarks.stages import cpu_seconds
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.counts import formula_aba, formula_rnea
 from benchmarks.suites.tick import PROBLEMS
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.system import System
-from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.tables import Table, number
 from nori_dyn.tables.progress import Progress

@@ -10,9 +10,9 @@ from benchmarks.peers.base import runs_of
 from benchmarks.records import Record, compare, own_name
 from benchmarks.robots import Robot, States, random_states
 from benchmarks.suites.base import Cases, Options, Suite
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.estimation.plan import Plan, plan
 from nori_dyn.estimation.system import System
-from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 

@@ -12,7 +12,7 @@ import yaml
 
 import nori_dyn as nd
 from docs.generate.places import plain
-from nori_dyn.io.sensor_configs import shipped_configs
+from nori_dyn.descriptions.sensor_configs import shipped_configs
 
 SAMPLE = nd.autotree(4, branching=2)
 """The robot on which examples of sensors are tried."""

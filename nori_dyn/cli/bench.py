@@ -56,10 +56,10 @@ def bench(
     """
     from nori_dyn.bench import measure
     from nori_dyn.cli.common import named_contacts
+    from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.estimation.plan import plan as make_plan
     from nori_dyn.estimation.system import System
-    from nori_dyn.io.sensor_configs import load_sensors
 
     if is_planned(what):
         if sensors is not None or outputs is not None:

@@ -15,7 +15,7 @@ from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.plan import Plan
-    from nori_dyn.logs.differentiation import Differentiate
+    from nori_dyn.logs.motion.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree
 
@@ -103,7 +103,7 @@ def load(
     Raises:
         NoriError: what `load_robot` refuses.
     """
-    from nori_dyn.io.robots import load_robot
+    from nori_dyn.descriptions.robots import load_robot
 
     kept = "sensors" if keep == ["sensors"] else tuple(keep or ())
     taken = {"own": True, "none": False}.get(components, components) if components is not None else None
@@ -159,7 +159,7 @@ def refuse_given(ctx: typer.Context, names: Collection[str], why: str) -> None:
 
 def missing_sensors() -> typer.BadParameter:
     """Return the error of a command that needs sensors."""
-    from nori_dyn.io.sensor_configs import shipped_configs
+    from nori_dyn.descriptions.sensor_configs import shipped_configs
 
     names = ", ".join(shipped_configs())
     return typer.BadParameter(f"name a YAML file, or one of {names}.", param_hint="--sensors")

@@ -182,12 +182,12 @@ def estimate(
 
     Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
     """
+    from nori_dyn.descriptions.robot_names import robot_by_name
     from nori_dyn.estimation.log_estimate import estimate as in_memory
     from nori_dyn.estimation.log_estimate import smooth as smoothed
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
-    from nori_dyn.io.robot_names import robot_by_name
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout

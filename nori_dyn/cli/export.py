@@ -97,7 +97,7 @@ def export(
     if (contacts is not None or lag) and not as_filter:
         raise typer.BadParameter("--contacts recognise and --lag are of a filter: --filter --dt.")
     from nori_dyn.filtering.hypotheses import Hypotheses
-    from nori_dyn.io.export import check_folder
+    from nori_dyn.program.export.folder import check_folder
 
     check_folder(out)
     loaded = Plan.load(plan)

@@ -190,13 +190,13 @@ def identify(
 
     Example: nori-dyn identify --robot arm.urdf --excite --acceleration 5 --out motion.csv
     """
+    from nori_dyn.descriptions.component_files import save_components
+    from nori_dyn.descriptions.identified import check_robot, save_robot
+    from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.system import System
     from nori_dyn.identification.exciting_motion import check_table
     from nori_dyn.identification.identify import identify as identified
     from nori_dyn.identification.identify import with_sensors
-    from nori_dyn.io.component_files import save_components
-    from nori_dyn.io.identified import check_robot, save_robot
-    from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.html import save_html
 

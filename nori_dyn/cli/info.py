@@ -30,8 +30,8 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
+    from nori_dyn.descriptions.model_sensors import ModelSensor
     from nori_dyn.estimation.plan import Plan
-    from nori_dyn.io.model_sensors import ModelSensor
     from nori_dyn.model.tree import KinematicTree
 
 
@@ -127,9 +127,9 @@ def info(
         _draft(Path(what), robot, sensors, (base, lock, keep, components), draft)
         return
     refuse_given(ctx, {"sensors", "draft"}, "needs a log and its --robot.")
+    from nori_dyn.descriptions.robots import model_sensors
     from nori_dyn.estimation.plan import Plan
-    from nori_dyn.io.robots import model_sensors
-    from nori_dyn.logs.registry import endings
+    from nori_dyn.logs.formats.registry import endings
 
     if is_planned(what):
         _show_plans(Plan.load(what), as_json)
@@ -162,13 +162,13 @@ def _draw(estimates: Path, picture: Path, names: Sequence[str]) -> None:
 
 def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, out: Path | None) -> None:
     """Draft the mapping that ties a log to a robot, or to a plan."""
+    from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.log_run import LogRunner
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.estimation.system import System
-    from nori_dyn.io.sensor_configs import load_sensors
-    from nori_dyn.logs.draft import draft
-    from nori_dyn.logs.record import SampleRecord
-    from nori_dyn.logs.registry import open_log
+    from nori_dyn.logs.formats.registry import open_log
+    from nori_dyn.logs.mapping.draft import draft
+    from nori_dyn.logs.mapping.record import SampleRecord
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.report.mapping_text import mapping_text
 
@@ -226,7 +226,7 @@ def _odd(tree: KinematicTree) -> Iterator[str]:
 def _show_tree(
     tree: KinematicTree, sensors: Sequence[ModelSensor], notes: Sequence[str], verbose: bool, as_json: bool
 ) -> None:
-    from nori_dyn.io.model_sensors import counted
+    from nori_dyn.descriptions.model_sensors import counted
     from nori_dyn.report.json_figures import tree_json
 
     masses = [float(I[5, 5]) for I in tree.I]

@@ -163,8 +163,8 @@ def observe(
         )
         return
     refuse_given(ctx, ("still",), "needs --parameters.")
+    from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.system import System
-    from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.logs.log import configurations_in
     from nori_dyn.model.joints import notes_on_limits
     from nori_dyn.observe.conditioning import conditioning
@@ -238,9 +238,9 @@ def _show_identifiable(
     as_json: bool,
 ) -> None:
     """Show which parameters of a robot the sensors tell."""
+    from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.system import System
     from nori_dyn.identification.identifiability import identifiability
-    from nori_dyn.io.sensor_configs import load_sensors
 
     wanted = [word.strip() for word in parameters.split(",") if word.strip()]
     found = identifiability(System(tree, load_sensors(sensors, robot, tree)), wanted, still or (), seed)

@@ -66,7 +66,7 @@ def place_(
     """
     import yaml
 
-    from nori_dyn.io.sensor_configs import load_candidates
+    from nori_dyn.placement.candidates import load_candidates
     from nori_dyn.placement.design import best_sensors
     from nori_dyn.placement.selection import place
     from nori_dyn.report.html import save_html

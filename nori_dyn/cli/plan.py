@@ -77,10 +77,10 @@ def plan(
 
     Example: nori-dyn plan panda.urdf --sensors inverse_dynamics --out panda.plan
     """
+    from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.plan import plan as make_plan
     from nori_dyn.estimation.plan import plan_set
     from nori_dyn.estimation.system import System
-    from nori_dyn.io.sensor_configs import load_sensors
 
     if sensors is None:
         raise missing_sensors()

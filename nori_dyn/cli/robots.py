@@ -15,7 +15,7 @@ def robots(as_json: Json = False) -> None:
 
     Example: nori-dyn robots
     """
-    from nori_dyn.io.robot_names import robots as known_robots
+    from nori_dyn.descriptions.robot_names import robots as known_robots
 
     known = known_robots()
     if not as_json:

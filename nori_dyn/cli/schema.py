@@ -14,8 +14,8 @@ def schema(
 
     Example: nori-dyn schema > sensors.schema.json
     """
-    from nori_dyn.io.component_files import components_schema_json
-    from nori_dyn.io.sensor_configs import schema_json
+    from nori_dyn.descriptions.component_files import components_schema_json
+    from nori_dyn.descriptions.sensor_configs import schema_json
 
     typer.echo(components_schema_json() if components else schema_json())
 

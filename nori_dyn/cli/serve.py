@@ -123,7 +123,7 @@ def serve(
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.terminal import Stop, take_precedence, teller
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
-    from nori_dyn.logs.mapping import load_mapping
+    from nori_dyn.logs.mapping.log_mapping import load_mapping
 
     for name, seconds in (("--duration", duration), ("--every", every)):
         if seconds is not None and not seconds > 0:

@@ -14,11 +14,11 @@ from nori_dyn.estimation.log_run import How, LogRunner, Part, Unseen, options_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.hypotheses import Hypotheses
-from nori_dyn.logs.differentiation import Differentiate
+from nori_dyn.logs.formats.writer import FileSchema, flat
 from nori_dyn.logs.log import Log, read_log
+from nori_dyn.logs.motion.differentiation import Differentiate
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
-from nori_dyn.logs.writer import FileSchema, flat
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular

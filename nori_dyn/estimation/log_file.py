@@ -22,12 +22,12 @@ from nori_dyn.io.drafts import drafted
 from nori_dyn.io.files import check_writable
 from nori_dyn.logs.ahead import ahead
 from nori_dyn.logs.fields import not_estimated, remembered, schema_of, written
+from nori_dyn.logs.formats.registry import open_log, writer_of
+from nori_dyn.logs.formats.writer import DIGEST, FileSchema, digest_of
 from nori_dyn.logs.log import Log
-from nori_dyn.logs.record import CONTACT
-from nori_dyn.logs.registry import open_log, writer_of
+from nori_dyn.logs.mapping.record import CONTACT
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.spool import Spool
-from nori_dyn.logs.writer import DIGEST, FileSchema, digest_of
 from nori_dyn.tables.progress import Watched
 from nori_dyn.typing import Floats
 

@@ -24,11 +24,11 @@ from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.recognition import RecognisedStretches, Recognition
 from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch, Stretches
 from nori_dyn.logs.checks import samples_by_state
-from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
 from nori_dyn.logs.log import Log
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.motion.differentiation import Derivation, Differentiate, derivation
 from nori_dyn.logs.plausible import look_at
 from nori_dyn.logs.reading import SampleReader
-from nori_dyn.logs.record import SampleRecord
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
 from nori_dyn.logs.spool import Spool

@@ -12,9 +12,9 @@ from pathlib import Path
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.estimation.log_file import estimate_to_file, is_of_run, run_of
 from nori_dyn.estimation.log_run import LogRunner
+from nori_dyn.logs.formats.registry import writer_of
 from nori_dyn.logs.log import read_log
-from nori_dyn.logs.mapping import LogMapping, load_mapping
-from nori_dyn.logs.registry import writer_of
+from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
 from nori_dyn.logs.report import LogReport
 from nori_dyn.observe.sweep import spread
 from nori_dyn.tables.progress import Watched, progress_bar

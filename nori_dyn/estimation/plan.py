@@ -17,6 +17,7 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
+from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import (
     NoriError,
     NoriWarning,
@@ -28,9 +29,7 @@ from nori_dyn.errors import (
     WrongKindError,
     named_contacts,
 )
-from nori_dyn.estimation.system import Named, System
-from nori_dyn.io.files import read_text, write_bytes
-from nori_dyn.io.plan_files import (
+from nori_dyn.estimation.plan_files import (
     ORDERS_SINCE,
     VERSION,
     OrderData,
@@ -42,7 +41,8 @@ from nori_dyn.io.plan_files import (
     plan_to_text,
     tree_of,
 )
-from nori_dyn.io.sensor_configs import load_sensors
+from nori_dyn.estimation.system import Named, System
+from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
@@ -329,8 +329,8 @@ class Plan(EliminationPlan):
             >>> sorted(exported.files)[:5], exported.inputs
             (['CMakeLists.txt', 'arm.c', 'arm.h', 'arm.hpp', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
         """
-        from nori_dyn.io.export import export  # which few plans need
         from nori_dyn.program.export.files import c_export
+        from nori_dyn.program.export.folder import export  # which few plans need
 
         return export(folder, lang, lambda: c_export(self.plans, name, self.contact_names, self.sensors.name, monitor))
 

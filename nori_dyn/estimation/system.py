@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from nori_dyn.io.sensor_configs import load_sensors
+from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system import builder
 from nori_dyn.system.equation import Sensors

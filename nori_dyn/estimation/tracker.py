@@ -7,6 +7,7 @@ from typing import Any
 
 from nori_dyn.errors import InputError, PlanError, WrongKindError
 from nori_dyn.estimation.plan import Plan, plan_content
+from nori_dyn.estimation.plan_files import TrackerData, plan_to_text
 from nori_dyn.filtering import tracker as core
 from nori_dyn.filtering.export import c_filter
 from nori_dyn.filtering.hypotheses import ACCELERATION, RATE, Hypotheses
@@ -15,11 +16,10 @@ from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.filtering.tracker import Estimated
-from nori_dyn.io.export import export
 from nori_dyn.io.files import write_bytes
-from nori_dyn.io.plan_files import TrackerData, plan_to_text
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport
+from nori_dyn.program.export.folder import export
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY
 from nori_dyn.program.kernel.registry import check_auto
 from nori_dyn.tables.progress import progress_bar

@@ -25,7 +25,7 @@ from nori_dyn.identification.trajectory import Trajectory
 from nori_dyn.io.drafts import drafted
 from nori_dyn.io.files import check_writable
 from nori_dyn.logs.fields import motion_schema
-from nori_dyn.logs.registry import writer_of
+from nori_dyn.logs.formats.registry import writer_of
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_tree

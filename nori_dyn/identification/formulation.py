@@ -19,8 +19,8 @@ from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.identification.regression import Regression, regression
-from nori_dyn.logs.differentiation import Derivation
 from nori_dyn.logs.log import Log
+from nori_dyn.logs.motion.differentiation import Derivation
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.system.builder import System

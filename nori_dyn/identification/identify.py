@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
+from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError
 from nori_dyn.identification.bodies import bodies
 from nori_dyn.identification.doubts import (
@@ -37,9 +38,8 @@ from nori_dyn.identification.log_reader import LogReader
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings
-from nori_dyn.io.sensor_configs import load_sensors
-from nori_dyn.logs.differentiation import Differentiate, derivation
 from nori_dyn.logs.log import Log, read_log
+from nori_dyn.logs.motion.differentiation import Differentiate, derivation
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

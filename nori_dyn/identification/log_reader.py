@@ -15,11 +15,11 @@ from nori_dyn.identification.formulation import Formulation, LogMoments
 from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.joint_accelerations import JointAccelerations
 from nori_dyn.identification.regression import torques_of
-from nori_dyn.logs.differentiation import JUMP
 from nori_dyn.logs.log import Log
+from nori_dyn.logs.mapping.record import ALWAYS
+from nori_dyn.logs.motion.differentiation import JUMP
 from nori_dyn.logs.plausible import look_at
 from nori_dyn.logs.reading import Chunk, SampleReader
-from nori_dyn.logs.record import ALWAYS
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
 from nori_dyn.system.inputs import Missing

@@ -1,1 +1,1 @@
-"""Files, read and written whole or not at all: robots, sensor configs, plan files, logs, exported code."""
+"""Files, read safely, and written whole or not at all; what YAML and XML files hold."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.logs.mapping import LogMapping
-from nori_dyn.logs.message_kinds import MalformedMessage, standard_types
-from nori_dyn.logs.message_layout import MessageLayout, layout_of
-from nori_dyn.logs.messages import LOG_TIME, Topic
-from nori_dyn.logs.source import Stream
+from nori_dyn.logs.formats.source import Stream
+from nori_dyn.logs.mapping.log_mapping import LogMapping
+from nori_dyn.logs.messages.kinds import MalformedMessage, standard_types
+from nori_dyn.logs.messages.layout import MessageLayout, layout_of
+from nori_dyn.logs.messages.topic import LOG_TIME, Topic
 from nori_dyn.typing import Floats, Indices
 
 SIGNATURES = {

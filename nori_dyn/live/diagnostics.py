@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from nori_dyn.live.account import Account
-from nori_dyn.logs.message_kinds import typestore_of
+from nori_dyn.logs.messages.kinds import typestore_of
 from nori_dyn.tables import number
 
 KIND = "diagnostic_msgs/msg/DiagnosticArray"

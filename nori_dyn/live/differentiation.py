@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.differentiation import ACCELERATION, AUTO, JUMP, WAYS, Differentiate, SavitzkyGolay
-from nori_dyn.logs.joint_model import DERIVATIVES, JointModel, JointNoise
-from nori_dyn.logs.joint_noise import BANDWIDTHS, EXACT
+from nori_dyn.logs.motion.differentiation import ACCELERATION, AUTO, JUMP, WAYS, Differentiate, SavitzkyGolay
+from nori_dyn.logs.motion.joint_model import DERIVATIVES, JointModel, JointNoise
+from nori_dyn.logs.motion.joint_noise import BANDWIDTHS, EXACT
 from nori_dyn.typing import Floats
 
 SIDE_BY_SIDE = 20

@@ -18,12 +18,12 @@ from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
-from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.chunks import lacking
-from nori_dyn.logs.differentiation import AUTO, Differentiate
-from nori_dyn.logs.naming import KINDS
-from nori_dyn.logs.record import SampleRecord
-from nori_dyn.logs.source import suggestion
+from nori_dyn.logs.formats.source import suggestion
+from nori_dyn.logs.mapping.binding import Binding
+from nori_dyn.logs.mapping.naming import KINDS
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate

@@ -18,11 +18,11 @@ from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
 from nori_dyn.live.engine import ALONE, Tick, Way
 from nori_dyn.live.transport import Transport
-from nori_dyn.logs.estimate_messages import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, Published
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
-from nori_dyn.logs.messages import STAMP
-from nori_dyn.logs.record import CONTACT
-from nori_dyn.logs.writer import SIGMA, Field, FileSchema
+from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
+from nori_dyn.logs.mapping.record import CONTACT
+from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, Published
+from nori_dyn.logs.messages.topic import STAMP
 from nori_dyn.typing import Floats, Indices
 
 DIAGNOSTICS = f"{PREFIX}/diagnostics"

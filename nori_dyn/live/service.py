@@ -20,13 +20,13 @@ from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
 from nori_dyn.live.transport import Message, Transport
-from nori_dyn.logs.binding import Binding, bind
-from nori_dyn.logs.differentiation import AUTO, Differentiate
-from nori_dyn.logs.estimate_messages import PREFIX
-from nori_dyn.logs.mapping import LogMapping
-from nori_dyn.logs.message_kinds import MalformedMessage
-from nori_dyn.logs.record import SampleRecord
-from nori_dyn.logs.source import Stream
+from nori_dyn.logs.formats.source import Stream
+from nori_dyn.logs.mapping.binding import Binding, bind
+from nori_dyn.logs.mapping.log_mapping import LogMapping
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.messages.estimates import PREFIX
+from nori_dyn.logs.messages.kinds import MalformedMessage
+from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
 from nori_dyn.solve.diagnosis import Diagnosis
 
 PATIENCE = 0.1

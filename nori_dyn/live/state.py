@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.logs.binding import Binding, BoundStream
 from nori_dyn.logs.clock import BRIDGED
-from nori_dyn.logs.conversions import body_velocity
-from nori_dyn.logs.entries import Piece
-from nori_dyn.logs.mapping import StreamSettings
+from nori_dyn.logs.mapping.binding import Binding, BoundStream
+from nori_dyn.logs.mapping.conversions import body_velocity
+from nori_dyn.logs.mapping.entries import Piece
+from nori_dyn.logs.mapping.log_mapping import StreamSettings
 from nori_dyn.typing import Booleans, Floats
 
 RESTART = 1.0

@@ -1,9 +1,8 @@
-"""Recorded robots: formats of logs, the mapping of their columns to the robot's, clocks, and files of estimates.
+"""Recorded robots: the samples of a log, brought to one clock and checked.
 
-    source ─► binding ─► clock ─► samples ─► (plan) ─► writer
-      │         ▲ mapping
-      └─ streams, columns
+    formats ─► mapping ─► clock ─► samples ─► (plan) ─► formats
+    streams    columns
 
-A format is one module of `formats/`: a `LogSource` that reads it, a `Writer` that writes estimates in it, and its row
-in `registry.py`.
+`formats/` reads and writes files, `mapping/` ties columns to a robot, `messages/` are those of ROS, `motion/` filters
+and differentiates what is read of joints.
 """

@@ -9,14 +9,14 @@ from functools import partial
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.clock import Rows, StreamCounts, rows_of
-from nori_dyn.logs.conversions import body_velocity
-from nori_dyn.logs.differentiation import Derivation
+from nori_dyn.logs.formats.source import BLOCK, LogSource, suggestion
+from nori_dyn.logs.mapping.binding import Binding
+from nori_dyn.logs.mapping.conversions import body_velocity
+from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.memory import BufferPool
-from nori_dyn.logs.naming import KINDS
+from nori_dyn.logs.motion.differentiation import Derivation
 from nori_dyn.logs.samples import Samples, shown_value
-from nori_dyn.logs.source import BLOCK, LogSource, suggestion
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.plausibility.motion import step
 from nori_dyn.typing import Floats

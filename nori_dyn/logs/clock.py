@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.binding import Binding, BoundStream
-from nori_dyn.logs.record import SampleRecord
-from nori_dyn.logs.source import BLOCK, SampleBlock
+from nori_dyn.logs.formats.source import BLOCK, SampleBlock
+from nori_dyn.logs.mapping.binding import Binding, BoundStream
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.typing import Booleans, Floats, Indices
 
 BRIDGED = 5.0

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from nori_dyn.logs.record import CONTACT, COORDINATE_UNITS, numbered
-from nori_dyn.logs.writer import SIGMA, Field, FileSchema
+from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
+from nori_dyn.logs.mapping.record import CONTACT, COORDINATE_UNITS, numbered
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import Part, output_parts

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.binding import Binding, bind
 from nori_dyn.logs.chunks import configurations
-from nori_dyn.logs.mapping import LogMapping, load_mapping
-from nori_dyn.logs.record import ALWAYS, SampleRecord
-from nori_dyn.logs.registry import open_log
-from nori_dyn.logs.source import LogSource, Stream
+from nori_dyn.logs.formats.registry import open_log
+from nori_dyn.logs.formats.source import LogSource, Stream
+from nori_dyn.logs.mapping.binding import Binding, bind
+from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
+from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats

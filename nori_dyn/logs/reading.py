@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.ahead import ahead
-from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.checks import check_readings, samples_by_state, usable
 from nori_dyn.logs.chunks import LogCounts, lacking, samples_of
-from nori_dyn.logs.differentiation import Derivation
+from nori_dyn.logs.formats.source import LogSource, suggestion, together
 from nori_dyn.logs.log import Log
-from nori_dyn.logs.record import CONTACT
+from nori_dyn.logs.mapping.binding import Binding
+from nori_dyn.logs.mapping.record import CONTACT
+from nori_dyn.logs.motion.differentiation import Derivation
 from nori_dyn.logs.samples import Samples
-from nori_dyn.logs.source import LogSource, suggestion, together
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.record import ALWAYS, CONTACT, SampleRecord
+from nori_dyn.logs.mapping.record import ALWAYS, CONTACT, SampleRecord
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.typing import Booleans, Floats, Indices
 

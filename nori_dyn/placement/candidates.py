@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
+from nori_dyn.descriptions.sensor_configs import ConfigFile
 from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound
@@ -174,6 +177,51 @@ class Candidates:
         if choice in self.costs:
             return float(self.costs[choice])
         return float(sum(self.costs.get(name, self.costs.get(kind, 1.0)) for name, kind in types.items()))
+
+
+def load_candidates(
+    path: str | Path, model: str | os.PathLike[str] | None = None, tree: KinematicTree | None = None
+) -> Candidates:
+    """Read the sensors to choose from that a YAML file describes, for `place` and `best_sensors`.
+
+        name: what_to_buy
+        measurements:                       # there anyway
+          - {type: external_wrench, links: {except: [l_sole, r_sole]}, value: 0}
+        candidates:                         # a set of sensors; each that reads several places is as many choices
+          from_model: {accelerometer: {sigma: 0.1}, force_torque: {sigma: 0.5}}
+          measurements:
+            - {type: joint_acceleration, joints: actuated, sigma: 1.0}
+        costs: {accelerometer: 40, force_torque: 3000, l_foot_ft: 0}    # by type or name; 1 where not given
+        together: {imu: [head_acc, head_angular_acc]}                   # had together or not at all
+        must: [l_foot_ft]
+        at_most_one: [[l_arm_ft, l_upper_arm_ft]]
+        budget: 5000
+
+    Args:
+        path: the YAML file.
+        model: the robot, as for `load_robot`, where the file has `from_model`.
+        tree: see `sensors_from_model`.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("shop.yaml").write_text('''
+        ... name: shop
+        ... candidates:
+        ...   measurements:
+        ...     - {type: joint_acceleration, joints: all}
+        ...     - {type: accelerometer, links: all}
+        ... costs: {accelerometer: 40}
+        ... ''')
+        >>> nd.load_candidates("shop.yaml").costs
+        {'accelerometer': 40.0}
+    """
+    content = ConfigFile.read(path)
+    with content.naming_line():
+        return Candidates.from_dict(content.data, content.of_model(model, tree))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

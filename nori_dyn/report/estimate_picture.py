@@ -15,8 +15,8 @@ import numpy as np
 from nori_dyn.errors import FileFormatError, InputError, MissingExtraError, UnknownOutputError
 from nori_dyn.io.files import write_bytes
 from nori_dyn.logs.fields import EXTRAS
+from nori_dyn.logs.formats.writer import SIGMA, TIME
 from nori_dyn.logs.log import whole_table
-from nori_dyn.logs.writer import SIGMA, TIME
 from nori_dyn.model.joints import FORCE, MOTION, UNITS
 from nori_dyn.typing import Floats
 

@@ -1,7 +1,7 @@
 """A layout of Foxglove for the topics that estimates are written and published to: plots ready to be looked at.
 
 The format is that of Foxglove's exported layouts: what each panel shows by its id, and how panels share the window. The
-topics are those of `nori_dyn.logs.estimate_messages`.
+topics are those of `nori_dyn.logs.messages.estimates`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.io.files import write_bytes
-from nori_dyn.logs.estimate_messages import ACCEL, JOINT_STATE, WRENCH, EstimateMessages, Published
-from nori_dyn.logs.writer import SIGMA, FileSchema
+from nori_dyn.logs.formats.writer import SIGMA, FileSchema
+from nori_dyn.logs.messages.estimates import ACCEL, JOINT_STATE, WRENCH, EstimateMessages, Published
 
 MOST_LINES = 12
 """Lines of a panel that are drawn, at most; others are there and switched off."""

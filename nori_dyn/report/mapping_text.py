@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from nori_dyn.logs.draft import Draft
-from nori_dyn.logs.source import together
+from nori_dyn.logs.formats.source import together
+from nori_dyn.logs.mapping.draft import Draft
 
 WIDTH = 100
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.io.files import write_bytes
-from nori_dyn.io.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.report.curves import Bins, kept
 from nori_dyn.report.recorded import Recorded
 from nori_dyn.report.recording_events import write_states, write_suspects, write_words

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.io.urdf_shapes import Shape
+from nori_dyn.descriptions.urdf_shapes import Shape
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats

@@ -18,7 +18,7 @@ from nori_dyn.logs.chunks import samples_of
 from nori_dyn.logs.clock import NO_TIME
 from nori_dyn.logs.fields import schema_of
 from nori_dyn.logs.log import Log
-from nori_dyn.logs.record import ALWAYS
+from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.samples import Samples, contact_states
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.outputs import output_columns

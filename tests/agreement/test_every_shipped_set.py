@@ -11,8 +11,8 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 import nori_dyn as nd
+from nori_dyn.descriptions.sensor_configs import shipped_configs
 from nori_dyn.errors import SingularSystemError, SystemShapeError
-from nori_dyn.io.sensor_configs import shipped_configs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.program.compiler import find_compiler

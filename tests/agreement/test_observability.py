@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import positions

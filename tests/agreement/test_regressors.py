@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.errors import NoriWarning
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.regression import Regression, regression
-from nori_dyn.io.urdf import load_urdf
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.peers import pin

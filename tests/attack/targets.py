@@ -25,12 +25,12 @@ from hypothesis import strategies as st
 import nori_dyn as nd
 from nori_dyn.cli import main
 from nori_dyn.estimation.plan import cache_folder
-from nori_dyn.io.plan_files import FORMAT as PLAN
-from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
-from nori_dyn.logs.differentiation import SavitzkyGolay
+from nori_dyn.estimation.plan_files import FORMAT as PLAN
+from nori_dyn.estimation.plan_files import PlanData, sealed, tree_of, unsealed
+from nori_dyn.logs.formats.registry import open_log, writer_of
+from nori_dyn.logs.formats.writer import Field, FileSchema
 from nori_dyn.logs.log import configurations_in
-from nori_dyn.logs.registry import open_log, writer_of
-from nori_dyn.logs.writer import Field, FileSchema
+from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.solve.plausibility.doubts import doubts
 from tests.attack import mutations

@@ -20,7 +20,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.io.files import BEFORE
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
 from tests.attack.targets import ARM
 from tests.attack.victims import ROOT, Injury, Outcome, Victims
 from tests.unit.report.test_recording import Recording

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import NoriError
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
 from tests.peers import Peer
 
 h5py = Peer("h5py")

@@ -16,9 +16,9 @@ import numpy as np
 
 import nori_dyn as nd
 from nori_dyn.errors import NoriError, NoriWarning
-from nori_dyn.logs.draft import draft
-from nori_dyn.logs.record import ALWAYS, SampleRecord
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
+from nori_dyn.logs.mapping.draft import draft
+from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.model.tree import KinematicTree
 from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio, velocity_map

@@ -12,7 +12,7 @@ from nori_dyn.demo import TICK, smooth_motion
 from nori_dyn.measurements.sensor_set import SensorSet
 from tests.peers import pin
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, load, pinocchio_model
-from tests.unit.io.test_model_sensors import ARM, ORIGIN, OWN, WRENCH
+from tests.unit.descriptions.test_model_sensors import ARM, ORIGIN, OWN, WRENCH
 from tests.words import plain
 
 PANDA = str(ROBOTS["panda"])

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.estimation.plan import Plan, plan
-from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.system.builder import System
 from tests.compilers import needs_compiler

@@ -14,9 +14,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.registry import FORMATS, format_of, open_log, writer_of
-from nori_dyn.logs.source import LogSource
-from nori_dyn.logs.writer import Field, FileSchema, flat
+from nori_dyn.logs.formats.registry import FORMATS, format_of, open_log, writer_of
+from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.writer import Field, FileSchema, flat
 from nori_dyn.model.joints import FORCE, MOTION
 from tests.noted import noted
 from tests.peers import Peer

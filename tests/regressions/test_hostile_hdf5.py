@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
 from tests.peers import Peer
 
 h5py = Peer("h5py")

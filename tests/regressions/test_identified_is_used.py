@@ -5,8 +5,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.components import Friction, Rotor
+from nori_dyn.descriptions.corrections import by_joint, widths_by_joint
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.corrections import by_joint, widths_by_joint
 from tests.peers import mujoco, pin
 
 ARM = """<robot name="arm">

@@ -18,12 +18,12 @@ from nori_dyn.errors import FileFormatError, ModelError, PlanError, SensorConfig
 from nori_dyn.live.decoding import LARGEST, Decoder
 from nori_dyn.live.engine import OverTime, prepared
 from nori_dyn.logs.clock import MOST_TIMES
-from nori_dyn.logs.draft import draft
-from nori_dyn.logs.message_kinds import MalformedMessage
-from nori_dyn.logs.message_layout import LONGEST
-from nori_dyn.logs.record import ALWAYS, SampleRecord
-from nori_dyn.logs.registry import open_log
-from nori_dyn.logs.writer import Field, FileSchema
+from nori_dyn.logs.formats.registry import open_log
+from nori_dyn.logs.formats.writer import Field, FileSchema
+from nori_dyn.logs.mapping.draft import draft
+from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
+from nori_dyn.logs.messages.kinds import MalformedMessage
+from nori_dyn.logs.messages.layout import LONGEST
 from tests.messages_of_ros import JOINT_STATE, joint_state
 from tests.robots import load
 from tests.systems import sensor_set
@@ -194,7 +194,7 @@ WRITE = """
 import resource, signal, sys
 import numpy as np
 from pathlib import Path
-from nori_dyn.logs.registry import writer_of
+from nori_dyn.logs.formats.registry import writer_of
 from tests.regressions.test_in_silence import SCHEMA
 t, values = np.arange(5000.0), np.random.default_rng(0).normal(size=(5000, 2))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -16,7 +16,7 @@ import nori_dyn as nd
 from nori_dyn.errors import FileFormatError
 from nori_dyn.estimation.log_file import estimate_to_file, write_whole
 from nori_dyn.estimation.log_run import LogRunner, options_of
-from nori_dyn.logs.writer import Field, FileSchema
+from nori_dyn.logs.formats.writer import Field, FileSchema
 
 ARM = nd.autotree(2)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
 from tests.peers import Peer
 
 pa = Peer("pyarrow")

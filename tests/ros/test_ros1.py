@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nori_dyn.logs.message_kinds import standard_types
-from nori_dyn.logs.messages import Topic
+from nori_dyn.logs.messages.kinds import standard_types
+from nori_dyn.logs.messages.topic import Topic
 from tests.contracts.test_transports import free_port
 
 pytest.importorskip("rosbags", reason="rosbags, of the extra live, is not installed")

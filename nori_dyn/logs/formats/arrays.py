@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.source import BLOCK, TIMES, LogSource, SampleBlock, Stream
+from nori_dyn.logs.formats.source import BLOCK, TIMES, LogSource, SampleBlock, Stream
 from nori_dyn.typing import Array, Floats
 
 CONSTANT = 10

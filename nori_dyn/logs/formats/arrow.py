@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrow_headers import batch_headers
-from nori_dyn.logs.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
-from nori_dyn.logs.writer import FileSchema, Writer, columns_of
+from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
+from nori_dyn.logs.formats.writer import FileSchema, Writer, columns_of
 from nori_dyn.typing import Floats
 
 NUMBERS = 5 << 17

@@ -16,8 +16,8 @@ import numpy as np
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.cells import Head, cells, is_number, parse_slowly, read_head
-from nori_dyn.logs.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
-from nori_dyn.logs.writer import DIGEST, FileSchema, Writer, digest_of, flat
+from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
+from nori_dyn.logs.formats.writer import DIGEST, FileSchema, Writer, digest_of, flat
 from nori_dyn.typing import Floats
 
 PIECE = 1 << 22

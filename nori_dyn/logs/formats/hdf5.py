@@ -16,8 +16,8 @@ import numpy as np
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrays import LONGEST, ArraySeries, ArraySource, part_of
-from nori_dyn.logs.source import LogSource
-from nori_dyn.logs.writer import TIME, FileSchema, Writer
+from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Array, Floats
 
 CLASSES = ("double", "single", "logical", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))

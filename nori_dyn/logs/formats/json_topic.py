@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.logs.messages import LOG_TIME, MalformedMessage
+from nori_dyn.logs.messages.topic import LOG_TIME, MalformedMessage
 from nori_dyn.typing import Floats
 
 

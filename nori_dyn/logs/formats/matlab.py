@@ -17,8 +17,8 @@ from nori_dyn.errors import FileFormatError, MissingExtraError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
 from nori_dyn.logs.formats.numpy_files import ABOUT, about, read_about
-from nori_dyn.logs.source import LogSource
-from nori_dyn.logs.writer import TIME, FileSchema, Writer
+from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Floats
 
 LONGEST_NAME = 63

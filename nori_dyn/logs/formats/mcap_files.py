@@ -23,9 +23,9 @@ from mcap.writer import Writer as McapFile
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.json_topic import JsonTopic
+from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, MessageSource, MessageWriter, Recorded, topic_of
-from nori_dyn.logs.messages import Encoding, MalformedMessage, parsed_types, typestore_of
-from nori_dyn.logs.source import LogSource
+from nori_dyn.logs.messages.topic import Encoding, MalformedMessage, parsed_types, typestore_of
 
 LARGEST = 1 << 31
 """Bytes of a record, at most: what claims more is damaged."""

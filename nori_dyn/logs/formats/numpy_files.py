@@ -18,8 +18,8 @@ from numpy.lib import format as npy
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
-from nori_dyn.logs.source import LogSource
-from nori_dyn.logs.writer import TIME, FileSchema, Writer
+from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Array, Floats
 
 ABOUT = "nori_dyn"

@@ -12,7 +12,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.estimate_messages import (
+from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream
+from nori_dyn.logs.formats.writer import FileSchema, Writer
+from nori_dyn.logs.messages.estimates import (
     ABOUT,
     ABOUT_KIND,
     About,
@@ -20,7 +22,7 @@ from nori_dyn.logs.estimate_messages import (
     read_about,
     times_of,
 )
-from nori_dyn.logs.messages import (
+from nori_dyn.logs.messages.topic import (
     LOG_TIME,
     Encoding,
     MalformedMessage,
@@ -28,8 +30,6 @@ from nori_dyn.logs.messages import (
     Types,
     standard_types,
 )
-from nori_dyn.logs.source import BLOCK, LogSource, SampleBlock, Stream
-from nori_dyn.logs.writer import FileSchema, Writer
 from nori_dyn.typing import Floats
 
 LOOKED = 10

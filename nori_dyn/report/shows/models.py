@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from nori_dyn.io.robot_names import DOWNLOADED, EXTRA, Robots
+from nori_dyn.descriptions.robot_names import DOWNLOADED, EXTRA, Robots
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Joint

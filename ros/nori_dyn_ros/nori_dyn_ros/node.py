@@ -17,7 +17,7 @@ from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.engine import Way
 from nori_dyn.live.inbox import LIMIT
 from nori_dyn.live.service import Service, Settings
-from nori_dyn.logs.mapping import load_mapping
+from nori_dyn.logs.mapping.log_mapping import load_mapping
 from nori_dyn_ros.ros_transport import RosTransport
 
 PARAMETERS = {

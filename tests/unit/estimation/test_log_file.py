@@ -17,8 +17,8 @@ from nori_dyn.errors import FileFormatError, InputError, PlanError
 from nori_dyn.estimation.log_file import estimate_to_file
 from nori_dyn.estimation.log_run import LogRunner, options_of
 from nori_dyn.io.drafts import drafted
+from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.log import whole_table
-from nori_dyn.logs.registry import open_log
 
 N = 1000
 
@@ -26,7 +26,7 @@ KILLED = """
     import os, signal, sys
     import nori_dyn as nd
     from nori_dyn.io import drafts
-    from nori_dyn.logs.registry import writer_of
+    from nori_dyn.logs.formats.registry import writer_of
     from tests.unit.estimation.test_log_file import estimate_to_file, runner
 
     def killed(self, *rows):

@@ -10,9 +10,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.estimation import plan as plans_module
+from nori_dyn.estimation import plan_files
 from nori_dyn.estimation.plan import cache_folder
-from nori_dyn.io import plan_files
-from nori_dyn.io.plan_files import VERSION
+from nori_dyn.estimation.plan_files import VERSION
 from nori_dyn.planning import identity
 from tests.covering import covering
 from tests.robots import ROBOTS

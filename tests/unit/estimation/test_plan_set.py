@@ -16,7 +16,7 @@ from nori_dyn.errors import (
     UnplannedStateError,
 )
 from nori_dyn.estimation import plan as plans_module
-from nori_dyn.io.plan_files import _checksum
+from nori_dyn.estimation.plan_files import _checksum
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_switching import TREE, data, planned, sensors, soft
 

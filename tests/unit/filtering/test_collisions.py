@@ -12,11 +12,11 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import binom, chi2
 
+from nori_dyn.descriptions.mjcf import load_mjcf
 from nori_dyn.errors import InputError, PlanError
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.tracker import Filter
 from nori_dyn.filtering.collisions import HOUR, CollisionDetector, begins_by_chance, threshold
-from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

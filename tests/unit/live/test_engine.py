@@ -9,10 +9,10 @@ from nori_dyn.errors import InputError, PlanError
 from nori_dyn.live.differentiation import COLLECTED, AdaptiveFilter, WindowDerivative, live_derivative
 from nori_dyn.live.engine import Engine, Way, prepared
 from nori_dyn.live.state import State
-from nori_dyn.logs.binding import bind
-from nori_dyn.logs.differentiation import ORDER, SavitzkyGolay
-from nori_dyn.logs.record import SampleRecord
-from nori_dyn.logs.source import Stream
+from nori_dyn.logs.formats.source import Stream
+from nori_dyn.logs.mapping.binding import bind
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.motion.differentiation import ORDER, SavitzkyGolay
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 N = 3

@@ -10,7 +10,7 @@ from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.engine import Way
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.live.transport import Bus
-from nori_dyn.logs.mapping import LogMapping
+from nori_dyn.logs.mapping.log_mapping import LogMapping
 from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 

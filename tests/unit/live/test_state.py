@@ -9,10 +9,10 @@ import nori_dyn as nd
 from nori_dyn.live.inbox import Inbox
 from nori_dyn.live.state import SETTLED, State
 from nori_dyn.live.transport import Message
-from nori_dyn.logs.binding import bind
-from nori_dyn.logs.mapping import LogMapping
-from nori_dyn.logs.record import ALWAYS, SampleRecord
-from nori_dyn.logs.source import Stream
+from nori_dyn.logs.formats.source import Stream
+from nori_dyn.logs.mapping.binding import bind
+from nori_dyn.logs.mapping.log_mapping import LogMapping
+from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 
 JOINTS = "/joint_states"
 IMU = "/imu"

@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation, Slerp
 import nori_dyn as nd
 from nori_dyn.logs import chunks, clock
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.differentiation import SavitzkyGolay
 from nori_dyn.logs.memory import BufferPool
+from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from tests.logs import samples_in
 from tests.unit.logs.test_mapping import BODY
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.io
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
 
 
 def read(path, *columns, text=None):

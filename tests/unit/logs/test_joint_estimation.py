@@ -3,9 +3,10 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
-from nori_dyn.logs import chunks, differentiation
-from nori_dyn.logs.differentiation import JointEstimation, SavitzkyGolay, derivation
+from nori_dyn.logs import chunks
 from nori_dyn.logs.formats import arrays
+from nori_dyn.logs.motion import differentiation
+from nori_dyn.logs.motion.differentiation import JointEstimation, SavitzkyGolay, derivation
 from tests.logs import samples_in
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.trees import on_a_free_base

@@ -12,10 +12,10 @@ import nori_dyn as nd
 from nori_dyn.cli.info import USUAL
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.draft import draft
-from nori_dyn.logs.naming import column_named
-from nori_dyn.logs.record import SampleRecord
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
+from nori_dyn.logs.mapping.draft import draft
+from nori_dyn.logs.mapping.naming import column_named
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.report.mapping_text import mapping_text
 from tests.logs import samples_in
 from tests.systems import ACCELERATIONS, WRENCHES, sensor_set

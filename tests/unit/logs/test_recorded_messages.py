@@ -19,7 +19,7 @@ from rosbags.rosbag1 import Writer as Bag1
 from rosbags.rosbag2 import Writer as Bag2
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.formats.registry import open_log
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 FLOAT = "std_msgs/msg/Float64"

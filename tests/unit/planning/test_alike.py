@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.algebra.expressions import Graph, Op
-from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.limbs import limb_groups
 from nori_dyn.planning.alike import alike_order, alike_parts
 from nori_dyn.planning.elimination import FIELD, Elimination

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.algebra.prime_field import PRIME
-from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.lifting import lifted_classes

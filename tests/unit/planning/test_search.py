@@ -2,7 +2,7 @@
 
 import pytest
 
-from nori_dyn.io.sensor_configs import load_sensors
+from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import greedy

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nori_dyn
-from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.conditioning import Conditioning

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
-from nori_dyn.io.urdf_shapes import urdf_shapes
+from nori_dyn.descriptions.urdf_shapes import urdf_shapes
 from tests.peers import pin
 from tests.recorded_logs import FAULTY, SPIKE, N, arm, estimated, exact_plan, log_file
 from tests.robots import ROBOTS

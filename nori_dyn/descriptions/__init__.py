@@ -1,0 +1,1 @@
+"""Robots and their sensors as files describe them: URDF, MJCF, YAML of components and sensors; robots by name."""

@@ -1,0 +1,176 @@
+"""The components of an MJCF model: rotors, friction, springs, tendons, and what its equality constraints hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.components import Friction, Rotor, Spring, Tendon
+from nori_dyn.components.base import Component
+from nori_dyn.components.building import JointTermData, component, joint_components
+from nori_dyn.descriptions.mjcf_equalities import EqualityReader
+from nori_dyn.descriptions.mjcf_places import MjcfPlaces, component_name
+from nori_dyn.model.tree import Frame
+
+SMOOTH = (
+    "joint friction changes its sign smoothly, over {width:g} rad/s or m/s; MuJoCo's solver has a smoothing of its own"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MjcfComponents:
+    """What a model has beside rigid bodies on joints.
+
+    Attributes:
+        components: what is stated exactly.
+        frames: the frames that these name, and that the tree does not have yet.
+        notes: what was done, for people.
+        ignored: what the equations are without, for people.
+    """
+
+    components: tuple[Component, ...]
+    frames: Mapping[str, Frame]
+    notes: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+def mjcf_components(places: MjcfPlaces) -> MjcfComponents:
+    """Return the components of a model on the tree of its bare rigid bodies."""
+    reader = _ComponentReader(places)
+    found = [*joint_components(reader.joint_terms()), *reader.tendons()]
+    equalities = EqualityReader(places)
+    found += equalities.components()
+    notes = [*reader.notes(), *equalities.notes]
+    ignored = (*reader.ignored, *equalities.ignored, *beyond_components(places.model))
+    return MjcfComponents(tuple(_distinct(found)), places.frames, tuple(notes), ignored)
+
+
+def components_in(model: Any) -> list[str]:
+    """Return what a model has of components, for people."""
+    present = {
+        "armature": np.any(model.dof_armature),
+        "joint damping": np.any(model.dof_damping),
+        "joint friction": np.any(model.dof_frictionloss),
+        "joint stiffness": np.any(model.jnt_stiffness),
+        "equality constraints": model.neq > 0,
+        "tendons": model.ntendon > 0,
+    }
+    return [what for what, is_there in present.items() if is_there]
+
+
+def beyond_components(model: Any) -> list[str]:
+    """Return what a model has that no component says, for people."""
+
+    def any_in(*names: str) -> bool:  # versions of MuJoCo differ in what there is
+        return any(np.any(getattr(model, name, 0.0)) for name in names)
+
+    present = {
+        "gravity compensation": any_in("body_gravcomp"),
+        "fluid forces": model.opt.density > 0 or model.opt.viscosity > 0,
+        "nonlinear damping": any_in("dof_dampingpoly", "tendon_dampingpoly"),
+        "nonlinear stiffness": any_in("jnt_stiffnesspoly", "tendon_stiffnesspoly"),
+        "springs that yield": any_in("jnt_springyield", "tendon_springyield"),
+        "armature of actuators": any_in("actuator_armature"),
+        "damping of actuators": any_in("actuator_damping", "actuator_dampingpoly"),
+        "flexible bodies": getattr(model, "nflex", 0) > 0,
+    }
+    return [what for what, is_there in present.items() if is_there]
+
+
+@dataclass
+class _ComponentReader:
+    """Turns what acts on joints, and tendons, into components.
+
+    Attributes:
+        places: where things of the model are on the tree.
+        ignored: what no component says.
+        still: joints that are locked, and had something.
+        is_smooth: whether there is friction of Coulomb's.
+    """
+
+    places: MjcfPlaces
+    ignored: list[str] = field(default_factory=list)
+    still: list[str] = field(default_factory=list)
+    is_smooth: bool = False
+
+    def joint_terms(self) -> Iterator[JointTermData]:
+        """Yield rotors, friction and springs of joints that move."""
+        for number in range(self.places.model.njnt):
+            name = self.places.name("joint", number)
+            terms = [(name, kind, numbers) for kind, numbers in self._terms(number, name) if any(numbers.values())]
+            if terms and name not in self.places.moving:
+                self.still.append(name)
+                continue
+            self.is_smooth |= any(numbers.get("coulomb") for _, _, numbers in terms)
+            yield from terms
+
+    def _terms(self, number: int, name: str) -> Iterator[tuple[type[Component], dict[str, float]]]:
+        """Yield the type and the numbers of what acts on a joint."""
+        m, types, places = self.places.model, self.places.mujoco.mjtJoint, self.places
+        is_free = m.jnt_type[number] == int(types.mjJNT_FREE)
+        is_scalar = m.jnt_type[number] in (int(types.mjJNT_HINGE), int(types.mjJNT_SLIDE))
+        at = m.jnt_dofadr[number]  # all freedoms of a joint have the same numbers
+        if m.dof_armature[at] and is_free:  # where the joint moves along, it is of an acceleration in world axes
+            self.ignored.append(f"armature of the free joint '{name}'")
+        else:
+            yield Rotor, {"inertia": m.dof_armature[at]}
+        viscous = 0.0 if places.is_disabled("damper", "passive") else m.dof_damping[at]
+        coulomb = 0.0 if places.is_disabled("frictionloss", "constraint") else m.dof_frictionloss[at]
+        if coulomb and is_free:
+            self.ignored.append(f"friction of the free joint '{name}'")
+            coulomb = 0.0
+        yield Friction, {"viscous": viscous, "coulomb": coulomb}
+        stiffness = 0.0 if places.is_disabled("spring", "passive") else m.jnt_stiffness[number]
+        if stiffness and is_scalar:
+            yield Spring, {"stiffness": stiffness, "reference": m.qpos_spring[m.jnt_qposadr[number]]}
+        elif stiffness:
+            self.ignored.append(f"stiffness of the {'free' if is_free else 'ball'} joint '{name}'")
+
+    def tendons(self) -> Iterator[Tendon]:
+        """Yield the tendons, passive, that are sums of joints or straight lines."""
+        m = self.places.model
+        for number in range(m.ntendon):
+            name = self.places.name("tendon", number)
+            runs = self.places.tendon(number)
+            if isinstance(runs, str):
+                self.ignored.append(f"tendon '{name}' ({runs})")
+                continue
+            more = [f"{what} of tendon '{name}'" for what in ("armature", "frictionloss") if self._has(what, number)]
+            self.ignored += more
+            if not runs.moves:
+                self.still.append(name)
+                continue
+            stiffness, damping = float(m.tendon_stiffness[number]), float(m.tendon_damping[number])
+            stiffness = 0.0 if self.places.is_disabled("spring", "passive") else stiffness
+            damping = 0.0 if self.places.is_disabled("damper", "passive") else damping
+            slack, taut = m.tendon_lengthspring[number]
+            if stiffness and slack != taut:
+                self.ignored.append(f"stiffness of tendon '{name}' (it is slack over a range)")
+                stiffness = 0.0
+            numbers = {"stiffness": stiffness, "damping": damping, "rest": slack - runs.still if stiffness else 0.0}
+            named = {"name": component_name(name), "role": "passive"}
+            yield component(Tendon, {**named, **runs.fields, **numbers})
+
+    def _has(self, what: str, number: int) -> bool:
+        return bool(getattr(self.places.model, f"tendon_{what}", np.zeros(number + 1))[number])
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was done, for people."""
+        if self.is_smooth:
+            yield SMOOTH.format(width=Friction.model_fields["width"].default)
+        if self.still:
+            yield f"locked, and without their components: {', '.join(self.still)}"
+
+
+def _distinct(components: Sequence[Component]) -> Iterator[Component]:
+    """Yield components, those with a name that another one has under a longer one."""
+    taken: set[str] = set()
+    for each in components:
+        name = each.name
+        while name and name in taken:
+            name = f"{each.type}/{name}"
+        taken.add(name)
+        yield each if name == each.name else each.model_copy(update={"name": name})

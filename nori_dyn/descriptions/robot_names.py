@@ -1,0 +1,211 @@
+"""Robots that are known by name: which there are, of which packages, and the file of one.
+
+To list them downloads nothing, and imports no module of a robot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from nori_dyn.descriptions.installed_robots import PACKAGES, installed_robots, robots_folder
+from nori_dyn.errors import ModelError
+from nori_dyn.tables import Shown
+
+DOWNLOADED = "robot_descriptions"
+"""The package whose robots are downloaded when they are first used."""
+
+EXTRA = "pip install 'nori_dyn[robots]'"
+"""What brings the packages that know robots by name."""
+
+MOST_SIMILAR = 5
+"""Names that are proposed where one is not known."""
+
+_PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # where a module of robot_descriptions says its file is
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRobot:
+    """A robot that is known by name.
+
+    Attributes:
+        name: the name that `nd.load_robot` takes.
+        package: the package that it is from, as PyPI calls it.
+        path: its file; None where it is downloaded when it is first used.
+        aliases: its other names.
+        about: the format; of one that is downloaded, before that who makes it and what it is.
+    """
+
+    name: str
+    package: str
+    path: Path | None
+    aliases: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Robots(Shown, Mapping[str, NamedRobot]):
+    """The robots that are known by name.
+
+    Attributes:
+        by_name: each robot, by all its names.
+        absent: packages that may know more and are not installed.
+    """
+
+    by_name: Mapping[str, NamedRobot]
+    absent: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> NamedRobot:
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def __repr__(self) -> str:
+        return f"Robots({len(self.robots):,} of {', '.join(self.packages) or 'no package'})"
+
+    @property
+    def robots(self) -> tuple[NamedRobot, ...]:
+        """The robots, each once."""
+        return tuple(dict.fromkeys(self.by_name.values()))
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that they are from."""
+        return tuple(dict.fromkeys(robot.package for robot in self.robots))
+
+    def similar(self, text: str) -> tuple[str, ...]:
+        """Return the names that someone may have meant, the likeliest first: near ones, then those that it is part of.
+
+        Of robots that are downloaded, it may also be part of what they are called, or of who makes them.
+        """
+        wanted = text.casefold()
+        names = {name.casefold(): name for name in reversed([*self])}
+        near = [names[name] for name in difflib.get_close_matches(wanted, names, MOST_SIMILAR, cutoff=0.6)]
+        parts = [name for name in self if wanted in name.casefold()]
+        about = [robot.name for robot in self.robots if robot.path is None and wanted in robot.about.casefold()]
+        return tuple(dict.fromkeys([*near, *parts, *about]))[:MOST_SIMILAR] if wanted else ()
+
+
+def robots() -> Robots:
+    """Return the robots that `nd.load_robot` knows by name, and of which package each is.
+
+    Those of icub-models and example-robot-data come with these packages; those of robot_descriptions are downloaded
+    when they are first used, and not to be listed. The extra `robots` brings all three. `print` shows them as a table,
+    as `nori-dyn robots` does.
+
+    Returns:
+        By its names, each robot: its `name`, `package`, `aliases`, `path` (None where it is to be downloaded), and what
+        it is `about`. `.similar(text)` are the names that someone may have meant.
+
+    Example:
+        >>> known = nd.robots()
+        >>> "panda" in known, known["panda"].package  # doctest: +SKIP
+        (True, 'example-robot-data')
+        >>> known.similar("kuka")  # doctest: +SKIP
+        ('iiwa14_description', 'iiwa14_mj_description', 'iiwa7_description', 'iiwa7_epfl_description')
+    """
+    described = _described_robots()
+    absent = [package for package in PACKAGES if robots_folder(package) is None]
+    by_name: dict[str, NamedRobot] = {}
+    for robot in (*_installed(), *described):
+        for name in (robot.name, *robot.aliases):
+            by_name.setdefault(name, robot)
+    return Robots(by_name, (*absent, *(() if described else (DOWNLOADED,))))
+
+
+def robot_by_name(name: str) -> Path:
+    """Return the path of a robot of an installed package, or of robot_descriptions, which downloads it when first used.
+
+    Raises:
+        ModelError: no such name, no package that has robots is installed, or the download fails.
+    """
+    if os.sep in name or name.endswith((".urdf", ".xml", ".mjcf")):
+        raise ModelError(f"no such file: {name}.{_similar_file(name)}")
+    known = robots()
+    if name in known:
+        return known[name].path or _downloaded(name)
+    similar = [f"'{one}'" for one in known.similar(name)]
+    proposed = " or ".join([", ".join(similar[:-1]), similar[-1]] if similar[1:] else similar)
+    raise ModelError(
+        f"no robot '{name}': there is no such file"
+        + (f", and it is none of the robots of {', '.join(known.packages)}." if known else ".")
+        + (f" Did you mean {proposed}?" if similar else " Give the path of a URDF or MJCF file, or a name.")
+        + (" `nori-dyn robots` lists them." if known else "")
+        + (f" Not installed, and so not searched: {', '.join(known.absent)} ({EXTRA})." if known.absent else "")
+    )
+
+
+def _installed() -> Iterator[NamedRobot]:
+    """Yield the robots of installed packages, each with all its names."""
+    names: dict[Path, list[str]] = {}
+    for name, path in installed_robots().items():
+        names.setdefault(path, []).append(name)
+    for package in PACKAGES:
+        folder = robots_folder(package)
+        for path, (name, *others) in names.items():
+            if folder is not None and path.is_relative_to(folder):
+                yield NamedRobot(name, package, path, tuple(others), "URDF")
+
+
+def _described_robots() -> tuple[NamedRobot, ...]:
+    """Return the robots of robot_descriptions, from its table alone; none where it is not installed."""
+    try:
+        from robot_descriptions import DESCRIPTIONS
+    except ImportError:
+        return ()
+    return tuple(NamedRobot(name, DOWNLOADED, None, (), _about(told)) for name, told in DESCRIPTIONS.items())
+
+
+def _about(told: object) -> str:
+    """Return who makes a robot of robot_descriptions, what it is called, and the format; older versions tell less."""
+    maker_and_robot = " ".join(filter(None, (getattr(told, "maker", None), getattr(told, "robot", None))))
+    formats = [form for form in ("URDF", "MJCF") if getattr(told, f"has_{form.lower()}", False)]
+    return ", ".join(filter(None, (maker_and_robot, *formats)))
+
+
+def _downloaded(name: str) -> Path:
+    """Return the path of a robot of robot_descriptions.
+
+    Raises:
+        ModelError: the download fails.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # it prints while it clones
+            module = importlib.import_module(f"robot_descriptions.{name}")
+            return _file_of(module)
+    except Exception as error:  # git, network, disk, xacro: the robot is not here
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(
+            f"robot '{name}': robot_descriptions could not provide it ({reason[:300]}). "
+            "It clones a git repository on first use of a robot: check git and the network, or give a path."
+        ) from error
+
+
+def _file_of(module: ModuleType) -> Path:
+    for attribute in _PATHS:
+        if hasattr(module, attribute):
+            if attribute == "XACRO_PATH":
+                xacro = importlib.import_module("robot_descriptions._xacro")
+                return Path(xacro.get_urdf_path(module))
+            return Path(getattr(module, attribute))
+    raise LookupError("it has neither a URDF nor an MJCF file")
+
+
+def _similar_file(name: str) -> str:
+    """Return a hint at a file with a similar name in the same folder; empty where there is none."""
+    folder = Path(name).parent
+    if not folder.is_dir():
+        return f" There is no folder {folder} either."
+    close = difflib.get_close_matches(Path(name).name, [f.name for f in folder.iterdir()], n=1)
+    return f" Did you mean '{folder / close[0]}'?" if close else ""

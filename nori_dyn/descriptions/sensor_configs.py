@@ -1,0 +1,192 @@
+"""Sensor configs: YAML files, one a set of sensors, checked against the schema of all sensors that exist."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nori_dyn.descriptions.robots import model_sensors
+from nori_dyn.errors import (
+    InvalidConfigError,
+    SensorConfigError,
+    UnknownConfigError,
+    UnknownSensorNameError,
+    WrongKindError,
+)
+from nori_dyn.io.xml_file import naming_file
+from nori_dyn.io.yaml_file import YamlFile, read_yaml
+from nori_dyn.measurements.sensor_set import SensorSet, config_model
+from nori_dyn.model.tree import KinematicTree
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_FOLDERS = (_PACKAGE / "sensor_configs", _PACKAGE.parent / "sensor_configs")
+"""Inside an installed wheel, and beside the package in a checkout."""
+
+
+def shipped_configs() -> dict[str, Path]:
+    """Return the sensor configs that come with the package, by name."""
+    folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
+    return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None = None) -> SensorSet:
+    """Return the sensors that a robot's own file describes, by their names there.
+
+    Of a URDF those of iDynTree's <sensor> extension (force-torque sensors, accelerometers), or where it has none
+    those in Gazebo's elements; of an MJCF model accelerometer, force, torque and jointactuatorfrc. Gyroscopes and
+    encoders give no rows: what they read enters through q and qd. A force-torque sensor in a fixed joint needs that
+    joint: load the robot with `kept="sensors"`.
+
+    A config adds to them, and changes them by type or name (null leaves them out), see `load_sensors`:
+
+        name: mine
+        from_model: {accelerometer: {sigma: 0.1}, l_arm_ft: {sigma: 0.5}, head_imu_0: null}
+        measurements:
+          - {type: joint_acceleration, joints: all}
+
+    Args:
+        model: the robot, as for `load_robot`.
+        tree: the robot as loaded: sensors on what is fixed to its world, which tell nothing, are left out.
+
+    Raises:
+        FileFormatError: not a robot file, or a sensor in it that lacks something.
+        ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
+        SensorConfigError: two of its sensors share a name.
+        MissingExtraError: an MJCF model, and mujoco is not installed.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("pendulum.urdf").write_text('''
+        ... <robot name="pendulum">
+        ...   <link name="wall"/>
+        ...   <link name="rod"/>
+        ...   <joint name="hinge" type="continuous"><parent link="wall"/><child link="rod"/></joint>
+        ...   <sensor name="imu" type="accelerometer"><parent link="rod"/><origin xyz="0 0 -1" rpy="0 0 0"/></sensor>
+        ... </robot>
+        ... ''')
+        >>> [(sensor.name, sensor.type) for sensor in nd.sensors_from_model("pendulum.urdf").measurements]
+        [('imu', 'accelerometer')]
+    """
+    name = f"sensors of {os.path.basename(model)}"
+    with naming_file(model):
+        return SensorSet.from_dict({"name": name, "measurements": _model_entries(model, tree)})
+
+
+def load_sensors(
+    source: str | os.PathLike[str], model: str | os.PathLike[str] | None = None, tree: KinematicTree | None = None
+) -> SensorSet:
+    """Return a set of sensors: a shipped one by name, such as "inverse_dynamics", or one that a YAML file describes.
+
+    Where a file says `from_model: true`, the sensors that the robot's file describes come first, but for those whose
+    names its own measurements have. `from_model` may also be a mapping that changes them: from a type of sensor, or
+    from a name, to fields, or to null, which leaves them out.
+
+    Args:
+        source: the name, or the file; a `Path` is always a file.
+        model: the robot, as for `load_robot`, where the file has `from_model`.
+        tree: see `sensors_from_model`.
+
+    Raises:
+        UnknownConfigError: neither a shipped set nor a file.
+        FileFormatError: the file cannot be read.
+        SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
+        WrongKindError: neither text nor a path.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("mine.yaml").write_text('''
+        ... name: mine
+        ... measurements:
+        ...   - {type: joint_torque, joints: all}
+        ...   - {type: external_wrench, links: {except: link2}, value: 0}
+        ... ''')
+        >>> nd.load_sensors("mine.yaml")
+        SensorSet('mine', 2 measurements)
+    """
+    content = ConfigFile.read(_file_of(source))
+    with content.naming_line():
+        return SensorSet.from_dict(content.data, content.of_model(model, tree))
+
+
+sensors = load_sensors
+"""The same, by a shorter name."""
+
+
+def _file_of(source: object) -> str | Path:
+    """Return the file of a set of sensors."""
+    if isinstance(source, os.PathLike):
+        return Path(source)
+    if not isinstance(source, str):
+        advice = "for one, nd.sensors('inverse_dynamics') or nd.sensors('mine.yaml')"
+        raise WrongKindError("nd.sensors", "the name of a shipped set or a YAML file", source, advice)
+    shipped = shipped_configs()
+    if source in shipped:
+        return shipped[source]
+    if source.endswith((".yaml", ".yml")) or os.sep in source or os.path.exists(source):
+        return source
+    raise UnknownConfigError("set of sensors (neither shipped nor a file)", source, shipped)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """The content of a YAML file.
+
+    Attributes:
+        file: the file.
+    """
+
+    file: YamlFile
+
+    @staticmethod
+    def read(path: str | Path) -> ConfigFile:
+        """Return the content of a file.
+
+        Raises:
+            FileFormatError: it cannot be read.
+            SensorConfigError: it is not YAML.
+        """
+        return ConfigFile(read_yaml(path))
+
+    @property
+    def data(self) -> Any:
+        """What the file says."""
+        return self.file.data
+
+    def of_model(self, model: str | os.PathLike[str] | None, tree: KinematicTree | None) -> list[dict[str, Any]] | None:
+        """Return the entries of a robot's own sensors, where the file takes them and the robot is known."""
+        parts = [self.data, self.data.get("candidates")] if isinstance(self.data, dict) else []
+        wants_model = any(isinstance(part, dict) and part.get("from_model") for part in parts)
+        return _model_entries(model, tree) if wants_model and model is not None else None
+
+    @contextmanager
+    def naming_line(self) -> Iterator[None]:
+        """Let errors of the content say in which file they are, and in which line."""
+        try:
+            yield
+        except InvalidConfigError as error:
+            raise SensorConfigError(f"{self.file.path}:{self.file.line(error.path)}: {error}") from None
+        except SensorConfigError as error:
+            path = error.path if isinstance(error, UnknownSensorNameError) else ()
+            line = f":{self.file.line(path)}" if path else ""
+            error.args = (f"{self.file.path}{line}: {error}",)
+            raise
+
+
+def _model_entries(model: str | os.PathLike[str], tree: KinematicTree | None) -> list[dict[str, Any]]:
+    """Return the entries of a robot's sensors that read something."""
+    found = [(sensor.link, dict(sensor.entry)) for sensor in model_sensors(model) if sensor.entry is not None]
+    return [entry for link, entry in found if tree is None or link is None or not _on_world(tree, link)]
+
+
+def _on_world(tree: KinematicTree, link: str) -> bool:
+    return link in tree.frames and tree.frames[link].on_world
+
+
+def schema_json() -> str:
+    """Return the JSON schema of sensor configs, for editors."""
+    return json.dumps(config_model().model_json_schema(by_alias=True), indent=2)

@@ -1,0 +1,271 @@
+"""URDF files as kinematic trees; no meshes are loaded, no external entities expanded."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.components.base import Component
+from nori_dyn.descriptions.component_files import moving_joints, takes_own, with_components
+from nori_dyn.descriptions.urdf_components import couplings, frictions, rotors, transmissions
+from nori_dyn.descriptions.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, not_numbers, read_urdf
+from nori_dyn.descriptions.urdf_sensors import sensor_joints
+from nori_dyn.errors import ModelError, NoriWarning
+from nori_dyn.io.xml_file import naming_file
+from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
+from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.drives import DriveLimits
+from nori_dyn.model.inertia import Inertias, treatment
+from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
+from nori_dyn.model.tree import GRAVITY, KinematicTree
+from nori_dyn.typing import Floats
+
+NO_LIMIT = 1e6
+"""A limit of this size or more [rad or m] is how some exporters write that there is none."""
+
+NO_SPEED, NO_EFFORT = 100.0, 1e4
+"""Likewise a largest speed [rad/s or m/s], and a largest torque or force [N m or N]."""
+
+ZEROS = frozenset(("0", "0.0", "0."))
+"""How no friction is written."""
+
+
+def load_urdf(
+    path: str | os.PathLike[str],
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    locked: Sequence[str] | Mapping[str, float] = (),
+    kept: Sequence[str] = (),
+    components: bool | str | os.PathLike[str] | None = None,
+    mimic: Literal["independent", "coupled", "refuse"] | None = None,
+    inertias: Inertias = "as_given",
+    strict: bool = False,
+    gravity: tuple[float, float, float] = GRAVITY,
+    clean: bool = True,
+) -> KinematicTree:
+    """Return the kinematic tree of a URDF file.
+
+    Links on fixed (or locked) joints are lumped into the body that carries them, and stay as frames, unless their
+    joint is kept. Link coordinates are the URDF's: the origin in the joint, the axes as the file has them.
+
+    Args:
+        path: the file.
+        base: "fixed" makes the root link part of the world; "floating" puts it on a free joint.
+        locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        kept: fixed or locked joints to keep as joints of no freedoms, so that the wrench f through them is a variable
+            and a force-torque sensor can read it; "sensors" for those that carry one in the file.
+        components: True takes in what the file has beside rigid bodies: the friction of <dynamics>, mimic joints, and
+            the rotors of <transmission> where it tells their inertia. None leaves it out, as most tools do, but for
+            friction and rotors that were identified, which `save_robot` marks; False leaves these out, too. `notes`
+            say so. The path of a YAML file (see `load_components`) adds those that it describes to the file's.
+        mimic: "independent" takes mimic joints as joints of their own, with a warning; "coupled" couples them, see
+            `nd.components.Coupling`; "refuse" raises. None is "coupled" with components, and else "independent".
+        inertias: what to make of inertias that no distribution of mass has, since a principal moment is negative or
+            larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
+            some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
+            and `notes` say so; "refuse" raises.
+        strict: the same as inertias="refuse".
+        gravity: [m/s^2] in world axes.
+        clean: take what is a quarter turn, a zero or a coordinate axis up to rounding as exactly that: an
+            angle within 1e-12 rad of k pi/2, or within a unit of its last decimal where seven or more are
+            printed (1.5707963 is, 1.5708 is not). `notes` says what was changed.
+
+    Raises:
+        FileFormatError: not a readable file, not a URDF, or numbers that are none.
+        ModelError: an unsupported joint, a zero axis, a cycle, two roots, a missing link, unphysical
+            inertias, an unknown locked joint, a kept joint that is unknown or moves, components that do not fit.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("pendulum.urdf").write_text('''
+        ... <robot name="pendulum">
+        ...   <link name="wall"/>
+        ...   <link name="rod">
+        ...     <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+        ...   </link>
+        ...   <joint name="hinge" type="continuous"><parent link="wall"/><child link="rod"/></joint>
+        ... </robot>
+        ... ''')
+        >>> nd.load_urdf("pendulum.urdf")
+        KinematicTree('pendulum', 1 links, nq=1, nv=1)
+        >>> nd.load_urdf("pendulum.urdf", base="floating")
+        KinematicTree('pendulum', 2 links, nq=8, nv=7)
+    """
+    takes = takes_own(components)
+    mimic = ("coupled" if takes else "independent") if mimic is None else mimic
+    if mimic not in ("independent", "coupled", "refuse"):
+        raise ModelError(f"mimic must be 'independent', 'coupled' or 'refuse', not {mimic!r}.")
+    frozen = [locked] if isinstance(locked, str) else list(locked)
+    robot = read_urdf(path)
+    kept = sensor_joints(robot, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
+    cleaner = Cleaner(active=clean)
+    with naming_file(path):
+        links, joints = links_and_joints(robot, cleaner)
+        mimics = [
+            joint.name
+            for joint in robot.joints
+            if joint.mimic is not None and joint.type != "fixed" and joint.name not in frozen
+        ]
+        followed = mimics if mimic == "independent" else []
+        notes = [*cleaner.notes(), *_notes(joints, frozen, kept, followed)]
+        if mimics and mimic == "refuse":
+            raise ModelError(
+                f"robot '{robot.name}' has mimic joints: {', '.join(mimics)}. "
+                "Lock them, or load them as independent joints (mimic='independent')."
+            )
+        tree = assemble(
+            robot.name,
+            links,
+            joints,
+            base=base,
+            locked=locked,
+            kept=kept,
+            inertias=treatment(inertias, strict),
+            gravity=gravity,
+            notes=notes,
+            file=os.fspath(path),
+        )
+        moving = moving_joints(tree)
+        own: list[Component] = []
+        if mimic == "coupled":
+            own += couplings(robot, moving, positions_of(locked))
+        rubbing = [joint for joint in robot.joints if joint.name in moving and {joint.damping, joint.friction} - ZEROS]
+        if takes:
+            turning = [one for one in transmissions(robot) if one.joint in moving]
+            more = list(_notes_on_gears([one.joint for one in turning if one.inertia is None]))
+        else:
+            unmarked = [joint for joint in rubbing if components is False or not joint.is_identified]
+            rubbing = [joint for joint in rubbing if joint not in unmarked]
+            identified = () if components is False else transmissions(robot, identified=True)
+            turning = [one for one in identified if one.joint in moving]
+            more = [*_notes_on_friction(len(unmarked)), *_notes_on_identified(len(rubbing), len(turning))]
+        own += [*frictions(rubbing), *rotors(turning)]
+        drives = {joint.name: _drive(joint) for joint in robot.joints if joint.name in moving}
+        tree = tree.replace(notes=(*tree.notes, *more), drives=drives)
+    tree = with_components(tree, own, components, frozen)
+    if followed:
+        warnings.warn(
+            f"robot '{robot.name}': its mimic joints are followed as independent ones: {', '.join(followed)}.",
+            NoriWarning,
+            stacklevel=2,
+        )
+    return tree
+
+
+def links_and_joints(robot: UrdfRobot, cleaner: Cleaner) -> tuple[list[LinkData], list[JointData]]:
+    """Return the links and joints of a URDF, in the order of the file.
+
+    Raises:
+        ModelError: an unsupported joint, or a zero axis.
+    """
+    links = [_link(link, cleaner) for link in robot.links]
+    return links, [_joint(joint, cleaner) for joint in robot.joints]
+
+
+def _link(link: UrdfLink, cleaner: Cleaner) -> LinkData:
+    if link.inertial is None:
+        return LinkData(link.name)
+    com, R = _origin(link.inertial.origin, cleaner)
+    ixx, ixy, ixz, iyy, iyz, izz = link.inertial.inertia
+    I = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return LinkData(link.name, link.inertial.mass, com, R @ I @ R.T)
+
+
+def _joint(joint: UrdfJoint, cleaner: Cleaner) -> JointData:
+    r, R = _origin(joint.origin, cleaner)
+    X_tree = Transform(np.ascontiguousarray(R.T), r)
+    return JointData(joint.name, joint.parent, joint.child, X_tree, _model(joint, cleaner))
+
+
+def _origin(origin: UrdfOrigin | None, cleaner: Cleaner) -> tuple[Floats, Floats]:
+    """Return the position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
+    if origin is None:
+        return np.zeros(3), np.eye(3)
+    return cleaner.position(np.array(origin.xyz) + 0.0), cleaner.rpy(origin.rpy)  # -0.0 becomes 0.0
+
+
+def _model(joint: UrdfJoint, cleaner: Cleaner) -> Joint | None:
+    if joint.type == "fixed":
+        return None
+    if joint.type == "floating":
+        return Free()
+    if joint.type not in ("revolute", "continuous", "prismatic", "planar"):
+        raise ModelError(
+            f"joint '{joint.name}' has the type '{joint.type}', which is not supported. "
+            "Supported: revolute, continuous, prismatic, planar, floating, fixed."
+        )
+    if not np.linalg.norm(joint.axis) > 0:
+        raise ModelError(f"joint '{joint.name}' has a zero axis. Give it a direction.")
+    axis = cleaner.axis(np.array(joint.axis))
+    if joint.type == "planar":
+        if axis != (0.0, 0.0, 1.0):
+            shown = " ".join(f"{component:g}" for component in axis)
+            raise ModelError(
+                f"joint '{joint.name}' is planar with the normal ({shown}); only motion in x and y, "
+                "with the <axis> 0 0 1, is supported (without an <axis> it is 1 0 0). "
+                "Turn the joint's frame to make z the normal."
+            )
+        return Planar()
+    if joint.type == "continuous":
+        return Continuous(axis)
+    return (Revolute if joint.type == "revolute" else Prismatic)(axis, _limits(joint))
+
+
+def _limits(joint: UrdfJoint) -> tuple[float, float]:
+    lower, upper = joint.lower, joint.upper
+    return (
+        -math.inf if lower is None or lower <= -NO_LIMIT else lower,
+        math.inf if upper is None or upper >= NO_LIMIT else upper,
+    )
+
+
+def _drive(joint: UrdfJoint) -> DriveLimits:
+    """Return what the drive of a joint can do; what is zero, no number or huge says nothing of it."""
+    return DriveLimits(_at_most(joint.velocity, NO_SPEED), _at_most(joint.effort, NO_EFFORT))
+
+
+def _at_most(text: str, none: float) -> float:
+    limit = math.inf if not_numbers(text, 1) else float(text)
+    return limit if 0 < limit < none else math.inf
+
+
+def _notes(
+    joints: Sequence[JointData], locked: Sequence[str], kept: Sequence[str], mimics: Sequence[str]
+) -> Iterator[str]:
+    n_fixed = sum(joint.joint is None and joint.name not in kept for joint in joints)
+    if n_fixed == 1:
+        yield "1 fixed joint lumped, its link kept as a frame"
+    elif n_fixed:
+        yield f"{n_fixed} fixed joints lumped, their links kept as frames"
+    if locked:
+        yield f"locked: {', '.join(locked)}"
+    if kept:
+        yield f"kept, without freedoms: {', '.join(kept)}"
+    if mimics:
+        yield f"mimic joints followed as independent: {', '.join(mimics)}"
+
+
+def _notes_on_friction(n: int) -> Iterator[str]:
+    if n:
+        yield f"friction of {n} {'joint' if n == 1 else 'joints'} left out: components=True takes it in"
+
+
+def _notes_on_identified(n_frictions: int, n_rotors: int) -> Iterator[str]:
+    parts = [
+        f"{what} of {n} {'joint' if n == 1 else 'joints'}"
+        for what, n in (("friction", n_frictions), ("rotors", n_rotors))
+        if n
+    ]
+    if parts:
+        yield f"{' and '.join(parts)} taken in, as identified ones are: components=False leaves them out"
+
+
+def _notes_on_gears(without: Sequence[str]) -> Iterator[str]:
+    if without:
+        yield f"transmissions that tell no inertia of a rotor left out: {', '.join(without)}"

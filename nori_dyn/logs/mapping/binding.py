@@ -1,0 +1,214 @@
+"""A mapping bound to a log, or to live streams, and to a robot: where each number of a sample comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.logs.formats.source import Stream, clock_among, suggestion
+from nori_dyn.logs.mapping.entries import MappingEntries, Piece
+from nori_dyn.logs.mapping.log_mapping import Axes, LogMapping, StreamSettings
+from nori_dyn.logs.mapping.naming import column_named, usual_names
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.mapping.units import factor, known_units
+from nori_dyn.typing import Floats, Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundStream:
+    """What is taken of a stream.
+
+    Attributes:
+        stream: the stream.
+        settings: what the mapping says of it.
+        clock: the column with its times; None where it has none.
+        unit: what one of these times is in seconds.
+        pieces: what its numbers make.
+    """
+
+    stream: Stream
+    settings: StreamSettings
+    clock: str | None
+    unit: float
+    pieces: tuple[Piece, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read, each once; that of the times first, where there is one."""
+        wanted = [] if self.clock is None else [self.clock]
+        return tuple(dict.fromkeys([*wanted, *(column for piece in self.pieces for column in piece.columns)]))
+
+    @property
+    def targets(self) -> Indices:
+        """The places in the record of the numbers that `numbers` returns (m,)."""
+        return np.concatenate([piece.targets for piece in self.pieces] or [np.zeros(0, dtype=np.intp)])
+
+    def times(self, values: Sequence[Floats]) -> Floats | None:
+        """Return when the samples are of (n,) [s], from the columns; None where the stream has no clock."""
+        return None if self.clock is None else values[0] * self.unit - self.settings.delay
+
+    def numbers(self, values: Sequence[Floats]) -> list[Floats]:
+        """Return the numbers of the record (m of (n,)), from the columns."""
+        by_name = dict(zip(self.columns, values, strict=True))
+        return [made for piece in self.pieces for made in piece.apply([by_name[column] for column in piece.columns])]
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """Where each number of a sample comes from.
+
+    Attributes:
+        record: the numbers of a sample.
+        where: the log, for errors.
+        streams: what is taken of each stream, by its name.
+        constants: the numbers that do not change (m of the record,); nan for all others.
+        reference: the stream whose samples, or whose extent, the samples have.
+        rate: how many samples a second [Hz]; None where they are those of the reference.
+        axes: in which axes the velocity of a free joint is given, by the number of its body.
+        lacking: the numbers of the record that nothing gives.
+        unused: the columns that are not used.
+        ignored: the readings that the mapping speaks of and the sensors do not take.
+        is_mapped: whether a mapping says what each column is; otherwise they go by their usual names.
+    """
+
+    record: SampleRecord
+    where: str
+    streams: Mapping[str, BoundStream]
+    constants: Floats
+    reference: str
+    rate: float | None
+    axes: Mapping[int, Axes]
+    lacking: tuple[str, ...]
+    unused: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+    is_mapped: bool = False
+
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        """The column of each number of the record that is one."""
+        pieces = (piece for bound in self.streams.values() for piece in bound.pieces)
+        plain = (piece for piece in pieces if piece.convert is None)
+        return {self.record.names[k]: c for p in plain for k, c in zip(p.targets.tolist(), p.columns, strict=True)}
+
+    @property
+    def derivable(self) -> tuple[str, ...]:
+        """The readings that nothing gives and that differentiating velocities does: joint accelerations."""
+        freedoms = self.record.freedoms
+        return tuple(name for name in self.lacking if name in freedoms and freedoms[name].kind == "qdd")
+
+    @property
+    def is_resampled(self) -> bool:
+        """Whether samples are made between those of the log."""
+        return self.rate is not None or len(self.streams) > 1
+
+    @property
+    def wanted(self) -> dict[str, tuple[str, ...]]:
+        """The columns to read of each stream."""
+        return {name: bound.columns for name, bound in self.streams.items()}
+
+
+def bind(
+    columns: Mapping[str, Stream], mapping: LogMapping | None, record: SampleRecord, where: str = "the log"
+) -> Binding:
+    """Return where each number of a sample comes from.
+
+    Args:
+        columns: the stream of each column that there is.
+        mapping: what ties them to the robot; without one, or without `columns` in it, they go by their usual names.
+        record: the numbers of a sample.
+        where: the log, for errors.
+
+    Raises:
+        MappingError: the mapping fits neither the log nor the robot; says which entry.
+    """
+    mapping = mapping or LogMapping()
+    entries = MappingEntries(columns, record, where)
+    constants = np.full(len(record.names), np.nan)
+    axes: dict[int, Axes] = {}
+    found: dict[str, list[Piece]] = {}
+    taken: dict[int, str] = {}
+    for entry in mapping.columns:
+        for targets, piece in entries.pieces(entry):
+            twice = next((place for place in targets if place in taken), None)
+            if twice is not None:
+                raise entries.wrong(
+                    f"'{record.names[twice]}' is mapped twice: by '{taken[twice]}' and by '{entry.of}'. Leave one out."
+                )
+            taken |= dict.fromkeys(targets, entry.of)
+            if piece is None:
+                constants[targets] = entry.value
+            else:
+                found.setdefault(_stream_of(piece, entries, entry.of), []).append(piece)
+        axes |= entries.axes(entry)
+    if not mapping.columns:
+        for name, names in usual_names(record):
+            column = column_named(columns, names)
+            if column is not None:
+                place = np.array([record.places[name]], dtype=np.intp)
+                taken[int(place[0])] = name
+                found.setdefault(columns[column].name, []).append(Piece((column,), place, np.ones(1), np.zeros(1)))
+    for name in mapping.streams:
+        if name not in (known := dict.fromkeys(stream.name for stream in columns.values())):
+            listed = ", ".join(repr(each) for each in list(known)[:8])
+            raise entries.wrong(f"has no stream '{name}', of which the mapping speaks. It has {listed}.")
+    streams = {name: _bound(name, mapping, pieces, entries) for name, pieces in found.items()}
+    read = {column for bound in streams.values() for column in bound.columns}
+    return Binding(
+        record=record,
+        where=where,
+        streams=streams,
+        constants=constants,
+        reference=_reference(mapping, streams, entries),
+        rate=mapping.clock.rate,
+        axes=axes,
+        lacking=tuple(name for k, name in enumerate(record.names) if k not in taken),
+        unused=tuple(column for column in columns if column not in read),
+        ignored=tuple(entries.ignored),
+        is_mapped=bool(mapping.columns),
+    )
+
+
+def _stream_of(piece: Piece, entries: MappingEntries, of: str) -> str:
+    names = list(dict.fromkeys(entries.columns[column].name for column in piece.columns))
+    if len(names) > 1:
+        raise entries.wrong(
+            f"the columns of '{of}' are of several streams, {', '.join(map(repr, names))}. "
+            "Those of one quantity must be of one."
+        )
+    return names[0]
+
+
+def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: MappingEntries) -> BoundStream:
+    settings = mapping.streams.get(name, StreamSettings())
+    stream, clock = entries.columns[pieces[0].columns[0]], settings.clock
+    if clock is not None and clock not in entries.columns:
+        hint = suggestion(entries.columns, clock)
+        raise entries.wrong(f"has no column '{clock}' for the times of '{name}'. {hint}")
+    if clock is None and settings.stamps == "log" and f"{name}.log_time" in entries.columns:
+        clock = f"{name}.log_time"
+    clock = clock or stream.clock or clock_among(stream.columns)
+    unit = factor(settings.unit, "s")
+    if unit is None:
+        known = ", ".join(known_units("s"))
+        raise entries.wrong(f"times of '{name}' cannot be in '{settings.unit}'. Known: {known}.")
+    return BoundStream(stream, settings, clock, unit, tuple(pieces))
+
+
+def _reference(mapping: LogMapping, streams: Mapping[str, BoundStream], entries: MappingEntries) -> str:
+    """Return the stream whose samples are those of the robot: the one named, or that of the first number of q."""
+    named = mapping.clock.stream
+    if named is not None and named not in streams:
+        taken = ", ".join(map(repr, streams))
+        raise entries.wrong(f"the clock is to be stream '{named}', of which nothing is taken. Taken are {taken}.")
+    without = next((name for name, bound in streams.items() if bound.clock is None), None)
+    if without is not None and (len(streams) > 1 or mapping.clock.rate is not None):
+        raise entries.wrong(
+            f"stream '{without}' has no times, without which it cannot be brought to one clock with others. Name the "
+            f"column with them in the mapping: streams: {{'{without}': {{clock: COLUMN}}}}."
+        )
+    if named is not None or not streams:
+        return named or ""
+    return min(streams.values(), key=lambda bound: int(bound.targets.min())).stream.name

@@ -1,0 +1,85 @@
+"""Numbers of a log in other axes and other coordinates: what a mapping's `frame`, `orientation` and `axes` say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from nori_dyn.algebra.spatial import Transform, matvec
+from nori_dyn.errors import MappingError
+from nori_dyn.logs.mapping.log_mapping import Axes, FrameSettings, Orientation
+from nori_dyn.model.joints import FORCE, MOTION, quaternion_rotation
+from nori_dyn.typing import Floats
+
+Conversion: TypeAlias = Callable[[Floats], Floats]
+"""Takes numbers (k, n) of n samples to others (m, n)."""
+
+
+def oriented(orientation: Orientation, before: int) -> Conversion | None:
+    """Return what takes an orientation, after so many other numbers, to a (x, y, z, w); None where it is one.
+
+    Args:
+        orientation: how it is given.
+        before: how many numbers are before it, which stay: the position of a free joint.
+    """
+    if orientation == "xyzw":
+        return None
+    if orientation == "wxyz":
+        order = [*range(before), before + 1, before + 2, before + 3, before]
+        return lambda values: values[order]
+    return lambda values: np.concatenate([values[:before], quaternion_of_rpy(values[before:])])
+
+
+def quaternion_of_rpy(rpy: Floats) -> Floats:
+    """Return the quaternions (4, n), as (x, y, z, w), of roll, pitch and yaw (3, n) [rad]: R_z(y) R_y(p) R_x(r)."""
+    return np.asarray(Rotation.from_euler("xyz", rpy.T).as_quat().T)
+
+
+VELOCITY = ("wx", "wy", "wz", "vx", "vy", "vz")
+"""The components of the velocity of a free joint."""
+
+
+def frame_matrix(pose: FrameSettings, columns: Sequence[str], targets: Sequence[str]) -> Floats:
+    """Return what takes the components of a reading in a log's axes (k) to those of its sensor (m).
+
+    Forces and couples turn, and forces add xyz x f to the couple about the sensor's origin.
+
+    Args:
+        pose: where the log's axes are, in those of the sensor.
+        columns: the components in the log: "fx", "fy", "fz", ...
+        targets: the components that the sensor has.
+
+    Raises:
+        MappingError: components without which the others cannot be turned.
+    """
+    X = Transform(Rotation.from_euler("xyz", pose.rpy).as_matrix().T, np.array(pose.xyz))
+    full = X.motion_matrix().T  # of forces, to the sensor; without `xyz` of motions too
+    names = next((names for names in (FORCE, VELOCITY) if set(columns) <= set(names)), MOTION)
+    if any(pose.xyz) and names is not FORCE:
+        raise MappingError("`xyz` of a frame is for forces and couples: motion elsewhere is another one.")
+    unknown = [name for name in (*columns, *targets) if name not in names]
+    if unknown:
+        raise MappingError(f"a frame turns components {', '.join(names)}, and '{unknown[0]}' is none of them.")
+    rows = full[[names.index(name) for name in targets]]
+    missing = [name for k, name in enumerate(names) if name not in columns and np.abs(rows[:, k]).max() > 1e-12]
+    if missing:
+        raise MappingError(f"to turn {', '.join(targets)}, component '{missing[0]}' is needed as well.")
+    return np.asarray(rows[:, [names.index(name) for name in columns]])
+
+
+def body_velocity(axes: Axes, quaternions: Floats, velocities: Floats) -> Floats:
+    """Return the velocities (6, n) of free joints in their own axes, angular first.
+
+    Args:
+        axes: in which they are given.
+        quaternions: orientations (4, n), as (x, y, z, w).
+        velocities: (6, n), angular first; linear those of the joint's origin.
+    """
+    if axes == "body":
+        return velocities
+    E = quaternion_rotation(quaternions / np.linalg.norm(quaternions, axis=0))
+    angular = matvec(E, velocities[:3]) if axes == "world" else velocities[:3]
+    return np.concatenate([angular, matvec(E, velocities[3:])])

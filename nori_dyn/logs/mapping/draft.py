@@ -1,0 +1,342 @@
+"""A draft of a mapping: what the columns of a log are likely to be, by their names and sizes, and why."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from nori_dyn.logs.formats.source import LogSource, Stream, together
+from nori_dyn.logs.mapping.families import UNIT_IN_NAME, Family, families_of, joints_of, kind_of, source_of, words_of
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.mapping.units import DEGREE, STANDARD_GRAVITY, factor
+from nori_dyn.model.joints import FORCE
+from nori_dyn.solve.plausibility.motion import RELATED, compared
+from nori_dyn.typing import Floats
+
+LOOKED_AT = 20_000
+"""Samples that are looked at for units, at most."""
+
+AXES = ("x", "y", "z")
+
+ANGLES = {"deg": {"deg", "degs", "degree", "degrees", "degps"}, "rad": {"rad", "rads", "radian", "radians", "radps"}}
+"""Words in the names of columns that say the unit of angles, and of their rates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """An entry of a mapping that is likely.
+
+    Attributes:
+        entry: what it says, as in YAML.
+        why: for what reason.
+        columns: the columns that it takes.
+    """
+
+    entry: Mapping[str, object]
+    why: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A mapping that is likely, and what could not be told.
+
+    Attributes:
+        robot: the robot that it is for.
+        guesses: its entries.
+        streams: what is to be known of streams, by their names, and why.
+        lacking: what the sensors need and no column was found for.
+        left_over: the columns that were not taken.
+        ranges: between which numbers they are, of logs whose columns have no names.
+    """
+
+    robot: str
+    guesses: tuple[Guess, ...]
+    streams: Mapping[str, tuple[Mapping[str, object], str]]
+    lacking: tuple[str, ...]
+    left_over: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
+
+    def data(self) -> dict[str, object]:
+        """Return the mapping as data."""
+        said: dict[str, object] = {"robot": self.robot}
+        if self.streams:
+            said["streams"] = {name: dict(settings) for name, (settings, _) in self.streams.items()}
+        return said | {"columns": [dict(guess.entry) for guess in self.guesses]}
+
+
+def draft(source: LogSource, record: SampleRecord) -> Draft:
+    """Return a mapping that is likely for a log and a robot with sensors.
+
+    Args:
+        source: the log; some of its samples are read.
+        record: the numbers of a sample.
+
+    Raises:
+        FileFormatError: the log is damaged.
+    """
+    names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
+    joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
+    families = families_of(names, joints)
+    values = _sample(source)
+    clocks = {s.name: found for s in source.streams if (found := _clock(s, values)) is not None}
+    times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
+    taken: set[str] = set()
+    guesses: list[Guess] = []
+    for kind in ("q", "qd", "qdd", "tau", "current"):
+        for guess in _of_joints(kind, families, joints, record, values, times, taken, guesses):
+            guesses.append(guess)
+            taken |= set(guess.columns)
+    for guess in (*_of_wrenches(names, families, record, taken), *_of_imus(names, record, values, taken)):
+        guesses.append(guess)
+        taken |= set(guess.columns)
+    free = _of_free_joints(names, record, taken)
+    guesses = [*free, *guesses]
+    taken |= {column for guess in free for column in guess.columns}
+    given = {str(name) for guess in guesses for name in _targets(guess, record, joints)}
+    return Draft(
+        robot=record.tree.name,
+        guesses=tuple(guesses),
+        streams=clocks,
+        lacking=together(name for name in record.names if name not in given),
+        left_over=(left_over := tuple(name for name in names if name not in taken)),
+        ranges={
+            name: (float(np.nanmin(values[name])), float(np.nanmax(values[name])))
+            for name in left_over
+            if name.startswith("column[") and name in values and np.isfinite(values[name]).any()
+        },
+    )
+
+
+def _sample(source: LogSource) -> dict[str, Floats]:
+    """Return the first samples of all columns."""
+    found: dict[str, Floats] = {}
+    for stream in source.streams:
+        if stream.columns:
+            for block in islice(source.read({stream.name: stream.columns}), 1):
+                found |= {n: v[:LOOKED_AT] for n, v in zip(stream.columns, block.values, strict=True)}
+    return found
+
+
+def _of_joints(
+    kind: str,
+    families: Iterable[Family],
+    joints: Sequence[str],
+    record: SampleRecord,
+    values: Mapping[str, Floats],
+    times: Mapping[str, Floats],
+    taken: set[str],
+    before: Sequence[Guess],
+) -> Iterator[Guess]:
+    """Yield what holds positions, velocities, accelerations, torques or currents of joints."""
+    target = "tau" if kind == "current" else kind
+    wanted = [joint for joint in joints if f"{target}:{joint}" in record.places]
+    covered = {str(name) for guess in before for name in _targets(guess, record, joints)}
+    alike = [f for f in families if kind_of(f) == kind and not set(f.columns) & taken]
+    for family in sorted(alike, key=lambda f: (f.joints is None, -len(f.columns), len(f.words))):
+        free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
+        own, why = joints_of(family, free, len(wanted))
+        if not own:
+            continue
+        columns = family.columns
+        if family.joints is not None:
+            columns = tuple(family.columns[family.joints.index(joint)] for joint in own)
+        entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
+        if "{joint}" not in str(entry["from"]) or len(own) < len(wanted):
+            entry["joints"] = own
+        unit, told = _unit(kind, columns, record, own, values, times, before)
+        if unit:
+            entry["unit"] = unit
+        if kind == "current":
+            entry["scale"] = [1.0] * len(own)
+            told = "currents: write the drives' gains as `scale`, N m per A, one a joint"
+        covered |= {f"{target}:{joint}" for joint in own}
+        yield Guess(entry, f"{why}{'; ' if told else ''}{told}", columns)
+
+
+def _unit(
+    kind: str,
+    columns: Sequence[str],
+    record: SampleRecord,
+    joints: Sequence[str],
+    values: Mapping[str, Floats],
+    times: Mapping[str, Floats],
+    before: Sequence[Guess],
+) -> tuple[str, str]:
+    """Return the unit of columns of joints, where it is not that of SI, and why."""
+    si = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m"}.get(kind, "")
+    match = UNIT_IN_NAME.search(columns[0])
+    if match and si and (size := factor(match[1], si)) is not None:
+        return (match[1], "the unit stands in the name") if size != 1 else ("", "")
+    per = {"q": "", "qd": "/s", "qdd": "/s^2"}.get(kind)
+    angle = next((unit for unit, names in ANGLES.items() if names & set(words_of(columns[0]))), None)
+    if per is not None and angle is not None:
+        return (f"{angle}{per}", "the unit stands in the name") if angle != "rad" else ("", "")
+    if kind == "q":
+        sizes = [float(np.nanmax(np.abs(values[c]))) for c in columns if c in values and np.isfinite(values[c]).any()]
+        limits = [
+            max(map(abs, getattr(record.tree.joints[record.tree.joint(joint)], "limits", (0.0, 0.0))))
+            for joint in joints
+        ]
+        usual = max((limit for limit in limits if np.isfinite(limit)), default=np.pi) or np.pi
+        if sizes and max(sizes) > 2 * max(usual, np.pi) and max(sizes) * DEGREE <= 2 * max(usual, np.pi):
+            return "deg", f"up to {max(sizes):.0f}, beyond any joint's limit in rad: degrees"
+    elif kind in ("qd", "qdd"):
+        of = "q" if kind == "qd" else "qd"
+        first = next((g for g in before if str(g.entry["of"]).startswith(f"{of}:")), None)
+        is_in_degrees = first is not None and str(first.entry.get("unit", "")).startswith("deg")
+        ratio = None if first is None else _ratio(first.columns, columns, values, times)
+        if ratio is not None and (told := _by_ratio(ratio, is_in_degrees)) is not None:
+            why = f"{of} moves {ratio:.3g} times as far as they say" if told or is_in_degrees else ""
+            return (f"deg{per}" if told else ""), why
+        if is_in_degrees:
+            return f"deg{per}", f"as {'the positions' if kind == 'qd' else 'the velocities'} are in degrees"
+    return "", ""
+
+
+def _ratio(
+    moving: Sequence[str], rates: Sequence[str], values: Mapping[str, Floats], times: Mapping[str, Floats]
+) -> float | None:
+    """Return how many times as far columns move as others say, as numbers; None where they do not belong together."""
+    found = []
+    for one, rate in zip(moving, rates, strict=False):
+        t = times.get(one)
+        if t is not None and one in values and rate in values and len(values[one]) == len(values[rate]) == len(t) > 2:
+            correlation, slope = compared(values[one], values[rate], float(np.nanmedian(np.diff(t))))
+            found += [slope] if correlation > RELATED[1] else []
+    return float(np.median(found)) if found and len(moving) == len(rates) else None
+
+
+def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:
+    """Return whether rates are in degrees, by how far what they are of moves; None where that tells nothing."""
+    for are_in_degrees in (True, False):
+        expected = 1.0 if are_in_degrees == is_in_degrees else DEGREE ** (1 if are_in_degrees else -1)
+        if 0.5 < ratio / expected < 2.0:
+            return are_in_degrees
+    return None
+
+
+def _times(
+    stream: Stream, clocks: Mapping[str, tuple[Mapping[str, object], str]], values: Mapping[str, Floats]
+) -> Iterator[Floats]:
+    """Yield the times of a stream [s], where they are known."""
+    settings = clocks.get(stream.name, ({}, ""))[0]
+    clock = str(settings.get("clock") or stream.clock)
+    size = factor(str(settings.get("unit") or stream.units.get(clock, "s")), "s")
+    if clock in values and size is not None:
+        yield size * values[clock]
+
+
+def _of_wrenches(
+    names: Sequence[str], families: Iterable[Family], record: SampleRecord, taken: set[str]
+) -> Iterator[Guess]:
+    """Yield what holds wrenches: messages with force.x and torque.x, and arrays of six numbers."""
+    sensors = {
+        group: [name.rpartition(".")[2] for name in parts]
+        for group, parts in record.groups.items()
+        if len(parts) >= 3 and {name.rpartition(".")[2] for name in parts} <= set(FORCE)
+    }
+    found: dict[str, tuple[list[str], list[str], str]] = {}
+    for name in names:
+        if name.endswith("force.x") and name not in taken:
+            stem = name.removesuffix("force.x")
+            columns = [f"{stem}{what}.{axis}" for what in ("torque", "force") for axis in AXES]
+            if all(column in names for column in columns):
+                components = [f"{letter}{axis}" for letter in "mf" for axis in AXES]
+                found[stem.rstrip("._/")] = columns, components, "a message of a wrench"
+    for family in families:
+        if len(family.columns) == 6 and not set(family.columns) & taken and kind_of(family) is None:
+            components = [f"{letter}{axis}" for letter in "fm" for axis in AXES]
+            found[family.pattern] = (
+                list(family.columns),
+                components,
+                "six numbers: forces are taken to come first, check it",
+            )
+    left = dict(sensors)
+    for stem, (columns, components, why) in found.items():
+        close = difflib.get_close_matches(stem.lower(), [each.lower() for each in left], n=1, cutoff=0.4)
+        group = next((each for each in left if close and each.lower() == close[0]), None)
+        if group is None and len(found) == len(sensors) == 1:
+            group = next(iter(left), None)
+        if group is not None:
+            own = left.pop(group)
+            pairs = [(column, part) for column, part in zip(columns, components, strict=True) if part in own]
+            entry = {"of": group, "from": [c for c, _ in pairs], "components": [part for _, part in pairs]}
+            yield Guess(entry, f"{why}, and of the likeliest name", tuple(column for column, _ in pairs))
+
+
+def _of_imus(
+    names: Sequence[str], record: SampleRecord, values: Mapping[str, Floats], taken: set[str]
+) -> Iterator[Guess]:
+    """Yield what holds angular velocities and linear accelerations of inertial units."""
+    for suffix, letters in (("linear_acceleration", "a"), ("angular_velocity", "w")):
+        stems = [n.removesuffix(f"{suffix}.x") for n in names if n.endswith(f"{suffix}.x") and n not in taken]
+        parts = [f"{letters}{axis}" for axis in AXES]
+        groups = [g for g, own in record.groups.items() if {f"{g}.{part}" for part in parts} <= set(own)]
+        for stem in stems:
+            close = difflib.get_close_matches(stem.lower(), [g.lower() for g in groups], n=1, cutoff=0.3)
+            group = next(
+                (g for g in groups if close and g.lower() == close[0]), groups[0] if len(groups) == 1 else None
+            )
+            if group is None:
+                continue
+            groups.remove(group)
+            columns = tuple(f"{stem}{suffix}.{axis}" for axis in AXES)
+            entry: dict[str, object] = {"of": group, "from": list(columns), "components": parts}
+            why = "a message of an inertial unit"
+            if letters == "a" and all(column in values for column in columns):
+                size = float(np.nanmedian(np.linalg.norm([values[column] for column in columns], axis=0)))
+                if 0.7 < size < 1.4:
+                    entry["unit"] = "g"
+                    why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
+            yield Guess(entry, why, columns)
+
+
+def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str]) -> list[Guess]:
+    """Return what holds the pose of a free joint: a message with position and orientation."""
+    free = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == 7]
+    for name in names:
+        if free and name.endswith("position.x") and name not in taken:
+            stem = name.removesuffix("position.x")
+            columns = [*(f"{stem}position.{a}" for a in AXES), *(f"{stem}orientation.{a}" for a in (*AXES, "w"))]
+            if all(column in names for column in columns):
+                return [Guess({"of": f"q:{free[0]}", "from": columns}, "a message with a pose", tuple(columns))]
+    return []
+
+
+def _targets(guess: Guess, record: SampleRecord, joints: Sequence[str]) -> Iterator[str]:
+    """Yield the numbers of the record that an entry gives."""
+    of = str(guess.entry["of"])
+    named = guess.entry.get("joints", joints)
+    for joint in named if isinstance(named, list | tuple) and "{joint}" in of else [""]:
+        whole = of.replace("{joint}", str(joint))
+        parts = guess.entry.get("components")
+        if isinstance(parts, list):
+            yield from (f"{whole}.{part}" for part in parts)
+        elif "{joint}" not in of or guess.entry.get("joints") or whole.partition(":")[2] in "".join(guess.columns):
+            yield from record.groups.get(whole, (whole,))
+
+
+def _clock(stream: Stream, values: Mapping[str, Floats]) -> tuple[Mapping[str, object], str] | None:
+    """Return what is to be said of the times of a stream, and why; None where nothing is."""
+    clock = stream.clock
+    settings: dict[str, object] = {}
+    why = ""
+    if clock is None:
+        clock = next((c for c in stream.columns if {"time", "duration", "stamp"} & set(words_of(c))), None)
+        if clock is None:
+            return None
+        settings["clock"], why = clock, "named as times are"
+    match = UNIT_IN_NAME.search(clock)
+    if match and factor(match[1], "s") is not None:
+        settings["unit"] = match[1]
+    elif clock in values and stream.units.get(clock, "s") == "s" and len(values[clock]) > 2:
+        step = float(np.nanmedian(np.diff(values[clock])))
+        unit = next((u for low, u in ((1e5, "ns"), (1e2, "us"), (0.5, "ms")) if step >= low), None)
+        if unit is not None:
+            settings["unit"], why = unit, f"{why}{'; ' if why else ''}a step is {step:g}: {unit}"
+    return (settings, why) if settings else None

@@ -1,0 +1,66 @@
+"""What columns are called where nothing else is said: our names, those of libfranka, and those of ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from nori_dyn.logs.formats.source import Stream
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.system.variables import LOAD
+
+ALIASES = {
+    "q": ("q", "position"),
+    "qd": ("qd", "dq", "velocity"),
+    "qdd": ("qdd", "ddq", "acceleration"),
+    "tau": ("tau", "tau_J", "effort"),
+    LOAD: ("tau_J", "effort"),
+}
+"""What columns with a number, such as `q[0]`, or of a joint, such as `/joint_states.position:elbow`, may be called."""
+
+KINDS = tuple(dict.fromkeys(alias for aliases in ALIASES.values() for alias in aliases))
+"""All that such columns may be called."""
+
+
+def usual_names(record: SampleRecord) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each number of a record, and what its column may be called, the likeliest first."""
+    component = {name: (group, k) for group, names in record.groups.items() for k, name in enumerate(names)}
+    for k, name in enumerate(record.names):
+        group, j = component[name]
+        kind, numbers, joint = _as_freedom(record, name, k)
+        numbered = [f"{alias}[{numbers}]" for alias in ALIASES.get(kind, ())] if numbers is not None else []
+        of_joint = [f"{alias}:{joint}" for alias in ALIASES.get(kind, ())] if joint else []
+        in_array = [f"{group}[{j}]"] if len(record.groups[group]) > 1 else []
+        of_y = [f"y[{k - record.y.start}]"] if record.y.start <= k < record.y.stop else []
+        yield name, tuple(dict.fromkeys([name, *in_array, *of_y, *numbered, *of_joint]))
+
+
+def column_named(columns: Mapping[str, Stream], names: Iterable[str]) -> str | None:
+    """Return the first column of a log that is called so, or so in the only one of its streams that has it."""
+    for name in names:
+        if name in columns:
+            return name
+        ends = [column for column, stream in columns.items() if stream.name and column == f"{stream.name}.{name}"]
+        if len(ends) == 1:
+            return ends[0]
+    return None
+
+
+def _as_freedom(record: SampleRecord, name: str, place: int) -> tuple[str, int | None, str | None]:
+    """Return the kind of a number, which of its kind it is, and its joint where that has no other; None where not."""
+    if place < record.qd.stop:
+        kind, first = ("q", 0) if place < record.q.stop else ("qd", record.qd.start)
+        return (
+            kind,
+            place - first,
+            _joint_of(record.tree.q_slices if kind == "q" else record.tree.v_slices, record, place - first),
+        )
+    freedom = record.freedoms.get(name)
+    if freedom is None or freedom.factors != (1.0,):
+        return "", None, None
+    (of,) = freedom.places
+    return freedom.kind, of, _joint_of(record.tree.v_slices, record, of)
+
+
+def _joint_of(slices: Sequence[slice], record: SampleRecord, place: int) -> str | None:
+    owner = next(i for i, s in enumerate(slices) if s.start <= place < s.stop)
+    return record.tree.joint_names[owner] if slices[owner].stop - slices[owner].start == 1 else None

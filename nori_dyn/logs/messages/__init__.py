@@ -1,0 +1,1 @@
+"""Messages of ROS as columns of numbers, and estimates as messages."""

@@ -1,0 +1,284 @@
+"""Joint accelerations that a log lacks, from its velocities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from nori_dyn.errors import InputError
+from nori_dyn.logs.formats.source import BLOCK
+from nori_dyn.logs.motion.joint_filter import even_step, filtered, smoothed
+from nori_dyn.logs.motion.joint_model import JointModel, JointNoise
+from nori_dyn.logs.motion.joint_noise import likeliest, stretches
+from nori_dyn.typing import Booleans, Floats
+
+Way: TypeAlias = Literal["kalman", "smoother"]
+"""How the noise of joints may be weighed: by the readings so far, or by all."""
+
+WAYS: tuple[Way, ...] = get_args(Way)
+
+Differentiate: TypeAlias = int | Way | Literal["auto"] | None
+"""How users say how accelerations are made: a window in samples, a way, the one that suits, or not at all."""
+
+AUTO: Literal["auto"] = "auto"
+"""What is taken where users say nothing: the smoother for a log, the adaptive filter of `live` for a stream."""
+
+ORDER = 3
+"""Order of the polynomial of Savitzky and Golay."""
+
+JUMP = 5.0
+"""Usual steps of time from which on what is before and after are not of one motion."""
+
+
+ACCELERATION = 1
+"""Where accelerations are in the states of joints of which velocities are read."""
+
+UNSURE = 2.0
+"""Accelerations are none where they are less sure than the least sure joint usually is, by this factor."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accelerations:
+    """Accelerations that were made of velocities.
+
+    Attributes:
+        qdd: the accelerations (N, nv); nan where there is none.
+        sigma: their standard deviations (N, nv); None where they are not known.
+    """
+
+    qdd: Floats
+    sigma: Floats | None = None
+
+
+class Derivation(ABC):
+    """How accelerations that a log lacks are made from its velocities.
+
+    Attributes:
+        dt: time between samples [s]; that of the log's column of times when None.
+    """
+
+    dt: float | None
+
+    @property
+    @abstractmethod
+    def window(self) -> int:
+        """The samples that an acceleration is made of, half of them before it and half of them after."""
+
+    def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> Derivation:
+        """Return this, knowing what it must know of the log.
+
+        Args:
+            read: reads times (N,) and velocities (N, nv) of the log, and the time between samples.
+        """
+        del read
+        return self
+
+    @abstractmethod
+    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
+        """Return the accelerations of samples that follow each other.
+
+        Args:
+            t: times (N,) [s]; None where they are not known.
+            qd: velocities (N, nv); nan where one is not known.
+            dt: the usual time between samples [s].
+
+        Raises:
+            InputError: too few samples.
+        """
+
+    def told(self) -> str:
+        """Return what to tell of it, where there is something."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class SavitzkyGolay(Derivation):
+    """By the polynomial that fits the velocities of a window best: in its middle, or causally at its end (`weights`).
+
+    Attributes:
+        window: its length in samples.
+        dt: time between samples [s]; that of the log's column of times when None.
+    """
+
+    window: int
+    dt: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.window < ORDER + 2:
+            raise InputError(f"the window must be at least {ORDER + 2} samples, not {self.window}.")
+        _check_dt(self.dt)
+
+    def weights(self, t: Floats) -> Floats:
+        """Return the weights (n,) of samples at increasing times (n,) in the derivative at the last of them.
+
+        Raises:
+            numpy.linalg.LinAlgError: the times are too uneven.
+        """
+        span = t[-1] - t[0]
+        powers = np.vander((t - t[-1]) / span, ORDER + 1, increasing=True).T
+        return np.asarray(np.linalg.inv(powers @ powers.T)[1] @ powers / span)
+
+    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
+        qdd = self.apply(qd, dt)
+        if t is not None and self.dt is None:
+            qdd[self.across(t, dt)] = np.nan
+        return Accelerations(qdd)
+
+    def apply(self, qd: Floats, dt: float) -> Floats:
+        """Return the derivative of velocities (N, nv), dt [s] apart; nan where one is, and in runs too short for it.
+
+        Raises:
+            InputError: fewer samples than the window.
+        """
+        if len(qd) < self.window:
+            raise InputError(f"the log has {len(qd)} samples, fewer than the window of {self.window}.")
+        is_known = np.isfinite(qd).all(axis=1)
+        if is_known.all():
+            return self._derivative(qd, dt)
+        found = np.full(qd.shape, np.nan)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], is_known, [False]]).astype(int)))
+        for start, stop in edges.reshape(-1, 2).tolist():
+            if stop - start >= self.window:
+                found[start:stop] = self._derivative(qd[start:stop], dt)
+        return found
+
+    def _derivative(self, qd: Floats, dt: float) -> Floats:
+        from scipy.signal import savgol_filter  # takes long to load
+
+        return np.asarray(savgol_filter(qd, self.window, ORDER, deriv=1, delta=dt, axis=0))
+
+    def across(self, t: Floats, dt: float) -> Booleans:
+        """Return which of the derivatives at times (N,) are over a window in which time jumps (N,)."""
+        jumps = np.flatnonzero((np.diff(t) > JUMP * dt) | (np.diff(t) < 0))
+        found = np.zeros(len(t), dtype=bool)
+        half = self.window // 2
+        for k in jumps.tolist():
+            found[max(k - half + 1, 0) : k + half + 1] = True
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointEstimation(Derivation):
+    """By a Kalman filter a joint, or a smoother: `nd.joint_motion`, of velocities.
+
+    A free joint has velocities as well, so that its accelerations are made likewise.
+
+    Attributes:
+        way: "kalman" for the readings so far, "smoother" for all.
+        dt: time between samples [s]; that of the log's column of times when None.
+        noise: that of the joints; found from the log when None.
+        step: the usual time between samples of the log [s]; found from it when None.
+    """
+
+    way: Way
+    dt: float | None = None
+    noise: JointNoise | None = None
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.way not in WAYS:
+            raise InputError(
+                f"accelerations are made by '{self.way}'. Known: a window in samples, such as 51, or {_listed(WAYS)}."
+            )
+        _check_dt(self.dt)
+
+    @property
+    def window(self) -> int:
+        """Twice the samples after which the filter has forgotten its beginning, of `BLOCK` each at most."""
+        memory = self._model.settled.memory if self.noise is not None and self.step is not None else BLOCK
+        return 2 * int(min(memory, BLOCK)) + 1
+
+    def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> JointEstimation:
+        """Return this with the noise of joints that makes the velocities of the log likeliest.
+
+        Raises:
+            InputError: too few samples.
+        """
+        if self.noise is not None and self.step is not None:
+            return self
+        t, qd, step = read()
+        step = even_step(t, step)
+        try:
+            noise = self.noise or likeliest(stretches(t, qd[..., None], step), step, 1)
+        except InputError as error:
+            raise InputError(
+                f"the log lacks joint accelerations, and they are not made of its velocities: {error} Or choose a "
+                "window in samples: --differentiate 5."
+            ) from None
+        return replace(self, noise=noise, step=step)
+
+    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
+        assert self.noise is not None  # it has learned
+        assert self.step is not None
+        times = np.asarray(self.step * np.arange(len(qd)) if t is None or self.dt is not None else t, dtype=float)
+        usual = self._model.deviations[:, ACCELERATION]
+        qdd, sigma = np.full(qd.shape, np.nan), np.full(qd.shape, np.nan)
+        goes_on = np.diff(times) >= 0
+        edges = [0, *(np.flatnonzero(~goes_on) + 1).tolist(), len(qd)]
+        run = filtered if self.way == "kalman" else smoothed
+        for start, stop in pairwise(edges):
+            found = run(self.noise, times[start:stop], qd[start:stop, :, None], self.step)
+            sigma[start:stop] = found.sigma[..., ACCELERATION]
+            qdd[start:stop] = found.x[..., ACCELERATION]
+        qdd[~(sigma <= UNSURE * usual.max())] = np.nan
+        return Accelerations(qdd, sigma)
+
+    def told(self) -> str:
+        assert self.noise is not None  # it has learned
+        jerk, sigma = self.noise.jerk, self._model.sigma[:, 0]
+        usual = self._model.deviations[:, ACCELERATION]
+        return (
+            f"by a {'Kalman filter' if self.way == 'kalman' else 'smoother'}: noise of velocities "
+            f"{_range(sigma)} rad/s, walk of the jerk {_range(jerk)} rad/s^3/sqrt(s)"
+            + (f", accelerations within {_range(usual)} rad/s^2" if self.way == "kalman" else "")
+        )
+
+    @property
+    def _model(self) -> JointModel:
+        assert self.noise is not None  # it has learned
+        assert self.step is not None
+        return JointModel(self.noise, self.step)
+
+
+def derivation(differentiate: Differentiate, dt: float | None = None) -> Derivation | None:
+    """Return how accelerations are made, from what users say; None where they are not.
+
+    Args:
+        differentiate: a window in samples; "kalman" or "smoother"; "auto" for the latter; None.
+        dt: time between samples [s]; that of the log's times when None.
+
+    Raises:
+        InputError: no such way, or a window that is too short or even.
+    """
+    if differentiate is None:
+        return None
+    if isinstance(differentiate, str):
+        return JointEstimation("smoother" if differentiate == AUTO else differentiate, dt)
+    if differentiate % 2 == 0:
+        raise InputError(f"the window must be odd, so that a sample is in its middle, not {differentiate} samples.")
+    return SavitzkyGolay(differentiate, dt)
+
+
+def _check_dt(dt: float | None) -> None:
+    """Check a time between samples.
+
+    Raises:
+        InputError: it is not positive.
+    """
+    if dt is not None and not 0 < dt < np.inf:
+        raise InputError(f"the time between samples must be positive, not {dt} s.")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " or ".join(f"'{name}'" for name in names)
+
+
+def _range(values: Floats) -> str:
+    """Return from where to where values go."""
+    low, high = f"{values.min():.2g}", f"{values.max():.2g}"
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,174 @@
+"""How restless joints are, and how noisy their encoders: the likeliest, by what a filter expects and then reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nori_dyn.errors import InputError
+from nori_dyn.logs.motion.joint_model import DERIVATIVES, JointModel, JointNoise
+from nori_dyn.logs.motion.recursion import linear_recursion
+from nori_dyn.typing import Floats
+
+BANDWIDTHS = (5e-3, 10.0)
+"""The least and the most that the bandwidth of the filter is taken for, times the time between samples."""
+
+TRIED = 33
+"""Bandwidths that are tried, evenly in their logarithm, before the best is looked for near the best of them."""
+
+BEGUN = 0.1
+"""The share of samples that the filter forgets its beginning in."""
+
+EXACT = (1e-9, 1e-12)
+"""Readings are taken to be no better than this, in SI, and than this share of the largest."""
+
+LENGTHS = (4096, 2048, 1024, 512, 256, 128, 64, 32)
+"""Samples of a stretch of which noise is found: as many as half of the log has in a row."""
+
+MOST = 1 << 15
+"""Samples of which noise is found."""
+
+UNEVEN = 0.5
+"""Steps of time that differ from the usual one by this share of it end a stretch."""
+
+
+def likeliest(
+    y: Floats, dt: float, first: int, jerk: Floats | None = None, sigmas: tuple[Floats | None, ...] = (None,)
+) -> JointNoise:
+    """Return the noise that makes readings of joints likeliest, where it is not given.
+
+    The filter has settled in it, and its steps are even. Where neither the jerk nor the noise of the readings is given,
+    a search over their ratio is left for each joint: the likeliest scale has a closed form. Of positions and velocities
+    together, the noise of each is found from it alone.
+
+    Args:
+        y: stretches of readings (s, N, n, p) of positions, of velocities, or of both in this order.
+        dt: time between samples [s].
+        first: what the first of them is: 0 a position, 1 a velocity.
+        jerk: how far the jerk walks in a second (n,), where it is given.
+        sigmas: standard deviation (n,) of each reading, where it is given (p,).
+
+    Source: the likelihood by innovations, Schweppe (1965).
+    """
+    n, p = y.shape[2:]
+    known = list(sigmas)
+    if p > 1:
+        for k, sigma in enumerate(sigmas):
+            if sigma is None:
+                alone = likeliest(y[..., k : k + 1], dt, first + k, jerk)
+                known[k] = alone.sigma_q if first + k == 0 else alone.sigma_qd
+    if jerk is not None and all(sigma is not None for sigma in known):
+        return _noise(jerk, known, first)
+    floor = np.maximum(EXACT[0], EXACT[1] * np.abs(y).max(axis=(0, 1)))  # (n, p)
+    found = [
+        _of_joint(y[:, :, [j]], dt, first, _at(jerk, j), [_at(sigma, j) for sigma in known], floor[j]) for j in range(n)
+    ]
+    jerks, each = np.array([jerk for jerk, _ in found]), np.array([sigma for _, sigma in found])
+    return _noise(jerks, list(each.T), first)
+
+
+def stretches(t: Floats, y: Floats, dt: float) -> Floats:
+    """Return stretches of samples (s, L, n, p) that follow each other evenly and without a gap, as long as there are.
+
+    Args:
+        t: times (N,) [s].
+        y: readings (N, n, p); nan where there is none.
+        dt: the usual time between samples [s].
+
+    Raises:
+        InputError: there are none that are long enough.
+    """
+    is_even = np.asarray(np.abs(np.diff(t) / dt - 1) < UNEVEN)
+    is_whole = np.asarray(np.isfinite(y).all(axis=(1, 2)))
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (is_even & is_whole[1:] & is_whole[:-1]).astype(int), [0]])))
+    runs = [(start, stop + 1) for start, stop in np.asarray(edges).reshape(-1, 2).tolist()]  # of samples
+    covered = {L: sum((stop - start) // L * L for start, stop in runs) for L in LENGTHS}
+    length = next((L for L, n in covered.items() if n >= max(len(t) // 2, 1)), LENGTHS[-1])
+    places = [k for start, stop in runs for k in range(start, stop - length + 1, length)]
+    if not places:
+        raise InputError(
+            f"no {LENGTHS[-1]} samples follow each other evenly and without a gap, of which the noise of joints "
+            "could be found: give it, or a log that is longer."
+        )
+    every = -(-len(places) * length // MOST)
+    return np.stack([y[k : k + length] for k in places[::every]])
+
+
+def _of_joint(
+    y: Floats, dt: float, first: int, jerk: float | None, sigmas: list[float | None], floor: Floats
+) -> tuple[float, list[float]]:
+    """Return the likeliest jerk and deviations of the readings of one joint (s, N, 1, p)."""
+    unit = dt ** -(DERIVATIVES - 0.5 - first)
+    is_free = jerk is None and sigmas == [None]
+
+    def noise(ratio: float) -> tuple[float, list[float]]:
+        """Return what a ratio of the jerk of a step to the deviation of the first reading says."""
+        if is_free:
+            return ratio * unit, [1.0]
+        if jerk is not None:
+            return jerk, [jerk / (ratio * unit)]
+        own = [float(sigma) for sigma in sigmas if sigma is not None]
+        return ratio * unit * own[0], own
+
+    def scale(ratio: float) -> float:
+        """Return by what to multiply a noise, so that it is the likeliest."""
+        squares, _, count = _innovations(y, dt, first, *noise(ratio))
+        return max(float(np.sqrt(squares / count)), float(floor[0])) if is_free else 1.0
+
+    def unlikely(logarithm: float) -> float:
+        own = noise(np.exp(logarithm))
+        squares, logs, count = _innovations(y, dt, first, *own)
+        if not is_free:
+            return squares + logs
+        return float(count * np.log(max(squares / count, float(floor[0]) ** 2)) + logs)
+
+    low, high = (DERIVATIVES - first) * np.log(BANDWIDTHS)
+    best = np.exp(_least(unlikely, low, high))
+    by, (found, others) = scale(best), noise(best)
+    return found * by, [sigma * by for sigma in others]
+
+
+def _least(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function is least, which may have several minima."""
+    from scipy.optimize import minimize_scalar  # takes long to load
+
+    tried = np.linspace(low, high, TRIED)
+    k = int(np.argmin([f(x) for x in tried]))
+    around = float(tried[max(k - 1, 0)]), float(tried[min(k + 1, TRIED - 1)])
+    found = minimize_scalar(f, bounds=around, method="bounded", options={"xatol": 1e-3})
+    return float(found.x)
+
+
+def _innovations(y: Floats, dt: float, first: int, jerk: float, sigmas: list[float]) -> tuple[float, float, int]:
+    """Return the squares of what is read beside what is expected, in standard deviations, their log, and their number.
+
+    Args:
+        y: readings of one joint (s, N, 1, p).
+        dt: time between samples [s].
+        first: as for `likeliest`.
+        jerk: how far the jerk walks in a second.
+        sigmas: standard deviations of the readings (p,).
+    """
+    stretches, N, _, p = y.shape
+    model = JointModel(_noise(np.array([jerk]), [np.array([sigma]) for sigma in sigmas], first), dt)
+    settled, read = model.settled, list(model.read)
+    own = y[:, :, 0].transpose(1, 0, 2) * dt ** np.array(read, dtype=float)  # (N, s, p)
+    before = np.zeros((stretches, model.order))
+    before[:, read] = own[0]
+    A = np.broadcast_to(settled.A[0], (stretches, *settled.A.shape[1:]))
+    x = linear_recursion(A, own @ settled.K[0].T, before)
+    expected = (x[:-1] @ model.F(1.0).T)[..., read]
+    off = (own[1:] - expected)[int(BEGUN * N) :]
+    white = off @ np.linalg.inv(settled.E[0]).T
+    count = off.shape[0] * off.shape[1]
+    return float(np.sum(white**2)), 2 * count * float(np.log(np.abs(np.diag(settled.E[0]))).sum()), count * p
+
+
+def _noise(jerk: Floats, sigmas: list[Floats | None], first: int) -> JointNoise:
+    """Return noise, its readings beginning with positions (0) or velocities (1)."""
+    return JointNoise(jerk, None if first else sigmas[0], sigmas[-1] if first or len(sigmas) > 1 else None)
+
+
+def _at(values: Floats | None, j: int) -> float | None:
+    return None if values is None else float(values[j])

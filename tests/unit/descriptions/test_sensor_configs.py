@@ -1,0 +1,220 @@
+"""Sensor configs from files: what is shipped, and errors that name the file and the line."""
+
+import json
+
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.descriptions.sensor_configs import schema_json, shipped_configs
+from nori_dyn.measurements.registry import measurement_types
+from tests.robots import ROBOTS, load
+from tests.trees import on_a_free_base
+
+
+def any_robot():
+    return nd.autotree(3), nd.random_tree(12, 0)
+
+
+def arms():
+    return load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")
+
+
+def walkers(*names: str):
+    return lambda: tuple(load(name, "floating") for name in names)
+
+
+# One row a shipped set: the robots that it is for, and how many rows it has to spare.
+SHIPPED = {
+    "inverse_dynamics": (any_robot, 0),
+    "forward_dynamics": (any_robot, 0),
+    "hybrid_dynamics": (any_robot, 0),
+    "floating_base": (walkers("anymal", "talos_reduced"), 0),
+    "feet_unknown": (walkers("iCubGenova04", "talos_reduced"), -6),
+    "icub_feet_three_axes": (walkers("iCubGenova04", "talos_reduced"), 0),
+    "icub_imu": (walkers("iCubGenova04"), 0),
+    "icub_standing": (walkers("iCubGenova04"), 0),
+    "quadruped_point_feet": (walkers("anymal", "solo12", "go2", "hyq"), 0),
+    "quadruped_foot_forces": (walkers("anymal", "solo12", "go2", "hyq"), 0),
+    "load_cells_five": (walkers("iCubGenova04", "talos_reduced"), 4),
+    "load_cells_square": (walkers("iCubGenova04", "talos_reduced"), 0),
+    "four_cells_a_foot": (walkers("iCubGenova04", "talos_reduced"), 4),
+    "three_axes_a_foot": (walkers("iCubGenova04", "talos_reduced"), 6),
+    "biped_contacts": (walkers("iCubGenova04", "talos_reduced"), 26),
+    "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
+    "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
+    "touch": (arms, (1, 0)),
+    "identification": (any_robot, (3, nd.random_tree(12, 0).nv)),
+    "identification_floating": (walkers("anymal", "talos_reduced"), (18, 38)),
+    "momentum_observer": (arms, 0),
+    "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
+    "nori_code": (lambda: tuple(nd.autotree(n, skew=0.3) for n in (5, 12, 30)), 0),
+}
+
+
+MODELS = {"own_sensors": ROBOTS["iCubGenova04"]}
+"""Robots whose own sensors a shipped set takes."""
+
+
+def test_what_is_shipped_fits_the_robots_that_it_is_for():
+    assert {"inverse_dynamics", "forward_dynamics", "hybrid_dynamics"} <= set(shipped_configs())
+    for name, path in shipped_configs().items():
+        robots, spare = SHIPPED[name]
+        known = nd.load_sensors(name, MODELS.get(name))
+        for k, tree in enumerate(robots()):
+            system = nd.System(tree, known.in_contact(*known.contact_names))
+            more = spare[k] if isinstance(spare, tuple) else spare
+            assert system.shape[0] == system.shape[1] + more, name
+            assert system.is_weighted == (more > 0 or name in ("touch", "momentum_observer")), name
+            assert name not in ("inverse_dynamics", "forward_dynamics") or system.ny == tree.nv
+        assert known.name == name
+        assert known.source
+        assert path.read_text().startswith("# ")
+
+
+def test_one_function_takes_names_and_files(tmp_path, monkeypatch):
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\nmeasurements:\n  - {type: joint_torque, joints: all}\n")
+    monkeypatch.chdir(tmp_path)
+    for read in (nd.sensors, nd.load_sensors):
+        assert read("inverse_dynamics").name == "inverse_dynamics"
+        assert {read(file).name for file in (path, str(path), "mine.yaml")} == {"mine"}
+        with pytest.raises(nd.errors.UnknownConfigError, match=r"neither shipped nor a file.*'mime'.*Known: "):
+            read("mime")
+        with pytest.raises(nd.errors.SensorConfigError, match="Did you mean 'inverse_dynamics'"):
+            read("inverse_dynamic")
+        with pytest.raises(nd.errors.FileFormatError, match="no such file"):
+            read(tmp_path / "inverse_dynamics")  # a path is a file, whatever it is called
+
+
+def test_links_and_joints_may_be_named_by_their_place():
+    tree = nd.autotree(4)
+
+    def read(selector):
+        entry = {"type": "joint_torque", "joints": selector}
+        sensors = nd.SensorSet.from_dict({"name": "some", "measurements": [entry]})
+        assert nd.SensorSet.from_dict(sensors.to_dict()) == sensors
+        return nd.System(tree, sensors).measurement_names
+
+    assert read({"at": 0}) == ("tau:joint1",)
+    assert read({"at": [-1, 0]}) == ("tau:joint1", "tau:joint4")
+    assert read({"except": {"at": [0, -1]}}) == ("tau:joint2", "tau:joint3")
+    with pytest.raises(nd.errors.SensorConfigError, match="no moving joint at 4: it has 4, from 0 to 3, or from -1"):
+        read({"at": 4})
+
+
+def test_hybrid_dynamics_drives_actuated_joints_and_lets_the_base_fall():
+    tree = on_a_free_base(nd.random_tree(3, 0, kinds=["revolute"]))
+    names = nd.System(tree, nd.sensors("hybrid_dynamics")).measurement_names
+    assert names[:2] == ("qdd:joint2", "qdd:joint3")
+    assert [name.split(".")[0] for name in names[2:]] == ["tau:joint1"] * 6
+
+
+GOOD = """\
+name: mine
+measurements:
+  - {type: joint_acceleration, joints: all}
+  - type: external_wrench
+    links: all
+    value: 0
+"""
+
+
+WRONG = {
+    "is not YAML": (2, "name: mine", "name: [mine"),
+    "joint": (3, "joints: all}", "joint: all}"),
+    "'external_wrenches'.*Did you mean 'external_wrench'": (4, "external_wrench", "external_wrenches"),
+    "colour": (6, "    links: all", "    links: all\n    colour: red"),
+    "value": (6, "    value: 0", "    value: heavy"),
+    "finite": (6, "    value: 0", "    value: .nan"),
+    "greater than 0": (6, "    value: 0", "    sigma: -1"),
+    "not a regular expression": (5, "    links: all", "    links: {match: '('}"),
+    "components": (6, "    value: 0", "    components: [mx, torque]"),
+    "xyz": (6, "    value: 0", "    frame: {xyz: [0, 0]}"),
+    "name": (1, "name: mine\n", ""),
+}
+
+
+def test_errors_name_the_file_and_the_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD)
+    assert nd.load_sensors(path).name == "mine"
+    for message, (line, old, new) in WRONG.items():
+        path.write_text(GOOD.replace(old, new))
+        with pytest.raises(nd.errors.SensorConfigError, match=message) as error:
+            nd.load_sensors(path)
+        assert str(error.value).startswith(f"{path}:{line}: ")
+        assert "\n" not in str(error.value)
+
+
+def test_other_content_is_refused_no_code_is_run_and_the_schema_names_every_sensor(tmp_path):
+    path = tmp_path / "mine.yaml"
+    for text in ("", "[]", "just words", "name: 3", "name: x\nmeasurements: 7"):
+        path.write_text(text)
+        with pytest.raises(nd.errors.SensorConfigError, match=r"mine\.yaml"):
+            nd.load_sensors(path)
+    path.write_text("name: !!python/object/apply:os.system ['touch owned']\nmeasurements: []\n")
+    with pytest.raises(nd.errors.SensorConfigError, match="not YAML"):
+        nd.load_sensors(path)
+    text = json.dumps(json.loads(schema_json()))
+    assert all(name in text for name in measurement_types())
+
+
+# Configs that take the sensors of the robot's own file.
+FROM_MODEL = """\
+name: mine
+from_model: {from_model}
+measurements:
+  - {{type: joint_acceleration, joints: all}}
+{more}
+"""
+ICUB = ROBOTS["iCubGenova04"]
+
+
+def from_model(tmp_path, changes: str, more: str = "", tree=None, model=ICUB):
+    path = tmp_path / "mine.yaml"
+    path.write_text(FROM_MODEL.format(from_model=changes, more=more))
+    return nd.load_sensors(path, model, tree)
+
+
+def by_name(sensors):
+    return {measurement.name: measurement for measurement in sensors.measurements if measurement.name}
+
+
+def test_a_config_adds_to_the_sensors_of_the_model(tmp_path):
+    found = from_model(tmp_path, "true")
+    assert (found.name, len(found.measurements)) == ("mine", 6 + 62 + 1)
+    assert found.measurements[:-1] == nd.sensors_from_model(ICUB).measurements
+    assert found.measurements[-1].type == "joint_acceleration"
+    assert nd.SensorSet.from_dict(found.to_dict()) == found
+    assert len(from_model(tmp_path, "false").measurements) == 1
+    tree = load("iCubGenova04", "fixed", kept="sensors")  # root_link is the world: its accelerometer tells nothing
+    lacking = set(by_name(found)) - set(by_name(from_model(tmp_path, "true", tree=tree)))
+    assert lacking == {"root_link_ems_acc_eb5"}
+
+
+def test_a_config_changes_the_sensors_of_the_model_by_type_and_by_name(tmp_path):
+    changes = "{accelerometer: {sigma: 0.1}, head_imu_0: {sigma: 0.2, components: [ax]}, force_torque: null}"
+    found = by_name(from_model(tmp_path, changes))
+    assert len(found) == 62
+    assert found["l_arm_ft_imu"].sigma == 0.1
+    assert (found["head_imu_0"].sigma, found["head_imu_0"].components) == (0.2, ["ax"])
+    more = "  - {type: force_torque, name: l_arm_ft, joints: l_arm_ft_sensor, sigma: 3}"  # instead of that of its name
+    found = by_name(from_model(tmp_path, "true", more))
+    assert len(found) == 68
+    assert (found["l_arm_ft"].sigma, found["l_arm_ft"].measures) == (3.0, "parent_on_child")
+
+
+def test_changes_that_make_no_sense_are_refused(tmp_path):
+    suggested = "type or name of a sensor of the model 'acelerometer'.*mean 'accelerometer'"
+    for changes, message in (
+        ("{acelerometer: {sigma: 1}}", suggested),
+        ("{head_imu_0: {sigma: -1}}", r"yaml:2: sensor 'head_imu_0' of the model, as changed: .*sigma"),
+        ("{head_imu_0: {colour: red}}", "colour"),
+        ("3", "from_model"),
+    ):
+        with pytest.raises(nd.errors.SensorConfigError, match=message) as caught:
+            from_model(tmp_path, changes)
+        assert "mine.yaml" in str(caught.value)
+    said = r"mine\.yaml:2: from_model takes .*load_sensors\(path, model=FILE\)"
+    with pytest.raises(nd.errors.SensorConfigError, match=said):
+        from_model(tmp_path, "true", model=None)
