@@ -21,7 +21,7 @@ Plane = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class TransformFactor:
     """A part of a link transform.
 
     Attributes:
@@ -55,7 +55,7 @@ class Crossing:
         steps: the first one first.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[TransformFactor, ...]
 
     @staticmethod
     def of(shift: Array, rotations: Sequence[Array], X_J: Transform, plane: Plane | None) -> Crossing:
@@ -70,8 +70,11 @@ class Crossing:
         """
         eye, zero = np.eye(3), np.zeros(3)
         relabel, *turns = rotations if rotations and is_signed_permutation(rotations[0]) else (eye, *rotations)
-        steps = [Step(Transform(relabel, shift)), *(Step(Transform(E, zero), fixed_plane(E)) for E in turns)]
-        steps += [Step(Transform(eye, X_J.r)), Step(Transform(X_J.E, zero), plane)]
+        steps = [
+            TransformFactor(Transform(relabel, shift)),
+            *(TransformFactor(Transform(E, zero), fixed_plane(E)) for E in turns),
+        ]
+        steps += [TransformFactor(Transform(eye, X_J.r)), TransformFactor(Transform(X_J.E, zero), plane)]
         return Crossing(tuple(step for step in steps if not step.is_identity))
 
     @property
@@ -113,21 +116,21 @@ def fixed_plane(E: Array) -> Plane | None:
     return (int(alone[0]) + 1) % 3, (int(alone[0]) + 2) % 3
 
 
-def _form_across(M: Array, step: Step) -> Array:
+def _form_across(M: Array, step: TransformFactor) -> Array:
     if step.plane is None:
         return step.X.form_to_parent(M)
     A, B, C, D = (_turn_tensor(part, step) for part in (M[:3, :3], M[:3, 3:], M[3:, :3], M[3:, 3:]))
     return blocks(A, B, C, D)
 
 
-def _inertia_across(I: Array, step: Step) -> Array:
+def _inertia_across(I: Array, step: TransformFactor) -> Array:
     if step.plane is None:
         return step.X.inertia_to_parent(I)
     J, h, m = rigid_parts(I)
     return rigid_inertia(_turn_tensor(J, step), matvec(transpose(step.X.E), h), m)
 
 
-def _turn_tensor(M: Array, step: Step) -> Array:
+def _turn_tensor(M: Array, step: TransformFactor) -> Array:
     """Return E^T M E of (3, 3, ...)."""
     i, j, c, s = step.turn
     k = 3 - i - j

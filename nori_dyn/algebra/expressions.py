@@ -18,17 +18,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from nori_dyn.algebra.prime_field import PRIME, field_value, sphere_point, turn_point
 from nori_dyn.algebra.scalars import cos, sin, sqrt
 from nori_dyn.typing import Floats
-
-if TYPE_CHECKING:
-    from nori_dyn.algebra.rows import RowsMade
 
 Operand: TypeAlias = "Expr | float | int"
 Key = TypeVar("Key", bound=Hashable)
@@ -104,7 +102,7 @@ class Graph:
         self.values: list[float] = []
         self.fingerprints: list[int] = []
         self.labels: dict[int, str] = {}
-        self.combinations: list[RowsMade] = []
+        self.combinations: list[RowSum | RowMap] = []
         self._by_fingerprint: dict[int, Expr] = {}
         self._numbers: dict[float, Expr] = {}
         self._sines: dict[int, tuple[Expr, Expr]] = {}
@@ -459,6 +457,66 @@ class Expr:
         if op is Op.INPUT:
             return f"Expr({self.graph.labels[self.index]})"
         return f"Expr({op.name.lower()} #{self.index})"
+
+
+Nodes: TypeAlias = tuple[int, ...]
+"""The nodes of a row, by their indices; node 0 is zero."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSum:
+    """A row that is initial + sum of coefficient times row.
+
+    Attributes:
+        first: nodes from this one on came with it, all that it reads was there before.
+        row: what comes out.
+        columns: those that it has, as bits; elsewhere the row is zero, whatever the sum is.
+        initial: what is begun with.
+        terms: the coefficient, whether it is subtracted, and the row, of each term.
+    """
+
+    first: int
+    row: Nodes
+    columns: int
+    initial: Nodes
+    terms: tuple[tuple[int, bool, Nodes], ...]
+
+    @property
+    def made(self) -> tuple[Nodes, ...]:
+        """The rows that are made."""
+        return (self.row,)
+
+    @property
+    def read(self) -> tuple[Nodes, ...]:
+        """The rows that are read."""
+        return (self.initial, *(row for _, _, row in self.terms))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowMap:
+    """Rows that are made of others by the same operations in each column.
+
+    Attributes:
+        first: nodes from this one on came with it, all that it reads was there before.
+        statements: how many came.
+        made: the rows that are made.
+        read: the rows that are read.
+        inputs: what stands for an element of each of these in the operations; a number where all elements are that.
+        outputs: what comes out in a column, as expressions of them.
+    """
+
+    first: int
+    statements: int
+    made: tuple[Nodes, ...]
+    read: tuple[Nodes, ...]
+    inputs: tuple[Expr, ...]
+    outputs: tuple[Expr, ...]
+
+    @property
+    def instructions(self) -> int:
+        """About how many instructions a block takes."""
+        graph = self.outputs[0].graph
+        return len(graph.reachable(self.outputs)) + len(self.outputs)
 
 
 def accumulate(sums: dict[Key, Expr], key: Key, value: Expr) -> None:

@@ -11,52 +11,18 @@ Source: own derivation (tests/unit/algebra/test_rows.py); docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.algebra.expressions import Expr, Graph, Nodes, Op, RowMap, RowSum
 from nori_dyn.algebra.scalars import is_numeric, is_zero
 from nori_dyn.typing import Array, Indices
-
-Nodes: TypeAlias = tuple[int, ...]
-"""The nodes of a row, by their indices; node 0 is zero."""
-
 
 Columns: TypeAlias = slice | Indices
 """Some columns of a row."""
 
 ALL = slice(None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Combination:
-    """A row that is initial + sum of coefficient times row.
-
-    Attributes:
-        first: nodes from this one on came with it, all that it reads was there before.
-        row: what comes out.
-        columns: those that it has, as bits; elsewhere the row is zero, whatever the sum is.
-        initial: what is begun with.
-        terms: the coefficient, whether it is subtracted, and the row, of each term.
-    """
-
-    first: int
-    row: Nodes
-    columns: int
-    initial: Nodes
-    terms: tuple[tuple[int, bool, Nodes], ...]
-
-    @property
-    def made(self) -> tuple[Nodes, ...]:
-        """The rows that are made."""
-        return (self.row,)
-
-    @property
-    def read(self) -> tuple[Nodes, ...]:
-        """The rows that are read."""
-        return (self.initial, *(row for _, _, row in self.terms))
 
 
 def combination(
@@ -102,36 +68,6 @@ def divided(row: Array, divisor: Any, columns: Columns = ALL) -> Array:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mapped:
-    """Rows that are made of others by the same operations in each column.
-
-    Attributes:
-        first: nodes from this one on came with it, all that it reads was there before.
-        statements: how many came.
-        made: the rows that are made.
-        read: the rows that are read.
-        inputs: what stands for an element of each of these in the operations; a number where all elements are that.
-        outputs: what comes out in a column, as expressions of them.
-    """
-
-    first: int
-    statements: int
-    made: tuple[Nodes, ...]
-    read: tuple[Nodes, ...]
-    inputs: tuple[Expr, ...]
-    outputs: tuple[Expr, ...]
-
-    @property
-    def instructions(self) -> int:
-        """About how many instructions a block takes."""
-        graph = self.outputs[0].graph
-        return len(graph.reachable(self.outputs)) + len(self.outputs)
-
-
-RowsMade: TypeAlias = Combination | Mapped
-
-
 def mapped(function: Callable[..., Array], *arrays: Array) -> Array:
     """Return what a function makes of arrays, column by column.
 
@@ -160,7 +96,7 @@ def mapped(function: Callable[..., Array], *arrays: Array) -> Array:
         sources = tuple(_nodes(row) for array in arrays for row in array)
         rows = tuple(_nodes(row) for row in found)
         given = tuple(x for array in inputs for x in array)
-        graph.combinations.append(Mapped(first, statements, rows, sources, given, tuple(outputs)))
+        graph.combinations.append(RowMap(first, statements, rows, sources, given, tuple(outputs)))
     return found
 
 
@@ -235,7 +171,7 @@ def _remember(
     read = {_nodes(initial), *(row for _, _, row in terms)}
     if terms and any(made) and made not in read:
         wanted = sum(1 << k for k in columns)
-        graph.combinations.append(Combination(first, made, wanted, _nodes(initial), tuple(terms)))
+        graph.combinations.append(RowSum(first, made, wanted, _nodes(initial), tuple(terms)))
 
 
 def _nodes(row: Array) -> Nodes:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 from nori_dyn.components.base import Component
 from nori_dyn.components.registry import component_types
 from nori_dyn.errors import InvalidConfigError, UnknownModelNameError
-from nori_dyn.measurements.config_errors import Schema, config_error
+from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 
 
 def components_of(data: Any) -> tuple[Component, ...]:
@@ -32,7 +32,7 @@ def components_of(data: Any) -> tuple[Component, ...]:
     try:
         config: Any = model.model_validate(data)
     except ValidationError as error:
-        schema = Schema(
+        schema = ConfigSchema(
             model,
             "a file of components",
             "what component it is: rotor, friction, loop and so on",

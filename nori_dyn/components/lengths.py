@@ -83,7 +83,7 @@ class StraightLines:
     def rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         found: dict[VariableKey, Array] = {}
         for A, B in self._moving():
-            line = _Line.between(at, A, B)
+            line = _StraightLine.between(at, A, B)
             for end, sign, u in ((A, -1.0, line.u), (B, 1.0, matvec(transpose(line.E), line.u))):
                 if end.on_world:
                     continue
@@ -95,7 +95,7 @@ class StraightLines:
     def velocity_terms(self, at: Kinematics) -> Array:
         total = zeros((1,), at.qd)
         for A, B in self._moving():
-            line = _Line.between(at, A, B)
+            line = _StraightLine.between(at, A, B)
             u_A, acceleration_A = _motion(at, A)
             u_B, acceleration_B = _motion(at, B)
             apart = add(matvec(line.E, u_B), -u_A)
@@ -105,18 +105,18 @@ class StraightLines:
         return total / self.divisor
 
     def value(self, at: Kinematics) -> Array:
-        return sum((_Line.between(at, A, B).length for A, B in self.pairs), zeros((1,), at.q)) / self.divisor
+        return sum((_StraightLine.between(at, A, B).length for A, B in self.pairs), zeros((1,), at.q)) / self.divisor
 
     def speed(self, at: Kinematics) -> Array:
         total = zeros((1,), at.qd)
         for A, B in self._moving():
-            line = _Line.between(at, A, B)
+            line = _StraightLine.between(at, A, B)
             total = total + _dot(line.u, add(matvec(line.E, _motion(at, B)[0]), -_motion(at, A)[0]))
         return total / self.divisor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Line:
+class _StraightLine:
     """A straight line from A to B.
 
     Attributes:
@@ -130,13 +130,13 @@ class _Line:
     E: Array
 
     @staticmethod
-    def between(at: Kinematics, A: Frame, B: Frame) -> _Line:
+    def between(at: Kinematics, A: Frame, B: Frame) -> _StraightLine:
         """Return the line between two frames."""
         X_A, X_B = at.tree.constant(A.X), at.tree.constant(B.X)
         X = X_A @ transform_between(at, A.link, B.link) @ X_B.inverse()
         d = -matvec(X.E, X.r)
         length = sqrt(_dot(d, d))
-        return _Line(scaled(1 / length[0], d), length, X.E)
+        return _StraightLine(scaled(1 / length[0], d), length, X.E)
 
 
 def _motion(at: Kinematics, frame: Frame) -> tuple[Array, Array]:

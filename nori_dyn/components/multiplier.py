@@ -14,12 +14,14 @@ import numpy as np
 
 from nori_dyn.algebra.crossing import as_transform
 from nori_dyn.algebra.spatial import matmul, spread, zeros
+from nori_dyn.model.closure import random_closed
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.paths import path
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.variables import Unknown, VariableKey
-from nori_dyn.typing import Array
+from nori_dyn.typing import Array, Floats
 
 
 class Constraint(Protocol):
@@ -143,6 +145,10 @@ class HeldConstraint(Multiplier):
     def gap(self, at: Kinematics) -> Array:
         """Return how far the robot is from closed (rows, ...), see `Closing`."""
         return self.constraint.gap(at)
+
+    def random_configurations(self, tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
+        """Random configurations (n, nq) with all loops and couplings closed, see `random_closed`."""
+        return random_closed(tree, rng, n)
 
     def gap_rate(self, at: Kinematics) -> Array:
         """Return what velocities make of the gap (rows, nv, ...), see `Closing`."""

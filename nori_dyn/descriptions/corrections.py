@@ -16,10 +16,9 @@ from nori_dyn.algebra.spatial import Transform, rigid_parts, skew
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
 from nori_dyn.errors import ModelError, UnknownModelNameError
-from nori_dyn.model.assembly import FLOATING_JOINT, JointData, LinkData, lumped
-from nori_dyn.model.component import Component
-from nori_dyn.model.inertia import check_inertia
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.assembly import FLOATING_JOINT, JointData, lumped
+from nori_dyn.model.inertia import LinkData, check_inertia
+from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.typing import Floats
 
 UNCHANGED = 1e-13
@@ -240,7 +239,7 @@ def notes_on_untouched(what: str, joints: Sequence[str]) -> list[str]:
     return [f"{what} of {listed(joints)} is left as the file has it: the robot has none there"] if joints else []
 
 
-def notes_on_left_out(tree: KinematicTree, components: Iterable[Component], form: str) -> list[str]:
+def notes_on_left_out(tree: KinematicTree, components: Iterable[RobotComponent], form: str) -> list[str]:
     """Return notes on components of a tree that a format has no place for, a line for each type."""
     found: dict[str, list[str]] = {}
     for component in components:

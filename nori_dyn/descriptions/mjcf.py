@@ -19,9 +19,9 @@ from nori_dyn.descriptions.mjcf_places import ROOT, MjcfPlaces, rotation
 from nori_dyn.descriptions.mjcf_sensors import mjcf_sensors, sensor_bodies
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.io.xml_file import naming_file
-from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
+from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
-from nori_dyn.model.inertia import Inertias, treatment
+from nori_dyn.model.inertia import Inertias, LinkData, treatment
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats

@@ -36,8 +36,9 @@ from nori_dyn.descriptions.mjcf_places import ROOT, component_name
 from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import XmlElement, XmlText, numbers
-from nori_dyn.model.assembly import FLOATING_JOINT, LinkData, lumped
+from nori_dyn.model.assembly import FLOATING_JOINT, lumped
 from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.inertia import LinkData
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 

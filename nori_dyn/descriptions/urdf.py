@@ -18,10 +18,10 @@ from nori_dyn.descriptions.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin,
 from nori_dyn.descriptions.urdf_sensors import sensor_joints
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.xml_file import naming_file
-from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
+from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.drives import DriveLimits
-from nori_dyn.model.inertia import Inertias, treatment
+from nori_dyn.model.inertia import Inertias, LinkData, treatment
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 from nori_dyn.typing import Floats

@@ -24,8 +24,8 @@ from nori_dyn.descriptions.urdf_components import ROTOR, Transmission, first_of,
 from nori_dyn.descriptions.urdf_document import IDENTIFIED, YES, UrdfRobot, read_urdf
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import LEVEL, XmlElement, XmlText, numbers
-from nori_dyn.model.assembly import LinkData
 from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.inertia import LinkData
 from nori_dyn.model.tree import KinematicTree
 
 MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}

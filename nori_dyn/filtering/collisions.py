@@ -28,7 +28,8 @@ from nori_dyn.filtering.instants import checked_time
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.measurements.memory import SpeedReading
-from nori_dyn.system.inputs import Missing, Weights
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 

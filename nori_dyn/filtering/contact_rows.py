@@ -20,9 +20,9 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.planning.outputs import Output, determined_outputs
-from nori_dyn.planning.repeats import settle
+from nori_dyn.planning.repeats import remove_repeats
 from nori_dyn.system.builder import System
-from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits, WithUnknowns
+from nori_dyn.system.equation import Equation, Ranged, Ranges, WithFrame, WithUnits, WithUnknowns
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import Unknown, Variable, VariableKey
@@ -72,8 +72,8 @@ class CaseRows:
 
     @property
     def frame(self) -> NamedFrame | None:
-        """That of the rows, see `Placed`."""
-        return self.equation.frame if isinstance(self.equation, Placed) else None
+        """That of the rows, see `WithFrame`."""
+        return self.equation.frame if isinstance(self.equation, WithFrame) else None
 
     @property
     def units(self) -> tuple[str, ...] | None:
@@ -161,7 +161,7 @@ def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] |
         SensorConfigError: sensors that do not fit the robot.
         UnknownOutputError, PlanError: an output that does not exist, or that depends on forces that nothing tells.
     """
-    settled = settle(System(tree, AllCases(sensors)), seed)
+    settled = remove_repeats(System(tree, AllCases(sensors)), seed)
     return Everything(settled.system, determined_outputs(settled.system, outputs, settled.undetermined), seed)
 
 

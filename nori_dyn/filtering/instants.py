@@ -18,7 +18,8 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.track_source import LARGEST_SQUARE
 from nori_dyn.solve.contact_numbers import PlannedStates
-from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing, checked_state, checked_states
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices

@@ -39,7 +39,8 @@ from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_track import HypothesisNumbers, NativeHypotheses
 from nori_dyn.program.status import Status
 from nori_dyn.program.track_source import TrackShape
-from nori_dyn.system.inputs import Missing, Weights, checked_state
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing, checked_state
 from nori_dyn.typing import Floats
 
 KEPT_SWITCHES = 1000

@@ -26,7 +26,8 @@ from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
-from nori_dyn.system.inputs import Missing, Weights
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Floats, Indices
 
 STRETCH = 512

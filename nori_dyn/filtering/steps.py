@@ -21,7 +21,8 @@ from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_track import NOTHING, NativeTick
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed
-from nori_dyn.system.inputs import Missing, Weights, checked_state
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing, checked_state
 from nori_dyn.typing import Floats
 
 NOT_FINITE, UNDETERMINED, NO_SOLUTION = 1, 2, 3

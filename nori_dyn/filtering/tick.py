@@ -18,11 +18,11 @@ from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.guards import pivot_guards
 from nori_dyn.program.kernel.native import NativeKernel
-from nori_dyn.program.layout import Part, output_parts
+from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.native_runs import NativeRuns
 from nori_dyn.program.tracing import Traced
 from nori_dyn.program.track_source import TrackShape
-from nori_dyn.solve.estimate import Estimate, Layout
+from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
 from nori_dyn.tables import listed
@@ -74,7 +74,7 @@ class Tick:
         self.rows = CompiledFunction(traced, backend, watch)
         self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
         self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))
-        self.layout = Layout(self.freed.plan.system, self.freed.plan.outputs)
+        self.layout = OutputLayout(self.freed.plan.system, self.freed.plan.outputs)
         self._watch = watch
 
     @property
@@ -210,7 +210,7 @@ class Tick:
         return CompiledFunction(traced, self.backend, self._watch), places, len(columns)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[OutputSlice, ...]:
         """Where each output lies."""
         return tuple(output_parts(self.freed.plan.system, self.freed.plan.outputs))
 

@@ -38,7 +38,8 @@ from nori_dyn.program.remade import Uncopied
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
-from nori_dyn.system.inputs import Missing, Weights, configuration
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Floats
 
 Estimated = TypeVar("Estimated", bound=Tracked | None, covariant=True)
@@ -526,7 +527,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
         """
         tick = self._told("delays").tick
-        return delays(tick, configuration(tick.system.tree, q), self.dt)
+        return delays(tick, tick.system.tree.checked_configuration(q), self.dt)
 
     def _told(self, what: str) -> ContactSteps:
         if not isinstance(self.steps, ContactSteps):

@@ -22,8 +22,7 @@ from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
 from nori_dyn.errors import UnknownNameError
 from nori_dyn.measurements.selectors import select_joints
-from nori_dyn.model.component import Component
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.typing import Array, Floats
 
 Kind: TypeAlias = str
@@ -195,7 +194,7 @@ class Parameters:
             I[i] = inertia_of([before[k] if at < 0 else values[at] for k, at in enumerate(places)])
         return I
 
-    def components(self, values: Array) -> tuple[Component, ...]:
+    def components(self, values: Array) -> tuple[RobotComponent, ...]:
         """Return the components of the robot for values (n,) of these, over any scalar."""
         by_joint: dict[str, dict[Kind, Any]] = {}
         for each, value in zip(self.each, values, strict=True):
@@ -253,8 +252,8 @@ def _of_joint(tree: KinematicTree, i: int, coefficient: Kind) -> OnJoints | None
 
 
 def _with_coefficients(
-    tree: KinematicTree, components: Sequence[Component], joint: str, values: Mapping[Kind, Any]
-) -> tuple[Component, ...]:
+    tree: KinematicTree, components: Sequence[RobotComponent], joint: str, values: Mapping[Kind, Any]
+) -> tuple[RobotComponent, ...]:
     """Return components with some coefficients of one joint changed, on which new ones act where there are none."""
     found = list(components)
     for kind in ON_JOINTS:

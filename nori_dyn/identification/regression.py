@@ -29,8 +29,8 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
-from nori_dyn.model.component import Component
 from nori_dyn.model.kinematics import Kinematics, moving, positions
+from nori_dyn.model.tree import RobotComponent
 from nori_dyn.observe.exact import ExactTree, exact_positions
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import Traced
@@ -58,7 +58,7 @@ class ParametricTree(ExactTree):
     """
 
     parametric_inertias: Array = field(kw_only=True)
-    parametric_components: tuple[Component, ...] = field(kw_only=True)
+    parametric_components: tuple[RobotComponent, ...] = field(kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,9 +17,8 @@ from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.interop.peer_states import PeerLayout, PeerState
 from nori_dyn.interop.pinocchio_components import MIMIC, kind_of, pinocchio_components
-from nori_dyn.model.assembly import LinkData
 from nori_dyn.model.cleaning import Cleaner
-from nori_dyn.model.inertia import Inertias, notes_on_links, physical_links, treatment, warn_of_links
+from nori_dyn.model.inertia import Inertias, LinkData, notes_on_links, physical_links, treatment, warn_of_links
 from nori_dyn.model.joints import (
     Continuous,
     Free,

@@ -11,7 +11,7 @@ from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.mapping.record import CONTACT, COORDINATE_UNITS, numbered
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
-from nori_dyn.program.layout import Part, output_parts
+from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable, component_names, tree_variables
@@ -146,7 +146,7 @@ def _field_of(v: Variable, before: str) -> Field:
     return Field(f"{before}{v.name}", (n,), labels, v.units, v.kind, (v.owner,) * n)
 
 
-def _field(system: System, part: Part, before: str) -> Field:
+def _field(system: System, part: OutputSlice, before: str) -> Field:
     output = part.output
     own = [v for v in system.variables if output.covers(v)]
     units = tuple(unit for v in own for unit in v.units)

@@ -10,7 +10,7 @@ from pydantic import FiniteFloat
 
 from nori_dyn.algebra.spatial import add, cross, join
 from nori_dyn.measurements.base import known_terms
-from nori_dyn.measurements.frame_reading import LinkReading, Place, PlacedRows, variable_reading
+from nori_dyn.measurements.frame_reading import LinkReading, PlacedRows, SensorSite, variable_reading
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.model.paths import path
@@ -76,7 +76,7 @@ class Accelerometer(LinkReading):
     spatial: ClassVar[tuple[str, ...]] = MOTION
     default: ClassVar[tuple[str, ...]] = MOTION[3:]
 
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         return FrameAcceleration(place, self.type, "Nori (3a)")
 
 
@@ -97,7 +97,7 @@ class AngularAccelerometer(LinkReading):
     spatial: ClassVar[tuple[str, ...]] = MOTION
     default: ClassVar[tuple[str, ...]] = MOTION[:3]
 
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         return variable_reading(place, self, "Nori (3a)", VariableKey("a", place.body))
 
 
@@ -117,7 +117,7 @@ class LinkAcceleration(LinkReading):
     label: ClassVar[str] = "a"
     spatial: ClassVar[tuple[str, ...]] = MOTION
 
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         return variable_reading(place, self, "Nori (3a), (16)", VariableKey("a", place.body))
 
 
@@ -139,5 +139,5 @@ class RigidContact(LinkReading):
     label: ClassVar[str] = "contact"
     spatial: ClassVar[tuple[str, ...]] = MOTION
 
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         return FrameAcceleration(place, self.type, "RBDA ch. 8.3", at_rest=True)

@@ -11,7 +11,7 @@ from nori_dyn.errors import SensorConfigError
 from nori_dyn.measurements.base import Measurement, Offset, VariableReading, per_component
 from nori_dyn.model.kinematics import Kinematics, positions
 from nori_dyn.model.tree import KinematicTree, NamedFrame
-from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits
+from nori_dyn.system.equation import Equation, Ranged, Ranges, WithFrame, WithUnits
 from nori_dyn.system.parts import robot_variables
 from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, VariableKey
 from nori_dyn.typing import Array
@@ -66,8 +66,8 @@ class OffsetReading:
 
     @property
     def frame(self) -> NamedFrame | None:
-        """That of the reading, see `Placed`."""
-        return self.reading.frame if isinstance(self.reading, Placed) else None
+        """That of the reading, see `WithFrame`."""
+        return self.reading.frame if isinstance(self.reading, WithFrame) else None
 
     @property
     def units(self) -> tuple[str, ...] | None:

@@ -42,7 +42,7 @@ EXPECTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class ConfigSchema:
     """What a config has to follow, and how people are told of it.
 
     Attributes:
@@ -58,7 +58,7 @@ class Schema:
     beginning: str = "It begins with `name: mine`, and then says `measurements:`, a list."
 
 
-def config_error(error: ValidationError, data: Any, schema: Schema) -> InvalidConfigError:
+def config_error(error: ValidationError, data: Any, schema: ConfigSchema) -> InvalidConfigError:
     """Return the error of a config that does not follow its schema.
 
     Where a field may be one of several things, pydantic gives an error for each: the one that went deepest is the one
@@ -103,7 +103,9 @@ def _path_in(data: Any, error: Mapping[str, Any]) -> Path:
     return tuple(path)
 
 
-def _of_fields(first: Mapping[str, Any], path: Path, findings: Sequence[Finding], schema: Schema) -> tuple[str, Path]:
+def _of_fields(
+    first: Mapping[str, Any], path: Path, findings: Sequence[Finding], schema: ConfigSchema
+) -> tuple[str, Path]:
     """Return what to say of a field that is missing, or of one that does not exist, and where it is."""
     beside = [(each, there) for each, there in findings if each["type"] in STRUCTURAL and there[:-1] == path[:-1]]
     fields = list(dict.fromkeys(name for each, _ in beside for name in _fields(schema.model, each["loc"][:-1])))
@@ -121,7 +123,7 @@ def _of_fields(first: Mapping[str, Any], path: Path, findings: Sequence[Finding]
     return f"'{name}' is no field of {owner}. {hint}{listed}", extra[1]
 
 
-def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]], schema: Schema) -> str:
+def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]], schema: ConfigSchema) -> str:
     """Return what to say of a value that is none of what may stand there."""
     for error in errors:
         if error["loc"][-1:] == ("[key]",):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from nori_dyn.measurements.frame_reading import LinkReading, Place, variable_reading
+from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, variable_reading
 from nori_dyn.model.joints import FORCE
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
@@ -27,5 +27,5 @@ class ExternalWrench(LinkReading):
     label: ClassVar[str] = "fx"
     spatial: ClassVar[tuple[str, ...]] = FORCE
 
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         return variable_reading(place, self, "Nori (7), (8b)", VariableKey("fx", place.body))

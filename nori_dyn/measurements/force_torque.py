@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
-from nori_dyn.measurements.frame_reading import Place, PlacedReading, variable_reading
+from nori_dyn.measurements.frame_reading import PlacedReading, SensorSite, variable_reading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.tree import KinematicTree
@@ -54,6 +54,6 @@ class ForceTorque(PlacedReading):
     def each(self, tree: KinematicTree) -> Iterator[Measurement]:
         return (self.model_copy(update={"joints": name}) for name, _, _ in self.owners(tree))
 
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         sign = 1.0 if self.measures == "parent_on_child" else -1.0
         return variable_reading(place, self, "Nori (3f), (16)", VariableKey("f", place.body), sign)

@@ -48,7 +48,7 @@ class Pose(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SensorSite:
     """Where, and what, a sensor reads.
 
     Attributes:
@@ -75,7 +75,7 @@ class Place:
     units: tuple[str, ...] | None = None
     frame: NamedFrame | None = None
 
-    def along(self, C: Floats) -> tuple[Place, Floats] | None:
+    def along(self, C: Floats) -> tuple[SensorSite, Floats] | None:
         """Return the same reading along other axes, and what turns it to them; see `Turnable`."""
         vectors = {self.rows[k : k + 3] for k in range(0, len(self.rows), 3)}
         if not vectors <= {(0, 1, 2), (3, 4, 5)}:
@@ -95,7 +95,7 @@ class PlacedRows:
         source: where it stands in the literature.
     """
 
-    place: Place
+    place: SensorSite
     group: str
     source: str
 
@@ -152,7 +152,7 @@ class PlacedReading(Measurement):
     default: ClassVar[tuple[str, ...] | None] = None
 
     @abstractmethod
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         """Return the equation of a place."""
 
     @abstractmethod
@@ -165,12 +165,12 @@ class PlacedReading(Measurement):
         for name, (_, i, frame) in zip(names, owners, strict=True):
             yield self.reads(self._place(tree, name, i, self.frame or frame))
 
-    def _place(self, tree: KinematicTree, name: str, i: int, frame: str | Pose) -> Place:
+    def _place(self, tree: KinematicTree, name: str, i: int, frame: str | Pose) -> SensorSite:
         components = tuple(getattr(self, "components", None) or self.default or self.spatial)
         if len(set(components)) < len(components):
             raise SensorConfigError(f"{self.type}: a component is listed twice: {', '.join(components)}.")
         placed = self._frame(tree, i, frame)
-        return Place(
+        return SensorSite(
             name=name,
             body=i,
             X=tree.constant(placed.frame.X),
@@ -232,7 +232,7 @@ class FrameReading(VariableReading):
         sign: 1 or -1.
     """
 
-    place: Place
+    place: SensorSite
     sign: float
 
     def along(self, C: Floats) -> tuple[FrameReading, Floats] | None:
@@ -245,7 +245,7 @@ class FrameReading(VariableReading):
 
 
 def variable_reading(
-    place: Place, sensor: Measurement, source: str, key: VariableKey, sign: float = 1.0
+    place: SensorSite, sensor: Measurement, source: str, key: VariableKey, sign: float = 1.0
 ) -> FrameReading:
     """Return the rows of a place that read a spatial vector of its body, or its opposite."""
     return FrameReading(
@@ -265,7 +265,7 @@ def variable_reading(
     )
 
 
-def _matrix(place: Place, key: VariableKey, sign: float) -> Array:
+def _matrix(place: SensorSite, key: VariableKey, sign: float) -> Array:
     X = place.X
     matrix: Array = sign * (X.motion_matrix() if key.kind == "a" else X.force_matrix())[list(place.rows)]
     return matrix

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from nori_dyn.algebra.spatial import add, cross_force, matvec
 from nori_dyn.measurements.base import known_terms
-from nori_dyn.measurements.frame_reading import LinkReading, Place, PlacedRows
+from nori_dyn.measurements.frame_reading import LinkReading, PlacedRows, SensorSite
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
@@ -49,5 +49,5 @@ class NetWrench(LinkReading):
     label: ClassVar[str] = "net"
     spatial: ClassVar[tuple[str, ...]] = FORCE
 
-    def reads(self, place: Place) -> Equation:
+    def reads(self, place: SensorSite) -> Equation:
         return MomentumRate(place, self.type, "Nori (3f)")

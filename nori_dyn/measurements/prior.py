@@ -12,7 +12,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.acceleration import FrameAcceleration
 from nori_dyn.measurements.base import Measurement, Positive, VariableReading, per_component
-from nori_dyn.measurements.frame_reading import Place
+from nori_dyn.measurements.frame_reading import SensorSite
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
@@ -89,7 +89,9 @@ class Prior(Measurement):
         if variable.kind == "a" and self.conventional:
             identity = Transform(np.eye(3), np.zeros(3))
             return FrameAcceleration(
-                Place(name, variable.body, identity, components, tuple(range(6)), value, sigma, None, variable.units),
+                SensorSite(
+                    name, variable.body, identity, components, tuple(range(6)), value, sigma, None, variable.units
+                ),
                 self.type,
                 "Nori (3a)",
             )

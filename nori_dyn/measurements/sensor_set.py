@@ -25,7 +25,7 @@ from nori_dyn.errors import (
 )
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound
-from nori_dyn.measurements.config_errors import Schema, config_error
+from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.frame_reading import LinkReading
@@ -111,7 +111,7 @@ class SensorSet(Shown):
         try:
             config: Any = config_model().model_validate(data)
         except ValidationError as error:
-            raise config_error(error, data, Schema(config_model(), "a set of sensors")) from None
+            raise config_error(error, data, ConfigSchema(config_model(), "a set of sensors")) from None
         contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
         more = config.source, config.dynamics, contacts, tuple(config.memory.items())
         if not config.from_model:

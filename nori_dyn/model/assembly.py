@@ -8,39 +8,20 @@ Source: RBDA ch. 4.1-4.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
 from nori_dyn.errors import ModelError, UnknownModelNameError
-from nori_dyn.model.inertia import Inertias, notes_on_links, physical_links, warn_of_links
+from nori_dyn.model.inertia import Inertias, LinkData, notes_on_links, physical_links, warn_of_links
 from nori_dyn.model.joints import Fixed, Free, Joint, notes_on_limits
 from nori_dyn.model.tree import GRAVITY, WORLD, Frame, KinematicTree
 from nori_dyn.typing import Floats
 
 FLOATING_JOINT = "root_joint"
 """Name of the free joint that `base="floating"` adds."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkData:
-    """A link as a file gives it.
-
-    Attributes:
-        name: its name.
-        mass: [kg].
-        com: centre of mass (3,) [m] in link coordinates.
-        I_com: rotational inertia (3, 3) about the centre of mass [kg m^2], in link axes.
-        frames: frames fixed to the link, as transforms from its coordinates.
-    """
-
-    name: str
-    mass: float = 0.0
-    com: Floats = field(default_factory=lambda: np.zeros(3))
-    I_com: Floats = field(default_factory=lambda: np.zeros((3, 3)))
-    frames: Mapping[str, Transform] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def closed(
         [ 0.5 -1. ]
     """
     moving = np.arange(tree.nv) if free is None else _freedoms(tree, free)
-    Q, sizes = _project(tree, tree.normalised(checked("q", q, (tree.nq,)))[:, None], moving)
+    Q, sizes = _project(tree, tree.checked_configuration(q)[:, None], moving)
     q = Q[:, 0]
     if sizes[0] > CLOSED:
         raise _not_closed(tree, np.abs(gaps(positions(tree, q))), "stays open by", " at the least")

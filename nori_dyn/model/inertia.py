@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, NoriWarning
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
-
-if TYPE_CHECKING:
-    from nori_dyn.model.assembly import LinkData
-    from nori_dyn.model.tree import KinematicTree
 
 Inertias: TypeAlias = Literal["as_given", "nearest", "refuse"]
 """What is made of an inertia that no distribution of mass has: taken with a warning, replaced by the nearest one that
@@ -30,6 +28,25 @@ SMALLEST_GYRATION = 1e-3
 
 MOST_LINKS = 8
 """Links that a message lists; others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkData:
+    """A link as a file gives it.
+
+    Attributes:
+        name: its name.
+        mass: [kg].
+        com: centre of mass (3,) [m] in link coordinates.
+        I_com: rotational inertia (3, 3) about the centre of mass [kg m^2], in link axes.
+        frames: frames fixed to the link, as transforms from its coordinates.
+    """
+
+    name: str
+    mass: float = 0.0
+    com: Floats = field(default_factory=lambda: np.zeros(3))
+    I_com: Floats = field(default_factory=lambda: np.zeros((3, 3)))
+    frames: Mapping[str, Transform] = field(default_factory=dict)
 
 
 def treatment(inertias: Inertias, strict: bool) -> Inertias:

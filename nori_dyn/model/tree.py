@@ -10,18 +10,17 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, NoriError, UnknownModelNameError
-from nori_dyn.model.component import Closing, Component
 from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Joint
 from nori_dyn.tables import Shown
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Array, Floats
 
 WORLD = -1
 """The parent of a body on the world; ask `is_root`, never index with it."""
@@ -63,6 +62,50 @@ class NamedFrame:
     frame: Frame
 
 
+class RobotComponent(Protocol):
+    """What a robot has beside rigid bodies on joints: a motor, friction, a spring, a coupling, a loop, a tendon.
+
+    It is data by name, as a sensor is. Bound to a tree it yields its parts, its share of the equations: see
+    `nori_dyn.system.parts`.
+    """
+
+    @property
+    def type(self) -> str:
+        """The kind of component: "rotor"."""
+
+    @property
+    def name(self) -> str:
+        """What to call it; components that add variables need one of their own, others may have none: ""."""
+
+    def on(self, tree: KinematicTree) -> Iterable[Any]:
+        """Yield its parts on a robot, each a `nori_dyn.system.parts.Part`; every name is checked here.
+
+        Raises:
+            ModelError: a name that the robot does not have, or what cannot be.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of its config."""
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A part that holds positions together: a loop or a coupling. Where its rows hold, its gap stays as it is."""
+
+    @property
+    def name(self) -> str:
+        """What to call it: "loop:bar"."""
+
+    def gap(self, at: Any) -> Array:
+        """Gap (rows, ...) [m, rad] at a `Kinematics`: zero where the part is closed."""
+
+    def gap_rate(self, at: Any) -> Array:
+        """Jacobian (rows, nv, ...) of the gap at a `Kinematics`."""
+
+    def random_configurations(self, tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
+        """Random configurations (n, nq) at which all closing parts of the robot are closed."""
+
+
 @dataclass(frozen=True, eq=False)
 class KinematicTree(Shown):
     """A robot: body i moves on its parent through joint i, and components add motors, friction, loops and more.
@@ -102,7 +145,7 @@ class KinematicTree(Shown):
     frames: Mapping[str, Frame] = field(default_factory=dict)
     gravity: tuple[float, float, float] = GRAVITY
     notes: tuple[str, ...] = ()
-    components: tuple[Component, ...] = ()
+    components: tuple[RobotComponent, ...] = ()
     drives: Mapping[str, DriveLimits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -298,11 +341,9 @@ class KinematicTree(Shown):
 
     def random_configurations(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
         """Return random configurations (n, nq), each as `random_configuration` returns it: quicker with loops."""
-        from nori_dyn.model.closure import random_closed
-
         rng = np.random.default_rng(rng)
         if self.closing_parts:
-            return random_closed(self, rng, n)
+            return self.closing_parts[0].random_configurations(self, rng, n)
         return np.array([self.draw(rng) for _ in range(n)]).reshape(n, self.nq)
 
     def draw(self, rng: np.random.Generator) -> Floats:
@@ -330,6 +371,14 @@ class KinematicTree(Shown):
     def quaternions(self) -> tuple[slice, ...]:
         """Where unit quaternions lie in q."""
         return tuple(slice(s.stop - 4, s.stop) for joint, s, _ in self._parts() if "quaternion" in joint.coordinates)
+
+    def checked_configuration(self, q: Floats) -> Floats:
+        """Check a configuration (nq,), and bring its quaternions to unit length.
+
+        Raises:
+            InputError: a wrong shape, a value that is not finite, a quaternion far from unit length.
+        """
+        return self.normalised(checked("q", q, (self.nq,)))
 
     def normalised(self, q: Floats) -> Floats:
         """Return configurations (..., nq) with their quaternions brought to unit length.

@@ -18,7 +18,7 @@ from nori_dyn.observe.null_space import NullVector, Unseen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
-from nori_dyn.planning.repeats import settle
+from nori_dyn.planning.repeats import remove_repeats
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.tables import Shown
@@ -254,7 +254,7 @@ def observability(
         gap_at=np.array([found.gap for found in at]),
         conditions=tuple(conditions),
         skipped=tuple(skipped),
-        repeated=settle(system, seed).system.of_components.repeated_names,
+        repeated=remove_repeats(system, seed).system.of_components.repeated_names,
         over_time=learned(system, states, seed) if system.memory else None,
         additions=additions(system, generic, [_unseen_changes(c) for c in conditions if c.lost]),
         system=system,

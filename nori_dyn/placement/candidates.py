@@ -14,7 +14,7 @@ from nori_dyn.descriptions.sensor_configs import ConfigFile
 from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound
-from nori_dyn.measurements.config_errors import Schema, config_error
+from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
@@ -85,7 +85,7 @@ class Candidates:
         try:
             config = _Config.model_validate(data)
         except ValidationError as error:
-            raise config_error(error, data, Schema(_Config, "a file of candidates")) from None
+            raise config_error(error, data, ConfigSchema(_Config, "a file of candidates")) from None
         there = config.model_dump(include={"name", "source", "dynamics", "measurements", "from_model"})
         choices = {"name": config.name, "measurements": [], **config.candidates}
         return Candidates(

@@ -41,7 +41,7 @@ def alike_parts(system: System, refined: RefinedSystem) -> tuple[AlikeParts, ...
 
     Limbs whose sensors or components differ are left out.
     """
-    match = _Match(system, refined)
+    match = _Correspondence(system, refined)
     return tuple(parts for group in limb_groups(system.tree) if (parts := match.parts(group)) is not None)
 
 
@@ -105,7 +105,7 @@ def _places(order: Ordering, group: AlikeParts, limb: int) -> Indices:
     return found
 
 
-class _Match:
+class _Correspondence:
     """Finds for the rows and columns of one limb those of the others.
 
     The columns of a body come in the same order for each body. A row of the refined system came with a column, or is

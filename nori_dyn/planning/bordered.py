@@ -114,7 +114,7 @@ class Bordered:
         return found
 
     def refined(
-        self, factors: Factors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]
+        self, factors: BorderedFactors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]
     ) -> tuple[list[Expr], list[Expr]]:
         """Return the derivative of each output along a direction, and what a step of refinement would add to it.
 
@@ -238,7 +238,7 @@ class Rates:
         return self._rates.get(x.index, {})
 
 
-class Factors(Generic[T]):
+class BorderedFactors(Generic[T]):
     """L and U of K, and what eliminating it made of R.
 
     Attributes:

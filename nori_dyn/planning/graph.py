@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,17 +15,23 @@ from scipy.sparse.csgraph import connected_components, maximum_bipartite_matchin
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import MissingExtraError
+from nori_dyn.planning.orderings.problem import Ordering
+from nori_dyn.system.builder import System
+from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Indices
-
-if TYPE_CHECKING:
-    from nori_dyn.planning.planner import EliminationPlan
 
 MULTIPLIER = "multiplier"
 """The kind of unknown that the conditions of optimality add."""
 
 
-def bipartite_graph(plan: EliminationPlan) -> Any:
+def bipartite_graph(system: System, symbolic: SymbolicSystem, order: Ordering, ordering: str) -> Any:
     """Return the graph of D as a networkx graph; see `EliminationPlan.graph`.
+
+    Args:
+        system: the system.
+        symbolic: the same over expressions.
+        order: P and Q.
+        ordering: the name of the ordering that they are of.
 
     Raises:
         MissingExtraError: networkx is not installed.
@@ -33,15 +39,12 @@ def bipartite_graph(plan: EliminationPlan) -> Any:
     if importlib.util.find_spec("networkx") is None:
         raise MissingExtraError("a graph", "graph")
     nx = importlib.import_module("networkx")
-    symbolic = plan.symbolic
-    rows, columns = _row_names(plan), _column_names(plan)
-    component = irreducible_blocks(plan.pattern)
-    kinds = {variable.name: variable.kind for variable in plan.system.variables}
-    graph = nx.Graph(name=f"{plan.system.tree.name} with {plan.system.sensors.name}", ordering=plan.tried[0].ordering)
-    for side, (kind, names, order) in enumerate(
-        (("row", rows, plan.row_permutation), ("column", columns, plan.column_permutation))
-    ):
-        step = np.argsort(order)
+    rows, columns = _row_names(system, symbolic.shape[0]), _column_names(system, symbolic.shape[1])
+    component = irreducible_blocks(symbolic.pattern)
+    kinds = {variable.name: variable.kind for variable in system.variables}
+    graph = nx.Graph(name=f"{system.tree.name} with {system.sensors.name}", ordering=ordering)
+    for side, (kind, names, permutation) in enumerate((("row", rows, order.rows), ("column", columns, order.columns))):
+        step = np.argsort(permutation)
         for k, (name, block) in enumerate(names):
             about = {"name": name, "block": block, "step": int(step[k]), "component": int(component[side][k])}
             graph.add_node((kind, k), bipartite=side, **about)
@@ -91,21 +94,20 @@ def _solvable_first(matched: sp.csr_array, n: int, block: Indices) -> Indices:
     return number
 
 
-def _row_names(plan: EliminationPlan) -> list[tuple[str, str]]:
-    """Return the name of each row with that of its equation; of weighed rows those of the conditions of optimality."""
-    system = plan.system
+def _row_names(system: System, n: int) -> list[tuple[str, str]]:
+    """Return the name of each of n rows with that of its equation; of weighed rows the conditions of optimality."""
     if not system.is_weighted:
         return [(name, row.name) for row in system.rows for name in row.component_names]
-    columns = [(f"condition of {name}", f"condition of {block}") for name, block in _variable_names(plan)]
-    return columns + [("constraint", "constraints")] * (plan.symbolic.shape[0] - len(columns))
+    columns = [(f"condition of {name}", f"condition of {block}") for name, block in _variable_names(system)]
+    return columns + [("constraint", "constraints")] * (n - len(columns))
 
 
-def _column_names(plan: EliminationPlan) -> list[tuple[str, str]]:
-    """Return the name of each column with that of its variable; of weighed rows multipliers follow."""
-    columns = _variable_names(plan)
-    return columns + [(MULTIPLIER, "multipliers")] * (plan.symbolic.shape[1] - len(columns))
+def _column_names(system: System, n: int) -> list[tuple[str, str]]:
+    """Return the name of each of n columns with that of its variable; of weighed rows multipliers follow."""
+    columns = _variable_names(system)
+    return columns + [(MULTIPLIER, "multipliers")] * (n - len(columns))
 
 
-def _variable_names(plan: EliminationPlan) -> list[tuple[str, str]]:
-    names = plan.system.variable_names
-    return [(names[k], variable.name) for variable in plan.system.variables for k in numbers(variable.slice)]
+def _variable_names(system: System) -> list[tuple[str, str]]:
+    names = system.variable_names
+    return [(names[k], variable.name) for variable in system.variables for k in numbers(variable.slice)]

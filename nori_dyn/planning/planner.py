@@ -28,7 +28,7 @@ from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
 from nori_dyn.planning.orderings.registry import AUTO, MARKOWITZ, ORDERINGS, orderings_named
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns, resolve_outputs
 from nori_dyn.planning.over_time import no_single_instant, over_time, unknown_at_first
-from nori_dyn.planning.repeats import Settled, settle
+from nori_dyn.planning.repeats import ReducedSystem, remove_repeats
 from nori_dyn.planning.search import Burden, PlannedProgram, Search, Stability, burden, n_states, updates_of
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.system.builder import System
@@ -97,7 +97,7 @@ class EliminationPlan(Shown):
         tried: what each ordering tried leads to, the chosen one first.
         seed: the seed of everything random.
         undetermined: columns of d that no sensor tells, and no output may show: forces in loops whose rows repeat
-            others, see `settle`.
+            others, see `remove_repeats`.
         is_over_time: whether the system is determined over time only, see `over_time`: a filter runs the plan, and no
             solver can.
         traced: the refined system, where planning has left it: it need not be traced again. No file holds it.
@@ -212,7 +212,8 @@ class EliminationPlan(Shown):
         """
         from nori_dyn.planning.graph import bipartite_graph  # and with it parts of SciPy, which few plans need
 
-        return bipartite_graph(self)
+        order = Ordering(self.row_permutation, self.column_permutation)
+        return bipartite_graph(self.system, self.symbolic, order, self.tried[0].ordering)
 
 
 @collector_at_rest()
@@ -249,7 +250,7 @@ def make_plan(
     if effort and ordering != AUTO:
         raise PlanError(f"ordering '{ordering}' leaves nothing to search: `effort` is for ordering 'auto'.")
     resolve_outputs(system, outputs)  # wrong names are told before loops are closed
-    settled = settle(system, seed)
+    settled = remove_repeats(system, seed)
     resolved = determined_outputs(settled.system, outputs, settled.undetermined)
     planned = partial(_planned, settled, resolved, ordering, seed, effort, progress, kind)
     try:
@@ -263,7 +264,7 @@ def make_plan(
 
 
 def _planned(
-    settled: Settled,
+    settled: ReducedSystem,
     outputs: tuple[Output, ...],
     ordering: str,
     seed: int,

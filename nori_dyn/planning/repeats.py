@@ -16,7 +16,7 @@ from nori_dyn.errors import ModelError
 from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.kinematics import positions
 from nori_dyn.system.builder import System
-from nori_dyn.system.repeats import Repeat, multiplier_column
+from nori_dyn.system.repeats import Repeat
 from nori_dyn.system.sources import natural_sizes, over_sources
 from nori_dyn.typing import Floats, Indices
 
@@ -34,7 +34,7 @@ MOVED = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settled:
+class ReducedSystem:
     """A system without rows that repeat others.
 
     Attributes:
@@ -46,7 +46,7 @@ class Settled:
     undetermined: Indices
 
 
-def settle(system: System, seed: int = 0) -> Settled:
+def remove_repeats(system: System, seed: int = 0) -> ReducedSystem:
     """Return a system without the rows of its loops and couplings that repeat others at closed configurations.
 
     Raises:
@@ -55,15 +55,15 @@ def settle(system: System, seed: int = 0) -> Settled:
     """
     nothing = np.zeros(0, dtype=np.intp)
     if not system.tree.closing_parts:
-        return Settled(system, nothing)
+        return ReducedSystem(system, nothing)
     Q = system.tree.random_configurations(LOOKS, seed)
     repeats = _find_repeats(system, Q)
     if not repeats:
-        return Settled(system, nothing)
+        return ReducedSystem(system, nothing)
     left = system.without(repeats)
     looks = [_unseen(left, q) for q in Q]
     unseen = min(looks, key=lambda d: d.shape[1])
-    places = [multiplier_column(left, repeat.equation, repeat.row) for repeat in repeats]
+    places = [left.multiplier_column(repeat.equation, repeat.row) for repeat in repeats]
     of_forces = unseen[places]
     n_free = _rank(of_forces)
     _, _, order = la.qr(of_forces.T, mode="economic", pivoting=True)
@@ -71,12 +71,12 @@ def settle(system: System, seed: int = 0) -> Settled:
     told = [Repeat(repeat.equation, repeat.row, k in free) for k, repeat in enumerate(repeats)]
     settled = system.without(told)
     if not free:
-        return Settled(settled, nothing)
+        return ReducedSystem(settled, nothing)
     moved = np.zeros(system.shape[1], dtype=bool)
     for d in (look for look in looks if look.shape[1] == unseen.shape[1]):
         size = np.abs(d).max(axis=1, initial=0.0)
         moved |= size > MOVED * size.max(initial=1e-300)
-    return Settled(settled, np.flatnonzero(moved))
+    return ReducedSystem(settled, np.flatnonzero(moved))
 
 
 def _find_repeats(system: System, Q: Floats) -> list[Repeat]:

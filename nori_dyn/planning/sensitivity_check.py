@@ -22,7 +22,7 @@ import scipy.sparse.linalg as spla
 from nori_dyn.algebra.derivatives import Sparse
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.planning.bordered import APART, Bordered, Factors, Sum
+from nori_dyn.planning.bordered import APART, Bordered, BorderedFactors, Sum
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import LIGHTEST, SIZE_STATES, natural_scaling, natural_sizes, sample_inputs
 from nori_dyn.typing import Floats
@@ -42,7 +42,7 @@ LEAST = 1e-100
 
 def squared_error(
     problem: Bordered,
-    factors: Factors[Expr],
+    factors: BorderedFactors[Expr],
     outputs: Sequence[Sum],
     derivatives: Sparse,
     places: Mapping[str, slice],
@@ -84,7 +84,7 @@ def _sum_of_columns(
     """Return a factor for each column, of either sign, that makes it one of about the size 1, a weight being the unit.
 
     No column counts as smaller than a share of what is usual, and of its weight among the others: at special poses some
-    are zero but for rounding. Factors differ, so that what is off in columns that are alike does not cancel.
+    are zero but for rounding. BorderedFactors differ, so that what is off in columns that are alike does not cancel.
     """
     graph, rng = problem.graph, np.random.default_rng(problem.plan.seed)
     plan, shares = problem.plan, _shares_of_weights(problem.plan, places)

@@ -13,7 +13,7 @@ from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class OutputSlice:
     """One output among the unknowns, one output after the other.
 
     Attributes:
@@ -29,7 +29,7 @@ class Part:
     matrix: Floats | None
 
 
-def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[Part]:
+def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[OutputSlice]:
     """Yield where some outputs lie in the unknowns that a backend returns."""
     start = 0
     for output in outputs:
@@ -39,7 +39,7 @@ def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[Part]:
         if output.X is not None:
             turn = output.X.motion_matrix() if output.kind == "a" else output.X.force_matrix()
             matrix = np.ascontiguousarray(turn, dtype=float)
-        yield Part(output, slice(start, start + size), shape, matrix)
+        yield OutputSlice(output, slice(start, start + size), shape, matrix)
         start += size
 
 

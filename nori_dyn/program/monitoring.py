@@ -36,7 +36,7 @@ CRITICAL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class MonitoredReadings:
     """The weighed readings of a plan, and what they are held against.
 
     Attributes:
@@ -56,7 +56,7 @@ class Judged:
     directions: tuple[Mapping[int, float], ...]
 
     @staticmethod
-    def of(plan: EliminationPlan) -> Judged:
+    def of(plan: EliminationPlan) -> MonitoredReadings:
         """Return the weighed readings of a plan.
 
         Raises:
@@ -75,7 +75,7 @@ class Judged:
                 f"'{noisy[0]}' has a sigma: readings are judged where the equations of motion hold exactly."
             )
         readings = tuple(n for row in weighed for n in component_names(row.name, row.equation.components))
-        return Judged(
+        return MonitoredReadings(
             plan,
             readings,
             tuple(row.name for row in weighed for _ in row.equation.components),

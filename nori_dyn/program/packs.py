@@ -150,7 +150,7 @@ class _Finder:
 
     def level(self, nodes: Iterable[int]) -> None:
         """Find the packs among nodes that are equally far from the inputs."""
-        graph, exact, others = self._graph, _Candidates(), _Candidates()
+        graph, exact, others = self._graph, _LaneCandidates(), _LaneCandidates()
         for i in nodes:
             refs, lanes = [], set()
             for s in _operands(graph, i):
@@ -184,7 +184,7 @@ class _Finder:
         return True
 
 
-class _Candidates(defaultdict):  # type: ignore[type-arg]
+class _LaneCandidates(defaultdict):  # type: ignore[type-arg]
     """Nodes that may correspond, by what they are to have in common and by lane."""
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ WORK, IN, OUT = "w", "in", "out"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class Strided:
     """Numbers that the blocks of a form find, or leave, at fixed distances from each other.
 
     Attributes:
@@ -46,7 +46,7 @@ class Source:
 
 
 @dataclass(slots=True, eq=False)
-class Loop:
+class BlockLoop:
     """A form, and where its blocks read and write.
 
     Attributes:
@@ -61,7 +61,7 @@ class Loop:
     form: Form
     exported: Indices
     arena: int
-    sources: list[Source] = field(default_factory=list)
+    sources: list[Strided] = field(default_factory=list)
     read_names: list[str] = field(default_factory=list)
     left_names: dict[int, list[str]] = field(default_factory=dict)
     constants: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -163,7 +163,7 @@ class RepeatedWriter(Writer):
             unit[piece] = len(self._blocks) + number
         self._unit = unit
         self.n_written = len(loose) + sum(form.length for form in forms)
-        self.loops = [Loop(form, np.zeros(0, dtype=np.intp), 0) for form in forms]
+        self.loops = [BlockLoop(form, np.zeros(0, dtype=np.intp), 0) for form in forms]
 
     def _place_values(self, kept: Sequence[int]) -> None:
         """Give a place in the workspace to each value that is read outside its own block or piece, or kept."""
@@ -189,7 +189,7 @@ class RepeatedWriter(Writer):
         for s in np.flatnonzero(self._home >= 0).tolist():
             self._slot[self._nodes[s]] = int(self._home[s])
 
-    def _find_sources(self, loop: Loop) -> None:
+    def _find_sources(self, loop: BlockLoop) -> None:
         """Find what the blocks of a loop read and write at fixed distances, and name each number by it."""
         form = loop.form
         places = np.zeros(form.reads.shape, dtype=np.intp)
@@ -213,7 +213,7 @@ class RepeatedWriter(Writer):
                 column = [self._given_places[self._nodes[n]][which][1] for n in form.numbers[:, k].tolist()]
                 loop.left_names.setdefault(k, []).append(self._left_name(loop, array, np.array(column)))
 
-    def _constant_names(self, loop: Loop) -> list[str]:
+    def _constant_names(self, loop: BlockLoop) -> list[str]:
         """Return the names of the constants that a block reads, others left empty; keep those that differ."""
         form, values = loop.form, self.program.graph.values
         names = [""] * len(form.kinds)
@@ -228,7 +228,7 @@ class RepeatedWriter(Writer):
         loop.constants = np.array(differing).T.reshape(len(form), -1)
         return names
 
-    def _add_source(self, loop: Loop, array: str, places: Indices, columns: Indices) -> None:
+    def _add_source(self, loop: BlockLoop, array: str, places: Indices, columns: Indices) -> None:
         """Add a source of a loop: some of the numbers that it reads, by their places (blocks, n_read)."""
         found = places[:, columns]
         known = np.flatnonzero((found >= 0).all(axis=1))
@@ -246,22 +246,22 @@ class RepeatedWriter(Writer):
         for n, step in zip(columns.tolist(), steps.tolist(), strict=True):
             loop.read_names[n] = f"s{number}[{step}]"
 
-    def _left_name(self, loop: Loop, array: str, places: Indices) -> str:
+    def _left_name(self, loop: BlockLoop, array: str, places: Indices) -> str:
         for number, source in enumerate(loop.sources):
             step = places - source.start
             if source.array == array and (step == step[0]).all() and step[0] >= 0:
                 return f"s{number}[{step[0]}]"
         return f"s{self._source(loop, array, places)}[0]"
 
-    def _source(self, loop: Loop, array: str, start: Indices) -> int:
+    def _source(self, loop: BlockLoop, array: str, start: Indices) -> int:
         """Return the number of a new source of a loop."""
-        loop.sources.append(Source(array, start))
+        loop.sources.append(Strided(array, start))
         return len(loop.sources) - 1
 
     def _value(self, k: int, op: int, operands: Sequence[str]) -> str:
         return f"const real t{k} = {FORMATS[Op(op)].format(*operands)};"
 
-    def _loop_text(self, number: int, loop: Loop) -> str:
+    def _loop_text(self, number: int, loop: BlockLoop) -> str:
         """Return the tables of a loop, and its function."""
         form, own = loop.form, self._prefix
         at = np.array([source.start for source in loop.sources], dtype=np.intp).T.reshape(len(form), -1)

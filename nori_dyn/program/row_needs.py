@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from nori_dyn.algebra.expressions import Expr, Graph
-from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
+from nori_dyn.algebra.expressions import Expr, Graph, Nodes, RowMap, RowSum
 from nori_dyn.program.statements import GIVEN
 
 BLOCK = 8
@@ -47,11 +46,11 @@ class NeededRows:
         self.graph = graph
         self.masked, self.to_mask = masked, frozenset[Nodes]()
         self._gathered: set[Nodes] = set()
-        self.made: dict[Nodes, RowsMade] = {}
+        self.made: dict[Nodes, RowSum | RowMap] = {}
         self.support: dict[Nodes, int] = {}
         self.beyond: dict[Nodes, int] = {}
         self.owner: dict[int, tuple[Nodes, int]] = {}
-        self.order: list[tuple[int, RowsMade]] = []
+        self.order: list[tuple[int, RowSum | RowMap]] = []
         for number in sorted(chosen):
             self._take(number, graph.combinations[number])
         self.columns: dict[Nodes, int] = {}
@@ -61,7 +60,7 @@ class NeededRows:
         self.order = [(number, c) for number, c in self.order if self.wanted(c)]
         self.chosen = frozenset(number for number, _ in self.order)
 
-    def wanted(self, c: RowsMade) -> int:
+    def wanted(self, c: RowSum | RowMap) -> int:
         """Return which columns of what is made are needed, as bits."""
         found = 0
         for row in c.made:
@@ -69,14 +68,14 @@ class NeededRows:
                 found |= self.columns.get(row, 0)
         return found
 
-    def _take(self, number: int, c: RowsMade) -> None:
+    def _take(self, number: int, c: RowSum | RowMap) -> None:
         new = [row for row in c.made if any(row) and not (row in self.made or row in c.read or row in self._gathered)]
         if not new:
             return
         self._gathered.update(row for row in c.read if row not in self.made)
         for row in new:
             self.made[row], self.support[row], self.beyond[row] = c, (1 << len(row)) - 1, 0
-            if isinstance(c, Combination):
+            if isinstance(c, RowSum):
                 support = self.support_of(c)
                 kept = c.columns if row in self.masked else support
                 self.support[row], self.beyond[row] = support & kept, support & kept & ~c.columns
@@ -85,7 +84,7 @@ class NeededRows:
                     self.owner.setdefault(node, (row, column))
         self.order.append((number, c))
 
-    def support_of(self, c: Combination) -> int:
+    def support_of(self, c: RowSum) -> int:
         """Return the columns in which what a combination adds up may differ from zero."""
         support = 0
         for row in c.read:
@@ -116,11 +115,11 @@ class NeededRows:
                         if source >= 0:
                             needed[source] = 1
 
-    def _read(self, c: RowsMade) -> None:
+    def _read(self, c: RowSum | RowMap) -> None:
         """Need what makes the columns of a row that are needed."""
         wanted = self.wanted(c)
         self.to_mask |= {row for row in c.read if wanted & self.beyond.get(row, 0)}
-        if isinstance(c, Combination):
+        if isinstance(c, RowSum):
             for coefficient, _, row in c.terms:
                 if wanted & self.support[row]:
                     self.needed[coefficient] = 1
@@ -140,9 +139,9 @@ class NeededRows:
         """Return what takes more instructions as rows than as statements."""
         return frozenset(number for number, c in self.order if self._takes_more(c))
 
-    def _takes_more(self, c: RowsMade) -> bool:
+    def _takes_more(self, c: RowSum | RowMap) -> bool:
         wanted = self.wanted(c)
-        if isinstance(c, Mapped):
+        if isinstance(c, RowMap):
             return c.statements <= len(blocks(wanted)) * c.instructions
         single = rows = 0
         for _, _, row in c.terms:

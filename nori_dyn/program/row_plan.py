@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.algebra.expressions import Expr, Graph, Op
-from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
+from nori_dyn.algebra.expressions import Expr, Graph, Nodes, Op, RowMap, RowSum
 from nori_dyn.model.limbs import Limbs
 from nori_dyn.program.packs import find_packs, in_lanes
 from nori_dyn.program.row_needs import BLOCK, TERM, NeededRows, bits, blocks
@@ -69,7 +68,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class ColumnLoop:
     """The same operations in each column of some blocks.
 
     Attributes:
@@ -109,7 +108,7 @@ class Phase:
     statements: list[int] = field(default_factory=list)
     wanted: list[int] = field(default_factory=list)
     copies: list[tuple[int, int, int]] = field(default_factory=list)
-    operations: list[Operation | Loop] = field(default_factory=list)
+    operations: list[Operation | ColumnLoop] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +168,7 @@ class _Storage:
         self._start: dict[Nodes, int] = {}
         room = dict(rows.columns)
         for _, c in rows.order:
-            if isinstance(c, Mapped):  # a loop goes over the same blocks of all
+            if isinstance(c, RowMap):  # a loop goes over the same blocks of all
                 for row in (*c.read, *(row for row in c.made if row in room)):
                     room[row] = room.get(row, 0) | rows.wanted(c)
         for row, wanted in room.items():
@@ -214,7 +213,7 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
                     phase.copies.append((where[node], place, len(phase.operations)))
                 else:
                     filled.setdefault(node, []).append(place)
-        phase.operations += [_loop(rows, storage, c)] if isinstance(c, Mapped) else _operations(rows, storage, c)
+        phase.operations += [_loop(rows, storage, c)] if isinstance(c, RowMap) else _operations(rows, storage, c)
     coefficients = tuple(sorted(i for i in rows.coefficients if i not in where))
     _say_wanted(rows, phases, stages, {*filled, *coefficients})
     operations = [operation for phase in phases for operation in phase.operations]
@@ -234,7 +233,7 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
     return plan, instructions
 
 
-def _loop(rows: NeededRows, storage: _Storage, c: Mapped) -> Loop:
+def _loop(rows: NeededRows, storage: _Storage, c: RowMap) -> ColumnLoop:
     """Return the operations on the blocks that are needed."""
     found = blocks(rows.wanted(c))
     first = BLOCK * found[0]
@@ -255,11 +254,11 @@ def _loop(rows: NeededRows, storage: _Storage, c: Mapped) -> Loop:
     operations = {i for i in needed if graph.ops[i] not in GIVEN}
     operands = {i: [s for s in (graph.left[i], graph.right[i]) if s in operations] for i in needed if i in operations}
     statements = schedule(operands, [x.index for x in wanted if x.index in operations])
-    return Loop(found[-1] - found[0] + 1, sources, tuple(targets.values()), tuple(statements))
+    return ColumnLoop(found[-1] - found[0] + 1, sources, tuple(targets.values()), tuple(statements))
 
 
-def _cost(graph: Graph, statements: Sequence[int], all_operations: Sequence[Operation | Loop]) -> Cost:
-    loops = [o for o in all_operations if isinstance(o, Loop)]
+def _cost(graph: Graph, statements: Sequence[int], all_operations: Sequence[Operation | ColumnLoop]) -> Cost:
+    loops = [o for o in all_operations if isinstance(o, ColumnLoop)]
     operations = [o for o in all_operations if isinstance(o, Operation)]
     ops = [graph.ops[i] for i in statements]
     ops += [loop.graph.ops[i] for loop in loops for i in loop.statements * (BLOCK * loop.width)]
@@ -305,10 +304,10 @@ class _Stages:
             return 0
         return self.of_row[rows.owner[source][0]] + 1 if source in rows.owner else self.of_node[source]
 
-    def _add(self, rows: NeededRows, number: int, c: RowsMade) -> None:
+    def _add(self, rows: NeededRows, number: int, c: RowSum | RowMap) -> None:
         wanted = rows.wanted(c)
         stage = max(self._of(rows, row) for row in c.read)
-        if isinstance(c, Combination):
+        if isinstance(c, RowSum):
             for coefficient, _, row in c.terms:
                 if wanted & rows.support[row]:
                     stage = max(stage, self._in_row(rows, coefficient))
@@ -325,7 +324,7 @@ class _Stages:
         return max((self._in_row(rows, row[k]) for k in bits(rows.columns.get(row, 0))), default=0)
 
 
-def _operations(rows: NeededRows, storage: _Storage, c: Combination) -> Iterator[Operation]:
+def _operations(rows: NeededRows, storage: _Storage, c: RowSum) -> Iterator[Operation]:
     """Yield what computes a row: terms of the same blocks together, the widest first."""
     wanted = rows.columns[c.row]
     groups: dict[tuple[int, ...], list[tuple[int, bool, Nodes]]] = {}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.program.row_needs import BLOCK
-from nori_dyn.program.row_plan import Loop, Operation, Phase, RowPlan
+from nori_dyn.program.row_plan import ColumnLoop, Operation, Phase, RowPlan
 from nori_dyn.program.statements import FORMATS
 
 PIECE = 600
@@ -65,7 +65,7 @@ def _pieces(phase: Phase, storage: int, place: Callable[[int], int]) -> Iterator
         while copies and copies[0][2] <= number:
             source, target, _ = copies.pop(0)
             lines.append(f"w[{storage + target}] = w[{storage + source}];")
-        lines.extend(_loop(o, storage) if isinstance(o, Loop) else _statements(o, storage, place))
+        lines.extend(_loop(o, storage) if isinstance(o, ColumnLoop) else _statements(o, storage, place))
         size += o.instructions
         if size >= PIECE:
             yield lines
@@ -74,7 +74,7 @@ def _pieces(phase: Phase, storage: int, place: Callable[[int], int]) -> Iterator
         yield lines
 
 
-def _loop(o: Loop, storage: int) -> Iterator[str]:
+def _loop(o: ColumnLoop, storage: int) -> Iterator[str]:
     """Yield the statements of a loop over blocks."""
     graph, names = o.graph, {}
     yield f"for (ptrdiff_t k = 0; k < {BLOCK * o.width}; k += LANES) {{"

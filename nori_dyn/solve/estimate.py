@@ -47,7 +47,7 @@ class Estimate(Shown):
     __slots__ = ("_found", "_layout", "_q", "_values", "backend")
 
     def __init__(
-        self, layout: Layout, found: Solved, backend: str, turned: bool = False, q: Floats | None = None
+        self, layout: OutputLayout, found: Solved, backend: str, turned: bool = False, q: Floats | None = None
     ) -> None:
         self._layout = layout
         self._found = found
@@ -194,7 +194,7 @@ class Estimate(Shown):
         return self["fx"]
 
 
-class Layout:
+class OutputLayout:
     """Where the outputs lie in the unknowns that a backend returns, one after the other.
 
     Attributes:
@@ -245,7 +245,7 @@ class Layout:
             )
         return checked_out("out", values, (N, self.size), read)
 
-    def is_like(self, other: Layout) -> bool:
+    def is_like(self, other: OutputLayout) -> bool:
         """Return whether another layout is of the same outputs of the same system."""
         return self is other or (
             [output.name for output in self.outputs] == [output.name for output in other.outputs]

@@ -14,14 +14,15 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.layout import output_parts
-from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, Judged
+from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, MonitoredReadings
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular, Solver
-from nori_dyn.system.inputs import Missing, State, Weights, checked_state, checked_states
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing, State, checked_state, checked_states
 from nori_dyn.typing import Booleans, Floats
 
 
@@ -59,7 +60,7 @@ class Monitor(Remade):
     """
 
     def __init__(self, plan: EliminationPlan, backend: str = "auto", watch: Watch = unwatched) -> None:
-        judged, system = Judged.of(plan), plan.system
+        judged, system = MonitoredReadings.of(plan), plan.system
         self.readings, self.sensors = judged.readings, judged.sensors
         self._weight_of, self._needed = judged.weight_of, judged.needed
         self.solver = Solver(plan, backend, watch=watch)
@@ -210,7 +211,7 @@ class Monitor(Remade):
         return tuple(array.copy() for array in self.function.outputs)
 
 
-def _traced(judged: Judged) -> Traced:
+def _traced(judged: MonitoredReadings) -> Traced:
     """Return variances of the outputs, variances along the readings, and residuals, over the expressions of a plan."""
     symbolic, found = judged.plan.symbolic, judged.uncertainty
     outputs = {

@@ -21,10 +21,10 @@ from nori_dyn.program.kernel.registry import kernel_of
 from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.pivoting.fallback import Fallback
 from nori_dyn.program.status import Status
-from nori_dyn.solve.estimate import Estimate, Layout
+from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.plausibility.motion import degrees
-from nori_dyn.system.builder import System
-from nori_dyn.system.inputs import MISSING, Missing, State, Weights, checked_state, checked_states
+from nori_dyn.system.builder import System, Weights
+from nori_dyn.system.inputs import MISSING, Missing, State, checked_state, checked_states
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
@@ -128,7 +128,7 @@ class Solver(Compiled, Shown):
         with watch(f"preparing {tree.name}") as stage:
             stage("compiling")
             kernel = kernel_of(backend, plan, check_residual, wait)
-        self._layout = Layout(plan.system, plan.outputs)
+        self._layout = OutputLayout(plan.system, plan.outputs)
         sizes = plan.system.input_sizes
         super().__init__(
             kernel,
@@ -175,7 +175,7 @@ class Solver(Compiled, Shown):
 
         Args:
             state: what it reads: q, qd, y and the weights, one after the other (nq + nv + ny + n_weights,).
-            values: what it writes: the outputs, one after the other, as `Layout.views` finds them.
+            values: what it writes: the outputs, one after the other, as `OutputLayout.views` finds them.
 
         Raises:
             InputError: not arrays of doubles in one piece, of these lengths, with nothing in common.
@@ -197,7 +197,7 @@ class Solver(Compiled, Shown):
             is_solved = rcond >= RCOND_LIMIT and bool(np.isfinite(values).all())
             return Status(is_solved, True, residual, rcond, cause=cause)
 
-        run: Callable[[], Status] = kernel.bound(at, judged=(Status(), otherwise))
+        run: Callable[[], Status] = kernel.bound(at, returns=(Status(), otherwise))
 
         def turning() -> Status:
             status = run()

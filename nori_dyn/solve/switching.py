@@ -18,9 +18,10 @@ from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll, PlannedStates
-from nori_dyn.solve.estimate import Estimate, Layout
+from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
-from nori_dyn.system.inputs import Missing, Weights
+from nori_dyn.system.builder import Weights
+from nori_dyn.system.inputs import Missing
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats, Indices
@@ -93,7 +94,7 @@ class SwitchingSolver(Remade, Shown):
         self._make = partial(Solver, backend=backend, check_residual=check_residual, wait=wait)
         self._solvers: dict[int, Solver] = {}
         self._ticks: dict[int, Callable[[], Status]] = {}
-        layout = Layout(first.system, first.outputs)
+        layout = OutputLayout(first.system, first.outputs)
         zeros = np.zeros(self._tree.nv + self.ny)
         self._inputs = np.concatenate([self._tree.neutral_configuration(), zeros, self._all.weights])
         self._values = np.full(layout.size, np.nan)

@@ -14,7 +14,7 @@ from nori_dyn.typing import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entries:
+class Nonzeros:
     """The numbers of a matrix that are not zero, block by block; none of those left out is nonzero anywhere.
 
     Attributes:
@@ -43,7 +43,7 @@ class Entries:
 
 def assemble(
     blocks: Iterable[tuple[slice, slice, Array]], shape: tuple[int, int], batch: tuple[int, ...] = ()
-) -> Entries:
+) -> Nonzeros:
     """Return the nonzeros of a matrix.
 
     Args:
@@ -58,7 +58,7 @@ def assemble(
         rows.append(r + row.start)
         columns.append(c + column.start)
         values.append((spread(block, block.shape[:2], batch) if batch else block)[r, c])
-    return Entries(shape, np.concatenate(rows), np.concatenate(columns), np.concatenate(values))
+    return Nonzeros(shape, np.concatenate(rows), np.concatenate(columns), np.concatenate(values))
 
 
 def _filled(block: Array) -> Array:

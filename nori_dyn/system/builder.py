@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.arrays import checked, numeric, shaped
 from nori_dyn.algebra.ranges import width
-from nori_dyn.errors import SensorConfigError
+from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.assembly import Entries, assemble
+from nori_dyn.system.assembly import Nonzeros, assemble
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
 from nori_dyn.system.fit import check_bias, check_sigma, columns_of
-from nori_dyn.system.inputs import configuration, reading, unweighed_state, weighting
 from nori_dyn.system.memory import Remembered, WithMemory
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
@@ -36,6 +35,8 @@ from nori_dyn.system.variables import (
 )
 from nori_dyn.tables import Shown, listed
 from nori_dyn.typing import Array, Booleans, Floats, Indices
+
+Weights: TypeAlias = Floats | Mapping[str, float] | None
 
 MOST_OFFSETS = 4
 """Offsets that a note names."""
@@ -233,6 +234,26 @@ class System(Shown):
         """Return where a variable of a body, or of a component there, lies in d."""
         return self._columns[ComponentKey(kind, body, component) if component else VariableKey(kind, body)]
 
+    def multiplier_column(self, equation: int, row: int) -> int:
+        """Return the column of the force along a row of a loop or coupling: row of an equation of the components."""
+        key = self.of_components.forces[equation]
+        assert key is not None
+        start: int = self._columns[key].start
+        return start + row
+
+    def constraint_rows(self) -> dict[int, int]:
+        """Return the row of D of each force of a loop or coupling, by its column, without forces that are zero."""
+        repeats = {(repeat.equation, repeat.row): repeat for repeat in self.of_components.repeats}
+        first = {block.key.number: block.slice.start for block in self.rows if isinstance(block.key, ComponentRow)}
+        found: dict[int, int] = {}
+        for equation, row in self.of_components.closing:
+            repeat = repeats.get((equation, row))
+            if repeat is None:
+                found[self.multiplier_column(equation, row)] = first[equation]
+            if repeat is None or repeat.is_zero:
+                first[equation] += 1
+        return found
+
     def row(self, key: RowKey) -> RowBlock:
         """Return the rows of an equation."""
         return self._rows[key]
@@ -247,7 +268,7 @@ class System(Shown):
             for key, block in row.equation.blocks(at).items():
                 yield row.slice, columns_of(self.sensors.name, row.equation, key, block, self._columns), block
 
-    def entries(self, at: Kinematics, batch: tuple[int, ...] = ()) -> Entries:
+    def entries(self, at: Kinematics, batch: tuple[int, ...] = ()) -> Nonzeros:
         """Return the numbers of D that are not zero, over the scalar and the batch axes of the kinematics."""
         return assemble(self.blocks(at), self.shape, batch)
 
@@ -273,8 +294,7 @@ class System(Shown):
             >>> D.shape, D.nnz
             ((40, 40), 92)
         """
-        q = configuration(self.tree, q)
-        return self.entries(positions(self.tree, q)).matrix()
+        return self.entries(positions(self.tree, self.tree.checked_configuration(q))).matrix()
 
     def D_each(self, Q: Floats) -> Iterator[sp.csc_array]:
         """Yield D at each of some configurations (N, nq), assembled together: quicker than one by one."""
@@ -291,22 +311,69 @@ class System(Shown):
             >>> print(np.round(d[system.column("tau", 0)], 2))
             [4.34]
         """
-        q, qd, y = unweighed_state(self, q, qd, y)
+        q, qd = self.tree.checked_configuration(q), checked("qd", qd, (self.tree.nv,))
+        y = checked("y", self.flat_reading(y), (self.ny,), self.measurement_names)
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 
     def reading(self, y: Floats | Mapping[str, Any]) -> Floats:
         """Return y as a flat array (ny,), from one or from {measurement name: value}.
 
-        See `inputs.reading`.
-        """
-        return reading(self, y)
+        A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
 
-    def weighting(self, weights: Floats | Mapping[str, Any] | None) -> Floats:
+        Raises:
+            InputError: a measurement that is missing, unknown, of the wrong length, or not a number.
+        """
+        return shaped("y", self.flat_reading(y), (self.ny,))
+
+    def flat_reading(self, y: Floats | Mapping[str, Any]) -> Floats:
+        """Return y as it is, or as a flat array where it is by name; see `reading`."""
+        if not isinstance(y, Mapping):
+            return y
+        flat = np.full(self.ny, np.nan)
+        is_given = np.zeros(self.ny, dtype=bool)
+        blocks: dict[str, list[int]] = {}
+        for row in self.measurements:  # two may share a name, with different components
+            blocks.setdefault(row.name, []).extend(range(row.y.start, row.y.stop))
+        where = {name: [k] for k, name in enumerate(self.measurement_names)} | blocks
+        for part, values in self._by_name("y", "measurement", y, where):
+            flat[part] = values
+            is_given[part] = True
+        if not is_given.all():
+            missing = [name for name, there in zip(self.measurement_names, is_given, strict=True) if not there]
+            raise InputError(f"y lacks {len(missing)} of {self.ny} measurements: {', '.join(missing[:8])}.")
+        return flat
+
+    def weighting(self, weights: Weights) -> Floats:
         """Return the weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
 
-        See `inputs.weighting`.
+        A name is one of `weight_names`, or that of a sensor whose components have a weight each.
+
+        Raises:
+            InputError: a name that is unknown, a wrong number of them, what is not a number.
         """
-        return weighting(self, weights)
+        if weights is None:
+            return self.weights
+        if not isinstance(weights, Mapping):
+            return numeric("weights", weights)
+        flat = self.weights.copy()
+        where = {name: [k] for k, name in enumerate(self.weight_names)}
+        where |= {row.name: list(range(row.weights.start, row.weights.stop)) for row in self.rows if not row.is_exact}
+        for part, values in self._by_name("weights", "weight", weights, where):
+            flat[part] = values
+        return flat
+
+    def _by_name(
+        self, what: str, kind: str, given: Mapping[str, Any], where: Mapping[str, list[int]]
+    ) -> Iterator[tuple[list[int], Floats]]:
+        """Yield the indices and values of numbers that are given by name."""
+        for name, value in given.items():
+            if name not in where:
+                raise UnknownReadingError(kind, name, where, f"{what} of sensors '{self.sensors.name}'")
+            part = where[name]
+            values = np.atleast_1d(numeric(f"{what}['{name}']", value))
+            if values.shape != (len(part),):
+                raise InputError(f"{what}['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
+            yield part, values
 
     @cached_property
     def fingerprint(self) -> str:

@@ -64,7 +64,7 @@ class Ranged(Protocol):
 
 
 @runtime_checkable
-class Placed(Protocol):
+class WithFrame(Protocol):
     """What an equation may have besides: a frame on the link whose spatial vector it reads."""
 
     @property

@@ -5,20 +5,16 @@ Only the native code looks at numbers itself, in its own words, so that a good s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
-from nori_dyn.errors import InputError, SaturatedReadingError, UnknownNameError, UnknownReadingError
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.algebra.arrays import batched, checked, shaped
+from nori_dyn.errors import InputError, SaturatedReadingError, UnknownNameError
+from nori_dyn.system.builder import System, Weights
 from nori_dyn.typing import Booleans, Floats
 
-if TYPE_CHECKING:
-    from nori_dyn.system.builder import System
-
-Weights: TypeAlias = Floats | Mapping[str, float] | None
 State: TypeAlias = tuple[Floats, ...]
 """q, qd, y, and the weights where there are any; or N of each."""
 
@@ -26,25 +22,6 @@ Missing: TypeAlias = Literal["refuse", "drop"]
 """What to do with readings that are not numbers, or at an end of their sensor's range."""
 
 MISSING: tuple[Missing, ...] = get_args(Missing)
-
-
-def configuration(tree: KinematicTree, q: Floats) -> Floats:
-    """Return a configuration (nq,), its quaternions of unit length.
-
-    Raises:
-        InputError: a wrong shape, a value that is not finite, a quaternion far from unit length.
-    """
-    return tree.normalised(checked("q", q, (tree.nq,)))
-
-
-def unweighed_state(system: System, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> State:
-    """Return one state without weights, saturated sensors let pass.
-
-    Raises:
-        InputError: a wrong shape or name, a value that is not finite, a quaternion far from unit length.
-    """
-    q, qd = configuration(system.tree, q), checked("qd", qd, (system.tree.nv,))
-    return q, qd, checked("y", _flat(system, y), (system.ny,), system.measurement_names)
 
 
 def checked_state(
@@ -55,8 +32,8 @@ def checked_state(
     Raises:
         InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
     """
-    q, qd = configuration(system.tree, q), checked("qd", qd, (system.tree.nv,))
-    return q, qd, *_readings(system, "y", _flat(system, y), weighting(system, weights), (), missing)
+    q, qd = system.tree.checked_configuration(q), checked("qd", qd, (system.tree.nv,))
+    return q, qd, *_readings(system, "y", system.flat_reading(y), system.weighting(weights), (), missing)
 
 
 def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing) -> State:
@@ -67,7 +44,7 @@ def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: We
     """
     tree = system.tree
     Q = batched("Q", Q, tree.nq)
-    each, N = weighting(system, weights), len(Q)
+    each, N = system.weighting(weights), len(Q)
     if each.ndim == 1:
         each = np.broadcast_to(each, (N, len(each)))
     return (
@@ -75,70 +52,6 @@ def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: We
         checked("Qd", Qd, (N, tree.nv)),
         *_readings(system, "Y", Y, each, (N,), missing),
     )
-
-
-def reading(system: System, y: Floats | Mapping[str, Any]) -> Floats:
-    """Return y as a flat array (ny,), from one or from {measurement name: value}.
-
-    A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
-
-    Raises:
-        InputError: a measurement that is missing, unknown, of the wrong length, or not a number.
-    """
-    return shaped("y", _flat(system, y), (system.ny,))
-
-
-def _flat(system: System, y: Floats | Mapping[str, Any]) -> Floats:
-    """Return y as it is, or as an array where it is by name."""
-    if not isinstance(y, Mapping):
-        return y
-    flat = np.full(system.ny, np.nan)
-    given = np.zeros(system.ny, dtype=bool)
-    where = {name: [k] for k, name in enumerate(system.measurement_names)}
-    blocks: dict[str, list[int]] = {}
-    for row in system.measurements:  # two may share a name, with different components
-        blocks.setdefault(row.name, []).extend(range(row.y.start, row.y.stop))
-    for part, values in _by_name(system, "y", "measurement", y, where | blocks):
-        flat[part] = values
-        given[part] = True
-    if not given.all():
-        missing = [name for name, there in zip(system.measurement_names, given, strict=True) if not there]
-        raise InputError(f"y lacks {len(missing)} of {system.ny} measurements: {', '.join(missing[:8])}.")
-    return flat
-
-
-def weighting(system: System, weights: Weights) -> Floats:
-    """Return the weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
-
-    A name is one of `weight_names`, or that of a sensor whose components have a weight each.
-
-    Raises:
-        InputError: a name that is unknown, a wrong number of them, what is not a number.
-    """
-    if weights is None:
-        return system.weights
-    if not isinstance(weights, Mapping):
-        return numeric("weights", weights)
-    flat = system.weights.copy()
-    where = {name: [k] for k, name in enumerate(system.weight_names)}
-    where |= {row.name: list(range(row.weights.start, row.weights.stop)) for row in system.rows if not row.is_exact}
-    for part, values in _by_name(system, "weights", "weight", weights, where):
-        flat[part] = values
-    return flat
-
-
-def _by_name(
-    system: System, what: str, kind: str, given: Mapping[str, Any], where: Mapping[str, list[int]]
-) -> Iterator[tuple[list[int], Floats]]:
-    """Yield places and values of numbers that are given by name."""
-    for name, value in given.items():
-        if name not in where:
-            raise UnknownReadingError(kind, name, where, f"{what} of sensors '{system.sensors.name}'")
-        part = where[name]
-        values = np.atleast_1d(numeric(f"{what}['{name}']", value))
-        if values.shape != (len(part),):
-            raise InputError(f"{what}['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
-        yield part, values
 
 
 def _readings(system: System, name: str, y: Floats, weights: Floats, batch: tuple[int, ...], missing: Missing) -> State:

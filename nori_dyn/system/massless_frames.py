@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from nori_dyn.algebra.crossing import Step
+from nori_dyn.algebra.crossing import TransformFactor
 from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.algebra.spatial import Transform, centripetal, cross, inertial_force, join, matmul, matvec
@@ -176,13 +176,13 @@ class FrameBuilder:
         self.v.append(v + u_J)
         self.velocities[i] += [self.w[i], self.v[i]]
 
-    def _from_world(self, steps: list[Step]) -> tuple[Array, Array, Array]:
+    def _from_world(self, steps: list[TransformFactor]) -> tuple[Array, Array, Array]:
         """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
         a: Array = world_acceleration(self.tree.gravity)
         zero = np.zeros(3)
         return zero, zero, reduce(lambda a, step: step.X.apply_motion(a), steps, a)
 
-    def _from_parent(self, i: int, steps: list[Step]) -> tuple[Array, Array, Columns]:
+    def _from_parent(self, i: int, steps: list[TransformFactor]) -> tuple[Array, Array, Columns]:
         """Add the massless frames of a joint; return the velocity and the columns of the last acceleration."""
         parent = self.tree.parents[i]
         w, v = self.w[parent], self.v[parent]
@@ -210,7 +210,7 @@ class FrameBuilder:
         self.crossings.append(MasslessFrames(i, tuple(accelerations), tuple(forces)))
         return w, v, before
 
-    def _exact(self, step: Step) -> Step:
+    def _exact(self, step: TransformFactor) -> TransformFactor:
         """Return a step whose fixed turn, if it is one, is exactly orthogonal."""
         if step.plane is None or step.X.E.dtype == object:
             return step
@@ -218,7 +218,7 @@ class FrameBuilder:
         c, s = self.state.graph.fixed_turn(cosine, sine)
         exact = step.X.E.astype(object)
         exact[i, i], exact[i, j], exact[j, i], exact[j, j] = c, s, -s, c
-        return Step(Transform(exact, step.X.r), step.plane)
+        return TransformFactor(Transform(exact, step.X.r), step.plane)
 
     def balance_body(self, i: int) -> None:
         """Add the equations of a body: Nori (3f), (3tau), and what its unknowns are in the link's own frame."""

@@ -22,7 +22,6 @@ from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
 from nori_dyn.system.massless_frames import Columns, FrameBuilder, MasslessFrames, Turn
 from nori_dyn.system.optimality import Axes, NoisyRow, WeighedRow, optimality
-from nori_dyn.system.repeats import held_forces
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicSystem,
@@ -116,7 +115,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         original=original,
         n_variables=system.shape[1],
         definitions=definitions,
-        held={} if system.is_weighted else held_forces(system),
+        held={} if system.is_weighted else system.constraint_rows(),
         duals=duals,
         a=tuple(builder.a),
         f=tuple(builder.f),

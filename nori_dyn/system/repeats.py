@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from nori_dyn.model.component import Closing
 from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import Closing
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part
-from nori_dyn.system.rows import ComponentRow
 from nori_dyn.system.variables import ComponentKey, VariableKey, component_names
 from nori_dyn.typing import Array
-
-if TYPE_CHECKING:
-    from nori_dyn.system.builder import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +145,3 @@ class ComponentRows:
         """The names of the rows that are left out: "loop:bar.my"."""
         named = [component_names(equation.name, equation.components) for equation in self.whole]
         return tuple(named[repeat.equation][repeat.row] for repeat in self.repeats)
-
-
-def multiplier_column(system: System, equation: int, row: int) -> int:
-    """Return the column of the force along a row of a loop or coupling, by the number of its equation and its own."""
-    key = system.of_components.forces[equation]
-    assert key is not None
-    start: int = system.column(*key).start
-    return start + row
-
-
-def held_forces(system: System) -> dict[int, int]:
-    """Return the row of D of each force of a loop or coupling, by its column; of those that are zero there is none."""
-    repeats = {(repeat.equation, repeat.row): repeat for repeat in system.of_components.repeats}
-    first = {block.key.number: block.slice.start for block in system.rows if isinstance(block.key, ComponentRow)}
-    found: dict[int, int] = {}
-    for place in system.of_components.closing:
-        repeat = repeats.get(place)
-        if repeat is None:
-            found[multiplier_column(system, *place)] = first[place[0]]
-        if repeat is None or repeat.is_zero:
-            first[place[0]] += 1
-    return found

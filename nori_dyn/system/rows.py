@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from nori_dyn.algebra.ranges import width
 from nori_dyn.model.tree import NamedFrame
-from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits
+from nori_dyn.system.equation import Equation, Ranged, Ranges, WithFrame, WithUnits
 from nori_dyn.system.variables import component_names
 
 Given: TypeAlias = Literal["a", "f", "tau_J", "tau"]
@@ -115,7 +115,7 @@ class RowBlock:
     @property
     def frame(self) -> NamedFrame | None:
         """The frame in whose coordinates a spatial vector is read; None is its link's own."""
-        return self.equation.frame if isinstance(self.equation, Placed) else None
+        return self.equation.frame if isinstance(self.equation, WithFrame) else None
 
     @property
     def units(self) -> tuple[str, ...]:

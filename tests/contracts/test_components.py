@@ -9,10 +9,9 @@ import scipy.sparse.linalg as spla
 
 from nori_dyn.components.registry import BUILT_IN
 from nori_dyn.model.closure import closed
-from nori_dyn.model.component import Closing
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.synthetic import random_tree
-from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.model.tree import Closing, Frame, KinematicTree
 from nori_dyn.planning.planner import make_plan
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 
 from nori_dyn.errors import InvalidMappingError, MappingError
 from nori_dyn.io.yaml_file import read_yaml
-from nori_dyn.measurements.config_errors import Schema, config_error
+from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Numbers = FiniteFloat | Annotated[list[FiniteFloat], Field(min_length=1)]
@@ -147,7 +147,7 @@ class LogMapping(Strict):
             raise InvalidMappingError(str(found), found.path) from None
 
 
-SCHEMA = Schema(
+SCHEMA = ConfigSchema(
     LogMapping,
     "a mapping",
     "what a quantity is",

@@ -19,7 +19,7 @@ from nori_dyn.program.export.text import rendered
 from nori_dyn.program.guards import guard_limits, pivot_ensemble
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.numpy import NumpyKernel
-from nori_dyn.program.layout import Part
+from nori_dyn.program.layout import OutputSlice
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.program import Program, Refinement
 from nori_dyn.typing import Floats
@@ -99,7 +99,7 @@ def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Progra
     return replace(program, outputs=made, refinement=refinement), limits
 
 
-def _limits(plan: EliminationPlan, solution: SolutionProgram, parts: Iterable[Part] = ()) -> Floats:
+def _limits(plan: EliminationPlan, solution: SolutionProgram, parts: Iterable[OutputSlice] = ()) -> Floats:
     """Return the least size of each pivot, then, where the solution is refined, the usual size of each output.
 
     A frame's components have the size of the largest of them.

@@ -27,7 +27,7 @@ from nori_dyn.program.export.names import (
     enumerators,
 )
 from nori_dyn.program.export.text import table
-from nori_dyn.program.layout import Part, output_parts
+from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.limits import WEIGHT_SPREAD
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
@@ -162,7 +162,7 @@ class CMember:
     elements: tuple[Element, ...] = ()
     sizes: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
-    part: Part | None = None
+    part: OutputSlice | None = None
 
     @property
     def text(self) -> str:

@@ -11,7 +11,7 @@ from nori_dyn.program import monitoring
 from nori_dyn.program.export.c_function import CFunction, c_function
 from nori_dyn.program.export.interface import CMember, Element, Enumeration, Interface
 from nori_dyn.program.export.names import comment_text
-from nori_dyn.program.monitoring import Judged
+from nori_dyn.program.monitoring import MonitoredReadings
 from nori_dyn.program.program import Program
 from nori_dyn.program.track_source import defined, listed_table
 
@@ -50,7 +50,7 @@ class CMonitor:
         Raises:
             PlanError: no row is weighed, or the equations of motion are.
         """
-        judged = Judged.of(plan)
+        judged = MonitoredReadings.of(plan)
         found, freedom = judged.uncertainty, len(judged.readings) - judged.needed
         variances = [x for member in interface.asked if member.part for x in found.variances[member.part.slice]]
         program = Program(
@@ -85,7 +85,7 @@ class CMonitor:
         )
 
 
-def _numbers(judged: Judged, fields: Sequence[int]) -> str:
+def _numbers(judged: MonitoredReadings, fields: Sequence[int]) -> str:
     """Return what the C of a monitor has to know, see c/judge.h.
 
     Args:

@@ -40,7 +40,7 @@ Outcomes: TypeAlias = tuple[NDArray[np.int32] | None, Floats | None]
 Batches: TypeAlias = Callable[[tuple[Any, ...], int, int], Outcomes | None]
 """Runs N states of arrays on some threads, inputs before outputs."""
 
-Judged: TypeAlias = tuple[object, Callable[[], Any]]
+Returns: TypeAlias = tuple[object, Callable[[], Any]]
 """What to return where a state is OK, always the same, and what to call where it is not."""
 
 
@@ -82,13 +82,13 @@ class Kernel(Protocol):
     def solve(self, at: Any) -> int:
         """Compute the outputs with all checks, quaternions brought to unit length; return the outcome."""
 
-    def bound(self, at: Any, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+    def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
         """Return a function that does what `run(at)` does, or `solve(at)` if it checks.
 
         Args:
             at: what `place` returns.
             checks: whether it checks.
-            judged: what to return instead of the outcome.
+            returns: what to return instead of the outcome.
         """
 
     def prepare(self, wait: bool = True) -> None:

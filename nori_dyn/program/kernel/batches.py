@@ -55,14 +55,14 @@ def batches(
         n_out: number of arrays of outputs.
         n_each: so many of the first arrays must have a row for each state; 0 where arrays are checked already.
     """
-    idle: list[_Call] = []
+    idle: list[_BatchCall] = []
     pop, push, good = idle.pop, idle.append, (None, None)
 
     def run(arrays: tuple[Any, ...], N: int, threads: int) -> Outcomes | None:
         try:
             call = pop()
         except IndexError:
-            call = _Call(find_entry(), limits, tuple(sizes), n_out, n_each)
+            call = _BatchCall(find_entry(), limits, tuple(sizes), n_out, n_each)
         residuals = call.residuals_of(N) if has_residual else None
         found = call.run(call.struct, id(arrays), N, threads)
         if not found:
@@ -79,7 +79,7 @@ def batches(
     return run
 
 
-class _Call:
+class _BatchCall:
     """What C is told, and room for what it works on and says; of one call at a time.
 
     Attributes:

@@ -26,7 +26,7 @@ _KEPT: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 """What C refers to, by the functions that do."""
 
 
-class _Call(ctypes.Structure):
+class _PythonCall(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("run", "at", "good", "otherwise")]
 
 
@@ -41,31 +41,31 @@ class _Method(ctypes.Structure):
     ]
 
 
-Judged: TypeAlias = tuple[object, Callable[[], Any]]
+Returns: TypeAlias = tuple[object, Callable[[], Any]]
 """What to return where nothing is wrong, always the same, and what to call where something is."""
 
 
-def caller(run: Any, at: Any, judged: Judged | None, ffi: Any, compiler: Compiler) -> Callable[[], Any]:
+def caller(run: Any, at: Any, returns: Returns | None, ffi: Any, compiler: Compiler) -> Callable[[], Any]:
     """Return a function that calls `run(at)` and returns what that does.
 
     Args:
         run: a C function, of cffi.
         at: the C struct that it takes, of cffi.
-        judged: what to return instead of 0, and what to call, and return what that does, instead of anything else.
+        returns: what to return instead of 0, and what to call, and return what that does, instead of anything else.
         ffi: the cffi interface that has both.
         compiler: the compiler.
     """
     made = _maker(ffi, compiler)
     if made is not None:
-        return made(int(ffi.cast("uintptr_t", run)), int(ffi.cast("uintptr_t", at)), judged, (run, at))
-    return by_cffi(run, at, judged)
+        return made(int(ffi.cast("uintptr_t", run)), int(ffi.cast("uintptr_t", at)), returns, (run, at))
+    return by_cffi(run, at, returns)
 
 
-def by_cffi(run: Any, at: Any, judged: Judged | None) -> Callable[[], Any]:
+def by_cffi(run: Any, at: Any, returns: Returns | None) -> Callable[[], Any]:
     """Return the same by way of cffi: others may run in Python meanwhile."""
-    if judged is None:
+    if returns is None:
         return partial(run, at)
-    good, otherwise = judged
+    good, otherwise = returns
     return lambda: otherwise() if run(at) else good
 
 
@@ -87,10 +87,10 @@ def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | N
     function.restype, function.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     method = _Method(b"tick", tick, METH_NOARGS, b"Compute the outputs of what is in the inputs.")
 
-    def make(run: int, at: int, judged: Judged | None, kept: Any) -> Callable[[], Any]:
-        call = _Call(run, at, *map(id, judged or ()))
+    def make(run: int, at: int, returns: Returns | None, kept: Any) -> Callable[[], Any]:
+        call = _PythonCall(run, at, *map(id, returns or ()))
         made: Callable[[], Any] = function(ctypes.addressof(method), capsule(ctypes.addressof(call), None, None), None)
-        _KEPT[made] = (call, judged, kept, library)
+        _KEPT[made] = (call, returns, kept, library)
         return made
 
     return make

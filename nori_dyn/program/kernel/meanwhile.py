@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from nori_dyn.errors import CompilerError, NoriWarning
-from nori_dyn.program.kernel.base import Batches, Judged, Kernel, Outcomes
+from nori_dyn.program.kernel.base import Batches, Kernel, Outcomes, Returns
 from nori_dyn.typing import Floats
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ _TURN = Lock()
 """Programs are compiled one after the other: the first is there sooner, and who runs them is not crowded out."""
 
 
-class _At:
+class _SwitchedBuffers:
     """Where a program reads its inputs and writes its outputs, for the kernel that runs it now."""
 
     def __init__(self, kernel: Kernel, state: Floats, values: Floats) -> None:
@@ -117,26 +117,26 @@ class Meanwhile:
     def pivot_names(self) -> Sequence[str]:
         return self.serving.pivot_names
 
-    def place(self, state: Floats, values: Floats) -> _At:
-        return _At(self._first, state, values)
+    def place(self, state: Floats, values: Floats) -> _SwitchedBuffers:
+        return _SwitchedBuffers(self._first, state, values)
 
-    def run(self, at: _At) -> int:
+    def run(self, at: _SwitchedBuffers) -> int:
         kernel = self.serving
         return kernel.run(at.of(kernel))
 
-    def solve(self, at: _At) -> int:
+    def solve(self, at: _SwitchedBuffers) -> int:
         kernel = self.serving
         return kernel.solve(at.of(kernel))
 
-    def bound(self, at: _At, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+    def bound(self, at: _SwitchedBuffers, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
         kernel = self._first
-        run = kernel.bound(at.of(kernel), checks, judged)
+        run = kernel.bound(at.of(kernel), checks, returns)
 
         def bound() -> Any:
             nonlocal kernel, run
             if kernel is self._first and self.serving is not kernel:
                 kernel = self.serving
-                run = kernel.bound(at.of(kernel), checks, judged)
+                run = kernel.bound(at.of(kernel), checks, returns)
             return run()
 
         return bound
@@ -145,7 +145,7 @@ class Meanwhile:
         if wait:
             self.join()
 
-    def guarded(self, at: _At) -> tuple[Floats, Floats]:
+    def guarded(self, at: _SwitchedBuffers) -> tuple[Floats, Floats]:
         kernel = self.serving
         return kernel.guarded(at.of(kernel))
 

@@ -21,12 +21,12 @@ from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiler import Compiler, c_file, cached_library, library_key, load_library
 from nori_dyn.program.emit import Target, Unit, emit
-from nori_dyn.program.kernel.base import Batches, Judged, Outcome, Outcomes
+from nori_dyn.program.kernel.base import Batches, Outcome, Outcomes, Returns
 from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches
 from nori_dyn.program.kernel.caller import by_cffi, caller
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.pool import pool
-from nori_dyn.program.kernel.record import Entry, Record, has_usual, recall, remember
+from nori_dyn.program.kernel.record import KernelRecord, LibraryEntry, has_usual, recall, remember
 from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
 
@@ -92,7 +92,7 @@ class NativeKernel:
             made, limits = program(), measure().tolist()
             is_usual = has_usual(limits, len(made.pivots) + len(made.refinement.steps), len(made.scalars))
             unit, library = self._compiled(Target.USUAL if is_usual else Target.ONE_STATE)
-            record = Record.of(made, unit, self._entry(unit), limits)
+            record = KernelRecord.of(made, unit, self._entry(unit), limits)
             self._remember(record)
         self._single, self._record = library, record
         self.run, self.pivot_names = library.run, record.pivot_names
@@ -122,11 +122,11 @@ class NativeKernel:
         unit = self.unit(target)
         return unit, load_library(self._ffi, unit.text, self._compiler)
 
-    def _entry(self, unit: Unit) -> Entry:
+    def _entry(self, unit: Unit) -> LibraryEntry:
         address = library_key(unit.text, self._compiler)
-        return Entry(address=address, n_work=unit.n_work, first_pivot=unit.first_pivot)
+        return LibraryEntry(address=address, n_work=unit.n_work, first_pivot=unit.first_pivot)
 
-    def _remember(self, record: Record) -> None:
+    def _remember(self, record: KernelRecord) -> None:
         self._record = record
         if self._key is not None:
             remember(self._key, record)
@@ -207,14 +207,14 @@ class NativeKernel:
             self._go_on(placed, self._refined)
         return placed
 
-    def bound(self, at: Any, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+    def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
         """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
         entry = self._single.solve if checks else self.run
-        if checks and judged is None and self._record.has_usual:
-            judged = 0, lambda: self.solve(at)
+        if checks and returns is None and self._record.has_usual:
+            returns = 0, lambda: self.solve(at)
         if self._record.is_long:
-            return by_cffi(entry, at, judged)
-        return caller(entry, at, judged, self._ffi, self._compiler)
+            return by_cffi(entry, at, returns)
+        return caller(entry, at, returns, self._ffi, self._compiler)
 
     def solve(self, at: Any) -> int:
         """Compute the outputs with all checks, see `Kernel`."""

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.kernel.base import Batches, Judged, Outcome, Outcomes
+from nori_dyn.program.kernel.base import Batches, Outcome, Outcomes, Returns
 from nori_dyn.program.kernel.choice import NUMPY
 from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
 from nori_dyn.program.program import Program
@@ -17,7 +17,7 @@ from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
-class _At:
+class _Buffers:
     """Where a program reads its inputs, and writes its outputs; the residual of the last state."""
 
     def __init__(self, inputs: Sequence[Floats], values: Floats) -> None:
@@ -49,17 +49,17 @@ class NumpyKernel:
         if limits is not None:
             self.limits[:] = limits[: len(self.limits)]
 
-    def place(self, state: Floats, values: Floats) -> _At:
+    def place(self, state: Floats, values: Floats) -> _Buffers:
         """Return where inputs and outputs are, see `Kernel`."""
-        return _At(np.split(state, self._split), values)
+        return _Buffers(np.split(state, self._split), values)
 
-    def run(self, at: _At) -> int:
+    def run(self, at: _Buffers) -> int:
         """Compute the outputs of what is there, see `Kernel`."""
         values, outcome, _ = self._judged(self._compute.at(*at.inputs)[:, None], [X[None] for X in at.inputs])
         at.values[:] = values[0]
         return int(outcome[0])
 
-    def solve(self, at: _At) -> int:
+    def solve(self, at: _Buffers) -> int:
         """Compute the outputs with all checks, see `Kernel`."""
         states, outcome = self._states([X[None] for X in at.inputs])
         if outcome[0] == Outcome.OK:
@@ -69,18 +69,18 @@ class NumpyKernel:
             at.values[:] = np.nan
         return int(outcome[0])
 
-    def bound(self, at: _At, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+    def bound(self, at: _Buffers, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
         """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
         run = partial(self.solve if checks else self.run, at)
-        if judged is None:
+        if returns is None:
             return run
-        good, otherwise = judged
+        good, otherwise = returns
         return lambda: otherwise() if run() else good
 
     def prepare(self, wait: bool = True) -> None:
         """Do nothing: no state counts as usual."""
 
-    def guarded(self, at: _At) -> tuple[Floats, Floats]:
+    def guarded(self, at: _Buffers) -> tuple[Floats, Floats]:
         """Return the pivots and the steps of the last state, see `Kernel`."""
         return self._guarded
 

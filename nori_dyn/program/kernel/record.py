@@ -19,7 +19,7 @@ from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.program import Program
 
 
-class Entry(BaseModel):
+class LibraryEntry(BaseModel):
     """A library for single states.
 
     Attributes:
@@ -35,7 +35,7 @@ class Entry(BaseModel):
     first_pivot: int
 
 
-class Record(BaseModel):
+class KernelRecord(BaseModel):
     """A compiled program.
 
     Attributes:
@@ -62,15 +62,15 @@ class Record(BaseModel):
     is_long: bool
     packed: dict[int, int]
     pivot_names: tuple[str, ...]
-    single: Entry
-    refined: Entry | None = None
+    single: LibraryEntry
+    refined: LibraryEntry | None = None
     batch: str | None = None
     limits: tuple[FiniteFloat, ...]
 
     @staticmethod
-    def of(program: Program, unit: Unit, single: Entry, limits: Sequence[float]) -> "Record":
+    def of(program: Program, unit: Unit, single: LibraryEntry, limits: Sequence[float]) -> "KernelRecord":
         """Return the record of a program, with the unit and the library for single states."""
-        return Record(
+        return KernelRecord(
             n_inputs=len(program.scalars),
             n_outputs=len(program.outputs),
             n_pivots=len(program.pivots),
@@ -95,7 +95,7 @@ def has_usual(limits: Sequence[float], n: int, n_inputs: int) -> bool:
     return len(limits) > n and limits[n] <= limits[n + n_inputs]
 
 
-def recall(key: str) -> Record | None:
+def recall(key: str) -> KernelRecord | None:
     """Return the record of an identity; None where there is none that can be read."""
     folder = usable_folder()
     content = None if isinstance(folder, OSError) else read_entry(_path(folder, key))
@@ -103,12 +103,12 @@ def recall(key: str) -> Record | None:
         return None
     checksum, _, record = content.partition(b"\n")
     try:
-        return Record.model_validate_json(record) if checksum == _checksum(record) else None
+        return KernelRecord.model_validate_json(record) if checksum == _checksum(record) else None
     except ValidationError:
         return None
 
 
-def remember(key: str, record: Record) -> None:
+def remember(key: str, record: KernelRecord) -> None:
     """Keep the record of an identity, whole or not at all."""
     folder = usable_folder()
     if isinstance(folder, OSError):

@@ -29,7 +29,7 @@ class Slot(Protocol):
         """Copy a value."""
 
 
-class _Block:
+class _ArraySlot:
     """The slot of an array of several axes."""
 
     def __init__(self, array: Floats) -> None:
@@ -68,7 +68,7 @@ class Single:
         state, self.values = aligned(edges[-1]), aligned(n_outputs)
         self.inputs = [state[a:b].reshape(shape) for (a, b), shape in zip(pairwise(edges), shapes, strict=True)]
         self.at = kernel.place(state, self.values)
-        slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _Block(x) for x in self.inputs]  # type: ignore[arg-type]
+        slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _ArraySlot(x) for x in self.inputs]  # type: ignore[arg-type]
         run, n = kernel.bound(self.at, checks=True), len(slots) - len(defaults)
         self.solve: Callable[..., int] = _unrolled(n)(slots[:n], run)
         self.solve_all = self.solve

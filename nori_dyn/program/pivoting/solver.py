@@ -80,7 +80,7 @@ class PivotedSystem:
         rcond: as in `Fresh`.
     """
 
-    factors: Factors
+    factors: SparseLU
     b: Floats
     x: Extended
     left: Floats
@@ -154,7 +154,7 @@ class PivotingSolver:
         """Return the system of a state that is in order, and its solution; None where it is singular."""
         computed = self._program.single(*state)
         A, b, sizes = self._assembled(computed, state)
-        factors = Factors.of(A)
+        factors = SparseLU.of(A)
         if factors is None:
             return None
         x, is_settled = factors.solve(-b, self.natural)
@@ -204,7 +204,7 @@ class PivotingSolver:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Factors:
+class SparseLU:
     """A matrix A with sparse factors of it, rows and columns brought to size 1 by powers of two.
 
     Attributes:
@@ -219,7 +219,7 @@ class Factors:
     column: Floats
 
     @staticmethod
-    def of(A: sp.csc_matrix) -> Factors | None:
+    def of(A: sp.csc_matrix) -> SparseLU | None:
         """Return the factors of a matrix; None where it is singular."""
         A.eliminate_zeros()
         if structural_rank(A) < A.shape[0]:  # SuperLU does not survive some of these
@@ -227,7 +227,7 @@ class Factors:
         row, column = _equilibration(A)
         scaled = sp.csc_matrix(sp.diags_array(row) @ A @ sp.diags_array(column))
         try:
-            return Factors(A, spla.splu(scaled), row, column)
+            return SparseLU(A, spla.splu(scaled), row, column)
         except RuntimeError:  # "Factor is exactly singular"
             return None
 

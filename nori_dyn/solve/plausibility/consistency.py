@@ -59,7 +59,7 @@ def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _LeastSquares:
     """The least squares of one state, factorised.
 
     Attributes:
@@ -85,13 +85,13 @@ class _Fit:
         return bool(chdtrc(self.freedom, np.sum(self.variances * pulls**2)) >= IMPROBABLE)
 
 
-def _fits(system: System, q: Floats, qd: Floats, y: Floats) -> list[_Fit]:
+def _fits(system: System, q: Floats, qd: Floats, y: Floats) -> list[_LeastSquares]:
     """Return the least squares of the states that are not singular, where there are rows to spare."""
     freedom = system.shape[0] - system.shape[1]
     is_exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
     order, n = np.argsort(is_exact, kind="stable"), int(np.sum(~is_exact))
     variances = 1 / system.weights[[k for row in system.rows if not row.is_exact for k in row.weight_of_rows]]
-    found: list[_Fit] = []
+    found: list[_LeastSquares] = []
     for state in zip(q, qd, y, strict=True) if freedom > 0 else ():
         D = system.D(state[0]).tocsr()[order]
         blocks: Any = [[sp.diags_array(variances), None, -D[:n]], [None, None, D[n:]], [D[:n].T, D[n:].T, None]]
@@ -101,17 +101,17 @@ def _fits(system: System, q: Floats, qd: Floats, y: Floats) -> list[_Fit]:
         with contextlib.suppress(RuntimeError):  # singular
             factors = splu(sp.block_array(blocks, format="csc"))
             kinds = {kind: values[order] for kind, values in read.items()}
-            found.append(_Fit(factors, system.b(*state)[order], kinds, variances, freedom))
+            found.append(_LeastSquares(factors, system.b(*state)[order], kinds, variances, freedom))
     return found
 
 
-def _share(fits: Sequence[_Fit], kind: str = "", factor: float = 1.0) -> float:
+def _share(fits: Sequence[_LeastSquares], kind: str = "", factor: float = 1.0) -> float:
     """Return the share of states whose readings do not fit together."""
     return sum(not fit.fits(kind, factor) for fit in fits) / len(fits) if fits else 0.0
 
 
 def _explanations(
-    system: System, states: tuple[Floats, Floats, Floats], fits: Sequence[_Fit]
+    system: System, states: tuple[Floats, Floats, Floats], fits: Sequence[_LeastSquares]
 ) -> Iterator[tuple[str, float]]:
     """Yield what may be wrong, and the share of states whose readings do not fit together with that put right."""
     q, qd, y = states

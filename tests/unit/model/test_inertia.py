@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 from nori_dyn.errors import ModelError, NoriWarning
-from nori_dyn.model.assembly import JointData, LinkData, Transform, assemble
-from nori_dyn.model.inertia import check_inertia, nearest_physical
+from nori_dyn.model.assembly import JointData, Transform, assemble
+from nori_dyn.model.inertia import LinkData, check_inertia, nearest_physical
 from nori_dyn.model.joints import Revolute
 from tests.tolerances import PEER, ROUNDING, assert_close
 

@@ -11,8 +11,8 @@ import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
-from nori_dyn.model.assembly import JointData, LinkData, assemble
-from nori_dyn.model.inertia import check_inertia
+from nori_dyn.model.assembly import JointData, assemble
+from nori_dyn.model.inertia import LinkData, check_inertia
 from nori_dyn.model.joints import JOINTS, Free, Helical, Planar, Prismatic, Revolute, Spherical
 from nori_dyn.model.kinematics import link_transforms, positions, velocities, world_transforms
 from nori_dyn.model.paths import ancestors, path

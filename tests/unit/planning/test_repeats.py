@@ -14,7 +14,7 @@ from nori_dyn.model.joints import Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.planning.repeats import Settled, settle
+from nori_dyn.planning.repeats import ReducedSystem, remove_repeats
 from nori_dyn.system.builder import System
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
@@ -53,13 +53,13 @@ def closed_state(tree: KinematicTree, seed: int = 0) -> tuple[np.ndarray, np.nda
     return nd.closed(tree, tree.random_configuration(rng), rng.normal(size=tree.nv))
 
 
-def check_solution(system: System, y: np.ndarray, only: np.ndarray | None = None) -> Settled:
+def check_solution(system: System, y: np.ndarray, only: np.ndarray | None = None) -> ReducedSystem:
     """Check that what a settled system tells, or only some of it, is the smallest d with which all rows agree."""
     q, qd = closed_state(system.tree)
     D, b = system.D(q).toarray(), system.b(q, qd, y)
     expected = np.linalg.lstsq(D, -b, 1e-10)[0]
     assert np.abs(D @ expected + b).max() < 1e-9
-    settled = settle(system)
+    settled = remove_repeats(system)
     D = settled.system.D(q).toarray()
     assert np.linalg.matrix_rank(D, 1e-10) == len(D) == D.shape[1]
     d = np.linalg.solve(D, -settled.system.b(q, qd, y))
@@ -85,7 +85,7 @@ def test_rows_that_are_nothing_but_rounding_repeat_others():
     q, _ = closed_state(tilted)
     row = gap_rate(positions(tilted, q))[2]
     assert 0 < np.abs(row).max() < 1e-14
-    settled = settle(System(tilted, sensor_set(TORQUES, FREE)))
+    settled = remove_repeats(System(tilted, sensor_set(TORQUES, FREE)))
     assert [repeat.row for repeat in settled.system.of_components.repeats] == [2]
 
 
@@ -112,7 +112,7 @@ def test_load_cells_in_the_loop_tell_what_is_left_and_one_of_three_leaves_two_fo
     settled = check_solution(System(tree, sensor_set(TORQUES, FREE, *cells)), y)
     assert [repeat.is_zero for repeat in settled.system.of_components.repeats] == [False] * 3
     assert not len(settled.undetermined)
-    settled = settle(System(tree, sensor_set(TORQUES, FREE, cells[1])))
+    settled = remove_repeats(System(tree, sensor_set(TORQUES, FREE, cells[1])))
     assert sorted(repeat.is_zero for repeat in settled.system.of_components.repeats) == [False, True, True]
     n, m = settled.system.shape
     assert n == m

@@ -91,8 +91,8 @@ class TestHowOftenTheNativeCodeRuns:
             begin(kernel, *args)
             bound = kernel.bound
 
-            def counting(at, checks=False, judged=None):
-                run = bound(at, checks, judged)
+            def counting(at, checks=False, returns=None):
+                run = bound(at, checks, returns)
 
                 def solve():
                     calls.append(run())

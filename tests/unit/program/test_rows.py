@@ -15,7 +15,7 @@ from nori_dyn.program import emit as emit_module
 from nori_dyn.program import row_plan as planning
 from nori_dyn.program.functions import CompiledFunction, compile
 from nori_dyn.program.row_needs import BLOCK, NeededRows
-from nori_dyn.program.row_plan import Loop, row_plan
+from nori_dyn.program.row_plan import ColumnLoop, row_plan
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
@@ -66,7 +66,7 @@ def computed(plan, graph, inputs):
                 source, target, _ = copies.pop(0)
                 storage[target] = storage[source]
             size = BLOCK * o.width
-            if isinstance(o, Loop):
+            if isinstance(o, ColumnLoop):
                 given = {x.index: storage[place : place + size].copy() for x, place in o.sources}
                 outcomes = o.graph.evaluate([x for x, _ in o.targets], given)
                 for outcome, (_, place) in zip(outcomes, o.targets, strict=True):
@@ -204,7 +204,7 @@ def test_the_same_operations_in_each_column_are_a_loop():
     whole = combination(found[0], [graph.input("a"), graph.input("b")], list(found[1:3]))
     targets = [*whole, *found[3]]
     plan = row_plan(graph, targets)
-    (loop,) = (o for phase in plan.phases for o in phase.operations if isinstance(o, Loop))
+    (loop,) = (o for phase in plan.phases for o in phase.operations if isinstance(o, ColumnLoop))
     assert loop.width == 3
     assert len(loop.sources) == 5  # but for what is a number
     assert_computed(plan, graph, targets)
