@@ -52,7 +52,7 @@ def numeric(name: str, value: ArrayLike) -> Floats:
 
 
 def is_masked(value: object) -> bool:
-    """Return whether a value is a masked array, or holds one in its lists."""
+    """Whether a value is a masked array, or holds one in its lists."""
     if isinstance(value, list | tuple):
         return any(map(is_masked, value))
     return isinstance(value, np.ma.MaskedArray)

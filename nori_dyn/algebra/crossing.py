@@ -1,4 +1,4 @@
-"""A link transform in steps: shifts, relabelled axes and turns in a plane, each of which costs few operations.
+"""A link transform as a product of shifts, relabelled axes and planar rotations, each of which costs few operations.
 
 Source: docs/design.md, 4.4; own derivation (tests/unit/recursions/test_rnea.py, of every joint).
 """
@@ -42,7 +42,7 @@ class TransformFactor:
 
     @property
     def is_identity(self) -> bool:
-        """Whether this step does nothing, for any value of what it may depend on."""
+        """Whether this factor is the identity for all values of the inputs."""
         E = self.X.E
         return all(_is(E[i, j], float(i == j)) for i, j in np.ndindex(3, 3)) and all(_is(x, 0.0) for x in self.X.r)
 
@@ -59,7 +59,7 @@ class Crossing:
 
     @staticmethod
     def of(shift: Array, rotations: Sequence[Array], X_J: Transform, plane: Plane | None) -> Crossing:
-        """Return the way across a joint.
+        """The way across a joint.
 
         Args:
             shift: where the joint sits on the parent (3,) [m].
@@ -99,12 +99,12 @@ class Crossing:
         return reduce(_inertia_across, self.steps[::-1], I)
 
     def motion_matrix(self) -> Array:
-        """Return the matrix (6, 6, ...) of the product."""
+        """The matrix (6, 6, ...) of the product."""
         return self.X.motion_matrix()
 
 
 def as_transform(X: Transform | Crossing) -> Transform:
-    """Return a link transform as one, whether it is kept in steps or not."""
+    """A link transform as one `Transform`, whether it is kept as a product or not."""
     return X.X if isinstance(X, Crossing) else X
 
 
@@ -143,7 +143,7 @@ def _turn_tensor(M: Array, step: TransformFactor) -> Array:
 
 
 def _is(x: Any, value: float) -> bool:
-    """Return whether a scalar, or all of a batch, is a number for any value of what it may depend on."""
+    """Whether a scalar, or all of a batch, equals a number for all values of the inputs."""
     if isinstance(x, np.ndarray):
         return bool(np.all(x == value)) if x.dtype != object else all(_is(part, value) for part in x.flat)
     return is_zero(x - value)

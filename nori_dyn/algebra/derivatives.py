@@ -44,7 +44,7 @@ def directional(outputs: Sequence[Expr], directions: Sequence[Direction], mode: 
 
 
 def gradient(outputs: Sequence[Expr], factors: Sequence[Expr], inputs: Sequence[Expr]) -> list[Expr]:
-    """Return the derivative by each input of the sum of factor_m output_m, the factors held fast: one reverse sweep.
+    """Gradient of sum_m factor_m output_m by each input, the factors held constant: one reverse sweep.
 
     Args:
         outputs: the expressions, of one graph.

@@ -33,7 +33,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Op(IntEnum):
-    """What a node computes: RECIPROCAL is 1/left, OPAQUE is left.
+    """The operation of a node: RECIPROCAL is 1/left, OPAQUE is left.
 
     SQRT comes from no equation of motion, but from factorisations; OPAQUE from what corrects rounding.
     """
@@ -122,7 +122,7 @@ class Graph:
         return self._new(op, fingerprint, left, right, value) if found is None else found
 
     def _new(self, op: Op, fingerprint: int, left: int = -1, right: int = -1, value: float = 0.0) -> Expr:
-        """Return a node of a function that has none yet."""
+        """A new node, of a function that has none yet."""
         index = len(self.ops)
         self.ops.append(op)
         self.left.append(left)
@@ -196,7 +196,7 @@ class Graph:
         return node
 
     def _made_constant(self, node: Expr, value: float) -> Expr:
-        """Return a node that is found to equal a number as that number.
+        """Turn a node that equals a number into that constant.
 
         It was made as an expression, or as a fold of constants that is rounded in doubles.
         """
@@ -205,7 +205,7 @@ class Graph:
         return node
 
     def input(self, label: str) -> Expr:
-        """Return a new free input, named for people."""
+        """A new independent input, with a label for messages."""
         return self._labelled(label, self._rng.randrange(2, PRIME))
 
     def unit_quaternion(self, labels: Iterable[str]) -> tuple[Expr, Expr, Expr, Expr]:
@@ -238,7 +238,7 @@ class Graph:
         return pair
 
     def takes_sine(self, angle: Expr) -> bool:
-        """Return whether a sine or cosine of an input has been taken."""
+        """Whether a sine or cosine of an input has been taken."""
         return angle.index in self._sines
 
     def fixed_turn(self, c: float, s: float) -> tuple[Expr, Expr]:
@@ -298,7 +298,7 @@ class Graph:
         return self._new(_SUB, fingerprint, i, j)
 
     def neg(self, x: Expr) -> Expr:
-        """Return -x: what reads it takes the sign over, so that only an output ever computes one."""
+        """-x: nodes that read it absorb the sign, so that only an output ever computes one."""
         i = x.index
         fingerprint = -self.fingerprints[i] % PRIME
         found = self._by_fingerprint.get(fingerprint)
@@ -343,7 +343,7 @@ class Graph:
         return self._node(Op.RECIPROCAL, fingerprint, i)
 
     def sqrt(self, x: Expr) -> Expr:
-        """Return the square root of x, a function of which nothing is known: not even that its square is x.
+        """The square root of x, an opaque function: not even its square is known to be x.
 
         A root in the field would be one of two; which of them is the positive one, the field cannot tell.
         """
@@ -355,7 +355,7 @@ class Graph:
         return root
 
     def opaque(self, x: Expr) -> Expr:
-        """Return x, as a function of which nothing is known: what is computed from it stays, even where it is zero.
+        """An opaque copy of x: what is computed from it is kept, even where it is zero on paper.
 
         So it is with what only rounding makes differ from zero; that is not so of a constant, which stays what it is.
         """
@@ -378,7 +378,7 @@ class Expr:
 
     @property
     def op(self) -> Op:
-        """What the node computes."""
+        """The operation of the node."""
         return self.graph.ops[self.index]
 
     @property
@@ -409,15 +409,15 @@ class Expr:
         return self.graph.values[self.index]
 
     def sin(self) -> Expr:
-        """Return the sine of an input [rad]."""
+        """The sine of an input [rad]."""
         return self.graph.sin_cos(self)[0]
 
     def cos(self) -> Expr:
-        """Return the cosine of an input [rad]."""
+        """The cosine of an input [rad]."""
         return self.graph.sin_cos(self)[1]
 
     def sqrt(self) -> Expr:
-        """Return the square root."""
+        """The square root."""
         return self.graph.sqrt(self)
 
     def __add__(self, other: Operand) -> Expr:
@@ -494,7 +494,7 @@ class RowSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowMap:
-    """Rows that are made of others by the same operations in each column.
+    """Rows that result from others by the same operations in each column.
 
     Attributes:
         first: nodes from this one on came with it, all that it reads was there before.

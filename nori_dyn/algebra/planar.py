@@ -1,4 +1,4 @@
-"""Rotations in a plane: what a turn about a coordinate axis does to a tensor, and rotations as products of such turns.
+"""Rotations in a plane: their action on a tensor, and rotations as products of such rotations about coordinate axes.
 
 Source: own derivation (tests/unit/model/test_internal_frames.py); the invariants are those of Mohr's circle.
 """
@@ -36,7 +36,7 @@ def snapped(E: Floats) -> Floats:
 
 
 def is_signed_permutation(E: Floats) -> bool:
-    """Return whether a rotation only relabels the axes."""
+    """Whether a rotation only relabels the axes."""
     return bool(np.isin(E, (-1.0, 0.0, 1.0)).all())
 
 
@@ -86,7 +86,7 @@ def turns_onto_z(u: Floats) -> tuple[Floats, ...]:
 
 
 def relabelled_first(factors: Iterable[Floats]) -> tuple[Floats, ...]:
-    """Return the factors of a rotation with what only relabels the axes as the first of them, if there is any."""
+    """The factors of a rotation with the one that only relabels the axes first, if there is one."""
     relabel, turns = np.eye(3), list[Floats]()
     for E in factors:
         if is_signed_permutation(E):

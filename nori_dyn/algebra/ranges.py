@@ -10,7 +10,7 @@ from nori_dyn.typing import Indices
 
 
 def width(part: slice) -> int:
-    """Return how many numbers a range has."""
+    """How many numbers a range has."""
     return int(part.stop - part.start)
 
 

@@ -17,7 +17,7 @@ CLEAR = 1e4
 
 
 def clear_rank(values: Floats, tolerance: float) -> tuple[int, float]:
-    """Return the rank that singular values tell, and how clearly: how far they stay from the tolerance and each other.
+    """The rank by singular values, and how clear it is: their distance from the tolerance and from each other.
 
     Args:
         values: relative to what is large, in descending order (n,).

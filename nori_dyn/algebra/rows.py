@@ -69,7 +69,7 @@ def divided(row: Array, divisor: Any, columns: Columns = ALL) -> Array:
 
 
 def mapped(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Return what a function makes of arrays, column by column.
+    """Apply a function to arrays, column by column.
 
     Args:
         function: takes arrays (k_1, ...), (k_2, ...), ..., returns an array (m, ...), over any scalar and batch axes.
@@ -112,7 +112,7 @@ def _generic(graph: Graph, array: Array) -> Array:
 def _of_objects(
     initial: Array, coefficients: Any, rows: Sequence[Array] | Array, columns: Sequence[int], subtracted: bool
 ) -> Array:
-    """Return a combination of scalars that are no plain numbers, zeros left out; of expressions it is remembered."""
+    """A combination of scalars that are no plain numbers, zeros left out; a graph records its own."""
     graph = _graph(initial, coefficients, rows)
     if graph is not None:
         initial, coefficients = _expressions(graph, initial), _expressions(graph, coefficients)
@@ -138,7 +138,7 @@ def _numbers(row: Array, columns: Columns) -> list[int]:
 
 
 def _graph(initial: Array, coefficients: Sequence[Any] | Array, rows: Sequence[Array] | Array) -> Graph | None:
-    """Return the graph of what are expressions of ours among some scalars, where there are any."""
+    """The graph of the first expression among some scalars, or None."""
     for values in (coefficients, initial, *rows):
         for x in values:
             if isinstance(x, Expr):

@@ -1,4 +1,4 @@
-"""What the equations ask of a scalar beyond + - * /: sine, cosine and square root.
+"""The functions that the equations need of a scalar beyond + - * /: sine, cosine and square root.
 
 A scalar is a float, an expression of ours, or one of a computer algebra: anything with the operators and with methods
 `sin`, `cos` and `sqrt`, as CasADi's SX; SymPy has functions instead. Nothing is imported for it.
@@ -31,12 +31,12 @@ def sqrt(x: Any) -> Any:
 
 
 def is_numeric(x: Array) -> bool:
-    """Return whether an array holds numbers, and not expressions of any kind."""
+    """Whether an array holds numbers, and not expressions of any kind."""
     return x.dtype != object
 
 
 def is_zero(x: Any) -> bool:
-    """Return whether a scalar is zero, an expression for any value of what it may depend on."""
+    """Whether a scalar is zero; an expression, for all values of its inputs."""
     if isinstance(x, int | float | np.floating):
         return bool(x == 0)
     return getattr(x, "is_zero", None) is True

@@ -39,7 +39,7 @@ def stack(*parts: Any) -> Array:
 
 
 def spread(M: Array, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:
-    """Return a constant of a spatial shape over batch axes; what has them is left as it is."""
+    """A constant of a spatial shape broadcast over batch axes; an array that has them is returned as it is."""
     if M.ndim == len(shape) + len(batch):
         return M
     return np.broadcast_to(M.reshape(shape + (1,) * len(batch)), shape + batch)
@@ -143,7 +143,7 @@ def gyroscopic(w: Array, I: Array) -> Array:
 
 
 def inertial_force(I: Array, w: Array) -> Array:
-    """Return what I a needs beside it for a conventional a: of a body that turns at w (3,), at constant velocity.
+    """The inertial force beside I a for a conventional acceleration a of a body with angular velocity w (3,).
 
     Args:
         I: the inertia of a body (6, 6), or the sum of those of points.
@@ -208,7 +208,7 @@ class Transform:
 
     @staticmethod
     def identity() -> Transform:
-        """Return the transform from a frame to itself."""
+        """The transform from a frame to itself."""
         return Transform(np.eye(3), np.zeros(3))
 
     def __matmul__(self, first: Transform) -> Transform:
@@ -256,13 +256,13 @@ class Transform:
         return rigid_inertia(J + scaled(outer[0, 0] + outer[1, 1] + outer[2, 2], eye) - outer, h + scaled(m, r), m)
 
     def motion_matrix(self) -> Array:
-        """Return the 6 x 6 matrix B_X_A for motion vectors: RBDA (2.24)."""
+        """The 6 x 6 matrix B_X_A for motion vectors: RBDA (2.24)."""
         corner = -matmul(self.E, skew(self.r))
         E = self._rotation_like(corner)
         return blocks(E, corner * 0, corner, E)
 
     def force_matrix(self) -> Array:
-        """Return the 6 x 6 matrix B_X*_A for force vectors: RBDA (2.25)."""
+        """The 6 x 6 matrix B_X*_A for force vectors: RBDA (2.25)."""
         corner = -matmul(self.E, skew(self.r))
         E = self._rotation_like(corner)
         return blocks(E, corner, corner * 0, E)

@@ -1,4 +1,4 @@
-"""What real robots have beside rigid bodies on joints: motors, friction, springs, couplings, loops, tendons.
+"""Components of robots beside rigid bodies on joints: motors, friction, springs, couplings, loops, tendons.
 
     tree = tree.replace(components=(nd.components.Rotor(joints="all", inertia=1e-4, gear=100),))
 

@@ -1,4 +1,4 @@
-"""What all components share: the fields of their configs, and the term that acts on one joint."""
+"""Shared parts of all components: the fields of their configs, and the term that acts on one joint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
 class Component(BaseModel, ABC):
-    """One component of a robot: its fields are what the YAML may say.
+    """One component of a robot: its fields are those of the YAML.
 
     A subclass has a field `type: Literal["its_name"]` and yields its parts from `on`.
     Laws, tested over the registry in tests/contracts/test_components.py: its parts obey those of `Part`.
@@ -51,7 +51,7 @@ class Component(BaseModel, ABC):
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content of its config, without what is as by default."""
+        """The content of its config, without default values."""
         return {"type": self.type, **self.model_dump(by_alias=True, exclude_defaults=True)}
 
 
@@ -66,7 +66,7 @@ class NamedComponent(Component):
 
     @abstractmethod
     def places(self) -> Iterable[str]:
-        """Return the names of the frames or joints that it is between."""
+        """The names of the frames or joints that it is between."""
 
     @model_validator(mode="after")
     def _bears_a_name(self) -> Self:
@@ -97,7 +97,7 @@ class OnJoints(Component):
         return self.model_copy(update={"joints": joints, **values})
 
     def joints_on(self, tree: KinematicTree, of_one_freedom: bool = False) -> list[int]:
-        """Return the bodies whose joints are meant; fixed joints that were kept are left out.
+        """The bodies of the selected joints, without fixed joints that were kept.
 
         Args:
             tree: the robot.
@@ -134,7 +134,7 @@ def check_one_freedom(tree: KinematicTree, i: int, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JointTerm:
-    """What a component adds to (3tau) of one joint: M qdd_i + h(q_i, qd_i).
+    """A component's term in (3tau) of one joint: M qdd_i + h(q_i, qd_i).
 
     Attributes:
         name: "rotor:l_knee".

@@ -17,7 +17,7 @@ JointTermData = tuple[str, type[Component], Mapping[str, float]]
 
 
 def joint_components(terms: Iterable[JointTermData]) -> Iterator[Component]:
-    """Yield what acts on joints; joints with the same numbers share one component, and numbers of zero are left out.
+    """Yield components of joints; joints with equal numbers share one, and zeros are left out.
 
     Raises:
         ModelError: a number that cannot be, such as a negative inertia: names the joints.

@@ -103,7 +103,7 @@ class Following:
         return bends
 
     def gap(self, at: Kinematics) -> Array:
-        """Return how far the joint is from where it should be (1, ...) [rad or m]."""
+        """How far the joint is from where it should be (1, ...) [rad or m]."""
         q = at.q[at.tree.q_slices[self.follower]] - self.offset
         for j, c in self.others.items():
             q = q - derivative(c, _of(at, j), order=0)

@@ -61,7 +61,7 @@ class Friction(OnJoints):
             yield JointTerm(f"friction:{tree.joint_names[i]}", i, force=self.force)
 
     def force(self, q: Array, qd: Array) -> Array:
-        """Return what the motor has to overcome (n, ...) at velocities (n, ...)."""
+        """The friction torque or force (n, ...) at velocities (n, ...), positive against the motor."""
         force = scaled(self.viscous, qd)
         if not (self.coulomb or self.static):
             return force

@@ -131,7 +131,7 @@ class _StraightLine:
 
     @staticmethod
     def between(at: Kinematics, A: Frame, B: Frame) -> _StraightLine:
-        """Return the line between two frames."""
+        """The line between two frames."""
         X_A, X_B = at.tree.constant(A.X), at.tree.constant(B.X)
         X = X_A @ transform_between(at, A.link, B.link) @ X_B.inverse()
         d = -matvec(X.E, X.r)
@@ -186,5 +186,5 @@ class HeldLength:
         return self.rows(at)
 
     def gap(self, at: Kinematics) -> Array:
-        """Return how much too long it is (1, ...)."""
+        """How much too long it is (1, ...)."""
         return self.length.value(at) - self.rest

@@ -1,4 +1,4 @@
-"""Closed loops: two frames that are held together, by a point, a pose, a hinge, or any constraint subspace."""
+"""Closed loops: two frames joined at a point, in a pose, by a hinge, or along any constraint subspace."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SUBSPACES: Mapping[str, tuple[str, ...]] = {"point": FORCE[3:], "pose": FORCE, "
 
 
 class Stabilisation(BaseModel):
-    """What pulls a loop together that has drifted apart: Baumgarte's stabilisation.
+    """Baumgarte's stabilisation of a loop that has drifted apart.
 
     Attributes:
         position: acceleration for the gap [1/s^2].
@@ -54,7 +54,7 @@ class Stabilisation(BaseModel):
 
 
 class Loop(NamedComponent):
-    """Two frames that are held together: `equality/connect` and `equality/weld` of MJCF, or the cut joint of a loop.
+    """Two frames that a constraint joins: `equality/connect` and `equality/weld` of MJCF, or the cut joint of a loop.
 
         T^T (a_A - AXB a_B + v_rel x AXB v_B) = 0,   v_rel = v_A - AXB v_B
 
@@ -138,7 +138,7 @@ class HeldTogether:
 
     @property
     def bodies(self) -> tuple[int, ...]:
-        """The bodies that are held together; the world is none."""
+        """The bodies that the constraint joins, without the world."""
         return tuple(frame.link for frame in self.frames if not frame.on_world)
 
     @property
@@ -148,12 +148,12 @@ class HeldTogether:
 
     @property
     def is_point(self) -> bool:
-        """Whether no direction is held in which the frames turn: then only their origins matter."""
+        """Whether no rotation is constrained: then only the origins of the frames matter."""
         return not self.T[:3].any()
 
     @property
     def _free(self) -> Floats:
-        """The projection (3, 3) onto the directions in which a point may slide; zeros where the point is held."""
+        """The projection (3, 3) onto the directions in which a point may slide; zeros where it cannot."""
         along = self.T[3:]
         return np.eye(3) - along @ np.linalg.pinv(along)
 
@@ -203,7 +203,7 @@ class HeldTogether:
         return matvec(self.T.T, terms)
 
     def gap(self, at: Kinematics) -> Array:
-        """Return how far A is from B in the directions in which they are held (k, ...) [rad, m]."""
+        """The gap between A and B (k, ...) [rad, m] in the constrained directions."""
         _, _, X = self._places(at)
         return matvec(self.T.T, self._displacement(X))
 
@@ -243,7 +243,7 @@ def _whole_turn(half_way: Floats, E: Floats) -> Floats:
 
 
 def _log_rate(twist: Floats) -> Floats:
-    """Return what velocities (6,) of A against B, in A, make of the logarithm of their pose (6, 6, ...).
+    """The Jacobian (6, 6, ...) of the logarithm of the pose of A in B by the velocity (6,) of A relative to B, in A.
 
     Source: the inverse of the right Jacobian of SE(3), which is the integral of exp(-s ad) over s from 0 to 1.
     """

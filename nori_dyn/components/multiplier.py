@@ -1,4 +1,4 @@
-"""What couplings, loops and tendons share: a force z, and rows of accelerations through which it acts.
+"""Shared part of couplings, loops and tendons: a force z, and the rows of accelerations through which it acts.
 
 The rows say sum_i A_i a_i + W qdd + gamma = 0, and by d'Alembert's principle the force of the constraint is the
 transpose of its rows: A_i^T z on body i, W^T z at the joints.
@@ -25,7 +25,7 @@ from nori_dyn.typing import Array, Floats
 
 
 class Constraint(Protocol):
-    """Rows on accelerations, and what they are of."""
+    """Rows on accelerations."""
 
     @property
     def bodies(self) -> tuple[int, ...]:
@@ -39,7 +39,7 @@ class Constraint(Protocol):
         """Return the blocks (rows, size of the variable, ...) on a and qdd, over any scalar."""
 
     def velocity_terms(self, at: Kinematics) -> Array:
-        """Return gamma (rows, ...), what the rows are beside these at the velocities."""
+        """The velocity terms gamma of the rows (rows, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Holding(Constraint, Protocol):
     """A constraint that holds positions together."""
 
     def gap(self, at: Kinematics) -> Array:
-        """Return how far they are apart (rows, ...) [m, rad]; where the rows hold, it stays as it is."""
+        """How far they are apart (rows, ...) [m, rad]; where the rows hold, it stays as it is."""
 
     def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return blocks as `rows` does, by which velocities change the gap, closed or not."""
@@ -96,7 +96,7 @@ class Multiplier:
 
     @property
     def name(self) -> str:
-        """What to call it: "loop:bar"."""
+        """Its name: "loop:bar"."""
         return f"{self.unknown.key.kind}:{self.unknown.key.component}"
 
     @property
@@ -123,13 +123,13 @@ class Multiplier:
 
 @dataclass(frozen=True, slots=True)
 class HeldConstraint(Multiplier):
-    """A constraint that holds, and the force that this takes: a part."""
+    """A bilateral constraint and its constraint force: a part."""
 
     constraint: Holding
 
     @staticmethod
     def of(unknown: Unknown, constraint: Holding, group: str, source: str) -> HeldConstraint:
-        """Return a constraint with its rows.
+        """A constraint with its rows.
 
         Args:
             unknown: the force.
@@ -143,7 +143,7 @@ class HeldConstraint(Multiplier):
         )
 
     def gap(self, at: Kinematics) -> Array:
-        """Return how far the robot is from closed (rows, ...), see `Closing`."""
+        """The gap (rows, ...), see `Closing`."""
         return self.constraint.gap(at)
 
     def random_configurations(self, tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
@@ -151,7 +151,7 @@ class HeldConstraint(Multiplier):
         return random_closed(tree, rng, n)
 
     def gap_rate(self, at: Kinematics) -> Array:
-        """Return what velocities make of the gap (rows, nv, ...), see `Closing`."""
+        """Jacobian (rows, nv, ...) of the gap, see `Closing`."""
         tree, batch = at.tree, at.q.shape[1:]
         J = np.zeros((len(self.unknown.components), tree.nv, *batch))
         for key, block in self.constraint.gap_rows(at).items():

@@ -49,5 +49,5 @@ class Spring(OnJoints):
             yield JointTerm(f"spring:{tree.joint_names[i]}", i, force=self.force)
 
     def force(self, q: Array, qd: Array) -> Array:
-        """Return what the motor has to overcome (1, ...) at positions (1, ...)."""
+        """The torque or force (1, ...) of the spring at positions (1, ...), positive against the motor."""
         return scaled(self.stiffness, q - self.reference) - self.preload

@@ -129,7 +129,7 @@ class PassiveTendon:
         return {}
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Return minus what its force is to the body, or the joint."""
+        """Minus the force of the tendon on the body, or the joint."""
         row = self.length.rows(at)[VariableKey("a" if on.gives == "f" else "qdd", on.body)]
         against = self.stiffness * (self.length.value(at) - self.rest) + self.damping * self.length.speed(at)
         return matvec(np.swapaxes(row, 0, 1), against)

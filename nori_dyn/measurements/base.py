@@ -1,4 +1,4 @@
-"""What all sensors share: the fields of their configs, and the row that reads one variable."""
+"""Shared parts of all sensors: the fields of their configs, and the row that reads one variable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Ends = Annotated[list[FiniteFloat | None], Field(min_length=2, max_length=2)]
 
 
 class Offset(BaseModel):
-    """What is known beforehand of a sensor's offset, which is found besides: reading = true value + offset.
+    """Prior of a sensor's offset, which is estimated too: reading = true value + offset.
 
     Attributes:
         sigma: standard deviation about the mean: one number, or one a component.
@@ -38,7 +38,7 @@ class Offset(BaseModel):
 
 
 class Measurement(BaseModel, ABC):
-    """One entry of a sensor config: its fields are what the YAML may say.
+    """One entry of a sensor config: its fields are those of the YAML.
 
     A subclass has a field `type: Literal["its_name"]` and yields its equations from `on`.
     Laws, tested over the registry in tests/contracts/test_measurements.py: the equations obey those of
@@ -92,7 +92,7 @@ class Measurement(BaseModel, ABC):
         """
 
     def each(self, tree: KinematicTree) -> Iterator[Measurement]:
-        """Yield a sensor for each place that this one reads on a robot; itself where it selects none.
+        """Yield a sensor for each link, joint or frame that this one reads on a robot; itself where it selects none.
 
         Raises:
             SensorConfigError: a name that does not fit the robot.
@@ -100,7 +100,7 @@ class Measurement(BaseModel, ABC):
         yield self
 
     def called(self, by_place: Sequence[str]) -> list[str]:
-        """Return the names of readings: the sensor's own where it has one, else those by what each reads.
+        """The names of readings: the sensor's where it has one, else derived from what each reads.
 
         Raises:
             SensorConfigError: the sensor has a name, and reads several things, or none.

@@ -51,7 +51,7 @@ class OffsetReading:
 
     @property
     def is_measured(self) -> bool:
-        """Always: what is known has no offset."""
+        """Always true: a known value has no offset."""
         return self.reading.is_measured
 
     @property
@@ -119,7 +119,7 @@ def _unknown(reading: Equation, body: int, is_force: bool) -> Unknown:
 
 
 def _prior(offset: OffsetReading, known: Offset) -> Equation:
-    """Return the rows of what is known of an offset beforehand."""
+    """The rows of the prior of an offset."""
     name, components = f"{OFFSET}:{offset.name}", offset.components
     return VariableReading(
         name=f"prior:{name}",

@@ -1,4 +1,4 @@
-"""What is wrong with a config, for people: which field, what was given, what is expected, which fields there are."""
+"""Errors of a config for people: which field, which value, what is expected, and which fields there are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigSchema:
-    """What a config has to follow, and how people are told of it.
+    """The schema of a config, and the words for its errors.
 
     Attributes:
         model: the schema.
@@ -85,7 +85,7 @@ def place(path: Path) -> str:
 
 
 def _depth(error: Mapping[str, Any]) -> tuple[int, bool]:
-    """Return how much an error says: what has a wrong length is meant to be a list, whatever its items could be."""
+    """How specific an error is: a value of the wrong length is meant to be a list, whatever its items could be."""
     is_list = error["type"] in ("too_short", "too_long")
     return len(error["loc"]) + 2 * is_list, error["type"] not in STRUCTURAL
 
@@ -106,7 +106,7 @@ def _path_in(data: Any, error: Mapping[str, Any]) -> Path:
 def _of_fields(
     first: Mapping[str, Any], path: Path, findings: Sequence[Finding], schema: ConfigSchema
 ) -> tuple[str, Path]:
-    """Return what to say of a field that is missing, or of one that does not exist, and where it is."""
+    """The message on a field that is missing or unknown, and its path."""
     beside = [(each, there) for each, there in findings if each["type"] in STRUCTURAL and there[:-1] == path[:-1]]
     fields = list(dict.fromkeys(name for each, _ in beside for name in _fields(schema.model, each["loc"][:-1])))
     extra = next((found for found in beside if found[0]["type"] == "extra_forbidden"), None)
@@ -124,7 +124,7 @@ def _of_fields(
 
 
 def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]], schema: ConfigSchema) -> str:
-    """Return what to say of a value that is none of what may stand there."""
+    """The message on a value that the schema does not allow."""
     for error in errors:
         if error["loc"][-1:] == ("[key]",):
             return "it cannot be called so: names are of letters, digits, '_', '-' and '.'."
@@ -143,7 +143,7 @@ def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]], schema
 
 
 def _in_few_words(given: Any) -> str:
-    """Return what was given, in few words."""
+    """A value as given, shortened."""
     try:
         return "nothing" if given is None else reprlib.repr(given)
     except ValueError:  # more digits than Python writes
@@ -151,7 +151,7 @@ def _in_few_words(given: Any) -> str:
 
 
 def _expected(error: Mapping[str, Any]) -> str:
-    """Return what should stand there, in words."""
+    """The expected value, in words."""
     context = error.get("ctx", {})
     if error["type"] in EXPECTED:
         return EXPECTED[error["type"]].format(**context)

@@ -1,4 +1,4 @@
-"""Named contacts: which rows a set of sensors has while each is closed, and which while it is open."""
+"""Named contacts: the rows of a set of sensors while each is closed, and while it is open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ContactState: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """A place that touches the world at times, such as a foot.
+    """A part of a robot that touches the world at times, such as a foot.
 
     Attributes:
         name: its name.
@@ -28,7 +28,7 @@ class Contact:
     open: tuple[Measurement, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content of its config."""
+        """The content of its config."""
         return {"closed": _dumped(self.closed), "open": _dumped(self.open)}
 
 

@@ -1,4 +1,4 @@
-"""How far the equations of motion may be off: the covariance of a model that is not exact."""
+"""Noise of the equations of motion: the covariance of a model that is not exact."""
 
 from __future__ import annotations
 

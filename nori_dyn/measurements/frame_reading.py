@@ -1,4 +1,4 @@
-"""What readings at a frame share: the frame, and the components that are read in it."""
+"""Shared parts of readings at a frame: the frame, and the components that are read in it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Pose(BaseModel):
     relative_to: str | None = None
 
     def transform(self) -> Transform:
-        """Return the transform to the frame from what it is relative to; quarter turns are exact."""
+        """The transform from the reference frame to this one; quarter turns are exact."""
         roll, pitch, yaw = (np.float64(angle) for angle in self.rpy)
         E = (
             axis_rotation((1.0, 0.0, 0.0), roll)
@@ -49,7 +49,7 @@ class Pose(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SensorSite:
-    """Where, and what, a sensor reads.
+    """The body, frame and components that a sensor reads.
 
     Attributes:
         name: of the equation.
@@ -76,7 +76,7 @@ class SensorSite:
     frame: NamedFrame | None = None
 
     def along(self, C: Floats) -> tuple[SensorSite, Floats] | None:
-        """Return the same reading along other axes, and what turns it to them; see `Turnable`."""
+        """The same reading along other axes, and the rotation to them; see `Turnable`."""
         vectors = {self.rows[k : k + 3] for k in range(0, len(self.rows), 3)}
         if not vectors <= {(0, 1, 2), (3, 4, 5)}:
             return None
@@ -87,7 +87,7 @@ class SensorSite:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRows:
-    """What the equations of a place share that are more than a matrix on one variable.
+    """Shared part of equations at a site that are more than a matrix on one variable.
 
     Attributes:
         place: the frame, and what is read in it.
@@ -126,7 +126,7 @@ class PlacedRows:
 
     @property
     def frame(self) -> NamedFrame | None:
-        """The frame of the reading; None is the link's own."""
+        """The frame of the reading; None is the link frame."""
         return self.place.frame
 
     @property
@@ -153,11 +153,11 @@ class PlacedReading(Measurement):
 
     @abstractmethod
     def reads(self, place: SensorSite) -> Equation:
-        """Return the equation of a place."""
+        """The equation of a site."""
 
     @abstractmethod
     def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
-        """Yield what is read: its name, the link, and the frame where none is given."""
+        """Yield the readings: name, link, and the frame where none is given."""
 
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
         owners = list(self.owners(tree))
@@ -184,7 +184,7 @@ class PlacedReading(Measurement):
         )
 
     def _frame(self, tree: KinematicTree, i: int, frame: str | Pose) -> NamedFrame:
-        """Return the frame of a reading of link i; one that is given by its pose has no name of its own."""
+        """The frame of a reading of link i; one given by its pose has no name."""
         if isinstance(frame, str):
             return NamedFrame(frame, self._known_frame(tree, frame, i))
         X = frame.transform()
@@ -207,7 +207,7 @@ class PlacedReading(Measurement):
 
 
 class LinkReading(PlacedReading):
-    """A placed reading of links.
+    """A reading at frames of links.
 
     Attributes:
         links: which links. A name may be that of a frame on a link: then the frame is that one where `frame` is not
@@ -247,7 +247,7 @@ class FrameReading(VariableReading):
 def variable_reading(
     place: SensorSite, sensor: Measurement, source: str, key: VariableKey, sign: float = 1.0
 ) -> FrameReading:
-    """Return the rows of a place that read a spatial vector of its body, or its opposite."""
+    """The rows at a site that read a spatial vector of its body, or its opposite."""
     return FrameReading(
         name=place.name,
         source=source,

@@ -1,4 +1,4 @@
-"""What readings of joints share: they select joints, and read one variable of each."""
+"""Shared parts of readings of joints: they select joints, and read one variable of each."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from nori_dyn.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The row sum of factors times numbers of d, minus what it is.
+    """The row sum of factors times numbers of d, minus their value.
 
     Attributes:
         name: "relation:differential".

@@ -1,4 +1,4 @@
-"""What a sensor config says of variables that persist from tick to tick: speeds, offsets, pushes that last."""
+"""The state from tick to tick in a sensor config: velocities, offsets, sustained pushes."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class Memory(BaseModel):
         return (self.of,) if isinstance(self.of, str) else tuple(self.of)
 
     def covers(self, variable: Variable) -> bool:
-        """Return whether a variable persists by this entry."""
+        """Whether a variable is state by this entry."""
         return variable.kind in self.wanted or variable.name in self.wanted
 
     def speeds(self, tree: KinematicTree) -> Iterator[Equation]:
-        """Yield the rows that say what velocities a tick is given, with the variables that these are.
+        """Yield the rows that read the velocities given to a tick, with the variables that these are.
 
         Raises:
             SensorConfigError: a noise that is missing, or of something else; a wrong number of values.
@@ -147,7 +147,7 @@ class Memory(BaseModel):
 
 
 def beginnings(known: Iterable[Remembered]) -> Iterator[Equation]:
-    """Yield the rows of what is known of variables at first, but for those of which their sensors say it."""
+    """Yield the rows of the initial priors of state variables, without those that their sensors bring."""
     for each in known:
         v = each.variable
         if each.sigma is not None and each.known_by == f"{GROUP}:{v.name}":

@@ -1,4 +1,4 @@
-"""The net wrench on a link, which is the rate of change of its momentum."""
+"""The net wrench on a link, the rate of change of its momentum."""
 
 from __future__ import annotations
 

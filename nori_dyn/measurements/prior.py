@@ -1,4 +1,4 @@
-"""What is known of variables beforehand: a mean and a standard deviation."""
+"""Priors of variables: a mean and a standard deviation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_JOINTS = ("f", "tau", "qdd", LOAD)
 
 
 class Prior(Measurement):
-    """What is known of variables beforehand, weighed by 1 / sigma^2: the regularisation of iDynTree's BERDY.
+    """Prior of variables, weighed by 1 / sigma^2: the regularisation of iDynTree's BERDY.
 
         d_k - mean = 0
 
@@ -66,7 +66,7 @@ class Prior(Measurement):
             yield self._reading(name, variable)
 
     def _variables(self, tree: KinematicTree) -> list[Variable]:
-        """Return what is meant, in the order of d; a fixed joint has no tau, and no qdd."""
+        """The selected variables, in the order of d; a fixed joint has no tau, and no qdd."""
         everything = [variable for variable in robot_variables(tree) if variable.components]
         kinds = tuple(dict.fromkeys((*KINDS, *(variable.kind for variable in everything))))
         known = [*kinds, *(variable.name for variable in everything)]

@@ -29,14 +29,14 @@ class Match(BaseModel):
 
 
 class At(BaseModel):
-    """Those at places in the order of the tree: 0 is the first, -1 the last."""
+    """Links or joints by index in the order of the tree: 0 is the first, -1 the last."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     at: int | list[int]
 
 
 class Except(BaseModel):
-    """All but the names given, those that match, or those at places; `actuated` and `tips` are names too."""
+    """All but some names, matches or indices; `actuated` and `tips` are names too."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     names: Annotated[list[str] | str | Match | At, Field(alias="except")]
@@ -63,7 +63,7 @@ def select_joints(tree: KinematicTree, selector: Selector) -> list[int]:
 
 
 def select_places(tree: KinematicTree, selector: Selector) -> list[tuple[str, int]]:
-    """Return the places that a selector names, as (name, body), in the order of the bodies.
+    """The links or joints of a selector, as (name, body), in the order of the bodies.
 
     A place is a link, or a frame on one that the selector names; a pattern that matches a link does not mean
     the frames on it as well. A frame that is left out leaves out its link.

@@ -1,4 +1,4 @@
-"""A set of sensors: what a sensor config says, before it meets a robot."""
+"""A set of sensors: the content of a sensor config, not yet bound to a robot."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class SensorSet(Shown):
 
     @staticmethod
     def from_dict(data: Any, of_model: Sequence[Mapping[str, Any]] | None = None) -> SensorSet:
-        """Return the set that a config's content describes.
+        """The set that a config's content describes.
 
         Args:
             data: the content.
@@ -134,7 +134,7 @@ class SensorSet(Shown):
         return SensorSet(config.name, measurements, *more)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content of the config, as `from_dict` takes it."""
+        """The content of the config, as `from_dict` takes it."""
         measurements = [m.model_dump(by_alias=True, exclude_defaults=False) for m in self.measurements]
         noise = {} if self.dynamics is None else {"dynamics": self.dynamics.model_dump(by_alias=True)}
         contacts = {"contacts": {c.name: c.to_dict() for c in self.contacts}} if self.contacts else {}
@@ -166,7 +166,7 @@ class SensorSet(Shown):
         return contact_state(self.contact_names, closed, f"sensors '{self.name}'")
 
     def in_contact(self, *closed: str) -> SensorSet:
-        """Return the set in a state: some contacts closed, all others open; it has no contacts any more.
+        """The set in a state: some contacts closed, all others open; it has no contacts any more.
 
         Args:
             closed: names of those that are closed, in any order; none when all are open.
@@ -241,7 +241,7 @@ class SensorSet(Shown):
 
     @contextmanager
     def _naming(self, memory: str) -> Iterator[None]:
-        """Let errors say of which entry of the memory they are."""
+        """Let errors name the entry of the memory that they belong to."""
         try:
             yield
         except NoriError as error:

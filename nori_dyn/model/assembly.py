@@ -215,7 +215,7 @@ def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[Jo
 
 
 def _cycle(children: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the first cycle that a depth-first search comes upon, from the link where it closes; empty without one."""
+    """The first cycle of a depth-first search, from the link where it closes; empty if there is none."""
     done: set[str] = set()
     for start in children:
         path = [] if start in done else [start]

@@ -25,7 +25,7 @@ _QUARTER = ((0.0, 1.0), (1.0, 0.0), (0.0, -1.0), (-1.0, 0.0))  # sine and cosine
 
 @dataclass
 class Cleaner:
-    """Builds rotations, axes and positions from a model's numbers, and keeps count of what it changes.
+    """Builds rotations, axes and positions from a model's numbers, and counts its changes.
 
     Attributes:
         active: False leaves all numbers as they are.
@@ -95,7 +95,7 @@ class Cleaner:
         return clean
 
     def notes(self) -> tuple[str, ...]:
-        """Return what was changed, a line for each kind."""
+        """The changes, a line for each kind."""
         lines = []
         if self.n_angles:
             lines.append(
@@ -116,7 +116,7 @@ class Cleaner:
         return (math.sin(float(literal)), math.cos(float(literal))) if quarters is None else _QUARTER[quarters % 4]
 
     def _quarters(self, literal: str) -> int | None:
-        """Return how many quarter turns an angle is; None where it is taken as printed."""
+        """How many quarter turns an angle is; None where it is taken as printed."""
         angle = float(literal)
         quarters = round(angle / (math.pi / 2)) if self.active else 0
         change = abs(angle - quarters * (math.pi / 2))

@@ -91,18 +91,18 @@ def closed(
 
 
 def gaps(at: Kinematics) -> Floats:
-    """Return how far all loops and couplings are from closed, one below the other (rows, ...) [m, rad]."""
+    """Gaps (rows, ...) [m, rad] of all loops and couplings, one below the other."""
     return np.concatenate([np.zeros((0, *at.q.shape[1:])), *(part.gap(at) for part in at.tree.closing_parts)])
 
 
 def gap_rate(at: Kinematics) -> Floats:
-    """Return what velocities make of the gaps (rows, nv, ...)."""
+    """Jacobian (rows, nv, ...) of the gaps by velocities."""
     none = np.zeros((0, at.tree.nv, *at.q.shape[1:]))
     return np.concatenate([none, *(part.gap_rate(at) for part in at.tree.closing_parts)])
 
 
 def random_closed(tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
-    """Return closed configurations (n, nq) next to random ones: within the joints' room, if such are soon found.
+    """Random closed configurations (n, nq), within the joint limits if such are soon found.
 
     Where many draws close fewer than n, these are repeated.
 
@@ -178,7 +178,7 @@ def _integrated(tree: KinematicTree, Q: Floats, steps: Floats) -> Floats:
 
 
 def _not_closed(tree: KinematicTree, sizes: Floats, does: str, unit: str) -> NotClosedError:
-    """Return the error that names what is open by sizes (rows,) of all gaps."""
+    """The error that names the part with the largest gap, by sizes (rows,) of all gaps."""
     worst = int(np.argmax(sizes))
     at = positions(tree, tree.neutral_configuration())
     rows = np.cumsum([len(part.gap(at)) for part in tree.closing_parts])
@@ -198,7 +198,7 @@ def _freedoms(tree: KinematicTree, names: Collection[str]) -> Indices:
 
 
 def _beyond_limits(tree: KinematicTree, q: Floats) -> float:
-    """Return how far joints are beyond their room [rad or m]; 0 where none is."""
+    """Largest distance of a joint beyond its limits [rad or m]; 0 where all are within."""
     beyond = 0.0
     for joint, s in zip(tree.joints, tree.q_slices, strict=True):
         low, high = joint.room

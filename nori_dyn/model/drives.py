@@ -1,4 +1,4 @@
-"""What the drives of joints can do: no equation depends on it, but the motions that a robot can be asked for."""
+"""Limits of the drives of joints: no equation depends on them, but planned motions do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DriveLimits:
-    """What the drive of a joint of one freedom can do; infinite where nothing is known of it.
+    """Limits of the drive of a joint with one freedom; infinite where unknown.
 
     Attributes:
         speed: the largest speed [rad/s or m/s].

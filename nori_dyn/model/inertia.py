@@ -1,4 +1,4 @@
-"""A rigid body's inertia: what no real body can have, what real files hold all the same, and what is nearest to it."""
+"""Physical consistency of rigid-body inertias: the check, the nearest consistent one, and messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LinkData:
 
 
 def treatment(inertias: Inertias, strict: bool) -> Inertias:
-    """Return what is made of inertias that no distribution of mass has, from the arguments of a loader.
+    """How a loader treats inertias that no distribution of mass has, from its arguments.
 
     Args:
         inertias: "as_given", "nearest" or "refuse".
@@ -88,7 +88,7 @@ def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[
 
 
 def warn_of_links(odd: Sequence[LinkData], tree: KinematicTree, file: str, stacklevel: int) -> None:
-    """Warn of links whose inertia no distribution of mass has, and say whether that hurts the tree that they are in.
+    """Warn of links whose inertia no distribution of mass has, and of its effect on the tree that they are in.
 
     Args:
         odd: the links, as they were given.
@@ -114,7 +114,7 @@ def warn_of_links(odd: Sequence[LinkData], tree: KinematicTree, file: str, stack
 
 
 def notes_on_links(odd: Sequence[LinkData]) -> list[str]:
-    """Return what was done to links that were given the nearest inertia that some distribution of mass has."""
+    """Notes on links that were given the nearest physically consistent inertia."""
     changes = [
         f"'{link.name}' ({principal_moments(link.I_com)} to {principal_moments(nearest_physical(link.I_com))})"
         for link in odd
@@ -189,7 +189,7 @@ def principal_moments(I_com: Floats) -> str:
 
 
 def _not_physical(odd: Sequence[LinkData]) -> str:
-    """Return the sentence that says which inertias no distribution of mass has, and why."""
+    """A sentence with the inertias that no distribution of mass has, and why."""
     shown = [f"'{link.name}' ({principal_moments(link.I_com)} kg m^2)" for link in odd]
     return (
         f"no distribution of mass has the principal moments of inertia of {_listed(shown)}: none may be negative, or "

@@ -1,4 +1,4 @@
-"""The same robot for the program's own use: link frames chosen again, and inertia moved towards the base.
+"""The same robot for the program's internal use: other link frames, and inertia moved towards the base.
 
 Neither changes an acceleration, a joint force or an external wrench; what they change is undone where it is asked for.
 """

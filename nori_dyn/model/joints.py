@@ -145,7 +145,7 @@ class Joint(ABC):
         return qd
 
     def neutral(self) -> Floats:
-        """Return the configuration (nq,) at which X_J is the identity."""
+        """The configuration (nq,) at which X_J is the identity."""
         q = np.zeros(self.nq)
         if "quaternion" in self.coordinates:
             q[-1] = 1.0
@@ -419,7 +419,7 @@ def _rotation(quaternion: Floats) -> Rotation:
 
 
 def notes_on_limits(names: Sequence[str], joints: Sequence[Joint]) -> Iterator[str]:
-    """Yield what is to be said of joints whose limits leave no room."""
+    """Yield notes on joints whose upper limit is not above the lower one."""
     pairs = zip(names, joints, strict=True)
     without = [name for name, joint in pairs if getattr(joint, "limits", joint.room) != joint.room]
     if without:

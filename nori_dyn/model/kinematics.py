@@ -16,7 +16,7 @@ from nori_dyn.typing import Array, Floats
 
 @dataclass(frozen=True, slots=True)
 class Kinematics:
-    """What the equations of motion need to know of a state.
+    """The state of a robot as the equations of motion need it.
 
     Attributes:
         tree: the robot.

@@ -1,4 +1,4 @@
-"""Limbs that are alike: subtrees with the same joints in the same places, equal or mirrored, whatever their numbers.
+"""Isomorphic limbs: subtrees with the same joints at the same positions, equal or mirrored, whatever their numbers.
 
 Two legs, four legs, two arms, the fingers of a hand. Which are alike is found as isomorphism of rooted trees is: each
 body gets a number that stands for all that hangs on it.
@@ -26,7 +26,7 @@ Limbs: TypeAlias = Sequence[Sequence[Sequence[int]]]
 
 @dataclass(frozen=True, slots=True)
 class LimbGroup:
-    """Limbs that are alike, and hang on the same body.
+    """Isomorphic limbs on the same body.
 
     Attributes:
         limbs: the bodies of each limb, at least two limbs; those that correspond are at the same place. A parent comes
@@ -37,7 +37,7 @@ class LimbGroup:
 
 
 def limb_groups(tree: KinematicTree, by_places: bool = True) -> tuple[LimbGroup, ...]:
-    """Return the groups of limbs that are alike, those nearer to the root first.
+    """The groups of isomorphic limbs, those nearer to the root first.
 
     Limbs are alike where joints are of the same kinds, where their axes, places and fixed turns, in the frames of the
     program, have zeros and units in the same components, and where what hangs on their bodies is alike. Signs and other
@@ -62,14 +62,14 @@ def limb_groups(tree: KinematicTree, by_places: bool = True) -> tuple[LimbGroup,
 
 
 def isomorphic_limbs(tree: KinematicTree) -> Limbs:
-    """Return the bodies of limbs with the same kinds of joints, group by group, but not of limbs within such limbs."""
+    """The bodies of limbs with the same kinds of joints, group by group, without limbs within such limbs."""
     groups = [group.limbs for group in limb_groups(tree, by_places=False)]
     inner = {i for limbs in groups for limb in limbs for i in limb[1:]}
     return tuple(limbs for limbs in groups if limbs[0][0] not in inner)
 
 
 def _bodies(tree: KinematicTree, root: int, kinds: Sequence[int]) -> tuple[int, ...]:
-    """Return the bodies of a limb in an order that is the same for all limbs of its kind."""
+    """The bodies of a limb in an order that is the same for all limbs of its kind."""
     bodies, open_ = [], [root]
     while open_:
         i = open_.pop()
@@ -91,7 +91,7 @@ def _kinds(tree: KinematicTree, by_places: bool) -> list[int]:
 
 
 def _place(link: InternalLink) -> tuple[object, ...]:
-    """Return what a joint is up to signs and numbers."""
+    """A joint's type, axis and position up to signs and numbers."""
     turns = [E for E in link.rotations if not is_signed_permutation(E)]
     parts = (np.asarray(getattr(link.joint, "axis", ())), link.r, *turns)
     return type(link.joint), *(_zeros_and_units(part) for part in parts)
@@ -103,7 +103,7 @@ def _zeros_and_units(x: Floats) -> bytes:
 
 
 def corresponding(limbs: Limbs, labelled: Iterable[tuple[int, int, Hashable]]) -> Limbs:
-    """Return for limbs, instead of their links, numbers of something else that belong to these.
+    """Corresponding indices of another quantity, given for each link of the limbs.
 
     Args:
         limbs: links of isomorphic limbs.

@@ -1,4 +1,4 @@
-"""The way from a body to the world, in any tree that is given by its parents."""
+"""Paths from a body to the world, in any tree given by its parents."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedFrame:
-    """A frame and what to call it: one of a tree's, or one that no tree has, such as a sensor's.
+    """A frame with a name: one of a tree's, or another, such as a sensor's.
 
     Attributes:
         name: for people.
@@ -75,7 +75,7 @@ class RobotComponent(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it; components that add variables need one of their own, others may have none: ""."""
+        """Its name; required where the component adds variables, else possibly ""."""
 
     def on(self, tree: KinematicTree) -> Iterable[Any]:
         """Yield its parts on a robot, each a `nori_dyn.system.parts.Part`; every name is checked here.
@@ -85,7 +85,7 @@ class RobotComponent(Protocol):
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content of its config."""
+        """The content of its config."""
 
 
 @runtime_checkable
@@ -94,7 +94,7 @@ class Closing(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it: "loop:bar"."""
+        """Its name: "loop:bar"."""
 
     def gap(self, at: Any) -> Array:
         """Gap (rows, ...) [m, rad] at a `Kinematics`: zero where the part is closed."""
@@ -245,7 +245,7 @@ class KinematicTree(Shown):
         return tuple(map(tuple, children))
 
     def is_root(self, i: int) -> bool:
-        """Return whether body i moves on the world."""
+        """Whether body i moves on the world."""
         return self.parents[i] == WORLD
 
     def link(self, name: str) -> int:
@@ -273,7 +273,7 @@ class KinematicTree(Shown):
         return self._joint_index[name]
 
     def frame(self, name: str) -> Frame:
-        """Return a frame by name: a link's own, or one fixed to a link or the world.
+        """A frame by name: of a link, or fixed to a link or the world.
 
         Raises:
             UnknownModelNameError: nothing has that name.
@@ -297,7 +297,7 @@ class KinematicTree(Shown):
         return X
 
     def depths(self) -> tuple[int, ...]:
-        """Return the number of joints between each body and the world (n_links)."""
+        """The number of joints between each body and the world (n_links)."""
         depths: list[int] = []
         for i, parent in enumerate(self.parents):
             depths.append(1 if self.is_root(i) else depths[parent] + 1)
@@ -312,7 +312,7 @@ class KinematicTree(Shown):
         return tuple(sorted(carried))
 
     def neutral_configuration(self) -> Floats:
-        """Return the configuration (nq,) at which each joint transform is the identity.
+        """The configuration (nq,) at which each joint transform is the identity.
 
         Example:
             >>> ball = nd.random_tree(1, seed=0, kinds=["spherical"])
@@ -352,7 +352,7 @@ class KinematicTree(Shown):
 
     @cached_property
     def closing_parts(self) -> tuple[Closing, ...]:
-        """What holds positions together: its loops and couplings."""
+        """Its closing constraints: loops and couplings."""
         parts = (part for component in self.components for part in component.on(self))
         return tuple(part for part in parts if isinstance(part, Closing))
 
@@ -373,7 +373,7 @@ class KinematicTree(Shown):
         return tuple(slice(s.stop - 4, s.stop) for joint, s, _ in self._parts() if "quaternion" in joint.coordinates)
 
     def checked_configuration(self, q: Floats) -> Floats:
-        """Check a configuration (nq,), and bring its quaternions to unit length.
+        """Check a configuration (nq,), and normalise its quaternions.
 
         Raises:
             InputError: a wrong shape, a value that is not finite, a quaternion far from unit length.
@@ -402,7 +402,7 @@ class KinematicTree(Shown):
         return q
 
     def replace(self, **changes: Any) -> KinematicTree:
-        """Return a copy with some attributes changed."""
+        """A copy with some attributes changed."""
         return replace(self, **changes)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Orders of elimination that are the same for limbs that are alike.
+"""Elimination orders that are the same for isomorphic limbs.
 
 An order that was found for a whole robot may break ties in its left leg otherwise than in its right one, or hold a
 pivot for risky in one of them only. Here one limb of each group gives its order to the others: pivots that correspond
@@ -25,7 +25,7 @@ from nori_dyn.typing import Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlikeParts:
-    """The parts of a refined system that belong to limbs that are alike.
+    """The rows and columns of a refined system that belong to isomorphic limbs.
 
     Attributes:
         rows: rows of each limb (limbs, m); those that correspond are at the same place.
@@ -37,7 +37,7 @@ class AlikeParts:
 
 
 def alike_parts(system: System, refined: RefinedSystem) -> tuple[AlikeParts, ...]:
-    """Return what belongs to limbs that are alike, in the order of `limb_groups`.
+    """The rows and columns of isomorphic limbs, in the order of `limb_groups`.
 
     Limbs whose sensors or components differ are left out.
     """
@@ -46,7 +46,7 @@ def alike_parts(system: System, refined: RefinedSystem) -> tuple[AlikeParts, ...
 
 
 def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts]) -> Ordering | None:
-    """Return the order in which limbs that are alike are eliminated alike, by the order of the cheapest of each group.
+    """The order in which all isomorphic limbs have the order of the cheapest of their group.
 
     There is none where they are eliminated alike already.
 
@@ -71,14 +71,14 @@ def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts])
 
 
 def _own_order(order: Ordering, group: AlikeParts, limb: int) -> bytes | None:
-    """Return in which order a limb has its pivots; None where one has only its row or its column in the limb."""
+    """The order of the pivots of a limb; None where a pivot has only its row or its column in the limb."""
     places = _places(order, group, limb)
     own = (places >= 0).any(axis=0)
     return None if (places[:, own] < 0).any() else places[:, own].tobytes()
 
 
 def _mapped(order: Ordering, group: AlikeParts, limb: int) -> Ordering:
-    """Return an order in which all limbs have that of one, or the same order where that is none of its own."""
+    """An order in which all limbs have that of one, or the same order where that one has none."""
     places = _places(order, group, limb)
     of_any = np.zeros((2, len(order.columns)), dtype=bool)
     of_any[0, group.rows] = of_any[1, group.columns] = True
@@ -96,7 +96,7 @@ def _mapped(order: Ordering, group: AlikeParts, limb: int) -> Ordering:
 
 
 def _places(order: Ordering, group: AlikeParts, limb: int) -> Indices:
-    """Return where in a limb the row and the column of each pivot are (2, n), -1 where elsewhere."""
+    """The row and the column of each pivot as indices in a limb (2, n), -1 where elsewhere."""
     found = np.full((2, len(order.columns)), -1, dtype=np.intp)
     for k, (own, chosen) in enumerate(((group.rows[limb], order.rows), (group.columns[limb], order.columns))):
         place = np.full(len(chosen), -1, dtype=np.intp)
@@ -120,7 +120,7 @@ class _Correspondence:
         self._rows = None if system.is_weighted else RowsOfLimbs(system)
 
     def parts(self, group: LimbGroup) -> AlikeParts | None:
-        """Return the rows and columns of limbs; None where they do not correspond."""
+        """The rows and columns of limbs; None where they do not correspond."""
         n_rows, n = self._system.shape
         by_body = [[self._columns[i] for i in limb] for limb in group.limbs]
         if len({tuple((len(own), sum(column < n for column in own)) for own in of_limb) for of_limb in by_body}) > 1:

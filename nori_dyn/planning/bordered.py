@@ -81,7 +81,7 @@ class Bordered:
             accumulate(self._R, (row, column), rate * factor)
 
     def _add_weighed(self, rates: Rates) -> None:
-        """Add w_k (Y_k d + b_k) of each weighed row as one more unknown, which is what goes into the conditions."""
+        """Add w_k (Y_k d + b_k) of each weighed row, its term in the optimality conditions, as one more unknown."""
         d = dict(enumerate(self._d))
         for own, reading in self._forces:
             left, weight = reading.at(d), reading.weight
@@ -105,7 +105,7 @@ class Bordered:
         return replace(symbolic, shape=(size, size), b=(self.graph.zero,) * size)
 
     def operations(self, bordered: SymbolicSystem, order: Ordering) -> int:
-        """Return how many operations the derivatives of what was eliminated along take in an order."""
+        """The number of operations for the derivatives of eliminated inputs in an order."""
         size = len(self.graph)
         work = eliminated(replace(self.plan.refined, symbolic=bordered), order)
         left = [x for row in work.rows for x in row.values()] or [step.reciprocal for step in work.pivots]
@@ -116,7 +116,7 @@ class Bordered:
     def refined(
         self, factors: BorderedFactors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]
     ) -> tuple[list[Expr], list[Expr]]:
-        """Return the derivative of each output along a direction, and what a step of refinement would add to it.
+        """The derivative of each output along a direction, and the correction by a step of refinement.
 
         What is left of a weighed row is weighed before it is added up, as in the refinement of the estimate.
 
@@ -148,7 +148,7 @@ class Bordered:
         return [total(row, x, self.graph) for row in outputs], [total(row, step, self.graph) for row in outputs]
 
     def _inexact_rows(self, pivots: Sequence[Pivot[Expr]]) -> set[int]:
-        """Return the rows of the plan's own that a solution fits less than to rounding.
+        """The rows of the plan's system in which the residual of a solution exceeds rounding.
 
         Others have no weights in them, and are divided by constants: nothing small is left of anything large.
         """
@@ -239,7 +239,7 @@ class Rates:
 
 
 class BorderedFactors(Generic[T]):
-    """L and U of K, and what eliminating it made of R.
+    """L and U of K, and R after the elimination of K.
 
     Attributes:
         pivots: its steps.

@@ -30,7 +30,7 @@ def factorisation_cost(work: Elimination[int]) -> Cost:
 
 
 def substitution_cost(work: Elimination[int]) -> Cost:
-    """Count the substitutions of one right-hand side by the same rule; what is zero for all q costs nothing."""
+    """Count the substitutions of one right-hand side by the same rule; structural zeros cost nothing."""
     additions = multiplications = divisions = 0
     x = work.solution()
     for pivot in work.pivots:
@@ -77,7 +77,7 @@ def _substitutions_as_published(work: Elimination[int]) -> Cost:
 
 
 def published_fig1_rule(work: Elimination[int]) -> Cost:
-    """Count as the published scripts of fig. 1 do: not an operation count, kept to compare with the paper.
+    """Count as the published scripts of fig. 1 do: no operation count, but needed to compare with the paper.
 
     The rank-1 update is counted as the elementwise product of a row and a column, and what is meant to leave
     out products with 1 and -1 subtracts all others.

@@ -79,7 +79,7 @@ def check_shape(system: System) -> None:
 
 
 def singular_error(system: System, rank: int, seed: int) -> SingularSystemError:
-    """Return the error that says which variables a system singular at every q leaves undetermined.
+    """The error that names the undetermined variables of a system that is singular at every q.
 
     Args:
         system: the system.
@@ -93,7 +93,7 @@ def singular_error(system: System, rank: int, seed: int) -> SingularSystemError:
 def singular_at(
     system: System, q: Floats, rcond: float, where: str = "this state", weights: Floats | None = None
 ) -> SingularSystemError:
-    """Return the error that says which variables a system leaves undetermined at a configuration q (nq,).
+    """The error that names the undetermined variables of a system at a configuration q (nq,).
 
     The system has a plan, so its sensors suffice at almost all configurations: at fault is this one, or what is left
     out.
@@ -112,7 +112,7 @@ def singular_at(
 
 
 def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[str, ...]]:
-    """Return why a system is singular at every configuration, and what is not determined."""
+    """The reason for a system that is singular at every configuration, and its undetermined variables."""
     q = system.tree.random_configuration(seed)
     if system.shape[1] > MAX_DENSE:
         return "" if system.is_weighted else f"Its rank is {rank} of {system.shape[1]}.", ()
@@ -132,7 +132,7 @@ def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[
 
 
 def _state_at_fault(system: System, q: Floats, weights: Floats) -> tuple[str, tuple[str, ...]]:
-    """Return why a system that has a plan is singular at a state, and what is not determined."""
+    """The reason for a planned system that is singular at a state, and its undetermined variables."""
     if system.shape[1] > MAX_DENSE:
         return _advise_on_pose(system, ()), ()
     found = _null_space(system, q, weights)
@@ -153,7 +153,7 @@ def _name(system: System) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NullSpace:
-    """What D takes to zero, or as near to zero as anything where its rank is full but for rounding.
+    """The null space of D, or the smallest singular vectors where its rank is full but for rounding.
 
     Attributes:
         rank: the rank.
@@ -168,7 +168,7 @@ class _NullSpace:
     variables: tuple[Variable, ...]
 
     def describe(self) -> str:
-        """Return the rank and the names in words."""
+        """The rank and the names in words."""
         n = len(self.vectors)
         shown = ", ".join(self.moved[:SHOWN]) + (", ..." if len(self.moved) > SHOWN else "")
         return f"Its rank is {self.rank} of {n}. {'Not' if self.rank < n else 'Hardly'} determined: {shown}."
@@ -220,7 +220,7 @@ def _find_repeated(system: System, q: Floats) -> tuple[str, ...]:
 
 
 def _advise_on_left_out(system: System, q: Floats, weights: Floats, vectors: Floats) -> str:
-    """Return what to do where sensors without weight would see all that is not determined; nothing otherwise."""
+    """Advice where sensors of zero weight would determine everything; otherwise nothing."""
     rows = _rows_without_weight(system, weights)
     seen = np.asarray(system.D(q).tocsr()[rows] @ vectors)
     if not len(rows) or np.linalg.matrix_rank(seen, MOVED) < vectors.shape[1]:
@@ -232,7 +232,7 @@ def _advise_on_left_out(system: System, q: Floats, weights: Floats, vectors: Flo
 
 
 def _advise_on_pose(system: System, undetermined: Sequence[Variable]) -> str:
-    """Return what to do where the configuration is at fault."""
+    """Advice where the configuration is at fault."""
     moved = {variable.kind for variable in undetermined}
     kinds = [kind for kind in system.kinds if kind not in moved]
     advice = "The sensors suffice at almost all configurations: this one is at fault, as where a leg is stretched."
@@ -245,13 +245,13 @@ def _advise_on_pose(system: System, undetermined: Sequence[Variable]) -> str:
 
 
 def _has_free_base(system: System) -> bool:
-    """Return whether the robot has a base that is free to move."""
+    """Whether the robot has a floating base."""
     tree = system.tree
     return any(tree.is_root(i) and tree.joints[i].nv == BASE_FREEDOMS for i in range(tree.n_links))
 
 
 def _takes_up_contacts(system: System, undetermined: Sequence[Variable]) -> bool:
-    """Return whether a fixed base takes up contact forces that are not determined: on links of different branches."""
+    """Whether a fixed base takes up contact forces that are not determined: on links of different branches."""
     tree = system.tree
     touched = [variable.body for variable in undetermined if variable.kind == "fx"]
     branches = any(j not in tree.subtree(i) and i not in tree.subtree(j) for i in touched for j in touched)
@@ -259,7 +259,7 @@ def _takes_up_contacts(system: System, undetermined: Sequence[Variable]) -> bool
 
 
 def _advise_on_massless(system: System, undetermined: Sequence[Variable]) -> str:
-    """Return what to do about links without inertia whose joint accelerations are not determined, if there are any."""
+    """Advice on links without inertia whose joint accelerations are not determined, if there are any."""
     tree = system.tree
     free = [variable.body for variable in undetermined if variable.kind == "qdd"]
     links = [f"link '{tree.names[i]}'" for i in free if not tree.I[list(tree.subtree(i))].any()]

@@ -53,10 +53,10 @@ class Scalars(Protocol[T]):
         """Return the same with the other sign."""
 
     def is_zero(self, x: T) -> bool:
-        """Return whether x is zero for all q."""
+        """Whether x is zero for all q."""
 
     def is_unit(self, x: T) -> bool:
-        """Return whether x is the constant 1 or -1."""
+        """Whether x is the constant 1 or -1."""
 
     def reciprocal(self, x: T) -> T:
         """Return 1 / x."""
@@ -245,7 +245,7 @@ class Elimination(Generic[T]):
                 self.samples[row][column] = samples[:, k]
 
     def is_unit(self, row: int, column: int) -> bool:
-        """Return whether an entry is the constant 1 or -1."""
+        """Whether an entry is the constant 1 or -1."""
         return self.scalars.is_unit(self.rows[row][column])
 
     def markowitz(self, row: int, column: int) -> int:
@@ -253,14 +253,14 @@ class Elimination(Generic[T]):
         return (len(self.rows[row]) - 1) * (len(self.columns[column]) - 1)
 
     def changes_sign(self, row: int, column: int) -> bool:
-        """Return whether an entry changes its sign over the ensemble, and so vanishes somewhere between."""
+        """Whether an entry changes its sign over the ensemble, and so vanishes somewhere between."""
         if self.samples is None:
             return False
         values = self.samples[row][column]
         return not (values.min() > 0 or values.max() < 0)
 
     def is_negative(self, i: int) -> bool:
-        """Return whether there is an entry on the diagonal that is below zero all over the ensemble."""
+        """Whether there is an entry on the diagonal that is below zero all over the ensemble."""
         return self.samples is not None and i in self.samples[i] and bool(self.samples[i][i].max() < 0)
 
     def growth(self, row: int, column: int) -> float:
@@ -376,12 +376,12 @@ class Elimination(Generic[T]):
         return self
 
     def forget(self) -> None:
-        """Forget the steps and what is left of the matrix, of which there is much in large systems; counts stay."""
+        """Free the memory of the steps and the remaining matrix, which is large; counts stay."""
         self.pivots, self.rows, self.columns, self.rhs = [], [], [], []
         self.samples = None
 
     def permuted(self, pivot: Pivot[T]) -> tuple[dict[int, T], dict[int, T]]:
-        """Return the column of L and the row of U of a step by their places in the permuted matrix."""
+        """The column of L and the row of U of a step, by their indices in the permuted matrix."""
         if self._places is None:
             self._places = (
                 {p.row: k for k, p in enumerate(self.pivots)},
@@ -394,7 +394,7 @@ class Elimination(Generic[T]):
         )
 
     def solution(self) -> dict[int, T]:
-        """Return the solution d by column, once all is eliminated: backward substitution."""
+        """The solution d by column, once all is eliminated: backward substitution."""
         return self._backward({pivot.row: pivot.rhs for pivot in self.pivots})
 
     def solution_of(self, rhs: Mapping[int, T]) -> dict[int, T]:
@@ -419,7 +419,7 @@ class Elimination(Generic[T]):
 
     @property
     def smallest_pivot(self) -> float:
-        """Smallest pivot over the ensemble, each relative to its own median: how near the order comes to breaking."""
+        """Smallest pivot over the ensemble, each relative to its median: a measure of the order's stability."""
         return min((pivot.smallest for pivot in self.pivots), default=1.0)
 
     @property

@@ -1,4 +1,4 @@
-"""The identity of code: a hash of what decides which plan a system gets, and which program a plan."""
+"""The identity of code: a hash of the sources that determine the plan of a system, and the program of a plan."""
 
 from __future__ import annotations
 

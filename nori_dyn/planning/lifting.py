@@ -1,4 +1,4 @@
-"""From an order of the system as given to one of the refined system: where its massless frames come in."""
+"""From an order of the given system to one of the refined system: the positions of its massless frames."""
 
 from __future__ import annotations
 

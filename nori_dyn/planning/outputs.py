@@ -1,4 +1,4 @@
-"""Which variables a plan is asked for: names like "tau", "qdd:l_knee", "fx:l_sole", and what they stand for."""
+"""The outputs of a plan: names like "tau", "qdd:l_knee", "fx:l_sole", and the variables that they stand for."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Output:
         return self.body is None and self.is_spatial
 
     def covers(self, variable: Variable) -> bool:
-        """Return whether a variable is, or is part of, what was asked for."""
+        """Whether a variable is, or is part of, this output."""
         if variable.kind != self.kind:
             return False
         return (
@@ -63,7 +63,7 @@ class Output:
 
 
 def resolve_outputs(system: System, names: Sequence[str] | None) -> tuple[Output, ...]:
-    """Return what the names stand for; None stands for all kinds of bodies, and all that components add by name.
+    """The outputs with some names; None stands for all kinds of bodies, and all variables of components by name.
 
     Raises:
         UnknownOutputError: a kind, link, joint or frame that does not exist.
@@ -108,7 +108,7 @@ def _resolve(system: System, name: str) -> Output:
 
 
 def determined_outputs(system: System, names: Sequence[str] | None, undetermined: Indices) -> tuple[Output, ...]:
-    """Return what the names stand for; None stands for all that is determined.
+    """The outputs with some names; None stands for all that are determined.
 
     A kind of which only some variables are determined then becomes these, one by one.
 

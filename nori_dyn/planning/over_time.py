@@ -1,4 +1,4 @@
-"""Systems that tell all of d over time only: of something that persists nothing is known at first.
+"""Systems that are observable over time only: some state has no initial prior.
 
 One instant has too few rows then. While an order is planned, rows that read it stand for what a filter knows from the
 ticks before; a solver, which knows one instant, cannot run such a plan.
@@ -25,7 +25,7 @@ SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class SensorsOverTime:
-    """The sensors of a system, and rows on what persists.
+    """The sensors of a system, and rows that read its state.
 
     Attributes:
         name: the name of the set.
@@ -43,14 +43,14 @@ class SensorsOverTime:
 
 
 def unknown_at_first(system: System) -> tuple[Remembered, ...]:
-    """Return what persists of which nothing is known at first; velocities, which each tick is given, are none of it."""
+    """The state without an initial prior, apart from velocities, which are given at each tick."""
     own = [row.equation for row in system.rows if row.is_sensor]
     given = {u.key for equation in own if isinstance(equation, WithUnknowns) for u in equation.unknowns}
     return tuple(one for one in system.memory if one.sigma is None and one.variable.key not in given)
 
 
 def over_time(system: System) -> System:
-    """Return a system in which all that persists is read, by rows with a sigma."""
+    """A system whose whole state is read, by rows with a sigma."""
     own = tuple(row.equation for row in system.rows if row.is_sensor)
     read = [replace(one, sigma=(1.0,) * len(one.variable.components)) for one in unknown_at_first(system)]
     sensors = SensorsOverTime(system.sensors.name, system.sensors.fingerprint, (*own, *beginnings(read)))
@@ -58,7 +58,7 @@ def over_time(system: System) -> System:
 
 
 def no_single_instant(system: System) -> PlanError:
-    """Return the error that one instant does not determine what only time tells."""
+    """The error that one instant does not determine the unknowns, but time does."""
     names = [one.variable.name for one in unknown_at_first(system)]
     return PlanError(
         f"sensors '{system.sensors.name}': one instant does not determine {listed(names, SHOWN)}, and what depends on "

@@ -51,7 +51,7 @@ Made = TypeVar("Made", bound="EliminationPlan")
 
 @dataclass(frozen=True, slots=True)
 class TriedOrdering:
-    """What an ordering leads to.
+    """The result of an ordering: its cost and stability.
 
     Attributes:
         ordering: its name.
@@ -132,7 +132,7 @@ class EliminationPlan(Shown):
 
     @property
     def stability(self) -> Stability:
-        """What the program's pivots did at the sampled configurations."""
+        """Stability of the program's pivots at the sampled configurations."""
         return self.tried[0].stability
 
     @property
@@ -147,7 +147,7 @@ class EliminationPlan(Shown):
 
     @cached_property
     def refined(self) -> RefinedSystem:
-        """What the program eliminates: the refined system, or D as it is given."""
+        """The system that the program eliminates: the refined system, or D itself."""
         system = over_time(self.system) if self.is_over_time else self.system
         if self.traced is not None:
             return self.traced
@@ -156,7 +156,7 @@ class EliminationPlan(Shown):
         return refine(system, self.seed, self.regrouped)
 
     def check_at_once(self) -> None:
-        """Check that one instant determines what the plan is for.
+        """Check that the system is determined at one instant.
 
         Raises:
             PlanError: time alone does.
@@ -188,11 +188,11 @@ class EliminationPlan(Shown):
         return static_elimination(self.refined, self.program_order)
 
     def elimination(self) -> Elimination[int]:
-        """Return the elimination of D in the planned order, step by step."""
+        """The elimination of D in the planned order, step by step."""
         return Elimination(self.symbolic, FIELD).run(self.row_permutation, self.column_permutation)
 
     def graph(self) -> Any:
-        """Return the bipartite graph of D as a `networkx.Graph`, with its blocks and the order of P and Q.
+        """The bipartite graph of D as a `networkx.Graph`, with its blocks and the order of P and Q.
 
         Nodes are ("row", i) and ("column", j), and each nonzero of D is an edge between them; `is_unit` says whether it
         is the constant 1 or -1. Nodes have a `name` ("3f:link2.mz", "tau:joint1"), the name of their equation or
@@ -226,7 +226,7 @@ def make_plan(
     progress: Progress = lambda stage, done=None: None,
     kind: type[Made] = EliminationPlan,  # type: ignore[assignment]
 ) -> Made:
-    """Return the plan of a square system, or of one that is as soon as what persists is learned.
+    """Return the plan of a square system, or of one that is square once its state is known.
 
     Args:
         system: the system.
@@ -273,7 +273,7 @@ def _planned(
     kind: type[Made],
     system: System,
 ) -> Made:
-    """Return the plan of a settled system, eliminated as it is or with rows on what persists; see `make_plan`."""
+    """The plan of a reduced system, eliminated as it is or with rows that read the state; see `make_plan`."""
     check_shape(system)
     progress("worst-case sparsity")
     columns = output_columns(system, outputs)
@@ -370,7 +370,7 @@ def _counts(work: Elimination[int]) -> Counts:
 
 
 def _tried(name: str, counts: Counts, program: PlannedProgram) -> TriedOrdering:
-    """Return what an ordering leads to."""
+    """The result of an ordering."""
     return TriedOrdering(name, *counts, program.cost, program.stability, program.ordering)
 
 

@@ -1,4 +1,4 @@
-"""Which rows of loops and couplings repeat others wherever the robot is closed, and which forces nothing tells.
+"""Redundant rows of loops and couplings, and undetermined constraint forces.
 
 Source: docs/design.md, 2.5; own derivation (tests/unit/planning/test_repeats.py).
 """
@@ -35,7 +35,7 @@ MOVED = 1e-7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReducedSystem:
-    """A system without rows that repeat others.
+    """A system without redundant rows of loops and couplings.
 
     Attributes:
         system: the system.

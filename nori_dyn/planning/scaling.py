@@ -122,7 +122,7 @@ def _power_of_two(size: Floats) -> Floats:
 
 @lru_cache(maxsize=8)
 def _closed(tree: KinematicTree, seed: int, n: int) -> Floats:
-    """Return random closed configurations (n, nq), which each problem of a plan asks for anew."""
+    """Random closed configurations (n, nq), shared by all problems of a plan."""
     Q = tree.random_configurations(n, seed)
     Q.flags.writeable = False
     return Q

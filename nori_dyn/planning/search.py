@@ -69,7 +69,7 @@ class Stability:
 
     @staticmethod
     def of(work: Elimination[int], problem: OrderingProblem, system: System) -> Stability:
-        """Return what an elimination with an ensemble has seen."""
+        """The stability of an elimination with an ensemble."""
         worst = min(work.pivots, key=lambda step: step.smallest)
         link = system.tree.names[problem.column_bodies[worst.column]]
         growth = max((step.growth for step in work.pivots), default=0.0)
@@ -85,14 +85,14 @@ Burden = tuple[bool, int]
 
 
 def burden(cost: Cost, stability: Stability) -> Burden:
-    """Return what programs are chosen by: stable first, then operations, heavier by each decade nearer to zero."""
+    """Sort key of programs: stable first, then operations, with a penalty for each decade nearer to singularity."""
     digits = -math.log10(max(stability.smallest_pivot, sys.float_info.min))
     return not stability.is_stable, round(cost.total * (1 + DECADE * digits))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedProgram:
-    """An order of a system, and what it leads to.
+    """An elimination order of a system, with its cost and stability.
 
     Attributes:
         ordering: name of the ordering whose order it has, or whose order of D it is lifted from.
@@ -116,7 +116,7 @@ class PlannedProgram:
 
 
 def is_large(system: System) -> bool:
-    """Return whether so much is to be planned that the first that is found has to do, see `LARGE`."""
+    """Whether a system is so large that the first order has to do, see `LARGE`."""
     return system.shape[0] > LARGE
 
 
@@ -126,7 +126,7 @@ def n_states(system: System) -> int:
 
 
 def updates_of(work: Elimination[int]) -> Indices:
-    """Return how many entries each pivot of an elimination has updated (n)."""
+    """How many entries each pivot of an elimination has updated (n)."""
     return np.array([len(step.l) * len(step.u) for step in work.pivots], dtype=np.intp)
 
 
@@ -217,7 +217,7 @@ class Search:
         return self._best([*found, *(self._program(which, name) for which in self._near), self.early])
 
     def _best(self, found: Sequence[PlannedProgram | None]) -> PlannedProgram:
-        """Return the best of some programs, or of those in which limbs that are alike are eliminated alike."""
+        """The best of some programs, or of those in which isomorphic limbs have the same order."""
         programs = sorted((program for program in found if program), key=lambda program: program.burden)
         most = NEAR * min(program.cost.total for program in programs)
         best_of_each = {program.regrouped: program for program in reversed(programs)}.values()
@@ -225,7 +225,7 @@ class Search:
         return min([*filter(None, alike), *programs], key=lambda program: program.burden)
 
     def _equalised(self, program: PlannedProgram) -> PlannedProgram | None:
-        """Return the program in which limbs that are alike have the order of one of them; None where they have it."""
+        """The program in which isomorphic limbs have the order of one of them; None where they have it already."""
         if program not in self._alike:
             which = self._number(program)
             problem = self._refinements[which][2]
@@ -238,7 +238,7 @@ class Search:
         return self._alike[program]
 
     def _limbs(self, which: int) -> tuple[AlikeParts, ...]:
-        """Return what belongs to limbs that are alike in a refinement."""
+        """The rows and columns of isomorphic limbs in a refinement."""
         if which not in self._parts:
             self._parts[which] = () if self.is_large else alike_parts(self._system, self._refinements[which][1])
         return self._parts[which]
@@ -281,7 +281,7 @@ class Search:
 
     @cached_property
     def early(self) -> PlannedProgram | None:
-        """The best program in which each force of a loop goes with its own row, if there is one.
+        """The best program in which each constraint force of a loop is eliminated with its row, if there is one.
 
         What a limb tells of a loop is then of the size of the loop's force as soon as the limb is done: the early
         elimination of constrained articulated-body algorithms.
@@ -326,6 +326,6 @@ class Search:
         return program
 
     def _forget(self, which: int) -> None:
-        """Forget what the last elimination of a refined system has written, so that the next one finds none of it."""
+        """Remove the expressions of the last elimination of a refined system, which the next one must not find."""
         self._last.pop(which, None)
         self._refinements[which][1].symbolic.graph.forget(self._sizes[which])

@@ -1,4 +1,4 @@
-"""Derivatives of an estimate by what it was computed from, through the planned elimination.
+"""Derivatives of an estimate by its inputs, through the planned elimination.
 
 Of K(p) x + k(p) = 0 the derivative is dx/dp = -K^-1 R with R = dK/dp x + dk/dp, by the L and U that give x itself. R is
 sparse if velocities count as unknowns: that of a link depends on its parent's and on its own joint, and an equation on
@@ -53,7 +53,7 @@ class Sensitivities:
 
 
 def directions_of(plan: EliminationPlan, wrt: Iterable[str]) -> tuple[list[Direction], dict[str, slice]]:
-    """Return how inputs of a plan's system can move, q along the freedoms, and which directions are of which input."""
+    """How inputs of a plan's system can move, q along the freedoms, and which directions are of which input."""
     symbolic = plan.symbolic
     found: list[Direction] = []
     places: dict[str, slice] = {}

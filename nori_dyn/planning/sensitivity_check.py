@@ -1,4 +1,4 @@
-"""How much is off in derivatives of a weighed estimate, input by input, for the price of two solutions.
+"""Error estimate of the derivatives of a weighed estimate, input by input, at the price of two solutions.
 
 Where heavy and light rows have met in K, its L and U are those of K + E. Each column X_k of derivatives, that by one
 input, is then off by K^-1 E X_k, which a step of refinement tells; but a step of each column would cost as much as all
@@ -47,7 +47,7 @@ def squared_error(
     derivatives: Sparse,
     places: Mapping[str, slice],
 ) -> Expr:
-    """Return the square of what is off in a sum of the columns of derivatives, each of which has about the size 1.
+    """The squared error in a sum of the columns of derivatives, each scaled to about size 1.
 
     Of some outputs that is a sum of the derivatives that were found, which takes an operation for each. It may be off
     by more than what is solved for, where one function stands for two that lose their digits in different ways. Of the
@@ -114,7 +114,7 @@ def _square(values: Sequence[tuple[float, Expr]], zero: Expr) -> Expr:
 
 
 def _shares_of_weights(plan: EliminationPlan, places: Mapping[str, slice]) -> dict[int, Expr]:
-    """Return by direction what the weight of a sensor has become among those of all, for its weight and its readings.
+    """By direction the share of a sensor's weight among all weights, for its weight and its readings.
 
     How far a reading moves its own estimate falls no further than this.
     """
@@ -134,7 +134,7 @@ def _shares_of_weights(plan: EliminationPlan, places: Mapping[str, slice]) -> di
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Usual:
-    """What columns of derivatives are at random states and the weights of the sensors, by a unit of their inputs.
+    """Usual sizes of columns of derivatives, at random states and the sensors' weights, by a unit of their inputs.
 
     Attributes:
         sizes: of each output and column (n_outputs, n_directions), in natural units.

@@ -26,7 +26,7 @@ GROWTH = 1e10
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must not be too small where a program is to be trusted.
+    """A quantity that must not be too small where a program is to be trusted.
 
     Attributes:
         value: its size counts: that of a pivot, or of the reciprocal of one that must not be large.
@@ -54,7 +54,7 @@ class Improved:
 
 @dataclass(frozen=True, eq=False)
 class StaticElimination:
-    """What an elimination in a fixed order computes.
+    """The result of an elimination in a fixed order.
 
     Attributes:
         refined: the system.
@@ -91,7 +91,7 @@ class StaticElimination:
 
     @property
     def unknowns(self) -> tuple[Expr, ...]:
-        """Each unknown of the refined system, after a step of refinement where there is one; those of d come first."""
+        """Each unknown of the refined system, refined where there is a step of refinement; those of d come first."""
         return self.improved[0].unknowns if self.improved else self.first
 
     def guards(self, columns: Sequence[int]) -> tuple[Guard, ...]:
@@ -169,7 +169,7 @@ def _turn_about(work: Elimination[Expr], refined: RefinedSystem, order: Ordering
 
 
 def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: Sequence[Expr], rows: set[int]) -> dict[int, Expr]:
-    """Return one more solution with the same factors, for what the first leaves of some rows.
+    """One more solution with the same factors, for the residual of the first in some rows.
 
     Where weights differ by decades the first has lost as many digits; this brings them back, and its size says how many
     they were. What is left of a weighed row is weighed before it is added up, as an unknown of its own would be: a
@@ -199,12 +199,12 @@ def _inexact_rows(work: Elimination[Expr], symbolic: SymbolicSystem) -> set[int]
 
 
 def _unsigned(x: Expr) -> Expr:
-    """Return x, or -x where that is what the graph computes."""
+    """The one of x and -x that the graph computes."""
     return -x if x.op is Op.NEG else x
 
 
 class _Turns:
-    """Writes down, ahead of the elimination, what a turn in a plane does to the tensor behind it.
+    """Writes, ahead of the elimination, the congruence of a tensor with the planar rotation before it.
 
     When f = M a (+ ...) is left of a massless frame, eliminating f and a makes E^T M E of M, entry by entry. The planar
     identities give the same entries with fewer operations; written first, they are the ones that the elimination finds

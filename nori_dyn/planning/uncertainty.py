@@ -1,4 +1,4 @@
-"""How uncertain an estimate is, and how far its readings may be off: variances as derivatives of a determinant.
+"""Variances of an estimate and of its residuals, as derivatives of a determinant.
 
 Of the optimality conditions K x + k = 0, the variance of an unknown d_c is entry (c, c) of K^-1, and that is the
 derivative of log |det K| by entry (c, c) of K (Jacobi's formula); the variance that the estimate has along a row Y_k is
@@ -23,7 +23,7 @@ from nori_dyn.planning.static_elimination import eliminated
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
-    """What an estimate is worth, over the expressions of its plan.
+    """The uncertainty of an estimate, over the expressions of its plan.
 
     Attributes:
         variances: of the estimate along each direction asked for.
@@ -37,7 +37,7 @@ class Uncertainty:
 
 
 def uncertainty(plan: EliminationPlan, directions: Sequence[Mapping[int, float]]) -> Uncertainty:
-    """Return how uncertain an estimate is, and what the sensors' readings are held against.
+    """The variances of an estimate, and the expected spread of its residuals.
 
     Args:
         plan: the plan of a system with weighed rows.

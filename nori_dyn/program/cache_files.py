@@ -1,4 +1,4 @@
-"""The user's cache: entries appear whole or not at all, and whatever else is at the name of one is no entry.
+"""The user's cache: entries appear whole or not at all, and other files at the name of one are ignored.
 
 What a process that was killed left half-done has a name of its own, and is removed when the next entry is written.
 """

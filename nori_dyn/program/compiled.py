@@ -1,4 +1,4 @@
-"""What all that is compiled has in common: a program on a kernel, and another way where its guards do not trust it.
+"""Base of everything compiled: a program on a kernel, and a fallback where its guards do not trust it.
 
 Source: docs/design.md, 4.8 and 5.2.
 """
@@ -116,7 +116,7 @@ class Compiled(Remade):
         raise NotImplementedError
 
     def solved(self, *state: Floats) -> Solved:
-        """Return what is computed of a state that was checked, all inputs given."""
+        """The outputs of a state that was checked, all inputs given."""
         if not self._single.solve_all(*state):
             return self._copy(), self._at.residual if self._has_residual else nan, False, 1.0
         return self._otherwise(state, "this state")
@@ -143,7 +143,7 @@ class Compiled(Remade):
     def _quickly_in_batches(
         self, defaults: tuple[Floats, ...]
     ) -> Callable[[tuple[Any, ...], Any, Order | None, Any], Solved | None]:
-        """Return what does as `solved_batch` where all is as it should be, and returns the outputs too; None of others.
+        """A faster `solved_batch` that returns the outputs too, where nothing is wrong; it returns None otherwise.
 
         Inputs that have a default are left out; where there is no order, outputs lie as the first input does. All
         that it uses is at hand: looking it up takes as long as some states.
@@ -178,7 +178,7 @@ class Compiled(Remade):
         outcomes: NDArray[np.int32],
         residual: Floats | None,
     ) -> Trust:
-        """Compute what the guards do not trust of N states in another way, in place; return how far to trust all."""
+        """Recompute in place those of N states that the guards do not trust; return how reliable all are."""
         N, refused = len(outcomes), is_refused(outcomes)
         if refused.any():
             states = self._check(states, (N,))  # what is no state is refused here

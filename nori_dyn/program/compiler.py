@@ -1,4 +1,4 @@
-"""From C source to a loaded library: the compiler that is here, and a private cache of what it made.
+"""From C source to a loaded library: the compiler of this machine, and a private cache of its output.
 
 The cache is addressed by the hash of source, the C files that it may include, compiler, flags and processor. An entry
 appears whole or not at all, so two processes may compile the same plan at once; a damaged one is made anew.
@@ -64,7 +64,7 @@ def find_compiler() -> Compiler | None:
 
 
 def needed_compiler(what: str) -> Compiler:
-    """Return what `find_compiler` does.
+    """The compiler of `find_compiler`.
 
     Args:
         what: what needs it, for the message.
@@ -100,7 +100,7 @@ def c_file(name: str) -> str:
 
 
 def c_identity(compiler: Compiler) -> str:
-    """Return a hash of all that code depends on but its own source: the C files, compiler, flags and processor."""
+    """A hash of all that machine code depends on besides its source: C files, compiler, flags and processor."""
     hasher = hashlib.sha256("\0".join([compiler.identity, *compiler.command, *FLAGS]).encode())
     for path in sorted(C_FOLDER.iterdir()):
         hasher.update(path.name.encode() + path.read_bytes())

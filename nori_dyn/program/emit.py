@@ -1,4 +1,4 @@
-"""A program as C: one text of statements for all targets, around which the files in `c/` stand.
+"""A program as C: one text of statements for all targets, included in the files of `c/`.
 
 The text holds operations, numbers and array indices only: no name from a model gets into it.
 
@@ -40,7 +40,7 @@ STAND_ALONE_LANES = 4
 
 
 class Target(Enum):
-    """What C is written for: one state; one usual state; a batch, with a state in each lane; one, by any compiler."""
+    """The target of the C: one state; one on the fast path; a batch, a state in each lane; one, by any compiler."""
 
     ONE_STATE = "one_state.h"
     USUAL = "usual"
@@ -195,7 +195,7 @@ def _chunks(writer: Writer, without_vectors: str) -> str:
 
 
 def _groups(writer: Writer, lanes: int) -> int:
-    """Return for how many groups of lanes a batch calls each function of statements before it calls the next."""
+    """The number of groups of lanes for which a batch calls one function of statements before the next."""
     if CHUNK * len(writer.chunk_numbers[0]) >= FAR:
         return GROUPS_FAR
     n_numbers = writer.n_work + len(writer.program.scalars) + len(writer.program.outputs)

@@ -89,7 +89,7 @@ class CompiledFunction(Compiled):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns, for the inputs of one state: by position, or by name.
+        """Return the outputs of one state, from inputs by position or by name.
 
         Raises:
             InputError: a wrong shape, a number that is not finite, an input missing or too many.
@@ -103,7 +103,7 @@ class CompiledFunction(Compiled):
         return self._formed((self.solved(*state) if is_refused(outcome) else self._otherwise(state, "this state"))[0])
 
     def batch(self, *args: Any, threads: int = 1, order: Order = "C", out: Any = None, **kwargs: Any) -> Any:
-        """Return what the function returns, for N states: inputs and outputs with a leading N.
+        """Return the outputs of N states: inputs and outputs with a leading N.
 
         Args:
             args: inputs by position.
@@ -141,7 +141,7 @@ class CompiledFunction(Compiled):
         return out if values is None else self._formed(values)
 
     def _is_whole(self, out: Any) -> bool:
-        """Return whether an `out` is one array, in one piece, of what the function returns."""
+        """Whether an `out` is one contiguous array of the function's outputs."""
         if self._kind is not None or type(out) is not np.ndarray:
             return False
         return out.ndim > 0 and out.shape[1:] == self._parts[0][1] and out.flags.c_contiguous
@@ -229,7 +229,7 @@ class CompiledFunction(Compiled):
 
 
 def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:
-    """Return what is computed: where counts say so, by rows."""
+    """The program of some outputs: by rows, where that takes fewer instructions."""
     limbs = _limbs(function)
     inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
     scalars = [x.index for array in inputs.values() for x in array]
@@ -249,7 +249,7 @@ def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:
 
 
 def _limbs(function: Traced) -> Limbs:
-    """Return which inputs correspond in isomorphic limbs: of arrays with numbers for each joint or each link."""
+    """The corresponding inputs of isomorphic limbs: of arrays with numbers for each joint or each link."""
     tree, first = function.tree, 0
     found: list[tuple[int, int, Hashable]] = []
     for name, array in function.inputs.items():

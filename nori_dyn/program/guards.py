@@ -1,4 +1,4 @@
-"""What the guards of a plan's program hold a state against."""
+"""The limits of the guards of a plan's program."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def equation_starts(plan: EliminationPlan) -> Indices:
 
 
 def computes_residual(plan: EliminationPlan) -> bool:
-    """Return whether the unknowns wanted are enough for the residual: all of d, in an exact problem."""
+    """Whether the unknowns wanted are enough for the residual: all of d, in an exact problem."""
     columns = output_columns(plan.system, plan.outputs)
     return not plan.system.is_weighted and len(set(columns.tolist())) == plan.system.shape[1]
 
 
 def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
-    """Return random configurations (PIVOT_STATES, nq) at rest, for the usual size of the pivots.
+    """Random configurations (PIVOT_STATES, nq) at rest, for the usual size of the pivots.
 
     These depend on q only where they are guarded, see `StaticElimination.guards`.
     """
@@ -68,7 +68,7 @@ def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
 
 
 def guard_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
-    """Return the least size of each guarded pivot, then the usual size of each unknown that has a step."""
+    """The least size of each guarded pivot, then the usual size of each unknown with a step of refinement."""
     usual = usual_sizes(plan, solution.program.pivots, solution.program.inputs)
     given = [guard.least for guard in solution.guards]
     least = np.array([PIVOT_LIMIT * x if own is None else own for x, own in zip(usual, given, strict=True)])

@@ -1,4 +1,4 @@
-"""Derivatives of hybrid dynamics: where sensors give of each joint its acceleration or its force, and all wrenches.
+"""Derivatives of hybrid dynamics: where sensors read of each joint its acceleration or its force, and all wrenches.
 
 Inverse and forward dynamics are of that kind. What is not given then has derivatives in closed form, and the planned
 elimination is not needed for them.
@@ -37,7 +37,7 @@ Read: TypeAlias = tuple[VariableReading, slice]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HybridReadings:
-    """What sensors give of a robot, where that makes its estimate hybrid dynamics: known values, and readings.
+    """The readings and known values of a robot whose estimate is hybrid dynamics.
 
     Attributes:
         system: the system.
@@ -53,7 +53,7 @@ class HybridReadings:
 
     @staticmethod
     def of(system: System) -> HybridReadings | None:
-        """Return what the sensors of a system give; None where its estimate is another."""
+        """The readings of a system; None where its estimate is not hybrid dynamics."""
         tree, read = system.tree, _read_alone(system)
         places = {v.key: _place(system, v.key) for v in system.variables if v.kind in ("qdd", "tau", "fx")}
         if read is None or not read.keys() <= places.keys():
@@ -76,7 +76,7 @@ class HybridReadings:
     def derivatives(
         self, plan: EliminationPlan, wrt: Sequence[str], columns: Sequence[int]
     ) -> tuple[Array, Guards] | None:
-        """Return derivatives of unknowns by some inputs (n_columns, n_directions), and what guards them.
+        """Derivatives of unknowns by some inputs (n_columns, n_directions), and their guards.
 
         None where there are others than accelerations and forces of joints among them, or where the factors of M lose
         digits that the planned elimination does not.
@@ -120,7 +120,7 @@ class HybridReadings:
         }
 
     def _guards(self, plan: EliminationPlan, D: Array, of_M: Array) -> Guards | None:
-        """Return what guards the factors of M; None where they lose too many digits at usual states."""
+        """The guards of the factors of M; None where they lose too many digits at usual states."""
         usual = usual_sizes(plan, [*D, *of_M], plan.symbolic.inputs)
         of_D, of_M = np.split(usual, 2)
         if (of_D < LEAST_PIVOT * of_M).any():
@@ -145,7 +145,7 @@ def _place(system: System, key: VariableKey) -> list[int]:
 
 
 def _given(rows: Sequence[Read], ny: int) -> tuple[Floats, Floats] | None:
-    """Return what rows M d_k - y = 0 tell of a variable: its known part, and what each reading adds.
+    """From rows M d_k - y = 0 of a variable: its known part, and the coefficients of each reading.
 
     None where they do not tell all of it.
     """

@@ -1,4 +1,4 @@
-"""Where each output lies in the unknowns that a plan computes, and what turns it to the frame that was asked for."""
+"""Offsets of outputs in the unknowns that a plan computes, and the transform to the requested frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nori_dyn.typing import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputSlice:
-    """One output among the unknowns, one output after the other.
+    """One output in the unknowns that a plan computes, one output after the other.
 
     Attributes:
         output: what was asked for.

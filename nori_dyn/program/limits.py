@@ -1,4 +1,4 @@
-"""What estimates are held against: where a limit is not kept, a state is solved afresh, or is singular."""
+"""Limits of estimates: beyond them a state is solved again with pivoting, or is singular."""
 
 RCOND_LIMIT = 1e-13
 """Smallest rcond: below it rounding of the entries alone may change an unknown by a thousandth, and the system counts

@@ -29,7 +29,7 @@ class SolutionProgram:
 
 
 def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: bool = False) -> SolutionProgram:
-    """Return the program that solves D d + b = 0 in the planned order; what no wanted unknown needs is not computed.
+    """The program that solves D d + b = 0 in the planned order, without what no requested unknown needs.
 
     Args:
         plan: the plan.
@@ -71,7 +71,7 @@ def _guarded_name(plan: EliminationPlan, guard: Guard) -> str:
 
 
 def _equations(plan: EliminationPlan, columns: Sequence[int], unknowns: Sequence[Expr]) -> tuple[tuple[Row, ...], ...]:
-    """Return the rows of each equation, over the places of the unknowns."""
+    """The rows of each equation, over the indices of the unknowns."""
     symbolic, place = plan.symbolic, {column: k for k, column in enumerate(columns)}
     terms: list[list[tuple[Expr, int]]] = [[] for _ in range(symbolic.shape[0])]
     for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):

@@ -1,4 +1,4 @@
-"""What judges estimates and readings, as expressions of a plan: what `Monitor` compiles, and what is exported.
+"""The test of estimates and readings, as expressions of a plan: `Monitor` compiles it, an export writes it.
 
 Source: docs/design.md, 5.6.
 """
@@ -37,7 +37,7 @@ CRITICAL = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class MonitoredReadings:
-    """The weighed readings of a plan, and what they are held against.
+    """The weighed readings of a plan, and the constants of their test.
 
     Attributes:
         plan: the plan.
@@ -57,7 +57,7 @@ class MonitoredReadings:
 
     @staticmethod
     def of(plan: EliminationPlan) -> MonitoredReadings:
-        """Return the weighed readings of a plan.
+        """The weighed readings of a plan.
 
         Raises:
             PlanError: no row is weighed, or the equations of motion are.

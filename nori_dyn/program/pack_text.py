@@ -26,7 +26,7 @@ Held = Callable[[int], str | None]
 
 
 def pack_text(pack: Pack, held: Held, name: Callable[[int], str]) -> str:
-    """Return the expression in C that a pack is.
+    """The C expression of a pack.
 
     Args:
         pack: the pack.
@@ -56,7 +56,7 @@ def _added(text: str, signs: Signs) -> str:
 
 
 def _read(operand: Operand, held: Held, name: Callable[[int], str]) -> tuple[str, Signs]:
-    """Return how to refer to an operand, and the signs that it is still to be multiplied with."""
+    """How to refer to an operand, and the signs that it is still to be multiplied with."""
     plain = (1,) * len(operand.nodes)
     vector = held(operand.pack) if operand.pack >= 0 else None
     if vector is not None:

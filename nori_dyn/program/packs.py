@@ -1,4 +1,4 @@
-"""Statements of isomorphic limbs as packs: the same operation on numbers of several limbs, in the lanes of a vector.
+"""SIMD packs: the same operation on numbers of several isomorphic limbs, in the lanes of a vector.
 
 Limbs that are built alike go through the same operations with other numbers. Which statements correspond is found on
 the program: inputs of the limbs correspond by the robot; two statements do whose operands correspond, are the same, or
@@ -28,7 +28,7 @@ LEAST = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What a pack reads: a number for each lane.
+    """An operand of a pack: a number for each lane.
 
     Attributes:
         nodes: the node of each lane.
@@ -43,7 +43,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Statements in the lanes of a vector.
+    """Statements in SIMD lanes.
 
     Attributes:
         nodes: the node of each lane.
@@ -74,21 +74,21 @@ class Packing:
 
     @property
     def statements(self) -> list[Pack]:
-        """The packs that are computed."""
+        """The packs of operations."""
         return [pack for pack in self.packs if pack.op not in GIVEN]
 
     def count(self, nodes: Iterable[int]) -> dict[int, int]:
-        """Return how many of some nodes are statements that are computed two at a time, four and so on."""
+        """How many of some nodes are statements that are computed two at a time, four and so on."""
         packs = (self.pack_of(i) for i in nodes)
         return dict(Counter(len(pack.nodes) for pack in packs if pack is not None and pack.op not in GIVEN))
 
     def pack_of(self, i: int) -> Pack | None:
-        """Return the pack that a node is in, if there is one."""
+        """The pack of a node, or None."""
         place = self.places.get(i)
         return None if place is None else self.packs[place[0]]
 
     def head(self, i: int) -> int:
-        """Return the node that stands for a whole pack, or the node itself."""
+        """The node that represents a pack, or the node itself."""
         pack = self.pack_of(i)
         return i if pack is None else pack.nodes[0]
 
@@ -98,16 +98,16 @@ class Packing:
         return (head,) if pack is None else pack.nodes
 
     def is_turned(self, i: int) -> bool:
-        """Return whether a pack holds a node's value with the other sign."""
+        """Whether a pack has a node's value with the opposite sign."""
         place = self.places.get(i)
         return place is not None and self.packs[place[0]].signs[place[1]] < 0
 
     def reads(self, graph: Graph, head: int) -> list[int]:
-        """Return the nodes that a statement, or a pack of statements, reads."""
+        """The operands of a statement, or of a pack of statements."""
         return [s for i in self.members(head) for s in _operands(graph, i)]
 
     def sources(self, graph: Graph, needed: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """Return for each statement, or pack of statements, those that it reads; these come before it.
+        """For each statement, or pack of statements, its operands; these come before it.
 
         Args:
             graph: the expressions.
@@ -131,7 +131,7 @@ class Packing:
 
 
 class _Finder:
-    """Finds the packs of a program, level by level: what corresponds is as far from the inputs."""
+    """Finds the packs of a program, level by level: corresponding nodes have the same distance from the inputs."""
 
     def __init__(self, graph: Graph, limbs: Limbs) -> None:
         self._graph = graph
@@ -149,7 +149,7 @@ class _Finder:
         self.found.packs.append(_signed(self._graph, self.found, nodes))
 
     def level(self, nodes: Iterable[int]) -> None:
-        """Find the packs among nodes that are equally far from the inputs."""
+        """Find the packs among nodes with the same distance from the inputs."""
         graph, exact, others = self._graph, _LaneCandidates(), _LaneCandidates()
         for i in nodes:
             refs, lanes = [], set()
@@ -175,7 +175,7 @@ class _Finder:
             self._form(key[0], by_lane)
 
     def _form(self, group: int, by_lane: dict[int, list[int]]) -> bool:
-        """Form packs of candidates, of which each lane must have as many."""
+        """Form packs of candidates, each lane of which must have as many."""
         lanes = [by_lane.get(lane, []) for lane in range(self._n_lanes[group])]
         if any(len(members) != len(lanes[0]) for members in lanes):
             return False
@@ -185,7 +185,7 @@ class _Finder:
 
 
 class _LaneCandidates(defaultdict):  # type: ignore[type-arg]
-    """Nodes that may correspond, by what they are to have in common and by lane."""
+    """Nodes that may correspond, by their key and by lane."""
 
     def __init__(self) -> None:
         super().__init__(lambda: defaultdict(list))
@@ -203,7 +203,7 @@ def _kind(graph: Graph, i: int) -> Op:
 
 
 def _signed(graph: Graph, packing: Packing, nodes: tuple[int, ...]) -> Pack:
-    """Return a pack of nodes: which operand of each lane goes with which, and the signs that need fewest changes."""
+    """A pack of nodes: the pairing of the operands of all lanes, and the signs with the fewest changes."""
     plain = (1,) * len(nodes)
     if graph.ops[nodes[0]] in GIVEN:
         return Pack(nodes, graph.ops[nodes[0]], (), plain)
@@ -231,7 +231,7 @@ def _signed(graph: Graph, packing: Packing, nodes: tuple[int, ...]) -> Pack:
 
 
 def _read(graph: Graph, packing: Packing, nodes: tuple[int, ...], signs: Signs) -> tuple[Operand, bool]:
-    """Return an operand with the signs that what holds it needs, and whether others cost nothing."""
+    """An operand with the signs that its pack requires, and whether others cost nothing."""
     places = [packing.places.get(i) for i in nodes]
     if places[0] is not None and places == [(places[0][0], lane) for lane in range(len(nodes))]:
         number = places[0][0]
@@ -242,7 +242,7 @@ def _read(graph: Graph, packing: Packing, nodes: tuple[int, ...], signs: Signs) 
 
 
 def _balanced(op: Op, read: Sequence[tuple[Operand, bool]]) -> tuple[Signs, tuple[Operand, ...]]:
-    """Return the signs of a pack, and its operands with what is left of theirs."""
+    """The signs of a pack, and its operands with the remaining signs."""
     operands = [operand for operand, _ in read]
     n = len(operands[0].nodes)
     plain = (1,) * n
@@ -269,7 +269,7 @@ def _times(operand: Operand, signs: Signs) -> Operand:
 
 
 def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
-    """Return the packs of a program; none where they would not save enough.
+    """The packs of a program; none where they would not save enough.
 
     Args:
         graph: the expressions.
@@ -293,7 +293,7 @@ def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
 
 
 def _saved(graph: Graph, nodes: Sequence[int], packing: Packing) -> int:
-    """Return how many operations packs save: where numbers are put into a vector or taken out of one, it costs some."""
+    """How many operations packs save: to put numbers into a vector, or take them out of one, costs some."""
     taken: set[int] = set()
     for i in nodes:
         lane = packing.places[i][1] if i in packing.places else -1
@@ -307,7 +307,7 @@ def _saved(graph: Graph, nodes: Sequence[int], packing: Packing) -> int:
 
 
 def in_lanes(limbs: Limbs, lanes: int) -> Limbs:
-    """Return groups of as many limbs as vectors of at most some lanes have: of five, four in one."""
+    """Groups of limbs that fill vectors of at most some lanes: of five, four in one."""
     groups = []
     for group in limbs:
         left, n = group, lanes

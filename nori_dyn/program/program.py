@@ -1,4 +1,4 @@
-"""A straight-line program: what it computes of which inputs, and what says whether to trust that.
+"""A straight-line program: its inputs, outputs and guards.
 
 Everything compiled is described by one: a function of a robot, an elimination, a monitor, the rows of a filter. It is
 run by NumPy (`kernel.numpy`), or written as C (`emit`).
@@ -43,7 +43,7 @@ class Refinement:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What to compute.
+    """A straight-line program over expressions.
 
     Attributes:
         inputs: the arguments: for each array its scalars.
@@ -89,13 +89,13 @@ class Program:
 
     @property
     def of_equations(self) -> tuple[Expr, ...]:
-        """What the residual needs: b of all rows, then all entries."""
+        """The expressions of the residual: b of all rows, then all entries."""
         rows = [row for equation in self.equations for row in equation]
         return *(b for b, _ in rows), *(entry for _, terms in rows for entry, _ in terms)
 
     @property
     def parts(self) -> tuple[tuple[Expr, ...], ...]:
-        """All that is computed: outputs, pivots, steps, twice, further, and what the residual needs."""
+        """All expressions: outputs, pivots, steps, twice, further, and those of the residual."""
         by = self.refinement
         return self.outputs, self.pivots, by.steps, by.twice, by.further, self.of_equations
 
@@ -106,6 +106,6 @@ class Program:
 
     @property
     def of_usual(self) -> Program:
-        """What is computed at a usual state; what is watched comes after the pivots."""
+        """The expressions of the fast path; the watched ones come after the pivots."""
         by = self.refinement
         return replace(self, outputs=by.first, pivots=(*self.pivots, *by.watched), refinement=Refinement())

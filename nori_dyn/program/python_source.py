@@ -72,7 +72,7 @@ def python_source(inputs: Mapping[str, Sequence[Expr]], outputs: Sequence[Expr])
 
 
 def _last_uses(graph: Graph, nodes: Sequence[int]) -> dict[int, int]:
-    """Return for each node the place of the last one that reads it; outputs are kept to the end."""
+    """For each node the index of the last statement that reads it; outputs are kept to the end."""
     last: dict[int, int] = {}
     for place, i in enumerate(nodes):
         if graph.ops[i] not in (Op.CONSTANT, Op.INPUT):
@@ -95,7 +95,7 @@ class PythonProgram:
         self._run: Function = namespace["run"]
 
     def single(self, *inputs: Floats) -> Floats:
-        """Return the outputs (n_outputs,) of one state.
+        """The outputs (n_outputs,) of one state.
 
         Raises:
             ZeroDivisionError: a divisor is exactly zero.
@@ -105,14 +105,14 @@ class PythonProgram:
         return np.array(out)
 
     def batch(self, *inputs: Floats) -> Floats:
-        """Return the outputs (n_outputs, N) of inputs with a leading N; a zero divisor gives inf or nan."""
+        """The outputs (n_outputs, N) of inputs with a leading N; a zero divisor gives inf or nan."""
         out = np.empty((self.n_outputs, len(inputs[0])))
         with np.errstate(all="ignore"):
             self._run(np.sin, np.cos, out, *(np.ascontiguousarray(values.T) for values in inputs))
         return out
 
     def at(self, *inputs: Floats) -> Floats:
-        """Return the outputs (n_outputs,) of one state; where a divisor is zero it goes on with infinities."""
+        """The outputs (n_outputs,) of one state; a zero divisor yields infinities."""
         try:
             return self.single(*inputs)
         except (ZeroDivisionError, OverflowError, ValueError):

@@ -1,4 +1,4 @@
-"""Copies of what is compiled: made anew, by what the first was made of."""
+"""Copies of compiled objects: made anew, from the arguments of the first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nori_dyn.errors import InputError
 
 
 class Remade:
-    """What holds compiled code and arrays that it works on, neither of which can be copied.
+    """An object with compiled code and its arrays, neither of which can be copied.
 
     `copy` and `pickle` make another from the same arguments, with the same numbers in its `inputs`; the two share
     nothing. Where it is unpickled, the code is compiled, or found in the cache.
@@ -35,7 +35,7 @@ class Remade:
 
 
 class Uncopied:
-    """What holds compiled code and what it has learned from tick to tick."""
+    """An object with compiled code and a state from tick to tick, which cannot be copied."""
 
     def __reduce__(self) -> Any:
         name = type(self).__name__

@@ -1,4 +1,4 @@
-"""What repeats in a straight-line program: blocks of statements that differ in what they read only.
+"""Repeated blocks of a straight-line program: statements that differ only in their operands.
 
 The links of a chain are one text with other constants, inputs and places. Statements stand in the order in which they
 were made, which goes link by link; a block is a phrase of that text. Phrases are found by pairs: the pairs of
@@ -55,7 +55,7 @@ class Statements:
 
     @staticmethod
     def of(graph: Graph, nodes: Sequence[int], turns: Collection[int] = ()) -> Statements:
-        """Return the statements of some nodes, each after those that it reads.
+        """The statements of some nodes, each after those that it reads.
 
         Args:
             graph: the expressions.
@@ -75,7 +75,7 @@ class Statements:
         return len(self.ops)
 
     def tokens(self) -> Indices:
-        """Return a number for each statement: of its operation, and those of its operands."""
+        """A number for each statement: of its operation, and those of its operands."""
         is_statement = self.kinds == STATEMENT
         read = np.where(is_statement, self.ops[np.where(is_statement, self.refs, 0)] + NONE + 1, self.kinds)
         read = np.where(_COMMUTES[self.ops], np.sort(read, axis=0), read)
@@ -86,7 +86,7 @@ class Statements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """Blocks that are alike.
+    """Blocks of the same form.
 
     Attributes:
         starts: number of the first statement of each (blocks,).
@@ -136,7 +136,7 @@ def repeated_forms(statements: Statements, roles: Indices, edges: Sequence[int] 
 
 
 def _phrases(tokens: Indices, edges: Sequence[int]) -> tuple[Indices, Indices, Indices]:
-    """Return a text as symbols, where each starts in it, and the length of what each symbol stands for."""
+    """A text as symbols, the offset of each in it, and the length that each symbol stands for."""
     text, starts = tokens, np.arange(len(tokens))
     lengths = np.ones(int(tokens.max()) + 1, dtype=np.intp)
     while True:
@@ -157,7 +157,7 @@ def _phrases(tokens: Indices, edges: Sequence[int]) -> tuple[Indices, Indices, I
 
 
 def _without_overlaps(places: Indices) -> Indices:
-    """Return every other one of the places that follow one on the other: there a symbol is joined with itself."""
+    """Every other one of consecutive offsets: there a symbol is joined with itself."""
     begins = np.diff(places, prepend=-2) > 1
     run = np.maximum.accumulate(np.where(begins, np.arange(len(places)), 0))
     left: Indices = places[(np.arange(len(places)) - run) % 2 == 0]
@@ -229,7 +229,7 @@ def _in_turn(array: Indices) -> Indices:
 
 
 def _first_places(keys: Indices) -> Indices:
-    """Return for each number of a row (rows, n) the first place in the row at which it stands."""
+    """For each number of a row (rows, n) its first index in the row."""
     order = np.argsort(keys, axis=1, kind="stable")
     ordered = np.take_along_axis(keys, order, axis=1)
     begins = np.ones(keys.shape, dtype=bool)

@@ -1,4 +1,4 @@
-"""Programs whose blocks repeat as C: one loop a form, with tables of constants and of places.
+"""Programs with repeated blocks as C: one loop a form, with tables of constants and of offsets.
 
 What a block reads comes from few sources: the same link in an earlier pass, its parent, a child, its inputs. The
 workspace holds what a block leaves to others side by side, in the same order for all blocks of a form; so a block needs
@@ -75,7 +75,7 @@ def writer_of(
     prefix: str = "",
     angles: Sequence[int] = (),
 ) -> Writer:
-    """Return what lays a program out: with loops where it is large and they make its text much shorter.
+    """The writer of a program: with loops where it is large and they make its text much shorter.
 
     Args:
         program: what to compute.
@@ -125,7 +125,7 @@ class RepeatedWriter(Writer):
         self._place_values([node.index for node in kept])
 
     def _places_given(self) -> dict[int, list[tuple[str, int]]]:
-        """Return where values have to go, by node: outputs and what is guarded."""
+        """The slots of values, by node: outputs and guarded ones."""
         places: dict[int, list[tuple[str, int]]] = {}
         for k, output in enumerate(self.program.outputs):
             places.setdefault(output.index, []).append((OUT, k))
@@ -137,7 +137,7 @@ class RepeatedWriter(Writer):
         return places
 
     def _find_loops(self) -> None:
-        """Find what repeats, and cut the rest into pieces."""
+        """Find repeated blocks, and cut the rest into pieces."""
         self._statements = statements = Statements.of(self.program.graph, self._nodes, self._quaternion_slot)
         roles = np.zeros(len(statements), dtype=np.intp)
         numbers: dict[tuple[str, ...], int] = {(): 0}
@@ -166,7 +166,7 @@ class RepeatedWriter(Writer):
         self.loops = [BlockLoop(form, np.zeros(0, dtype=np.intp), 0) for form in forms]
 
     def _place_values(self, kept: Sequence[int]) -> None:
-        """Give a place in the workspace to each value that is read outside its own block or piece, or kept."""
+        """Give a slot in the workspace to each value that is read outside its block or piece, or kept."""
         statements, unit = self._statements, self._unit
         is_read = statements.kinds == STATEMENT
         sources, readers = statements.refs[is_read], np.broadcast_to(np.arange(len(unit)), is_read.shape)[is_read]
@@ -190,7 +190,7 @@ class RepeatedWriter(Writer):
             self._slot[self._nodes[s]] = int(self._home[s])
 
     def _find_sources(self, loop: BlockLoop) -> None:
-        """Find what the blocks of a loop read and write at fixed distances, and name each number by it."""
+        """Find the operands and results of a loop's blocks at fixed strides, and name each number by them."""
         form = loop.form
         places = np.zeros(form.reads.shape, dtype=np.intp)
         arrays = np.full(len(form.kinds), WORK, dtype=object)
@@ -229,7 +229,7 @@ class RepeatedWriter(Writer):
         return names
 
     def _add_source(self, loop: BlockLoop, array: str, places: Indices, columns: Indices) -> None:
-        """Add a source of a loop: some of the numbers that it reads, by their places (blocks, n_read)."""
+        """Add a strided array to a loop: some of the numbers that it reads, by their offsets (blocks, n_read)."""
         found = places[:, columns]
         known = np.flatnonzero((found >= 0).all(axis=1))
         if not len(known):  # all from pieces
@@ -309,7 +309,7 @@ class RepeatedWriter(Writer):
         return "\n".join(lines)
 
     def chunks(self) -> Iterator[str]:
-        """Yield the loops, what is between them, and the functions that call them all."""
+        """Yield the loops, the pieces between them, and the functions that call them all."""
         for number, loop in enumerate(self.loops):
             yield self._loop_text(number, loop)
         for number, piece in enumerate(self._pieces):
@@ -344,7 +344,7 @@ class RepeatedWriter(Writer):
 
 
 def _rigid(places: Indices) -> list[Indices]:
-    """Return the groups of columns (blocks, n) that stay at fixed distances; -1 is a place that is free yet."""
+    """The groups of columns (blocks, n) that stay at fixed strides; -1 is an offset that is still open."""
     free = places < 0
     whole = np.flatnonzero(~free.any(axis=1))
     reference = places[whole[0]] if len(whole) else np.where(free, 0, places).max(axis=0, initial=0)

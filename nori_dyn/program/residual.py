@@ -1,4 +1,4 @@
-"""The residual of D d + b = 0 as C: tables of terms, and a loop for the rows that are alike.
+"""The residual of D d + b = 0 as C: tables of terms, and a loop for rows of the same form.
 
 Rows are alike that have as many terms with factors 1, -1, other numbers, numbers of the workspace and inputs. There are
 some tens of kinds of rows, whatever the robot, so that the code is small and quick to compile.
@@ -84,7 +84,7 @@ def residual_source(equations: Sequence[Sequence[Row]], place: Callable[[Expr], 
 
 
 def _statements(array: str, counts: Sequence[int]) -> Iterator[str]:
-    """Yield the statements of a row: r is what its terms add up to, m what their sizes do."""
+    """Yield the statements of a row: r is the sum of its terms, m that of their magnitudes."""
     yield f"r = (real){{0}}{f' + {array}[at[1]]' if array else ''}; m = MAG(r);"
     at = 2 if array else 1
     for factor, count in zip(KINDS, counts, strict=True):

@@ -1,4 +1,4 @@
-"""What of a program is needed where some of its rows are computed as rows: which columns, and which other nodes.
+"""The needs of a program some of whose rows are vector operations: which columns, and which other nodes.
 
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_rows.py).
 """
@@ -18,7 +18,7 @@ TERM = 1
 
 
 class NeededRows:
-    """What is needed, where some combinations are computed as rows.
+    """The nodes and columns that are needed where some combinations are row operations.
 
     Attributes:
         made: the combination, or the map, that makes each row, of those that are chosen and needed.
@@ -61,7 +61,7 @@ class NeededRows:
         self.chosen = frozenset(number for number, _ in self.order)
 
     def wanted(self, c: RowSum | RowMap) -> int:
-        """Return which columns of what is made are needed, as bits."""
+        """The needed columns of a combination, as bits."""
         found = 0
         for row in c.made:
             if self.made.get(row) is c:
@@ -85,7 +85,7 @@ class NeededRows:
         self.order.append((number, c))
 
     def support_of(self, c: RowSum) -> int:
-        """Return the columns in which what a combination adds up may differ from zero."""
+        """The columns in which the sum of a combination may differ from zero, as bits."""
         support = 0
         for row in c.read:
             support |= self._support(row)
@@ -98,7 +98,7 @@ class NeededRows:
         return found
 
     def _sweep(self, targets: Sequence[Expr]) -> None:
-        """Find what is needed, from the last node to the first."""
+        """Find the needed nodes and columns, from the last node to the first."""
         graph, needed = self.graph, self.needed
         for target in targets:
             needed[target.index] = 1
@@ -116,7 +116,7 @@ class NeededRows:
                             needed[source] = 1
 
     def _read(self, c: RowSum | RowMap) -> None:
-        """Need what makes the columns of a row that are needed."""
+        """Mark the operands of the needed columns of a row."""
         wanted = self.wanted(c)
         self.to_mask |= {row for row in c.read if wanted & self.beyond.get(row, 0)}
         if isinstance(c, RowSum):
@@ -136,7 +136,7 @@ class NeededRows:
                 self.needed[row[column]] = 1
 
     def wasteful(self) -> frozenset[int]:
-        """Return what takes more instructions as rows than as statements."""
+        """The combinations that take more instructions as rows than as statements."""
         return frozenset(number for number, c in self.order if self._takes_more(c))
 
     def _takes_more(self, c: RowSum | RowMap) -> bool:

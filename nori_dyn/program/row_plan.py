@@ -1,4 +1,4 @@
-"""Which rows of a program are computed as rows, as vectors, where they lie, and in which order.
+"""Which rows of a program are vector operations, their storage, and their order.
 
 What a graph remembers as combinations of rows (`algebra.rows`) can be computed element by element, as all else, or a
 block of columns at a time. Rows are laid out over one grid of blocks, column j in lane j % BLOCK, with zeros elsewhere,
@@ -113,7 +113,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPlan:
-    """What is computed as rows.
+    """The row operations of a program.
 
     Attributes:
         phases: what is done, one after the other.
@@ -135,7 +135,7 @@ class RowPlan:
 
 
 def row_plan(graph: Graph, targets: Sequence[Expr], limbs: Limbs = ()) -> RowPlan | None:
-    """Return what to compute as rows in a program for some expressions; None where straight lines are shorter.
+    """The row operations for some expressions of a program; None where straight lines are shorter.
 
     Args:
         graph: the expressions.
@@ -325,7 +325,7 @@ class _Stages:
 
 
 def _operations(rows: NeededRows, storage: _Storage, c: RowSum) -> Iterator[Operation]:
-    """Yield what computes a row: terms of the same blocks together, the widest first."""
+    """Yield the operations of a row: terms of the same blocks together, the widest first."""
     wanted = rows.columns[c.row]
     groups: dict[tuple[int, ...], list[tuple[int, bool, Nodes]]] = {}
     initial, terms = c.initial, list(c.terms)
@@ -370,7 +370,7 @@ def _operations(rows: NeededRows, storage: _Storage, c: RowSum) -> Iterator[Oper
 
 
 def _runs(needed: Sequence[int], begun: Mapping[int, bool], begins: set[int]) -> list[list[int]]:
-    """Return blocks as neighbours that begin alike, no more than registers can hold."""
+    """Blocks as contiguous runs of equal alignment, each no longer than the registers hold."""
     found: list[list[int]] = []
     for b in needed:
         last = found[-1] if found else []
@@ -383,7 +383,7 @@ def _runs(needed: Sequence[int], begun: Mapping[int, bool], begins: set[int]) ->
 
 
 def _say_wanted(rows: NeededRows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
-    """Say what of each phase's statements is read by rows, or in later phases."""
+    """Record which statements of each phase are read by rows, or in later phases."""
     graph = rows.graph
     for number, phase in enumerate(phases):
         for i in phase.statements:

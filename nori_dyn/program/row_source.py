@@ -25,7 +25,7 @@ SUMS = 8
 def rows_source(
     plan: RowPlan, storage: int, place: Callable[[int], int], outputs: Mapping[int, int], kept: Mapping[int, int]
 ) -> tuple[str, list[list[str]]]:
-    """Return functions, and the names of those of each phase; what the last of them does comes after all others.
+    """C functions, and the names of those of each phase; the last phase comes after all other statements.
 
     Args:
         plan: the rows.
@@ -122,7 +122,7 @@ def _statements(o: Operation, storage: int, place: Callable[[int], int]) -> Iter
 
 
 def _put(where: Mapping[int, int]) -> tuple[str, list[str]]:
-    """Return a table, and statements, which put into outputs what is at some places of the workspace."""
+    """A table, and statements, which copy some numbers of the workspace to outputs."""
     lines: list[str] = []
     single: list[int] = []
     for to, source, n in _runs(where):
@@ -139,7 +139,7 @@ def _put(where: Mapping[int, int]) -> tuple[str, list[str]]:
 
 
 def _runs(where: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield what lies side by side in both, where it goes to and where it comes from: to, from, how many."""
+    """Yield contiguous runs of both sides: to, from, length."""
     run: tuple[int, int, int] | None = None
     for to, source in sorted(where.items()):
         if run and run[0] + run[2] == to and run[1] + run[2] == source:

@@ -1,4 +1,4 @@
-"""The order of statements: few numbers live at once, so that few are put away and fetched again.
+"""The order of statements: few numbers live at once, so that few are spilled.
 
 Two orders are tried, as traced and depth first, and that is taken in which fewer numbers are live; in it each statement
 moves up that is the last to read a number, as soon as it can be computed. Counts only: the same on every machine.
@@ -16,7 +16,7 @@ NEAR = 40
 
 
 def schedule(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -> list[int]:
-    """Return statements in an order in which each comes after those that it reads.
+    """Statements in an order in which each comes after its operands.
 
     Args:
         sources: for each statement those that it reads, in an order in which these come before.
@@ -54,13 +54,13 @@ def _depth_first(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -
 
 
 def _operands(sources: Mapping[int, Sequence[int]], order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return for each statement of an order the places in it of those that it reads."""
+    """For each statement of an order the indices in it of its operands."""
     place = {i: k for k, i in enumerate(order)}
     return [tuple({place[s] for s in sources[i]}) for i in order]
 
 
 def _most_live(operands: Sequence[tuple[int, ...]]) -> int:
-    """Return how many numbers are live at most: computed, and still to be read."""
+    """How many numbers are live at most: computed, and still to be read."""
     last = {s: k for k, sources in enumerate(operands) for s in sources}
     ending = [0] * len(operands)
     for k in last.values():

@@ -48,7 +48,7 @@ class Derivatives:
 
     @staticmethod
     def of(plan: EliminationPlan, wrt: Sequence[str], outputs: Sequence[str] | None) -> Derivatives:
-        """Return what is asked for by name; the outputs of the plan when None.
+        """The derivatives by name; of the outputs of the plan when None.
 
         Raises:
             InputError: no input.
@@ -81,7 +81,7 @@ class Derivatives:
         }
 
     def traced(self) -> Traced:
-        """Return them over the expressions of the plan, with what guards them."""
+        """The derivatives over the expressions of the plan, and their guards."""
         plan = self.plan.untouched()
         system, symbolic = plan.system, plan.symbolic
         inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
@@ -94,7 +94,7 @@ class Derivatives:
         return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards, *weights)
 
     def _planned(self, plan: EliminationPlan, inputs: Mapping[str, Array]) -> tuple[Array, Guards]:
-        """Return them by the planned elimination (n_sums, n_directions), and what guards them."""
+        """The derivatives by the planned elimination (n_sums, n_directions), and their guards."""
         symbolic = plan.symbolic
         directions, places = directions_of(plan, self.wrt)
         found = sensitivities(plan, self.sums, directions, places)
@@ -108,7 +108,7 @@ class Derivatives:
 
 
 def _kind(results: Iterable[str]) -> Callable[..., Any]:
-    """Return what makes a tuple of some results, named as Python takes it."""
+    """A maker of a named tuple of some results."""
     names = [re.sub(r"\W", "_", name) for name in results]
     made: Callable[..., Any] = NAMED("Derivatives", names, rename=len(set(names)) < len(names))._make
     return made

@@ -1,4 +1,4 @@
-"""Libraries that print to the standard output of the process, kept quiet."""
+"""Libraries that print to the standard output of the process, silenced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def silent_stdout() -> Iterator[None]:
-    """Keep C code from printing: UMFPACK reports its ordering and HiGHS its progress, even when told not to."""
+    """Keep C code from printing: UMFPACK and HiGHS print even where their options forbid it."""
     sys.stdout.flush()
     kept = os.dup(1)
     try:

@@ -20,5 +20,5 @@ FORMATS = {
 
 
 def n_statements(graph: Graph, nodes: Iterable[int]) -> int:
-    """Return how many of some nodes are statements."""
+    """How many of some nodes are statements."""
     return sum(graph.ops[i] not in GIVEN for i in nodes)

@@ -1,4 +1,4 @@
-"""How a tick went."""
+"""The outcome of a tick."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Status(Shown):
     cause: str = ""
 
     def raise_for_status(self) -> None:
-        """Raise what went wrong, if anything did.
+        """Raise the error of a failed tick, if it failed.
 
         Raises:
             InputError: a number of the state is not finite, or a weight is below zero.

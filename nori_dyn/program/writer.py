@@ -118,7 +118,7 @@ class Writer:
         }
 
     def _place_sines(self, trigonometric: Iterable[int], angles: Sequence[int]) -> None:
-        """Give sines and cosines their places in the workspace, and after them what is guarded."""
+        """Give sines and cosines their slots in the workspace, and after them guarded values."""
         self.angles = list(dict.fromkeys(angles))
         self.padded = -(-len(self.angles) // self._padding) * self._padding
         first, graph = 4 * len(self.program.quaternions), self.program.graph
@@ -158,7 +158,7 @@ class Writer:
             self._phase_chunks.append(range(before, len(self._chunks)))
 
     def _place_rows(self, rows: RowPlan) -> None:
-        """Give rows, and what they are multiplied by, places in the workspace that stay theirs."""
+        """Give rows, and their coefficients, fixed slots in the workspace."""
         self._storage = -(-self.n_work // BLOCK) * BLOCK
         self.n_work = self._storage + rows.size
         for i, place in rows.where.items():
@@ -193,20 +193,20 @@ class Writer:
         return text, calls
 
     def without_vectors(self) -> Self:
-        """Return a writer with the same layout for compilers that know no vectors: packs stand lane by lane."""
+        """A writer with the same layout for compilers without vectors: packs stand lane by lane."""
         twin = copy(self)
         twin._has_vectors = False
         return twin
 
     def _ordered_angles(self, trigonometric: Sequence[int]) -> list[int]:
-        """Return the places of angles among the inputs, those in the lanes of a pack side by side."""
+        """The indices of angles among the inputs, those in the lanes of a pack side by side."""
         places = {i: self._input_place[self.program.graph.left[i]] for i in trigonometric}
         packed = [pack.nodes for pack in self.packing.packs if pack.op in (Op.SIN, Op.COS)]
         first = [places[i] for nodes in packed for i in nodes]
         return list(dict.fromkeys([*first, *sorted(places.values())]))
 
     def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
-        """Return for each statement whose value is read outside its own chunk the last chunk that does."""
+        """For each statement whose value is read outside its chunk the last chunk that reads it."""
         last: dict[int, int] = {}
         for i in self._chunk:
             for source in map(self.packing.head, self.packing.reads(self.program.graph, i)):
@@ -216,7 +216,7 @@ class Writer:
         return last | {head: self.n_chunks for head in heads if head in self._chunk}
 
     def _allocate(self, last: dict[int, int]) -> None:
-        """Give each of these values a place in the workspace; one that is not read any more gives its place up."""
+        """Give each of these values a slot in the workspace; a value that is no longer read frees its slot."""
         free: dict[int, list[int]] = {}
         ending: dict[int, list[tuple[int, int]]] = {}
         chunk = 0
@@ -240,7 +240,7 @@ class Writer:
             ending.setdefault(last[i], []).append((width, slot))
 
     def _name(self, i: int, chunk: int | None) -> str:
-        """Return how a chunk refers to a node."""
+        """How a chunk refers to a node."""
         op = self.program.graph.ops[i]
         if op is Op.CONSTANT:
             number = repr(self.program.graph.values[i])
@@ -265,11 +265,11 @@ class Writer:
         return f"{self._local(head)}{f'[{lane}]' if self._has_vectors else f'_{lane}'}"
 
     def _is_turned(self, i: int) -> bool:
-        """Return whether a pack holds a value with the other sign."""
+        """Whether a pack has a value with the opposite sign."""
         return self._has_vectors and self.packing.is_turned(i)
 
     def _vector(self, number: int, chunk: int) -> str | None:
-        """Return how a chunk refers to a pack; None where its numbers stand in no vector."""
+        """The C expression of a pack in a chunk; None where its numbers are in no vector."""
         pack = self.packing.packs[number]
         head, n = pack.nodes[0], len(pack.nodes)
         if self._chunk.get(head) == chunk:
@@ -282,11 +282,13 @@ class Writer:
         return f"*(const u{n} *)(w + {self._pack_slot[head]})"
 
     def _local(self, i: int) -> str:
-        """Return the name of a statement's value: its place, so that where a graph has its nodes changes no source."""
+        """The name of a statement's value: its number in the order, so that the source is independent of node
+        indices.
+        """
         return f"t{self._place[i]}"
 
     def _written(self, head: int, chunk: int) -> Iterator[str]:
-        """Yield what computes a value, or a pack of values, and stores the pack where others read it."""
+        """Yield the statements of a value, or of a pack of values, with a store where others read it."""
         graph, pack, slot = self.program.graph, self.packing.pack_of(head), self._pack_slot.get(head)
         if pack is not None and self._has_vectors:
             name, n = self._local(head), len(pack.nodes)
@@ -303,7 +305,7 @@ class Writer:
                 yield f"w[{slot + lane}] = {name};"
 
     def chunks(self) -> Iterator[str]:
-        """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
+        """Yield the functions of all statements, each with its stores of shared, guarded and output values."""
         kept = self._row_places()
         for k, output in enumerate(self.program.outputs):
             kept.setdefault(output.index, []).append(f"out[{k}]")
@@ -334,7 +336,7 @@ class Writer:
             yield "\n".join(lines)
 
     def constants(self) -> str:
-        """Return the function that writes the outputs that no input changes, where the program wants that."""
+        """The function that writes the outputs that no input changes, where the program wants that."""
         lines = [f"static void constants({PARAMETERS}) {{"]
         for k, output in enumerate(self.program.outputs):
             if self._is_written_once(output.index):
@@ -352,11 +354,11 @@ class Writer:
         return [f"{place} = (real){{0}} + {value};" for place in places]
 
     def residual(self) -> str:
-        """Return the function that compares each equation of D d + b with the size of its terms."""
+        """The function that compares each equation of D d + b with the size of its terms."""
         return residual_source(self.program.equations, self._where)
 
     def _where(self, node: Expr) -> tuple[str, float]:
-        """Return the array that a node's value is in after the last chunk, and its place there; or a number."""
+        """The array of a node's value after the last chunk, and its index there; or a number."""
         if node.is_constant:
             return NUMBERS, node.value
         array, _, place = self._name(node.index, None).rstrip("]").partition("[")

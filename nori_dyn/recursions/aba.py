@@ -20,7 +20,7 @@ from nori_dyn.typing import Array
 
 
 class HybridDynamics(NamedTuple):
-    """What hybrid dynamics returns: for every joint what was given and what was found.
+    """Result of hybrid dynamics: the joint force and acceleration of every joint, given and computed.
 
     Attributes:
         tau: joint forces (nv, ...) [N m, N].
@@ -32,7 +32,7 @@ class HybridDynamics(NamedTuple):
 
 
 def aba(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array:
-    """Return the accelerations that joint forces cause: what the motors give, with rotors, friction and springs.
+    """Return the joint accelerations under joint forces of the motors, with rotors, friction and springs.
 
     Args:
         tree: the robot.

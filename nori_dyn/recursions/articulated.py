@@ -1,4 +1,4 @@
-"""Articulated-body inertias, from the leaves to the root: what ABA, hybrid dynamics, Minv and Nori's W^L, W^R share.
+"""Articulated-body inertias, from the leaves to the root: shared by ABA, hybrid dynamics, Minv and Nori's W^L, W^R.
 
 Source: RBDA ch. 7.2, 7.3; Nori (12).
 """

@@ -1,4 +1,4 @@
-"""What each joint carries, in root coordinates, and how the forces across joints change as these move.
+"""Subtree quantities of each joint in root coordinates, and the derivatives of the forces across joints.
 
 A body and all that it carries move along a freedom k of its joint as one rigid body. In coordinates that move along,
 its velocity and acceleration change, for all bodies j that it carries, by
@@ -51,7 +51,7 @@ from nori_dyn.typing import Array, Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Carried:
-    """What each joint carries, in root coordinates, whatever the accelerations.
+    """Subtree quantities of each joint, in root coordinates, independent of the accelerations.
 
     Attributes:
         tree: the robot.
@@ -81,7 +81,7 @@ class Carried:
 
 
 def carried_by_joints(tree: KinematicTree, q: Array, qd: Array, fx: Array) -> Carried:
-    """Return what each joint carries at q (nq, ...) and qd (nv, ...), under wrenches fx (n_links, 6, ...).
+    """Subtree quantities of each joint at q (nq, ...) and qd (nv, ...), under wrenches fx (n_links, 6, ...).
 
     Inertia that joints do not feel is moved towards the base first, which changes no joint force.
 
@@ -101,7 +101,7 @@ def carried_by_joints(tree: KinematicTree, q: Array, qd: Array, fx: Array) -> Ca
 
 
 def _of_velocity(I: Array, v: Array, fx: Array) -> Array:
-    """Return what velocity and wrench add to the force on a body (6, ...), and the numbers of B(v, I) (12, ...)."""
+    """The velocity and wrench terms of the force on a body (6, ...), and the numbers of B(v, I) (12, ...)."""
     B = christoffel_factorisation(v, inertia_of(I))
     upper, lower = B[:3, :3], B[3:, :3]
     return np.concatenate(
@@ -110,7 +110,7 @@ def _of_velocity(I: Array, v: Array, fx: Array) -> Array:
 
 
 def _factorisation_of(numbers: Array) -> Array:
-    """Return B (6, 6, ...) of its numbers: what is not zero in it, of the skew-symmetric part a vector."""
+    """B (6, 6, ...) from its numbers: the nonzero ones, a vector for the skew-symmetric part."""
     upper, lower = numbers[:9].reshape(3, 3, *numbers.shape[1:]), skew(numbers[9:])
     return blocks(upper, lower * 0, lower, lower * 0)
 
@@ -120,7 +120,7 @@ def _momentum(I: Array, S: Array) -> Array:
 
 
 def _sums(tree: KinematicTree, numbers: Array) -> Array:
-    """Return for each body the sum (m, n_links, ...) of its own numbers and those of all that it carries."""
+    """For each body the sum (m, n_links, ...) of numbers over its subtree."""
     return columns(composite(tree, tuple(numbers[:, i] for i in range(tree.n_links))))
 
 
@@ -138,7 +138,7 @@ def inertia_matrix(carried: Carried, q: Array) -> Array:
 
 
 def _accelerations(carried: Carried, qd: Array, qdd: Array | None) -> tuple[Array, Array]:
-    """Return the accelerations of all bodies, and of what carries them (6, n_links, ...); rates None are zero."""
+    """The accelerations of all bodies, and of their parents (6, n_links, ...); rates None are zero."""
     tree, at = carried.tree, carried.at
     a_0 = spread(world_acceleration(tree.gravity), (6,), qd.shape[1:])
     a: list[Array] = []
@@ -151,7 +151,7 @@ def _accelerations(carried: Carried, qd: Array, qdd: Array | None) -> tuple[Arra
 
 
 def _composite_forces(carried: Carried, a: Array) -> Array:
-    """Return the force across each joint (6, n_links, ...) that gives what it carries their accelerations."""
+    """The force across each joint (6, n_links, ...) that gives its subtree the accelerations."""
     return _sums(carried.tree, mapped(_of_acceleration, carried.own, a, carried.force))
 
 
@@ -160,7 +160,7 @@ def _of_acceleration(I: Array, a: Array, force: Array) -> Array:
 
 
 def bias_force_at(carried: Carried, q: Array, qd: Array) -> Array:
-    """Return what tau is beside M qdd (nv, ...)."""
+    """The part of tau beside M qdd (nv, ...)."""
     a, _ = _accelerations(carried, qd, None)
     F = _composite_forces(carried, a)
     forces = [matvec(transpose(S), F[:, i]) for i, S in enumerate(carried.at.S)]
@@ -193,7 +193,7 @@ def inverse_dynamics_rates(carried: Carried, q: Array, qd: Array, qdd: Array) ->
 def _of_freedom(
     S: Array, S_rate: Array, dv: Array, da: Array, v: Array, a: Array, I: Array, B: Array, F: Array
 ) -> Array:
-    """Return what a freedom changes, by q and by qd, for what it carries and for what carries it.
+    """Derivatives by q and by qd of a freedom, for its subtree and for its ancestors.
 
     Args:
         S: its axis (6, ...).
@@ -221,7 +221,7 @@ def _of_freedom(
 
 
 def _pairs(carried: Carried, forces: Sequence[Array], changes: Sequence[Array], below: Array, initial: Array) -> Array:
-    """Return derivatives (nv, nv, ...): by a row's own freedoms and those that carry it, and by those that it carries.
+    """Derivatives (nv, nv, ...): by the freedoms of a row and its ancestors, and by those of its subtree.
 
     Args:
         carried: what each joint carries.
@@ -239,7 +239,7 @@ def _pairs(carried: Carried, forces: Sequence[Array], changes: Sequence[Array], 
 
 
 class _Turning(NamedTuple):
-    """What changes along the freedoms k of a joint as its axes move in their own frame, in root coordinates.
+    """Derivatives along the freedoms k of a joint whose axes move in its frame, in root coordinates.
 
     Attributes:
         v: change of S qd (6, n_i, ...).
@@ -253,7 +253,7 @@ class _Turning(NamedTuple):
 
 
 def _turning(carried: Carried, i: int, q: Array, qd: Array, qdd: Array) -> _Turning:
-    """Return what the axes of a joint change by."""
+    """The derivatives of the axes of a joint."""
     tree, joint = carried.tree, carried.tree.joints[i]
     q, qd, qdd = q[tree.q_slices[i]], qd[tree.v_slices[i]], qdd[tree.v_slices[i]]
     batch = qd.shape[1:]

@@ -85,7 +85,7 @@ def root_coordinates(
 
 
 def _inertia_to_root(E: Array, r: Array, I: Array) -> Array:
-    """Return the numbers of an inertia in root coordinates (10, ...), given those in its own and the way there."""
+    """The numbers of an inertia in root coordinates (10, ...), from those in body coordinates and the transform."""
     return inertia_numbers(Transform(E.reshape(3, 3, *E.shape[1:]), r).inertia_to_parent(inertia_of(I)))
 
 
@@ -102,7 +102,7 @@ def root_transforms(at: Kinematics) -> list[Transform]:
 
 
 def composite(tree: KinematicTree, M: tuple[Array, ...]) -> list[Array]:
-    """Return for each body the sum of its own matrix or vector and of all that it carries, in root coordinates."""
+    """For each body the sum of a matrix or vector over its subtree, in root coordinates."""
     sums = list(M)
     for i in reversed(range(tree.n_links)):
         if not tree.is_root(i):

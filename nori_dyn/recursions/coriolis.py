@@ -143,7 +143,7 @@ def _columns(parts: Iterable[Array]) -> Array:
 
 
 def times_C(tree: KinematicTree, q: Any, qd: Any, qd_r: Any, factorisation: str = "christoffel") -> Array:
-    """Return C(q, qd) qd_r (nv, ...) in O(N), without the matrix: what passivity-based controllers add.
+    """Return C(q, qd) qd_r (nv, ...) in O(N), without the matrix: the term of passivity-based controllers.
 
     With qd_r = qd it is the Coriolis and centrifugal force. It is Newton and Euler's recursion with two velocities: a
     second one carried out with qd_r, and B(v, I) of each body times it.

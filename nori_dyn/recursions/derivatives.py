@@ -1,4 +1,4 @@
-"""The derivatives of inverse, forward and hybrid dynamics, analytical: no difference, and no expression is derived.
+"""The derivatives of inverse, forward and hybrid dynamics, analytical: no finite difference, no derived expression.
 
 Source: Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018); Singh, Russell and
 Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022); see `carried`.
@@ -55,7 +55,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
 
 
 class HybridDynamicsDerivatives(NamedTuple):
-    """The derivatives of what is not given of each freedom, its joint force or its acceleration.
+    """Derivatives of the unknown of each freedom, its joint force or its acceleration.
 
     Attributes:
         by_q: by the configuration, along the freedoms, whose directions are those of qd (nv, nv, ...).
@@ -210,7 +210,7 @@ class _Split:
 
     @property
     def pivots(self) -> tuple[Array, Array]:
-        """D, and the entries of M in its places."""
+        """D, and the corresponding entries of M."""
         return self.factors.D, self.M[self.forced, self.forced]
 
     def accelerations(self, given: Array, left: Array) -> Array:
@@ -220,7 +220,7 @@ class _Split:
         return found
 
     def moved(self, of_inverse_dynamics: Array) -> Array:
-        """Return the derivatives of what is not given (nv, m, ...), from those of inverse dynamics."""
+        """Derivatives of the unknowns (nv, m, ...), from those of inverse dynamics."""
         if not len(self.forced):
             return of_inverse_dynamics
         rows = list(of_inverse_dynamics)
@@ -232,7 +232,7 @@ class _Split:
         return np.stack(rows)
 
     def by_given(self) -> Array:
-        """Return the derivatives of what is not given by what is (nv, nv, ...)."""
+        """Derivatives of the unknowns by the given values (nv, nv, ...)."""
         t, a = self.forced, self.others
         if not len(t):
             return self.M

@@ -1,4 +1,4 @@
-"""What components add to the joints, from the same parts as the system: J qdd + h(q, qd), see docs/design.md, 2.5.
+"""Terms of components at the joints, from the same parts as the system: J qdd + h(q, qd), see docs/design.md, 2.5.
 
 The recursions take in what acts on joints and is known: the inertia of rotors, friction, springs, and passive tendons
 over joints. What acts on bodies, or has a force that is to be found, such as a loop, goes beyond a recursion from joint
@@ -28,7 +28,7 @@ from nori_dyn.typing import Array, Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointTerms:
-    """What the motors give beside the torques in the joints, tau - tau_J = J qdd + h(q, qd).
+    """The motor torques beside the joint torques, tau - tau_J = J qdd + h(q, qd).
 
     Attributes:
         tree: the robot.
@@ -71,7 +71,7 @@ class JointTerms:
 
 @lru_cache(maxsize=16)
 def _derived_forces(terms: JointTerms) -> tuple[Graph, list[int], list[tuple[int, int]], list[Expr]]:
-    """Return the derivatives of h by q and then qd: the expressions, their inputs q and qd, their places, and they."""
+    """The derivatives of h by q and then qd: the expressions, their inputs q and qd, their indices and values."""
     graph, tree = Graph(), terms.tree
     q = np.array(configuration_inputs(graph, tree), dtype=object)
     qd = np.array([graph.input(f"qd[{k}]") for k in range(tree.nv)], dtype=object)
@@ -82,7 +82,7 @@ def _derived_forces(terms: JointTerms) -> tuple[Graph, list[int], list[tuple[int
 
 @lru_cache(maxsize=16)
 def joint_terms(tree: KinematicTree) -> JointTerms:
-    """Return what the components of a robot add to its joints.
+    """The terms of a robot's components at its joints.
 
     Raises:
         UnsupportedComponentError: a component does more than act on joints one by one: names it.

@@ -57,7 +57,7 @@ def minverse(tree: KinematicTree, q: Any) -> Array:
 
 
 def _factors_take_less(tree: KinematicTree) -> bool:
-    """Return whether there are fewer products in factors and their inverses than in the passes over bodies."""
+    """Whether there are fewer products in factors and their inverses than in the passes over bodies."""
     parents = expanded_parents(tree)
     carried = [1 + len(below) for below in descendants(parents)]
     _, D_2 = depth_sums(parents)

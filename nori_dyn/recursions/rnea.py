@@ -1,4 +1,4 @@
-"""The recursive Newton-Euler algorithm, and the parts of tau that it gives one by one.
+"""The recursive Newton-Euler algorithm, and the separate parts of tau.
 
     tau = H qdd + C(q, qd) qd + g(q) + h(q, qd)
 
@@ -24,7 +24,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Array:
-    """Return the joint forces that a motion needs: what the motors give, rotors, friction and springs included.
+    """Return the joint forces of the motors for a motion, rotors, friction and springs included.
 
     Args:
         tree: the robot.
@@ -54,7 +54,7 @@ def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Arra
 
 
 def bias_force(tree: KinematicTree, q: Any, qd: Any, fx: Any = None) -> Array:
-    """Return what tau is beside H qdd (nv, ...): C qd + g + h, less what external wrenches do.
+    """Return the part of tau beside H qdd (nv, ...): C qd + g + h, less the effect of external wrenches.
 
     With qd None, what holds the robot at rest, against its weight and its springs.
 

@@ -1,4 +1,4 @@
-"""Branch-induced sparsity of the joint-space inertia matrix: where it is zero because of the tree, and what it saves.
+"""Branch-induced sparsity of the joint-space inertia matrix: its zeros by the tree, and the operations saved.
 
 Source: RBDA ch. 6.4, 6.5.
 """

@@ -1,4 +1,4 @@
-"""What the algorithms here are given and begin with: checked arguments, and all bodies over their scalar and batch.
+"""Checked arguments of the algorithms, and all bodies over their scalar and batch.
 
 Every algorithm takes the numbers of one state, or of many with batch axes last (q is (nq,) or (nq, N)), or symbols:
 arrays of objects, or vectors of CasADi's SX or of SymPy, or expressions of ours, from which programs are made.
@@ -81,7 +81,7 @@ def scalars(name: str, value: Any, shape: tuple[int, ...]) -> Array:
 
 
 class Bodies(NamedTuple):
-    """The bodies of a tree, in the frames in which the algorithms work: not the links' own, but cheaper ones.
+    """The bodies of a tree in cheaper frames than those of the links, in which the algorithms work.
 
     What joints feel does not depend on them. A wrench does, and is turned.
 

@@ -87,7 +87,7 @@ def _motion(gives: tuple[Given, ...], bodies: Iterable[int]) -> list[NewtonEuler
 def _permutations(
     system: System, known: list[VariableKey], motion: list[NewtonEuler], columns: list[VariableKey]
 ) -> Permutations:
-    """Return the order of what is read and then equations of motion, by that of the unknowns."""
+    """The order of measurement rows and then equations of motion, by that of the unknowns."""
     rows = [*_readings(system, known), *(system.row(key).slice for key in motion)]
     return Permutations(numbers_in(rows), numbers_in(system.column(*key) for key in [*known, *columns]))
 

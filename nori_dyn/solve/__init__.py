@@ -1,1 +1,1 @@
-"""Online: a solver runs a plan on states, checks what it is given, and says how far to trust what it returns."""
+"""Online: a solver runs a plan on states, checks its inputs, and reports how reliable its results are."""

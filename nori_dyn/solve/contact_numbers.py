@@ -1,4 +1,4 @@
-"""Which contact state is meant: what users say of closed contacts, as the number of a state that has a plan."""
+"""Contact states by the closed contacts that users name, as the index of a state that has a plan."""
 
 from __future__ import annotations
 

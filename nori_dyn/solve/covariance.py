@@ -1,4 +1,4 @@
-"""What an estimate is worth at one state, by orthogonal factorisations: slow, and right where a program is not.
+"""The covariance of an estimate at one state, by orthogonal factorisations: slow, and right where a program is not.
 
 Where sensors have no weight, or the rank is lost, pivots of an elimination are zero; here the rank is found first. Rows
 that hold exactly restrict the sources s to s = s_0 + Z z, with Z the null space of E; of what is left, the weighed rows
@@ -24,7 +24,7 @@ MOVED = 1e-7
 
 
 class Worth(NamedTuple):
-    """What an estimate is worth.
+    """The uncertainty of an estimate.
 
     Attributes:
         variances: of the estimate along each direction; infinite where it is not determined.
@@ -40,7 +40,7 @@ class Worth(NamedTuple):
 
 
 class Covariance:
-    """Factorises a system afresh at each state.
+    """Factorises a system anew at each state.
 
     Args:
         system: a system with weighed rows and exact equations of motion.
@@ -53,7 +53,7 @@ class Covariance:
         self._exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
 
     def at(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> Worth:
-        """Return what an estimate is worth.
+        """The uncertainty of the estimate at a state.
 
         Args:
             q: configuration (nq,), quaternions of unit length.
@@ -106,7 +106,7 @@ def _weighed(A: Floats, off: Floats, roots: Floats) -> tuple[Floats, Floats]:
 
 
 def _variances(rows: Floats, factor: Floats, unseen: Floats) -> Floats:
-    """Return the variance along each of some rows; infinite along those that what is not seen moves."""
+    """The variance along each of some rows; infinite along those that the null space reaches."""
     size = np.linalg.norm(rows, axis=1)
     moved = np.linalg.norm(rows @ unseen, axis=1) > MOVED * size
     return np.asarray(np.where(moved, np.inf, np.sum((rows @ factor) ** 2, axis=1)))

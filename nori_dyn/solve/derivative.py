@@ -74,7 +74,7 @@ class EstimateDerivative(CompiledFunction):
             self.inputs.weights[:] = self.system.weights
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the derivatives at one state: q, qd, y, and weights where there are any and they are not the usual.
+        """The derivatives at one state: q, qd, y, and weights where there are any other than the configured ones.
 
         Raises:
             InputError: as `Solver.solve`.
@@ -93,7 +93,7 @@ class EstimateDerivative(CompiledFunction):
         return super().batch(*states, threads=threads, order=order, out=out)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> NoReturn:
-        """Refuse: only estimates, and what a monitor or a tracker says of them, are written as source code.
+        """Refuse: only estimates, and the results of a monitor or a tracker, can be exported as source code.
 
         Raises:
             PlanError: always; says what can be written.

@@ -1,4 +1,4 @@
-"""Whether readings fit together: residuals against their expected spread, a test of the whole, and who is at fault.
+"""Whether readings fit together: residuals against their expected spread, a test of the whole, and suspects.
 
 Source: the tests of linear regression with known variances, as power systems use them against bad data: Handschin,
 Schweppe, Kohlas, Fiechter, Bad data analysis for power system state estimation (1975).
@@ -21,7 +21,7 @@ from nori_dyn.typing import Booleans, Floats, Indices
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A sensor that explains some of what does not fit.
+    """A sensor whose failure explains some of the misfit.
 
     Attributes:
         sensor: its name.
@@ -55,7 +55,7 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis(Shown):
-    """What the residuals say, of one state or of N states with a leading N in every array.
+    """The verdict of the residuals on one state, or on N states with a leading N in every array.
 
     Attributes:
         estimate: the estimate.
@@ -97,7 +97,7 @@ class Diagnosis(Shown):
 
     @staticmethod
     def joined(parts: Sequence[Diagnosis], estimate: Estimate) -> Diagnosis:
-        """Return what is said of states one after the other.
+        """The verdicts on states one after the other.
 
         Args:
             parts: what is said of some each, with a leading axis, by one monitor.
@@ -128,13 +128,13 @@ class Diagnosis(Shown):
         return p if p.ndim else float(p)
 
     def is_consistent(self, false_alarms: float = 1e-3) -> Booleans | bool:
-        """Return whether the readings fit together (...); of sound ones a share `false_alarms` does not, by chance."""
+        """Whether the readings fit together (...); of sound ones a share `false_alarms` does not, by chance."""
         consistent = np.asarray(self.p_value) >= false_alarms
         return consistent if consistent.ndim else bool(consistent)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """The readings that nothing else checks, at any of the states: what they say is believed as it is."""
+        """The readings without redundancy at some state: no other sensor checks them."""
         alone = np.isnan(self.spreads) & ~np.isnan(self.residuals)
         found = np.flatnonzero(alone.reshape(-1, len(self.readings)).any(axis=0))
         return tuple(self.readings[k] for k in found)
@@ -185,7 +185,7 @@ class Diagnosis(Shown):
 
 
 def spreads(weights: Floats, explained: Floats) -> Floats:
-    """Return the expected spread of residuals (..., m): the sensor's variance less what the estimate takes of it.
+    """Return the expected spread of residuals (..., m): the sensor's variance less that of the estimate.
 
     Args:
         weights: 1 / sigma^2 of each reading (..., m).

@@ -1,4 +1,4 @@
-"""What a solver returns, by the names of the field."""
+"""The result of a solver, by the names of the field."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Estimate(Shown):
         self._q = q
 
     def become(self, found: Solved, q: Floats | None) -> Estimate:
-        """Become the estimate of other states, whose outputs are where this one has its own; return itself."""
+        """Take the values of other states, whose outputs have the same layout; return itself."""
         self._found, self._q = found, q
         self._values = self._layout.read(found[0]) if self._layout.turns else None
         return self
@@ -73,7 +73,7 @@ class Estimate(Shown):
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """What was asked for."""
+        """The requested outputs."""
         return self._layout.outputs
 
     @property
@@ -95,7 +95,7 @@ class Estimate(Shown):
 
     @property
     def _each(self) -> Solved:
-        """What was computed, with a number for each of N states where there is one for all; of one state as it is."""
+        """The computed values, repeated for each of N states where there is one for all; of one state as they are."""
         values, residual, fell_back, rcond = self._found
         if values.ndim == 1:
             return self._found
@@ -110,7 +110,7 @@ class Estimate(Shown):
 
     @property
     def gap(self) -> Floats | float:
-        """How far loops and couplings are from closed (...) [m or rad]: what is estimated presumes that they are.
+        """The gap of loops and couplings (...) [m or rad]: the estimate presumes that they are closed.
 
         Zero for robots without any.
         """
@@ -129,7 +129,7 @@ class Estimate(Shown):
 
     @staticmethod
     def joined(parts: Sequence[Estimate], places: Sequence[Indices]) -> Estimate:
-        """Return the estimate of N states, of which each part has some.
+        """The estimate of N states, of which each part has some.
 
         Args:
             parts: estimates with a leading axis, of the same outputs.
@@ -170,7 +170,7 @@ class Estimate(Shown):
 
     @property
     def tau(self) -> Floats:
-        """What the motors give at the joints (nv,) [N m or N]; "tau_J" is what is left behind rotor and friction."""
+        """The motor torques at the joints (nv,) [N m or N]; "tau_J" is the torque behind rotor and friction."""
         return self["tau"]
 
     @property
@@ -246,7 +246,7 @@ class OutputLayout:
         return checked_out("out", values, (N, self.size), read)
 
     def is_like(self, other: OutputLayout) -> bool:
-        """Return whether another layout is of the same outputs of the same system."""
+        """Whether another layout is of the same outputs of the same system."""
         return self is other or (
             [output.name for output in self.outputs] == [output.name for output in other.outputs]
             and self.system.fingerprint == other.system.fingerprint
@@ -262,7 +262,7 @@ class OutputLayout:
         return {name: self.view(name, values) for name in self._parts}
 
     def turn(self, outputs: Mapping[str, Floats]) -> None:
-        """Turn, in place, what was asked for in the coordinates of a frame."""
+        """Turn, in place, the outputs that were requested in the coordinates of a frame."""
         for name, matrix in self._turns.items():
             outputs[name][:] = outputs[name] @ matrix.T
 

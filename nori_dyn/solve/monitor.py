@@ -1,4 +1,4 @@
-"""A monitor: an estimate with what it is worth, and what its sensors are worth, at every tick or over a batch."""
+"""A monitor: an estimate with its uncertainty and a check of its sensors, at every tick or over a batch."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Monitor(Remade):
         return tuple(found)
 
     def _judged(self, estimate: Estimate, state: State, threads: int = 1) -> Diagnosis:
-        """Return what the readings of one state, or of N states, say; singular ones among them."""
+        """The diagnosis of one state, or of N states, with singular ones among them."""
         weights = state[-1][..., self._weight_of]
         variances, explained, residuals, holds = self._computed(state, threads)
         needed = np.full(weights.shape[:-1], self._needed)
@@ -172,7 +172,7 @@ class Monitor(Remade):
         )
 
     def _computed(self, state: State, threads: int) -> tuple[Floats, Floats, Floats, Booleans]:
-        """Return what the compiled program gives for one state, or for N states, and whether it holds (...).
+        """The outputs of the compiled program for one state, or for N states, and whether they are valid (...).
 
         It divides by weights, so that none may be 0. Rounding shows in the shares that readings have in the estimate,
         w_k Y_k P Y_k^T, which are to add up to the number of readings that it needs; and in variances that do not scale
@@ -189,7 +189,7 @@ class Monitor(Remade):
         return variances, explained, residuals, holds
 
     def _agree(self, variances: Floats, again: Floats) -> Booleans:
-        """Return whether two computations of the same variances (..., n) differ by little (...)."""
+        """Whether two computations of the same variances (..., n) differ by little (...)."""
         sizes, off = np.abs(variances), np.abs(variances - again)
         least = FLOOR * sizes.max(axis=-1, initial=0.0)
         agree = np.ones(sizes.shape[:-1], dtype=bool)

@@ -38,7 +38,7 @@ SINGULAR: tuple[Singular, ...] = get_args(Singular)
 
 
 def check_singular(singular: Singular) -> None:
-    """Check what is to be done with singular states.
+    """Check the treatment of singular states.
 
     Raises:
         UnknownNameError: there is no such way.
@@ -65,7 +65,7 @@ class Inputs(Arrays):
 
     @staticmethod
     def of(state: Floats, tree: KinematicTree, ny: int) -> Inputs:
-        """Return the parts of an array that holds them one after the other."""
+        """The parts of an array that holds them one after the other."""
         q, qd, y, weights = np.split(state, np.cumsum([tree.nq, tree.nv, ny]))
         return Inputs(q=q, qd=qd, y=y, weights=weights)
 
@@ -160,7 +160,7 @@ class Solver(Compiled, Shown):
         return self.kernel if isinstance(self.kernel, NativeKernel) else None
 
     def prepare(self) -> None:
-        """Compile what refines states that are not usual, before a control loop begins.
+        """Compile the refinement of states off the fast path, before a control loop begins.
 
         Otherwise it is compiled when it is first needed: by `solve` at once, by `tick` in a thread, and `tick` solves
         such states with fresh pivots until it is there.
@@ -171,7 +171,7 @@ class Solver(Compiled, Shown):
         self.kernel.prepare()
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        """Return a function that does what `tick` does, on arrays of the caller's own.
+        """A function that does the work of `tick` on the caller's arrays.
 
         Args:
             state: what it reads: q, qd, y and the weights, one after the other (nq + nv + ny + n_weights,).

@@ -134,7 +134,7 @@ class SwitchingSolver(Remade, Shown):
         self.switch(closed)
 
     def switch(self, closed: Closed) -> None:
-        """Go to another contact state, for the ticks to come.
+        """Switch to another contact state, for the following ticks.
 
         Args:
             closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
@@ -193,7 +193,7 @@ class SwitchingSolver(Remade, Shown):
         return self._tick()
 
     def solver_of(self, closed: Closed) -> Solver:
-        """Return the solver of one contact state, with its own inputs and outputs.
+        """The solver of one contact state, with inputs and outputs of its own.
 
         Raises:
             UnknownContactError: there is no such contact.

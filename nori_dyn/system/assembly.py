@@ -30,7 +30,7 @@ class Nonzeros:
     values: Array
 
     def matrix(self) -> sp.csc_array:
-        """Return the matrix, of doubles (nnz,)."""
+        """The matrix, of doubles (nnz,)."""
         return sp.csc_array((np.asarray(self.values, dtype=float), (self.rows, self.columns)), shape=self.shape)
 
     def matrices(self) -> Iterator[sp.csc_array]:

@@ -129,7 +129,7 @@ class System(Shown):
 
     @cached_property
     def sensor_rows(self) -> tuple[RowBlock, ...]:
-        """The rows of sensors and components, readings and known values alike: all that are no equations of motion."""
+        """The rows of sensors and components, readings and known values alike: all but the equations of motion."""
         return tuple(row for row in self.rows if not row.is_dynamic)
 
     @cached_property
@@ -144,7 +144,7 @@ class System(Shown):
 
     @cached_property
     def offsets_anew(self) -> tuple[str, ...]:
-        """The offsets of sensors that do not persist: each tick finds them anew, by what is known beforehand."""
+        """The offsets of sensors that have no state: each tick estimates them from their prior alone."""
         lasting = {one.variable.key for one in self.memory}
         return tuple(v.name for v in self.variables if v.kind == OFFSET and v.key not in lasting)
 
@@ -175,7 +175,7 @@ class System(Shown):
         return ranges
 
     def saturated(self, y: Floats) -> Booleans:
-        """Return whether each reading (..., ny) is at an end of its sensor's range, or beyond."""
+        """Whether each reading (..., ny) is at an end of its sensor's range, or beyond."""
         if self.ranges is None:
             return np.zeros(y.shape, dtype=bool)
         low, high = self.ranges
@@ -206,7 +206,7 @@ class System(Shown):
 
     @cached_property
     def n_noise_weights(self) -> int:
-        """Number of weights of equations of motion; they come first."""
+        """Number of weights of equations of motion, which come first."""
         return sum(width(row.weights) for row in self.rows if row.is_dynamic)
 
     @property
@@ -222,7 +222,7 @@ class System(Shown):
 
     @cached_property
     def motion_keys(self) -> tuple[NewtonEuler, ...]:
-        """The equations of motion in an order in which each gives its variable from what those before it have given.
+        """The equations of motion in the order of forward substitution: each yields its variable from earlier ones.
 
         Source: Nori, Property 1.
         """
@@ -242,7 +242,7 @@ class System(Shown):
         return start + row
 
     def constraint_rows(self) -> dict[int, int]:
-        """Return the row of D of each force of a loop or coupling, by its column, without forces that are zero."""
+        """The row of D of each force of a loop or coupling, by its column, without forces that are zero."""
         repeats = {(repeat.equation, repeat.row): repeat for repeat in self.of_components.repeats}
         first = {block.key.number: block.slice.start for block in self.rows if isinstance(block.key, ComponentRow)}
         found: dict[int, int] = {}

@@ -33,7 +33,7 @@ class Equation(Protocol):
 
     @property
     def group(self) -> str:
-        """What it belongs to in messages that count rows: "dynamics", "joint_torque"."""
+        """Its group in messages that count rows: "dynamics", "joint_torque"."""
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -51,12 +51,12 @@ class Equation(Protocol):
         """Return the blocks of D (rows, size of the variable, ...); absent ones are zero."""
 
     def bias(self, at: Kinematics, y: Array) -> Array:
-        """Return the rows of b (rows, ...), given the equation's own part of y (rows, ...), empty if not measured."""
+        """The rows of b (rows, ...), from the equation's part of y (rows, ...), empty if not measured."""
 
 
 @runtime_checkable
 class Ranged(Protocol):
-    """What an equation may have besides: readings that its sensor cannot tell from others, at the ends of its range."""
+    """Optional part of an equation: the measuring range of its sensor, at whose ends a reading is saturated."""
 
     @property
     def ranges(self) -> Ranges | None:
@@ -65,16 +65,16 @@ class Ranged(Protocol):
 
 @runtime_checkable
 class WithFrame(Protocol):
-    """What an equation may have besides: a frame on the link whose spatial vector it reads."""
+    """Optional part of an equation: the frame on the link in which a spatial vector is read."""
 
     @property
     def frame(self) -> NamedFrame | None:
-        """The frame in whose coordinates it reads; None, as without the attribute, is the link's own."""
+        """The frame in whose coordinates it reads; None, as without the attribute, is the link frame."""
 
 
 @runtime_checkable
 class WithUnits(Protocol):
-    """What an equation may have besides: the units of its rows."""
+    """Optional part of an equation: the units of its rows."""
 
     @property
     def units(self) -> tuple[str, ...] | None:
@@ -83,7 +83,7 @@ class WithUnits(Protocol):
 
 @runtime_checkable
 class WithUnknowns(Protocol):
-    """What an equation may have besides: variables that it brings along, such as the offset of its sensor."""
+    """Optional part of an equation: further variables, such as the offset of its sensor."""
 
     @property
     def unknowns(self) -> Sequence[Unknown]:
@@ -92,7 +92,7 @@ class WithUnknowns(Protocol):
 
 @runtime_checkable
 class Turnable(Protocol):
-    """What an equation may have besides: vectors that may be read along other axes just as well."""
+    """Optional part of an equation: vectors that may be read along other axes as well."""
 
     def along(self, C: Floats) -> tuple[Equation, Floats] | None:
         """Return the same rows for variables in other axes, and the orthogonal matrix that turns readings to these.
@@ -121,7 +121,7 @@ class Sensors(Protocol):
 
 @runtime_checkable
 class NoisyDynamics(Protocol):
-    """What a set of sensors also has where the equations of motion are not exact."""
+    """Optional part of a set of sensors: standard deviations of the equations of motion."""
 
     def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
         """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""

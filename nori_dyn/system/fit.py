@@ -1,4 +1,4 @@
-"""Whether what an equation gives fits its place: rows for its components, columns for a variable of the robot."""
+"""Checks of the shapes that an equation returns: rows for its components, columns for a variable of the robot."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_bias(sensors: str, equation: Equation, bias: object) -> None:
 
 
 def _fits(values: object, expected: tuple[int, ...]) -> bool:
-    """Return whether the first axes of an array are as expected; further ones are those of a batch."""
+    """Whether the first axes of an array are as expected; further ones are those of a batch."""
     shape = getattr(values, "shape", None)
     return shape is not None and shape[: len(expected)] == expected
 

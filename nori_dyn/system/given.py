@@ -1,4 +1,4 @@
-"""What is given where a robot, sensors or a system are asked for: told apart by kind, before anything looks inside."""
+"""Checks of the arguments by kind where a robot, sensors or a system are expected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nori_dyn.system.builder import System
 
 
 def check_tree(given: object, call: str, then: str) -> None:
-    """Check that what is given as a robot is one.
+    """Check that an argument is a robot.
 
     Args:
         given: what is given.
@@ -30,7 +30,7 @@ def check_tree(given: object, call: str, then: str) -> None:
 
 
 def check_sensors(given: object, call: str) -> None:
-    """Check that what is given as sensors is a set of them.
+    """Check that an argument is a set of sensors.
 
     Args:
         given: what is given.
@@ -45,7 +45,7 @@ def check_sensors(given: object, call: str) -> None:
 
 
 def check_system(given: object, call: str) -> None:
-    """Check that what is given as a system is one.
+    """Check that an argument is a system.
 
     Args:
         given: what is given.

@@ -1,4 +1,4 @@
-"""What users give as a state: checked here and nowhere else, by name or flat, sensors without a reading dropped.
+"""Checks of a state as users give it: by name or flat, sensors without a valid reading dropped.
 
 Only the native code looks at numbers itself, in its own words, so that a good state need not come here.
 """

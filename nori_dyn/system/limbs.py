@@ -1,4 +1,4 @@
-"""What of a system corresponds in limbs that are alike: rows, and inputs.
+"""Correspondence of rows and inputs of a system between isomorphic limbs.
 
 Source: docs/design.md, 4.5 and 4.8.
 """
@@ -24,7 +24,7 @@ Reads: TypeAlias = tuple[type, int, frozenset[tuple[str, int]]]
 
 
 class RowsOfLimbs:
-    """Finds for the rows of one limb those of others.
+    """Finds for the rows of one limb those of the others.
 
     Rows of an equation of motion are known by its body, those of a sensor or component by the variables that they read.
     """
@@ -45,7 +45,7 @@ class RowsOfLimbs:
                 self._sensors[body][what] = None
 
     def of(self, limbs: Sequence[Sequence[int]]) -> Iterator[tuple[RowBlock, ...] | None]:
-        """Yield the rows that correspond, a block for each limb; None for rows of the first that others do not have."""
+        """Yield corresponding rows, a block for each limb; None for rows of the first that others do not have."""
         first = limbs[0]
         for bodies in zip(*limbs, strict=True):
             yield from zip(*(self._motion[body] for body in bodies), strict=True)
@@ -55,13 +55,13 @@ class RowsOfLimbs:
             yield from zip(*images, strict=True) if all(len(each) == n for each in images) else [None] * n
 
     def _image(self, what: Reads, swap: Mapping[int, int]) -> list[RowBlock]:
-        """Return the rows that read the same where two limbs are exchanged."""
+        """The rows that read the same where two limbs are exchanged."""
         kind, n, read = what
         return self._alike.get((kind, n, frozenset((name, swap.get(body, body)) for name, body in read)), [])
 
 
 def corresponding_inputs(system: System) -> Limbs:
-    """Return the places of what corresponds among q, qd, y and weights, one after the other, limb by limb."""
+    """Corresponding indices of q, qd, y and weights, one after the other, limb by limb."""
     tree = system.tree
     limbs = isomorphic_limbs(tree)
     if not limbs:
@@ -80,14 +80,14 @@ def corresponding_inputs(system: System) -> Limbs:
 
 
 def of_joints(tree: KinematicTree, first: int, what: str) -> Labelled:
-    """Yield the numbers of q or of an array (nv,) that begin at a place, with their links and what they are there."""
+    """Yield the indices in q, or in an array (nv,), from an offset on, each with its link and its role there."""
     for link, part in enumerate(tree.q_slices if what == "q" else tree.v_slices):
         for k in range(part.stop - part.start):
             yield first + part.start + k, link, (what, k)
 
 
 def _inputs_of(system: System, block: RowBlock) -> list[int]:
-    """Return the places of the readings and weights of some rows."""
+    """The offsets of the readings and weights of some rows."""
     first_y = system.tree.nq + system.tree.nv
     first_weight = first_y + system.ny
     return [first_y + k for k in numbers(block.y)] + [first_weight + k for k in numbers(block.weights)]

@@ -71,7 +71,7 @@ class MasslessFrames:
 
 
 def is_held(row: RowBlock) -> bool:
-    """Return whether rows are a component's."""
+    """Whether rows are a component's."""
     return isinstance(row.key, ComponentRow)
 
 
@@ -121,7 +121,7 @@ class FrameBuilder:
         self.velocities: list[list[Array]] = []
 
     def _unknowns(self, group: int) -> Columns:
-        """Return six new unknowns, each with a row of its own."""
+        """Six new unknowns, each with a row that defines it."""
         new = tuple(range(self.n, self.n + 6))
         self.n += 6
         self.n_rows += 6
@@ -146,7 +146,7 @@ class FrameBuilder:
             self.b[row] = self.state.graph.expr(x)
 
     def _define(self, columns: Columns, rows: Columns) -> None:
-        """Say that some rows define some unknowns: -1 on each, what they are beside it."""
+        """Let rows define unknowns: -1 on each, and the rest of the row."""
         self._put(rows, columns, -np.eye(len(rows)))
         self.definitions.update(zip(columns, rows, strict=True))
 
@@ -177,7 +177,7 @@ class FrameBuilder:
         self.velocities[i] += [self.w[i], self.v[i]]
 
     def _from_world(self, steps: list[TransformFactor]) -> tuple[Array, Array, Array]:
-        """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
+        """The velocity and the acceleration, -a_g, of the world in the frame of a root."""
         a: Array = world_acceleration(self.tree.gravity)
         zero = np.zeros(3)
         return zero, zero, reduce(lambda a, step: step.X.apply_motion(a), steps, a)
@@ -221,7 +221,7 @@ class FrameBuilder:
         return TransformFactor(Transform(exact, step.X.r), step.plane)
 
     def balance_body(self, i: int) -> None:
-        """Add the equations of a body: Nori (3f), (3tau), and what its unknowns are in the link's own frame."""
+        """Add the equations of a body, Nori (3f) and (3tau), and its unknowns in its link frame."""
         link, w = self.links[i], self.w[i]
         turn = np.kron(np.eye(2), link.C)
         rows = self.rows_of(self.f[i])
@@ -254,7 +254,7 @@ class FrameBuilder:
         self._set_bias(of_f, matvec(turn.T, inertial_force(link.J, w)))
 
     def add_parts(self, at: Kinematics) -> None:
-        """Add what components add to (3f) and (3tau), at the kinematics of the links' own frames.
+        """Add the terms of components in (3f) and (3tau), at the kinematics of the link frames.
 
         What is turned is turned over the expressions: products of doubles round, and would hide that the force of a
         constraint acts through the transpose of its rows.
@@ -274,7 +274,7 @@ class FrameBuilder:
                     self.b[row] = self.b[row] + x
 
     def bias_of_components(self, at: Kinematics) -> None:
-        """Set what the rows of components are beside accelerations, at the velocities of the frames here.
+        """Set the velocity terms of the rows of components, at the velocities of the frames here.
 
         Where points are held, linear velocities cancel against those in spatial accelerations: what is left is what the
         rows say of links that turn on the spot. Written first, it is found under its fingerprint.
@@ -296,7 +296,7 @@ class FrameBuilder:
         return found
 
     def _external(self, i: int, turn: Array) -> tuple[Columns, Array]:
-        """Return columns of the external wrench on a body, and what it is of the force of the body.
+        """The columns of the external wrench on a body, and its terms in the force of the body.
 
         Where it is weighed it comes in the internal frame: there a weight that all directions share stays one number.
         """
@@ -343,7 +343,7 @@ class FrameBuilder:
             self.b[row] = self.b[row] + entry * self.b[definition]
 
     def weighing(self) -> Weighing:
-        """Return how the rows hold: noise of the motion and balance of a body is in its internal frame."""
+        """How the rows hold: noise of the motion and balance of a body is in its internal frame."""
         given = self.given_weighing.covariances
         covariances = dict(given)
         for i, link in enumerate(self.links):
@@ -381,7 +381,7 @@ class FrameBuilder:
         return found
 
     def paired_rows(self) -> dict[int, int]:
-        """Return for each row an unknown that goes together with its multiplier, by its column.
+        """For each row the unknown that is paired with its multiplier, by its column.
 
         That is the unknown that it defines, the one that it came with, or any that it reads.
         """

@@ -1,4 +1,4 @@
-"""What persists from tick to tick: numbers of d with a law of how they go on.
+"""State from tick to tick: variables of d with a process model.
 
     m(t + dt) = a m(t) + r(t) dt + w,   a = exp(-dt / T),   w ~ N(0, Q(dt))
 
@@ -23,7 +23,7 @@ from nori_dyn.typing import Floats
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """One variable of d that persists.
+    """A variable of d that is part of the state from tick to tick.
 
     Attributes:
         memory: the name of the entry that says so.
@@ -62,7 +62,7 @@ class Remembered:
 
 @runtime_checkable
 class WithMemory(Protocol):
-    """What a set of sensors also has where something persists."""
+    """Optional part of a set of sensors: variables that are state from tick to tick."""
 
     def remembered(self, variables: Sequence[Variable], equations: Iterable[Equation]) -> Sequence[Remembered]:
-        """Return which of a system's variables persist, given the set's own equations."""
+        """The variables of a system that are state, given the set's own equations."""

@@ -1,4 +1,4 @@
-"""The Newton-Euler equations of one body as rows of D d + b = 0: Nori (3), (4), with what components add to them."""
+"""The Newton-Euler equations of one body as rows of D d + b = 0: Nori (3), (4), with the terms of components."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sigma = Callable[[str, int], tuple[float, ...] | None]
 
 @dataclass(frozen=True, slots=True)
 class BodyEquation(ABC):
-    """What the equations of a body share: they take no reading, and are exact unless told otherwise.
+    """Shared part of a body's equations: they take no reading, and are exact without a `sigma`.
 
     Attributes:
         parts: what components add to them.
@@ -43,16 +43,16 @@ class BodyEquation(ABC):
 
     @property
     def key(self) -> NewtonEuler:
-        """What it is."""
+        """Its key."""
         return NewtonEuler(self.gives, self.body)
 
     @abstractmethod
     def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
-        """Return its blocks of D without what components add."""
+        """Its blocks of D without the terms of components."""
 
     @abstractmethod
     def own_bias(self, at: Kinematics) -> Array:
-        """Return its rows of b without what components add."""
+        """Its rows of b without the terms of components."""
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return its blocks of D, see `Equation`."""
@@ -74,7 +74,7 @@ def added_blocks(
 
 
 def added_bias(key: NewtonEuler, parts: Sequence[Part], at: Kinematics, bias: Array) -> Array:
-    """Return the bias of an equation of motion with what components add."""
+    """The bias of an equation of motion with the terms of components."""
     for part in parts:
         bias = add(bias, part.bias(key, at))
     return bias

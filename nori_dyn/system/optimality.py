@@ -48,7 +48,7 @@ class Weighing:
 
 
 def weighing(system: System, state: SymbolicState) -> Weighing:
-    """Return how the rows of a system hold: sensors have weights, equations of motion have noise."""
+    """How the rows of a system hold: sensors have weights, equations of motion have noise."""
     weights: dict[int, int] = {}
     covariances: dict[tuple[int, int], Expr] = {}
     for block in system.rows:
@@ -83,7 +83,7 @@ class WeighedRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TurnedRow:
-    """A weighed row in place of another: of a vector along other axes, whose components share a weight.
+    """A weighed row in place of another, along other axes of a vector whose components share a weight.
 
     Attributes:
         entries: as in `WeighedRow`.
@@ -100,7 +100,7 @@ class TurnedRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axes:
-    """What is read on other axes than those of sensors.
+    """Vectors that are read along other axes than those of their sensors.
 
     Attributes:
         rows: what stands in place of rows, by their numbers.
@@ -143,7 +143,7 @@ def _value(entries: Mapping[int, Expr], b: Expr, d: Mapping[int, Expr]) -> Expr:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimality:
-    """Optimality conditions; the unknowns of the system that they are of come first, in the same order.
+    """Optimality conditions; the unknowns of their system come first, in the same order.
 
     Attributes:
         symbolic: the conditions: first the derivative by each unknown, then the exact rows.
@@ -265,7 +265,7 @@ def _squares(rows: Sequence[WeighedRow]) -> dict[tuple[int, int], Expr]:
 
 
 def _drop_rounding(squares: dict[tuple[int, int], Expr]) -> dict[tuple[int, int], Expr]:
-    """Return sums of squares, constants among them freed of what a rotation's rounding leaves."""
+    """Sums of squares, in which constants are cleared of the rounding of a rotation."""
     size = max((abs(x.value) for x in squares.values() if x.is_constant), default=0.0)
     found = {}
     for place, x in squares.items():

@@ -23,7 +23,7 @@ from nori_dyn.typing import Array
 
 @runtime_checkable
 class Part(Protocol):
-    """What a component adds, bound to a robot, over any scalar. Laws, tested in tests/contracts/test_components.py.
+    """The share of a component in a robot's equations. Laws, tested in tests/contracts/test_components.py.
 
     - `blocks` depends on q only, `bias` on q and qd;
     - each block has as many rows as the equation, and as many columns as its variable;
@@ -35,7 +35,7 @@ class Part(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it: "rotor:l_knee"."""
+        """Its name: "rotor:l_knee"."""
 
     @property
     def unknowns(self) -> Sequence[Unknown]:
@@ -50,14 +50,14 @@ class Part(Protocol):
         """The rows that it adds."""
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return what it adds to D in an equation of motion (rows, size of the variable, ...)."""
+        """Its blocks of D in an equation of motion (rows, size of the variable, ...)."""
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
-        """Return what it adds to b there (rows, ...)."""
+        """Its rows of b there (rows, ...)."""
 
 
 def parts_of(tree: KinematicTree) -> tuple[Part, ...]:
-    """Return what the components of a robot add, in their order.
+    """The parts of a robot's components, in their order.
 
     Raises:
         ModelError: a component of another package that yields something else.
@@ -84,11 +84,11 @@ def added_unknowns(parts: Iterable[Part], equations: Iterable[Equation]) -> Iter
 
 
 def act_on_joints(parts: Iterable[Part]) -> bool:
-    """Return whether some part acts on joints, so that the torque in these is not what their motors give."""
+    """Whether some part acts on joints, so that tau_J differs from the torque of the motors."""
     return any(key.gives == "tau" for part in parts for key in part.acts_on)
 
 
 def robot_variables(tree: KinematicTree) -> tuple[Variable, ...]:
-    """Return the variables of a robot and its components; those that sensors bring along come after them."""
+    """The variables of a robot and its components; those of sensors come after them."""
     parts = parts_of(tree)
     return tuple(tree_variables(tree, act_on_joints(parts), added_unknowns(parts, ())))

@@ -1,4 +1,4 @@
-"""What other packages add to ours by entry point: types of sensors, types of components."""
+"""Types of sensors and of components from other packages, by entry point."""
 
 from __future__ import annotations
 

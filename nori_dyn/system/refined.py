@@ -34,7 +34,7 @@ from nori_dyn.system.turned_rows import turned_rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RefinedSystem:
-    """A square system that has the unknowns of another among its own.
+    """A square system whose unknowns include those of another.
 
     Attributes:
         symbolic: the refined system.
@@ -131,7 +131,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
 
 
 def as_given(system: System, seed: int = 0) -> RefinedSystem:
-    """Return an exact system as it is given, without massless frames: its own D, to be eliminated in an order of D.
+    """An exact system without massless frames: its own D, for an elimination in an order of D.
 
     Args:
         system: the system.
@@ -162,7 +162,7 @@ def as_given(system: System, seed: int = 0) -> RefinedSystem:
 
 
 def can_regroup(system: System) -> bool:
-    """Return whether inertia may be moved across joints: only where joints do not give way, so that (3a) is exact."""
+    """Whether inertia may be moved across joints: only where joints do not give way, so that (3a) is exact."""
     return all(system.row(NewtonEuler("a", i)).is_exact for i in range(system.tree.n_links))
 
 

@@ -1,4 +1,4 @@
-"""Rows of loops and couplings that repeat others wherever the robot is closed, and what stands in their place.
+"""Redundant rows of loops and couplings, which repeat others in all closed configurations, and their replacement.
 
 The out-of-plane rows of a planar four-bar are an example: the hinges say the same already. Such a row is left out. The
 force along it is then told by sensors, or by nothing, and is taken as zero.
@@ -76,13 +76,13 @@ class WithoutRepeats:
 
     @property
     def _rows(self) -> list[int]:
-        """The rows that are left, and those in whose place a force is zero."""
+        """The rows that are left, with those in which a force is set to zero."""
         out = {repeat.row for repeat in self.repeats if not repeat.is_zero}
         return [k for k in range(len(self.whole.components)) if k not in out]
 
     @property
     def _zeros(self) -> list[tuple[int, int]]:
-        """The places of the rows in which a force is zero, and the number of that force."""
+        """The indices of the rows in which a force is set to zero, each with the index of that force."""
         zeros = {repeat.row for repeat in self.repeats if repeat.is_zero}
         return [(place, row) for place, row in enumerate(self._rows) if row in zeros]
 
@@ -120,7 +120,7 @@ class ComponentRows:
 
     @staticmethod
     def of(parts: Sequence[Part], repeats: Sequence[Repeat]) -> ComponentRows:
-        """Return the equations of some parts."""
+        """The equations of some parts."""
         pairs = [(equation, part) for part in parts for equation in part.equations]
         forces = [part.unknowns[0].key if isinstance(part, Closing) else None for _, part in pairs]
         return ComponentRows(tuple(equation for equation, _ in pairs), tuple(forces), tuple(repeats))
@@ -136,7 +136,7 @@ class ComponentRows:
 
     @property
     def closing(self) -> tuple[tuple[int, int], ...]:
-        """For each row of the gaps of loops and couplings the number of its equation, and its own."""
+        """For each row of the gaps of loops and couplings the index of its equation and of the row there."""
         numbered = enumerate(zip(self.whole, self.forces, strict=True))
         return tuple((k, row) for k, (e, force) in numbered if force for row in range(len(e.components)))
 

@@ -1,4 +1,4 @@
-"""Blocks of rows of D and b, and the keys by which they are known: what they are of, whatever they are called."""
+"""Blocks of rows of D and b, and their keys, which do not depend on names."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class RowBlock:
 
     @property
     def name(self) -> str:
-        """What to call it: "3f:l_knee", "qdd:l_knee"."""
+        """Its name: "3f:l_knee", "qdd:l_knee"."""
         return self.equation.name
 
     @property
     def component_names(self) -> tuple[str, ...]:
-        """The name of each row: "3f:l_knee.mz", or the block's own for a single one."""
+        """The name of each row: "3f:l_knee.mz", or the name of the block for a single one."""
         return component_names(self.equation.name, self.equation.components)
 
     @property
@@ -98,7 +98,7 @@ class RowBlock:
 
     @property
     def has_multiplier(self) -> bool:
-        """Whether the rows are kept as such where others are weighed: exact ones, and noisy equations of motion."""
+        """Whether the rows stay rows of a weighed system: exact ones, and noisy equations of motion."""
         return self.is_exact or self.is_dynamic
 
     @property
@@ -114,7 +114,7 @@ class RowBlock:
 
     @property
     def frame(self) -> NamedFrame | None:
-        """The frame in whose coordinates a spatial vector is read; None is its link's own."""
+        """The frame in whose coordinates a spatial vector is read; None is the link frame."""
         return self.equation.frame if isinstance(self.equation, WithFrame) else None
 
     @property

@@ -1,4 +1,4 @@
-"""Several systems of one robot side by side: the readings and weights of all of them, and which are whose."""
+"""Several systems of one robot side by side: the readings and weights of all of them, and which system has which."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SideBySide:
 
     @cached_property
     def described(self) -> dict[str, tuple[str, str]]:
-        """For each reading, by its name, its unit, empty where it has none, and what kind of sensor it is of."""
+        """For each reading, by its name, its unit ("" without one) and the type of its sensor."""
         found: dict[str, tuple[str, str]] = {}
         for row in (row for system in self._systems for row in system.measurements):
             for name, unit in zip(component_names(row.name, row.equation.components), row.units, strict=True):
@@ -104,7 +104,7 @@ class SideBySide:
     def _own(
         self, what: str, kind: str, given: Mapping[str, Any], names: Sequence[Mapping[str, str]], number: int
     ) -> dict[str, Any]:
-        """Return of what is given by name what one system has, by the names that it has for it."""
+        """The values, given by name, of the readings or weights of one system."""
         for name in given:
             if not any(name in of_system for of_system in names):
                 known = dict.fromkeys(name for of_system in names for name in of_system)
@@ -113,14 +113,14 @@ class SideBySide:
 
     @cached_property
     def _names_of_readings(self) -> list[dict[str, str]]:
-        """For each system what its readings may be called: number by number, or a sensor at once."""
+        """For each system the valid names of its readings: of single numbers, or of a whole sensor."""
         rows = [[row.name for row in system.measurements] for system in self._systems]
         found = zip(rows, (system.measurement_names for system in self._systems), strict=True)
         return [{name: name for name in (*blocks, *numbers)} for blocks, numbers in found]
 
     @cached_property
     def _names_of_weights(self) -> list[dict[str, str]]:
-        """For each system what its weights may be called, and their names in it."""
+        """For each system the valid names of its weights, with their names in that system."""
         found = []
         for system, places in zip(self._systems, self.weight_places, strict=True):
             labels = zip((self.weight_names[k] for k in places), system.weight_names, strict=True)
@@ -130,7 +130,7 @@ class SideBySide:
 
 
 def _weight_keys(system: System) -> list[tuple[str, int, float]]:
-    """Return for each weight of a system its name, how many before have that name, and what it begins at."""
+    """For each weight of a system its name, the number of earlier ones with that name, and its initial value."""
     seen: dict[str, int] = {}
     keys = []
     for name, weight in zip(system.weight_names, system.weights.tolist(), strict=True):

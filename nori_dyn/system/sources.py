@@ -29,7 +29,7 @@ LEAST_MASS = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NaturalSizes:
-    """How large numbers are where accelerations are of size 1: links from grams to tonnes count alike.
+    """Natural sizes of the unknowns where accelerations have size 1: links from grams to tonnes count alike.
 
     Attributes:
         unknowns: of each unknown (n,): forces are as large as the mass that their link carries.
@@ -81,7 +81,7 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceSplit:
-    """What of a system is a source, and what follows from the sources.
+    """The unknowns that are sources, and those that follow from the sources.
 
     Attributes:
         sources: columns of D of the sources (n_sources,).
@@ -97,7 +97,7 @@ class SourceSplit:
 
     @staticmethod
     def of(system: System) -> SourceSplit:
-        """Return what is what in a system."""
+        """The split of a system."""
         return SourceSplit(
             sources=numbers_in(v.slice for v in system.variables if v.is_source),
             others=numbers_in(v.slice for v in system.variables if not v.is_source),
@@ -138,7 +138,7 @@ class SourceSplit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverSources:
-    """The unknowns d = X s + x of sources s in natural units, and what rows that are no equations of motion say.
+    """The unknowns d = X s + x over sources s in natural units, and the rows of sensors and components over s.
 
     Attributes:
         X, x: the unknowns (n, n_sources), (n,).

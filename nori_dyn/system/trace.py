@@ -93,7 +93,7 @@ class SymbolicSystem:
 
 
 def symbolic_state(system: System, seed: int = 0) -> SymbolicState:
-    """Return fresh inputs for a system.
+    """New inputs q, qd, y, and weights where there are any, for a system.
 
     Args:
         system: the system.

@@ -25,7 +25,7 @@ from nori_dyn.typing import Array
 
 
 def turned_rows(of: FrameBuilder, at: Kinematics) -> dict[int, TurnedRow]:
-    """Return what stands in place of weighed rows of vectors, by the number of the row.
+    """The rows in place of weighed rows of vectors, by the number of the row.
 
     Args:
         of: the frames of the program.
@@ -73,7 +73,7 @@ def _rows(of: FrameBuilder, equation: Equation, key: VariableKey, at: Kinematics
 
 
 def _is_point(M: Array, moves: list[Expr], w: Array) -> bool:
-    """Return whether rows M (3, 6) of an acceleration read that of a point, and what they are beside it is that."""
+    """Whether rows M (3, 6) of an acceleration and their bias read the acceleration of a point."""
     X = Transform(np.eye(3), np.array([M[1, 2], M[2, 0], M[0, 1]]))
     graph = moves[0].graph
     of_point = [graph.expr(x).index for x in centripetal(w, X.r)]

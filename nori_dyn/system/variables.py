@@ -77,7 +77,7 @@ class ComponentKey(VariableKey):
 
     @property
     def component(self) -> str:
-        """The name of what adds it."""
+        """The name of the component that adds it."""
         return str(tuple.__getitem__(self, 2))
 
 
@@ -123,7 +123,7 @@ class Variable:
 
     @property
     def kind(self) -> Kind:
-        """Which of `KINDS`, or what a component calls it."""
+        """One of `KINDS`, or a component's own kind."""
         return self.key.kind
 
     @property
@@ -133,7 +133,7 @@ class Variable:
 
     @property
     def name(self) -> str:
-        """What to call it: "fx:l_sole"."""
+        """Its name: "fx:l_sole"."""
         return f"{self.kind}:{self.owner}"
 
     @property
@@ -143,12 +143,12 @@ class Variable:
 
     @property
     def component_names(self) -> tuple[str, ...]:
-        """The name of each number of the block: "fx:l_sole.mz", or the block's own for a scalar."""
+        """The name of each number of the block: "fx:l_sole.mz", or the name of the block for a scalar."""
         return component_names(self.name, self.components)
 
 
 def kind_in_words(kind: Kind) -> str:
-    """Return what the variables of a kind are called, whatever adds them."""
+    """The variables of a kind in words."""
     return WORDS.get(kind, kind)
 
 

@@ -70,7 +70,7 @@ def greedy(
         return -1, 0, others > 0, is_other, tie[column], row, column
 
     def cannot_vanish(row: int, column: int) -> bool:
-        """Return whether an entry is on the diagonal of optimality conditions.
+        """Whether an entry is on the diagonal of optimality conditions.
 
         One part of these is positive and the other negative definite: Vanderbei, Symmetric quasi-definite matrices
         (1995). But noise of rows may be as good as none, and is then no pivot.
@@ -118,7 +118,7 @@ class Heap:
         heapq.heapify(self._items)
 
     def put(self, row: int, column: int) -> None:
-        """Have an entry come up, or come up earlier where its key is less than it was."""
+        """Insert an entry, or move it up where its key has become smaller."""
         key = self._key(row, column)
         least = self._least.get((row, column))
         if least is None or key < least:

@@ -1,4 +1,4 @@
-"""What an ordering gets to see, and what it returns."""
+"""The input of an ordering, and its result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OrderingProblem:
 
     @property
     def column_bodies(self) -> Indices:
-        """The body of each column (n): its place in the tree."""
+        """The index of the body of each column (n)."""
         return self.symbolic.bodies
 
     @property
@@ -67,7 +67,7 @@ class Ordering:
 
     @staticmethod
     def of(work: Elimination[Any]) -> Ordering:
-        """Return the order in which an elimination was done."""
+        """The order in which an elimination was done."""
         return Ordering(
             np.array([step.row for step in work.pivots], dtype=np.intp),
             np.array([step.column for step in work.pivots], dtype=np.intp),

@@ -1,4 +1,4 @@
-"""The order of the recursions: what is known first, then body by body from the leaves to the root."""
+"""The order of the recursions: known values first, then body by body from the leaves to the root."""
 
 from __future__ import annotations
 

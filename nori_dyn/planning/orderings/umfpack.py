@@ -21,7 +21,7 @@ DRAWS = 3
 
 
 def has_umfpack() -> bool:
-    """Return whether scikit-umfpack is installed."""
+    """Whether scikit-umfpack is installed."""
     try:
         return importlib.util.find_spec("scikits.umfpack") is not None
     except ModuleNotFoundError:

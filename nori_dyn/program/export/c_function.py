@@ -1,4 +1,4 @@
-"""A function of exported code: the unit of a program, which is what runs here, too, in a file of its own."""
+"""A function of exported code: the unit of a program, which runs here as well, in a file of its own."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def c_function(
 
 
 def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Program, Floats]:
-    """Return what computes the outputs of an interface by a plan, and the limits of its guards.
+    """The program of a plan's outputs for an interface, and the limits of its guards.
 
     Outputs and their steps in the coordinates of a frame are turned to it. No state counts as usual: what is there
     would have to be measured by running it.
@@ -100,7 +100,7 @@ def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Progra
 
 
 def _limits(plan: EliminationPlan, solution: SolutionProgram, parts: Iterable[OutputSlice] = ()) -> Floats:
-    """Return the least size of each pivot, then, where the solution is refined, the usual size of each output.
+    """The least size of each pivot, then, where the solution is refined, the usual size of each output.
 
     A frame's components have the size of the largest of them.
     """

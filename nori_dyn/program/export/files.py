@@ -1,4 +1,4 @@
-"""All files of an export: of a plan, whose states are usually one, or of a filter."""
+"""All files of an export: of a plan, whose contact states are usually one, or of a filter."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CExport:
 
     @property
     def functions(self) -> tuple[CFunction, ...]:
-        """What computes, in all contact states."""
+        """The functions of all contact states."""
         return tuple(function for state in self.states for function in state)
 
     @property
@@ -103,7 +103,7 @@ def c_export(
 
 
 def _solving(plan: EliminationPlan, it: Interface, number: int) -> CFunction:
-    """Return what solves in one of the contact states."""
+    """The function that solves in one of the contact states."""
     plan.check_at_once()
     program, limits = solving_program(plan, it)
     names = it.file(number), f"{it.name}_solve{it.suffixes[number]}"

@@ -1,4 +1,4 @@
-"""What callers of exported code see, of one plan, of the plans of several contact states, or of a filter.
+"""The C interface of exported code: of one plan, of the plans of several contact states, or of a filter.
 
 The structs of inputs and outputs, with the name, the unit and the meaning of each number; enumerators that name their
 places; the statuses. The header, the class for C++ and the example are templates over this description. Names of the
@@ -106,7 +106,7 @@ class Together(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call them together."""
+        """Their name together."""
 
     @property
     def weight_names(self) -> Sequence[str]:
@@ -114,7 +114,7 @@ class Together(Protocol):
 
     @property
     def weights(self) -> Floats:
-        """What the weights begin at (n_weights,)."""
+        """The initial weights (n_weights,)."""
 
     @property
     def ny(self) -> int:
@@ -126,7 +126,7 @@ class Together(Protocol):
 
     @property
     def described(self) -> Mapping[str, tuple[str, str]]:
-        """For each reading, by its name, its unit, and what kind of sensor it is of."""
+        """For each reading, by its name, its unit and the type of its sensor."""
 
     def places(self, number: int) -> Indices:
         """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
@@ -166,7 +166,7 @@ class CMember:
 
     @property
     def text(self) -> str:
-        """What a comment says of it, see `wrapped`."""
+        """Its comment, see `wrapped`."""
         at = (
             (f"{self.name}[{k}]" if self.sizes else self.name, *element.cells)
             for k, element in enumerate(self.elements)
@@ -175,7 +175,7 @@ class CMember:
 
 
 class Enumeration(NamedTuple):
-    """Names of places: an enum of C.
+    """Names of offsets: an enum of C.
 
     Attributes:
         tag: its tag.
@@ -190,7 +190,7 @@ class Enumeration(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Interface:
-    """What callers see.
+    """The interface of exported code.
 
     Attributes:
         name: what the code is called, an identifier.
@@ -228,7 +228,7 @@ class Interface:
         memory: Mapping[str, str] | None = None,
         free: Iterable[str] = (),
     ) -> Interface:
-        """Return the interface of the plans of contact states, for one robot, with the same outputs.
+        """The interface of the plans of contact states, for one robot, with the same outputs.
 
         Args:
             plans: the plan of each contact state; one, of no contacts, where there are none.
@@ -256,7 +256,7 @@ class Interface:
 
     @property
     def NAME(self) -> str:
-        """What names of constants begin with."""
+        """The prefix of constants."""
         return self.name.upper()
 
     @property
@@ -266,12 +266,12 @@ class Interface:
 
     @property
     def statuses(self) -> Mapping[str, str]:
-        """What a call may return, and what it means."""
+        """The statuses of a call, and their meaning."""
         return WINDOW_STATUSES if self.lag else FILTER_STATUSES if self.memory else STATUSES
 
     @property
     def suffixes(self) -> list[str]:
-        """What names of functions of each contact state end with."""
+        """The suffix of the functions of each contact state."""
         names = [named_contacts(state) for state in self.states]
         return [f"_{name}" for name in distinct_identifiers(names)] if self.contacts else [""]
 
@@ -287,12 +287,12 @@ class Interface:
 
     @cached_property
     def inputs(self) -> tuple[CMember, ...]:
-        """What a call reads."""
+        """The inputs of a call."""
         return tuple(_inputs(self))
 
     @cached_property
     def outputs(self) -> tuple[CMember, ...]:
-        """What a call writes: the outputs of the plan, then those of a filter."""
+        """The outputs of a call: those of the plan, then those of a filter."""
         if not self.memory:
             return tuple(_outputs(self))
         units = [Element(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
@@ -317,11 +317,11 @@ class Interface:
 
     @cached_property
     def enumerations(self) -> tuple[Enumeration, ...]:
-        """The names of all places, and of contacts."""
+        """The names of all offsets, and of contacts."""
         return tuple(_enumerations(self))
 
     def array(self, name: str, about: str, count: str, elements: Iterable[Element]) -> CMember:
-        """Return a member that is as long as a macro says."""
+        """A member whose length is a macro."""
         elements = tuple(elements)
         return CMember(name, about, elements, (f"{self.NAME}_{count}",), (len(elements),))
 
@@ -331,7 +331,7 @@ class Interface:
         return Enumeration(f"{self.name}_{group.lower()}_index", about, {name: k for k, name in enumerate(made)})
 
     def known(self, number: int) -> str:
-        """Return what is closed in a contact state, what components hold, what sensors take as known, as paragraphs.
+        """Closed contacts of a contact state, components and known values, as paragraphs.
 
         Of a filter, what is known give or take is left out.
         """
@@ -351,7 +351,7 @@ class Interface:
 
 
 def is_whole(output: Output) -> bool:
-    """Return whether an output is all variables of its kind."""
+    """Whether an output is all variables of its kind."""
     return output.body is None and not output.owner
 
 
@@ -390,7 +390,7 @@ def _inputs(of: Interface) -> Iterator[CMember]:
 
 
 def _coordinates(joint: Joint) -> Iterator[tuple[str, str]]:
-    """Yield what to call each number of a joint's configuration, nothing where it is the only one, and what it is."""
+    """Yield the name of each number of a joint's configuration, "" for a single one, and its description."""
     kinds = joint.coordinates
     axes = {kind: iter("xyzw") for kind in kinds}
     for kind in kinds:
@@ -406,14 +406,14 @@ def _coordinates(joint: Joint) -> Iterator[tuple[str, str]]:
 
 
 def _reads_spatial_vectors(of: Interface) -> bool:
-    """Return whether a sensor reads an acceleration or a wrench of a link."""
+    """Whether a sensor reads an acceleration or a wrench of a link."""
     at = positions(of.tree, of.tree.neutral_configuration())
     rows = (row for system in of.systems for row in system.measurements)
     return any(key.kind in SPATIAL for row in rows for key in row.equation.blocks(at))
 
 
 def _outputs(of: Interface, taken: Iterable[str] = ()) -> Iterator[CMember]:
-    """Yield the outputs of a plan, by names that are not taken; what was asked for twice is there once."""
+    """Yield the outputs of a plan, with names that are not taken; an output that was requested twice comes once."""
     system, taken = of.solving.system, [*taken]
     parts = {part.output.name: part for part in output_parts(system, of.solving.outputs)}
     names = distinct_identifiers([*taken, *parts])[len(taken) :]
@@ -428,7 +428,7 @@ def _outputs(of: Interface, taken: Iterable[str] = ()) -> Iterator[CMember]:
 
 
 def _output(tree: KinematicTree, output: Output, own: Sequence[Variable]) -> tuple[str, list[Element]]:
-    """Return what an output of some variables is, and its elements."""
+    """The description of an output of some variables, and its elements."""
     kind, body = output.kind, output.body
     if not output.is_spatial:
         elements = [_of_joint(v.owner, *number) for v in own for number in zip(v.components, v.units, strict=True)]
@@ -448,7 +448,7 @@ def _output(tree: KinematicTree, output: Output, own: Sequence[Variable]) -> tup
 
 
 def _of_joint(name: str, component: str, unit: str) -> Element:
-    """Return a number of a joint, or of what else has components that are not those of a link."""
+    """A number of a joint, or of another owner whose components are not those of a link."""
     return Element(f"{name} {component}".rstrip(), (f"{comment_text(name)} {component}".rstrip(), f"[{unit}]"))
 
 

@@ -1,4 +1,4 @@
-"""The C of a monitor: what the outputs of a plan are worth, and whether its readings fit together."""
+"""The C of a monitor: the uncertainty of a plan's outputs, and a test of its readings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CMonitor:
 
     @staticmethod
     def of(plan: EliminationPlan, interface: Interface) -> CMonitor:
-        """Return the monitor of a plan.
+        """The monitor of a plan.
 
         Raises:
             PlanError: no row is weighed, or the equations of motion are.
@@ -86,7 +86,7 @@ class CMonitor:
 
 
 def _numbers(judged: MonitoredReadings, fields: Sequence[int]) -> str:
-    """Return what the C of a monitor has to know, see c/judge.h.
+    """The constants in the C of a monitor, see c/judge.h.
 
     Args:
         judged: the weighed readings.

@@ -1,4 +1,4 @@
-"""Names in C: what a user calls a thing, as an identifier that compiles, and as text that stays inside its comment.
+"""Names in C: a user's name as an identifier that compiles, and as text that stays inside its comment.
 
 A name from a model gets into C source by these two ways only.
 """
@@ -84,7 +84,7 @@ def default_identifier(name: str) -> str:
 
 
 def identifier(name: str, longest: int = LONGEST) -> str:
-    """Return a name with an underscore for what is no ASCII letter or digit; it may be empty, or begin with a digit."""
+    """A name with underscores for all but ASCII letters and digits; it may be empty, or begin with a digit."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")[:longest].rstrip("_")
 
 

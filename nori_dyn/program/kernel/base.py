@@ -1,4 +1,4 @@
-"""What a kernel does: a program on arrays that stay where they are, or on many states."""
+"""The interface of a kernel: a program on arrays that stay in place, or on many states."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -30,7 +30,7 @@ class Outcome(IntEnum):
 
 
 def is_refused(outcome: Any) -> Any:
-    """Return whether nothing was computed of a state, or of each of some, as it is none."""
+    """Whether nothing was computed of a state, or of each of some, as it is none."""
     return (outcome == Outcome.INPUT_NOT_FINITE) | (outcome == Outcome.QUATERNION_NOT_UNIT)
 
 
@@ -45,7 +45,7 @@ Returns: TypeAlias = tuple[object, Callable[[], Any]]
 
 
 class Kernel(Protocol):
-    """A way to run a program: `place` says where its numbers are, `run` and `solve` take what that returns.
+    """A way to run a program: `place` binds it to arrays, `run` and `solve` take its result.
 
     Laws, for those that run plans, tested over the registry in tests/contracts/test_backends.py:
 
@@ -60,11 +60,11 @@ class Kernel(Protocol):
 
     @property
     def limits(self) -> Floats:
-        """What its guards hold a state against, see `state` in c/program.h; written in place."""
+        """The limits of its guards, see `state` in c/program.h; written in place."""
 
     @property
     def pivot_names(self) -> Sequence[str]:
-        """What each guarded pivot is of; empty where they have no names."""
+        """The name of each guarded pivot; empty where they have none."""
 
     @property
     def name(self) -> str:
@@ -77,13 +77,13 @@ class Kernel(Protocol):
         """
 
     def run(self, at: Any) -> int:
-        """Compute the outputs of what is there, and check nothing of that; return the outcome."""
+        """Compute the outputs from the bound inputs, unchecked; return the outcome."""
 
     def solve(self, at: Any) -> int:
         """Compute the outputs with all checks, quaternions brought to unit length; return the outcome."""
 
     def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
-        """Return a function that does what `run(at)` does, or `solve(at)` if it checks.
+        """A function that does the work of `run(at)`, or of `solve(at)` if it checks.
 
         Args:
             at: what `place` returns.
@@ -92,7 +92,7 @@ class Kernel(Protocol):
         """
 
     def prepare(self, wait: bool = True) -> None:
-        """Compile what states need that are not usual, where that is not there yet; if not to wait, in a thread.
+        """Compile the refinement of states off the fast path, if not yet there; in a thread unless told to wait.
 
         Until then `run` of such a state has the outcome NOT_USUAL. `solve` and `batch` prepare by themselves.
         """
@@ -101,7 +101,7 @@ class Kernel(Protocol):
         """Return the pivots (n_pivots,) and the steps (n_steps,), the last ones, of the state that ran last there."""
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
-        """Return what runs N states as `batch` does, of arrays as their user has them.
+        """A function that runs N states as `batch` does, on arrays of the caller.
 
         It returns None, and nothing is computed, where they are not in order: arrays of doubles in whole steps, outputs
         writeable and apart from what is read; or where the kernel has no such way.

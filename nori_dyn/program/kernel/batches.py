@@ -1,4 +1,4 @@
-"""Batches by foreign calls: what C is told of them is kept from call to call.
+"""Batches by foreign calls: their argument structs are kept from call to call.
 
 Source: docs/design.md, 4.8.
 """
@@ -16,7 +16,7 @@ ALIGNMENT = 64
 
 
 class BatchEntry(NamedTuple):
-    """What runs batches of a program.
+    """The C entry for batches of a program.
 
     Attributes:
         ffi: the cffi interface of its libraries.
@@ -45,7 +45,7 @@ def batches(
     n_out: int,
     n_each: int,
 ) -> Batches:
-    """Return what runs batches of arrays of some sizes, all that it uses at hand.
+    """A function that runs batches of arrays of some sizes, with all buffers at hand.
 
     Args:
         find_entry: returns the entry; called when it is first needed.
@@ -80,7 +80,7 @@ def batches(
 
 
 class _BatchCall:
-    """What C is told, and room for what it works on and says; of one call at a time.
+    """The arguments of a call of C, with its workspace and results; for one call at a time.
 
     Attributes:
         run: runs what the struct says.

@@ -1,4 +1,4 @@
-"""Calls of C from Python with nothing between: a tick of an arm takes less time than a foreign call by way of libffi.
+"""Calls of C from Python without overhead: a tick of an arm takes less time than a foreign call through libffi.
 
 What is called is a built-in function of CPython, made from a C function here through the stable part of CPython's own
 interface, which its `ctypes.pythonapi` offers: no header of Python is needed, and nothing is linked. Other Pythons, and
@@ -46,7 +46,7 @@ Returns: TypeAlias = tuple[object, Callable[[], Any]]
 
 
 def caller(run: Any, at: Any, returns: Returns | None, ffi: Any, compiler: Compiler) -> Callable[[], Any]:
-    """Return a function that calls `run(at)` and returns what that does.
+    """A function that calls `run(at)` and returns its result.
 
     Args:
         run: a C function, of cffi.
@@ -71,7 +71,7 @@ def by_cffi(run: Any, at: Any, returns: Returns | None) -> Callable[[], Any]:
 
 @cache
 def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | None:
-    """Return what makes built-in functions; None where they cannot be had."""
+    """A maker of built-in functions; None where there is none."""
     if sys.implementation.name != "cpython":
         return None
     python = ctypes.pythonapi

@@ -1,4 +1,4 @@
-"""The names of what can run here, and what `auto` takes."""
+"""The names of the backends that can run here, and the choice of `auto`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Made = TypeVar("Made")
 
 
 def chosen(name: str, ways: Mapping[str, Callable[[], Made]], what: str) -> Made:
-    """Return what one of some ways makes; "auto" is the native one, or NumPy's where there is no compiler.
+    """The result of one of some makers by name; "auto" is the native one, or NumPy's without a compiler.
 
     Args:
         name: the way, or "auto".

@@ -62,7 +62,7 @@ class PlannedMatrix:
 
 
 class Umfpack:
-    """UMFPACK with the planned column order fixed and its symbolic analysis kept: each state is refactorised only.
+    """UMFPACK with the planned column order and its symbolic analysis fixed: each state is only re-factorised.
 
     Args:
         plan: the plan.

@@ -28,7 +28,7 @@ class _SwitchedBuffers:
         self._at = kernel.place(state, values)
 
     def of(self, kernel: Kernel) -> Any:
-        """Return what a kernel calls it."""
+        """The buffers as bound by a kernel."""
         if kernel is not self._kernel:
             self._kernel, self._at = kernel, kernel.place(*self._arrays)
         return self._at
@@ -41,7 +41,7 @@ class _SwitchedBuffers:
 
 
 class Behind(Generic[T]):
-    """Something that serves until a thread of its own has made another; whoever asks next is served by that.
+    """Serves by one object until a thread has made another, which serves from the next request on.
 
     Where compiling fails it warns, when it is asked next, and stays with the first.
 
@@ -70,7 +70,7 @@ class Behind(Generic[T]):
 
     @property
     def serving(self) -> T:
-        """What serves now."""
+        """The object that serves now."""
         failed, self._failed = self._failed, None
         if isinstance(failed, CompilerError):
             warnings.warn(

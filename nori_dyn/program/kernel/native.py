@@ -46,7 +46,7 @@ def interface() -> Any:
 
 
 class _Refined(NamedTuple):
-    """What computes states that are not usual: its library, its workspace, and where the pivots are in that."""
+    """The library for states off the fast path, its workspace, and the offset of the pivots there."""
 
     library: Any
     work: Floats
@@ -54,7 +54,7 @@ class _Refined(NamedTuple):
 
 
 class NativeKernel:
-    """The libraries of a program: compiled, or found in the cache.
+    """The libraries of a program: compiled, or from the cache.
 
     Attributes:
         limits: see `Kernel`.
@@ -110,7 +110,7 @@ class NativeKernel:
 
     @property
     def packed(self) -> Mapping[int, int]:
-        """How many operations of a tick isomorphic limbs do together: two at a time, four and so on."""
+        """How many operations of a tick are in SIMD lanes: two at a time, four and so on."""
         return self._record.packed
 
     def unit(self, target: Target) -> Unit:
@@ -137,7 +137,7 @@ class NativeKernel:
             raise CompilerError(f"the cached program is of another trace of the plan: remove '{cache_root()}'.")
 
     def prepare(self, wait: bool = True) -> None:
-        """Compile what states need that are not usual, see `Kernel`.
+        """Compile the refinement of states off the fast path, see `Kernel`.
 
         Raises:
             CompilerError: the compiler fails, or there is no room for what it makes.
@@ -165,13 +165,13 @@ class NativeKernel:
             warnings.warn(f"{error} States that are not usual are solved with fresh pivots.", NoriWarning, stacklevel=2)
 
     def _cached_refined(self) -> _Refined | None:
-        """Return what the cache has for states that are not usual."""
+        """The cached library for states off the fast path."""
         entry = self._record.refined
         library = None if entry is None else cached_library(self._ffi, entry.address)
         return None if entry is None or library is None else _Refined(library, aligned(entry.n_work), entry.first_pivot)
 
     def _go_on(self, placed: Any, by: _Refined) -> None:
-        """Let a state that is not usual go on to what is for such states."""
+        """Hand states off the fast path to their library."""
         refined = self._ffi.new("state *")
         self._ffi.memmove(refined, placed, self._ffi.sizeof("state"))
         refined.w = self._pointer(by.work)
@@ -181,7 +181,7 @@ class NativeKernel:
 
     @cached_property
     def _of_batches(self) -> Any:
-        """The library for batches; what is compiled for them is written when the first one comes."""
+        """The library for batches; its C is written when the first batch comes."""
         found = None if self._record.batch is None else cached_library(self._ffi, self._record.batch)
         if found is None:
             with self._before_batch():
@@ -197,7 +197,7 @@ class NativeKernel:
         return BatchEntry(self._ffi, threads.run_call, library.run_batch, library.n_batch, least)
 
     def place(self, state: Floats, values: Floats) -> Any:
-        """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
+        """The C struct of pointers to inputs and outputs; it keeps them, and the library, alive."""
         at = self._pointer
         placed = self._ffi.new("state *", (at(state), at(self.work), at(values), at(self._held), np.nan))
         self._single.prepare(placed)
@@ -208,7 +208,7 @@ class NativeKernel:
         return placed
 
     def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
-        """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
+        """A function that does the work of `run(at)`, or of `solve(at)` if it checks, see `Kernel`."""
         entry = self._single.solve if checks else self.run
         if checks and returns is None and self._record.has_usual:
             returns = 0, lambda: self.solve(at)
@@ -239,7 +239,7 @@ class NativeKernel:
         return self.address(self.run)
 
     def address(self, pointer: Any) -> int:
-        """Return the number of a pointer, such as what `place` returns, for C of another library."""
+        """The address of a pointer, such as the result of `place`, for C of another library."""
         return int(self._ffi.cast("uintptr_t", pointer))
 
     def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
@@ -254,7 +254,7 @@ class NativeKernel:
         return found
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int = 0) -> Batches:
-        """Return what runs batches of arrays of some sizes, see there."""
+        """A function that runs batches of arrays of some sizes, see `batches`."""
         key = (*sizes, n_out, n_each)
         if key not in self._batches:
             has = self.has_residual

@@ -25,7 +25,7 @@ class _Buffers:
 
 
 class NumpyKernel:
-    """Runs a program on floats one state at a time, and on arrays chunk by chunk: what c/one_state.h does, in NumPy.
+    """Runs a program on floats one state at a time, and on arrays chunk by chunk: c/one_state.h in NumPy.
 
     Attributes:
         limits, pivot_names, has_residual: see `Kernel`. No state counts as usual.
@@ -54,7 +54,7 @@ class NumpyKernel:
         return _Buffers(np.split(state, self._split), values)
 
     def run(self, at: _Buffers) -> int:
-        """Compute the outputs of what is there, see `Kernel`."""
+        """Compute the outputs from the bound inputs, see `Kernel`."""
         values, outcome, _ = self._judged(self._compute.at(*at.inputs)[:, None], [X[None] for X in at.inputs])
         at.values[:] = values[0]
         return int(outcome[0])
@@ -70,7 +70,7 @@ class NumpyKernel:
         return int(outcome[0])
 
     def bound(self, at: _Buffers, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
-        """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
+        """A function that does the work of `run(at)`, or of `solve(at)` if it checks, see `Kernel`."""
         run = partial(self.solve if checks else self.run, at)
         if returns is None:
             return run
@@ -78,14 +78,14 @@ class NumpyKernel:
         return lambda: otherwise() if run() else good
 
     def prepare(self, wait: bool = True) -> None:
-        """Do nothing: no state counts as usual."""
+        """Do nothing: there is no fast path."""
 
     def guarded(self, at: _Buffers) -> tuple[Floats, Floats]:
         """Return the pivots and the steps of the last state, see `Kernel`."""
         return self._guarded
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
-        """Return what runs no batch: all of them are checked."""
+        """A function that runs no batch: all of them are checked."""
         return lambda arrays, N, threads: None
 
     def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
@@ -155,7 +155,7 @@ class NumpyKernel:
 
 
 def are_comparable(weights: Floats, n_noise_weights: int) -> Booleans:
-    """Return whether weights (..., n) of sensors span no more than `WEIGHT_SPREAD`, those of 0 left out.
+    """Whether weights (..., n) of sensors span no more than `WEIGHT_SPREAD`, those of 0 left out.
 
     The first are of equations of motion: these may be as good as infinite.
     """
@@ -165,7 +165,7 @@ def are_comparable(weights: Floats, n_noise_weights: int) -> Booleans:
 
 
 def _are_small(steps: Floats, values: Floats, usual: Floats) -> Booleans:
-    """Return whether all steps (n, N) of a state (N,) are small beside what they lead to."""
+    """Whether all steps (n, N) of a state (N,) are small beside their unknowns."""
     near: Booleans = np.all(np.abs(steps) <= STEP_LIMIT * (np.abs(values) + usual), axis=0)
     return near
 

@@ -1,4 +1,4 @@
-"""Threads for batches: some that wait in C for parts of one, and sleep between batches.
+"""Threads for batches: they wait in C for parts of one, and sleep between batches.
 
 A batch is described to them by NumPy's arrays as they lie in memory: to ask through Python takes a microsecond for the
 arrays of a batch, in which fifty states of an arm are solved.

@@ -1,4 +1,4 @@
-"""What a compiled program needs to run again: sizes, limits and the addresses of its libraries, kept beside them.
+"""The record of a compiled program in the cache: sizes, limits and the addresses of its libraries.
 
 So a plan that was compiled before is loaded without tracing its equations again. The record is data only; the libraries
 are sealed and private (see `compiler`), and what is damaged or from another version is made anew.
@@ -69,7 +69,7 @@ class KernelRecord(BaseModel):
 
     @staticmethod
     def of(program: Program, unit: Unit, single: LibraryEntry, limits: Sequence[float]) -> "KernelRecord":
-        """Return the record of a program, with the unit and the library for single states."""
+        """The record of a program, with the unit and the library for single states."""
         return KernelRecord(
             n_inputs=len(program.scalars),
             n_outputs=len(program.outputs),
@@ -86,12 +86,12 @@ class KernelRecord(BaseModel):
 
     @property
     def has_usual(self) -> bool:
-        """Whether there are usual states."""
+        """Whether there is a fast path."""
         return has_usual(self.limits, self.n_pivots + self.n_steps, self.n_inputs)
 
 
 def has_usual(limits: Sequence[float], n: int, n_inputs: int) -> bool:
-    """Return whether any state is usual by the limits that come after the first n: of no input is the range empty."""
+    """Whether some state is on the fast path, by the limits after the first n: no range of an input is empty."""
     return len(limits) > n and limits[n] <= limits[n + n_inputs]
 
 

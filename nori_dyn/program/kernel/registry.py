@@ -24,12 +24,12 @@ from nori_dyn.program.lowering import SolutionProgram, solution_program
 
 
 def native_kernel(plan: EliminationPlan, check_residual: bool) -> NativeKernel:
-    """Return the kernel that runs a plan as C; it is compiled, or found in the cache, and not even traced then."""
+    """The kernel that runs a plan as C; compiled, or from the cache, where it is not even traced."""
     checked, compiler = check_residual and computes_residual(plan), needed_compiler("the native backend")
 
     @cache
     def solution() -> SolutionProgram:
-        """Return the program, over expressions of its own: what is cached of it was made of the very same."""
+        """The program over expressions of its own, the same as that of the cached code."""
         return solution_program(plan.untouched(), output_columns(plan.system, plan.outputs).tolist(), checked)
 
     return NativeKernel(
@@ -56,7 +56,7 @@ BACKENDS: dict[str, Callable[[EliminationPlan, bool], Kernel]] = {
 
 
 def kernel_of(name: str, plan: EliminationPlan, check_residual: bool = True, wait: bool = True) -> Kernel:
-    """Return what runs a plan.
+    """The kernel of a plan on a backend.
 
     Args:
         name: the backend, or "auto".
@@ -89,13 +89,13 @@ def check_auto(name: str) -> None:
 
 
 def _prepared(kernel: Kernel) -> Kernel:
-    """Return a kernel that is ready for states that are not usual, too."""
+    """A kernel whose refinement of states off the fast path is ready too."""
     kernel.prepare()
     return kernel
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
-    """Return whether the cache has all that would be compiled, so that it is there at once."""
+    """Whether the cache has all that would be compiled, so that it is there at once."""
     checked, compiler = check_residual and computes_residual(plan), needed_compiler("the native backend")
     record = recall(identity(plan, compiler, checked))
     if record is None or (record.has_usual and record.refined is None):
@@ -105,7 +105,7 @@ def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
 
 
 def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
-    """Return a hash of all that a compiled plan depends on: plan, compiler, and this package's own code.
+    """A hash of all that a compiled plan depends on: plan, compiler, and the source of this package.
 
     Args:
         plan: the plan.

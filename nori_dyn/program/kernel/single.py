@@ -19,7 +19,7 @@ MISFITS = (BufferError, RuntimeError, TypeError, ValueError)
 
 
 class Slot(Protocol):
-    """Where an input goes: `slot[ALL] = value` takes doubles of its own shape only.
+    """The slot of an input: `slot[ALL] = value` takes doubles of its shape only.
 
     Of one axis it is a `memoryview`, which compares type and shape and copies in the time that NumPy takes to look one
     of them up.
@@ -92,7 +92,7 @@ def _put(slots: Sequence[Slot], values: Sequence[Floats]) -> None:
 
 @cache
 def _unrolled(n: int) -> Callable[..., Any]:
-    """Return what makes `Single.solve` of n inputs: a loop over three takes as long as a program of an arm."""
+    """A maker of `Single.solve` for n inputs: a loop over three takes as long as a program of an arm."""
     names, of_arrays = [f"x{k}" for k in range(n)], "".join(f"type(x{k}) is " for k in range(n))
     source = f"""
 def made(slots, run):

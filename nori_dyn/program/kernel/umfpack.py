@@ -73,7 +73,7 @@ class UmfpackKernel(NumpyKernel):
         return values, outcomes, residuals
 
     def _solved(self, assembled: Floats, weights: Floats) -> tuple[Outcome, Floats, float]:
-        """Return how a state went, its unknowns, and their residual."""
+        """How a state went, its unknowns, and their residual."""
         values, b, readings = np.split(assembled, self._sizes)
         nothing = np.full(self._n, np.nan)
         if not np.isfinite(assembled).all():
@@ -102,7 +102,7 @@ class UmfpackKernel(NumpyKernel):
         return outcome if np.isfinite(d).all() else Outcome.OUTPUT_NOT_FINITE, d, residual
 
     def _left(self, values: Floats, b: Floats, readings: Floats, x: Floats) -> Floats:
-        """Return what x leaves of each condition (n,): weighed rows are weighed before they are added up."""
+        """The residual of each optimality condition (n,) at x: weighed rows are weighed before they are added up."""
         symbolic, n = self._plan.symbolic, self._n
         given = self._is_given
         left = np.where(np.arange(len(b)) < n, 0.0, b)

@@ -1,4 +1,4 @@
-"""For which states of a weighed system the first solution does, without a step of refinement.
+"""The fast path of a weighed system: the states at which the first solution does without a step of refinement.
 
 A step costs as much as the first solution. Over states and weights near those that were planned for it is drawn
 beforehand how small steps are; where they are far below what is allowed, states like these are *usual*: their weights
@@ -54,7 +54,7 @@ def usual_states(plan: EliminationPlan, decades: float) -> list[Floats]:
 
 
 def measured_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
-    """Return what a kernel has to hold states of a plan against, by what the program is at ensembles of them."""
+    """The limits of a kernel for states of a plan, by the program at ensembles of states."""
     program, limits = solution.program, guard_limits(plan, solution)
     by, sizes = program.refinement, limits[len(solution.guards) :, None]
     if not by.steps:
@@ -70,7 +70,7 @@ def measured_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
 
 
 def least_pivots(pivots: Floats, is_small: Booleans) -> Floats | None:
-    """Return the least size (n,) of each pivot of usual states; None where there are none.
+    """The least size (n,) of each pivot on the fast path; None without a fast path.
 
     Args:
         pivots: the sizes of the pivots of the states drawn (n, N).

@@ -1,1 +1,1 @@
-"""Another way where the planned order does not hold: a state solved with pivots of its own, in extended precision."""
+"""The fallback of the planned order: a state solved with pivoting of its own, in extended precision."""

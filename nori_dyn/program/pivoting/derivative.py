@@ -1,4 +1,4 @@
-"""The derivatives of an estimate at one state, solved afresh: with the pivots of that state, in extended precision.
+"""The derivatives of an estimate at one state, with pivoting: its own pivots, in extended precision.
 
 The equations are those of `fresh`, derived: of A x + b = 0 the derivative is dx = -A^-1 (dA x + db). Where rows are
 weighed, r = Y d + b_Y being what is left of a reading, sqrt(w) dr + r dw / sqrt(w) stands in the place of t, so that no
@@ -58,7 +58,7 @@ class PivotingDerivative:
         self._program = PythonProgram(inputs, (graph.zero, *found.values()))
 
     def at(self, *state: Floats) -> tuple[Floats | None, float]:
-        """Return the derivatives (n_sums, n_directions) at a state in order, or None if not settled; and its rcond.
+        """The derivatives (n_sums, n_directions) at a checked state, or None without convergence; and its rcond.
 
         Args:
             state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
@@ -92,7 +92,7 @@ def _derived(
     held: Sequence[Expr],
     left: Sequence[tuple[Expr, Expr, Expr]],
 ) -> dict[tuple[int, int], Expr]:
-    """Return dA x + db by row and direction, for unknowns, multipliers and what is left of weighed rows, all held fast.
+    """The terms dA x + db by row and direction, with unknowns, multipliers and residuals of weighed rows constant.
 
     Args:
         symbolic: the system.

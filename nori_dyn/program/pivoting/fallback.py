@@ -1,4 +1,4 @@
-"""What to do with a state that the planned order does not handle: solve it afresh, with pivots of its own."""
+"""The fallback for a state that the planned order does not handle: it is re-factorised with pivoting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nori_dyn.typing import Floats, Indices
 
 
 class Fallback:
-    """A plan's system solved afresh; what that needs is made when it is first needed.
+    """A plan's system re-factorised with pivoting; its parts are made when they are first needed.
 
     Args:
         plan: the plan.
@@ -35,12 +35,12 @@ class Fallback:
         return output_columns(self._plan.system, self._plan.outputs)
 
     def solve(self, *state: Floats) -> tuple[Floats, float, float]:
-        """Return the outputs of one state, its relative residual and rcond; nan for a state that is not finite."""
+        """The outputs of one state, its relative residual and rcond; nan for a state that is not finite."""
         fresh = self._solver.solve(*state)
         return fresh.d[self._columns], fresh.residual, fresh.rcond
 
     def cause(self, kernel: Kernel, at: Any, outcome: int, state: list[Floats], values: Floats) -> str:
-        """Return what a kernel's last run found wrong with a state, and with the outputs that it left."""
+        """The reason why a kernel's last run was refused, and the outputs that it left."""
         if wrong := find_wrong_input(self._plan.system, state):
             return wrong
         if outcome == Outcome.WEIGHT_SPREAD:

@@ -1,4 +1,4 @@
-"""A state solved afresh, with pivots of its own and refinement in extended precision; and whether it can be solved.
+"""A state re-factorised with pivoting and refined in extended precision, and whether it can be solved.
 
 Where rows are weighed this is the augmented system of least squares,
 
@@ -53,7 +53,7 @@ beside others of an ill-conditioned state."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fresh:
-    """A state solved afresh.
+    """The solution of a state that was re-factorised.
 
     Attributes:
         d: the unknowns (n,); nan where they are not determined.
@@ -137,7 +137,7 @@ class PivotingSolver:
         return np.asarray(rows[self.exact])
 
     def solve(self, *state: Floats) -> Fresh:
-        """Return the solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
+        """The solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
 
         A state that is not finite, or has a weight below zero, has a solution and a rcond of nan.
         """
@@ -151,7 +151,7 @@ class PivotingSolver:
         return Fresh(d if at.rcond >= RCOND_LIMIT else nothing, self._residual(at.factors.A, at.b, at.x), at.rcond)
 
     def factorised(self, *state: Floats) -> PivotedSystem | None:
-        """Return the system of a state that is in order, and its solution; None where it is singular."""
+        """The system of a state that is in order, and its solution; None where it is singular."""
         computed = self._program.single(*state)
         A, b, sizes = self._assembled(computed, state)
         factors = SparseLU.of(A)
@@ -172,7 +172,7 @@ class PivotingSolver:
         return np.asarray(left, dtype=float)
 
     def _assembled(self, computed: Floats, state: tuple[Floats, ...]) -> tuple[sp.csc_matrix, Floats, Floats]:
-        """Return the matrix, its right-hand side -b, and the natural size of what each row adds up."""
+        """The matrix, its right-hand side -b, and the natural size of the terms of each row."""
         entries, b, of_soft, b_soft = np.split(computed, np.cumsum(self._sizes))
         if not self._plan.system.is_weighted:
             A = sp.csc_matrix((entries, (self._rows, self._columns)), shape=(self._n, self._n))
@@ -220,7 +220,7 @@ class SparseLU:
 
     @staticmethod
     def of(A: sp.csc_matrix) -> SparseLU | None:
-        """Return the factors of a matrix; None where it is singular."""
+        """The factors of a matrix; None where it is singular."""
         A.eliminate_zeros()
         if structural_rank(A) < A.shape[0]:  # SuperLU does not survive some of these
             return None

@@ -1,4 +1,4 @@
-"""Whether a log is likely: of the robot, in its units and its time, and of readings that fit together.
+"""Whether a log is plausible for a robot, in its units and its time, and whether its readings fit together.
 
 The checks know what the model knows: limits, weight, reach, and the equations. They are made to see a wrong unit,
 order, sign or step of time, not a noisy sensor, and they change nothing.

@@ -1,4 +1,4 @@
-"""Whether the readings of a log fit together: chi-square at some of its samples, and what would make them fit."""
+"""Whether the readings of a log fit together: chi-square at some of its samples, and corrections that make them fit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FACTORS: Mapping[float, str] = {
 
 
 def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[Doubt]:
-    """Yield a doubt where readings (N, ny) contradict each other at most samples, by the sigmas of their sensors."""
+    """Yield a warning where readings (N, ny) contradict each other at most samples, by the sigmas of their sensors."""
     if not any(row.equation.sigma for row in system.rows):
         return
     usable = np.isfinite(y).all(axis=1) & ~system.saturated(y).any(axis=1)
@@ -77,7 +77,7 @@ class _LeastSquares:
     freedom: int
 
     def fits(self, kind: str = "", factor: float = 1.0) -> bool:
-        """Return whether the readings fit together, with those of a kind of sensor taken times a factor."""
+        """Whether the readings fit together, with those of a kind of sensor taken times a factor."""
         b, n = self.b, len(self.variances)
         if kind:
             b = b + (1 - factor) * self.read[kind]  # b is affine in the readings, which enter it as -y
@@ -113,7 +113,7 @@ def _share(fits: Sequence[_LeastSquares], kind: str = "", factor: float = 1.0) -
 def _explanations(
     system: System, states: tuple[Floats, Floats, Floats], fits: Sequence[_LeastSquares]
 ) -> Iterator[tuple[str, float]]:
-    """Yield what may be wrong, and the share of states whose readings do not fit together with that put right."""
+    """Yield possible errors, and the share of states whose readings do not fit together with each corrected."""
     q, qd, y = states
     in_q, in_qd = angular(system.tree)
     if reaches_far(q[:, in_q]):

@@ -1,4 +1,4 @@
-"""A thing about a log that is not likely."""
+"""A plausibility warning about a log."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class Doubt:
 
 
 def counted(share: float, n: int) -> str:
-    """Return how many of n samples a share is."""
+    """How many of n samples a share is."""
     return f"{round(share * n)} of {n} samples"

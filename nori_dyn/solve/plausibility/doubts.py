@@ -1,4 +1,4 @@
-"""All checks of a log."""
+"""All plausibility checks of a log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def doubts(
     dt: float | None = None,
     t: Floats | None = None,
 ) -> tuple[Doubt, ...]:
-    """Return what is not likely about a log; it takes some milliseconds, and some hundreds where rows are weighed.
+    """Plausibility warnings about a log; takes some milliseconds, and some hundreds where rows are weighed.
 
     Args:
         system: the system that the log is for.
@@ -37,7 +37,7 @@ def doubts(
 
 
 def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats, by_model: bool = True) -> tuple[Doubt, ...]:
-    """Return what is not likely about each sample by itself; see `doubts`.
+    """Plausibility warnings about single samples; see `doubts`.
 
     Args:
         system: the system that the log is for.
@@ -60,7 +60,7 @@ def doubts_of_motion(
     dt: float | None = None,
     t: Floats | None = None,
 ) -> tuple[Doubt, ...]:
-    """Return what is not likely about samples one after the other, and their estimates; see `doubts`."""
+    """Plausibility warnings about sequences of samples, and their estimates; see `doubts`."""
     found: list[Doubt] = []
     with np.errstate(all="ignore"):
         if t is not None:

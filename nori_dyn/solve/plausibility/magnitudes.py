@@ -1,4 +1,4 @@
-"""Whether wrenches, torques and accelerations are of a size that the robot's weight and reach can explain."""
+"""Whether wrenches, torques and accelerations are plausible for the robot's weight and reach."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def reach(tree: KinematicTree) -> float:
 
 
 def readings(system: System, y: Floats) -> Iterator[Doubt]:
-    """Yield doubts about the sizes of readings (N, ny)."""
+    """Yield warnings about the sizes of readings (N, ny)."""
     for row in system.measurements:
         if _feels_gravity(row):
             yield from _gravity(system.tree, row, y[:, row.y])
@@ -58,7 +58,7 @@ def readings(system: System, y: Floats) -> Iterator[Doubt]:
 
 
 def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[Doubt]:
-    """Yield doubts about the sizes of estimated wrenches, (N, n_links, 6) or (N, 6)."""
+    """Yield warnings about the sizes of estimated wrenches, (N, n_links, 6) or (N, 6)."""
     for name, values in estimate.values.items():
         if estimate.kinds[name] in ("f", "fx"):
             forces = values.reshape(len(values), -1, 6)[..., 3:].reshape(len(values), -1)
@@ -66,7 +66,7 @@ def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[Doubt]:
 
 
 def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Floats) -> Iterator[Doubt]:
-    """Yield a doubt where values (N, n) are large for long."""
+    """Yield a warning where values (N, n) are large for long."""
     usual = robot_weight(tree) * (1.0 if unit == "N" else max(reach(tree), SHORT))
     largest = np.max(np.nan_to_num(np.abs(values)), axis=1, initial=0.0)
     share = float((largest > LARGE * usual).mean())
@@ -99,14 +99,14 @@ def _wrench_columns(tree: KinematicTree, row: RowBlock) -> dict[str, list[int]]:
 
 
 def _feels_gravity(row: RowBlock) -> bool:
-    """Return whether a row reads all of the proper acceleration of a frame, as an accelerometer does."""
+    """Whether a row reads all of the proper acceleration of a frame, as an accelerometer does."""
     read = without_offset(row.equation)
     reads = isinstance(read, FrameAcceleration) and not read.at_rest
     return reads and set(row.equation.components) == set(MOTION[3:])
 
 
 def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Doubt]:
-    """Yield a doubt where an accelerometer (N, n) does not feel gravity as it is."""
+    """Yield a warning where an accelerometer (N, n) does not measure gravity."""
     gravity = float(np.linalg.norm(tree.gravity))
     lengths = np.linalg.norm(values, axis=1)
     lengths = lengths[np.isfinite(lengths)]

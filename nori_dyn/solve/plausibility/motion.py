@@ -1,4 +1,4 @@
-"""Whether q and qd are those of the robot: within its limits, at times that go on, q moving as qd says, qd as qdd."""
+"""Whether q and qd are plausible: within the limits, increasing times, q consistent with qd, and qd with qdd."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SAME = (0.5, 2.0)
 
 
 def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
-    """Yield a doubt where configurations (N, nq) are outside the joint limits."""
+    """Yield a warning where configurations (N, nq) are outside the joint limits."""
     limited = [i for i in range(tree.n_links) if _is_limited(tree, i)]
     if not limited:
         return
@@ -85,12 +85,12 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
 
 
 def degrees(tree: KinematicTree, q: Floats) -> Doubt | None:
-    """Return the doubt that the angles in configurations (N, nq) are degrees, where they are outside their limits."""
+    """The warning that the angles in configurations (N, nq) are degrees, where they are outside their limits."""
     return next((each for each in limits(tree, q) if each.message.endswith(DEGREES)), None)
 
 
 def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Doubt]:
-    """Yield a doubt where configurations (N, nq) do not move as velocities (N, nv) say, at samples dt [s] apart.
+    """Yield a warning where configurations (N, nq) contradict velocities (N, nv), at samples dt [s] apart.
 
     Joints with quaternions are left out.
     """
@@ -109,7 +109,7 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Dou
 
 
 def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[Doubt]:
-    """Yield a doubt where velocities (N, nv) do not change as the accelerations among readings (N, ny) say.
+    """Yield a warning where velocities (N, nv) contradict the accelerations among readings (N, ny).
 
     Accelerations that are noisy are not compared: those that go along with the velocities are.
     """
@@ -131,7 +131,7 @@ def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[
 def _disagreeing(
     check: str, words: str, kinds: tuple[str, str], moving: Mapping[str, tuple[float, float]], dt: float
 ) -> Iterator[Doubt]:
-    """Yield a doubt where what moves and its rates go along, and differ in size.
+    """Yield a warning where a motion and its rates correlate, but differ in size.
 
     Args:
         check: the name of the check.
@@ -157,7 +157,7 @@ def _disagreeing(
 
 
 def clock(t: Floats, dt: float | None) -> Iterator[Doubt]:
-    """Yield a doubt where times (N,) do not go on, or not by dt [s] a sample."""
+    """Yield a warning where times (N,) do not increase, or not by dt [s] a sample."""
     halts = ~(np.diff(t) > 0)
     if halts.any():
         share = float(halts.sum() / len(t))
@@ -169,13 +169,13 @@ def clock(t: Floats, dt: float | None) -> Iterator[Doubt]:
 
 
 def step(t: Floats) -> float | None:
-    """Return the usual time between samples at times (N,); None where there is none."""
+    """The median time between samples at times (N,); None where there is none."""
     found = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
     return found if 0 < found < np.inf else None
 
 
 def reaches_far(values: Floats) -> bool:
-    """Return whether angles [rad], lengths [m] or their rates reach beyond where they usually are."""
+    """Whether angles [rad], lengths [m] or their rates reach beyond where they usually are."""
     return bool(np.abs(values).max(initial=0.0) > FAR)
 
 
@@ -192,12 +192,12 @@ def _is_limited(tree: KinematicTree, i: int) -> bool:
 
 
 def _unwrapped(angle: Floats) -> Floats:
-    """Return an angle (N,) without the jumps of one that is kept within half a turn."""
+    """An angle (N,) without the jumps of one that is kept within half a turn."""
     return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= math.pi + 1e-6 else angle
 
 
 def compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, float]:
-    """Return the correlation of what a joint moves with what its velocity says, and how much further it moves."""
+    """The correlation of a joint's motion with that by its velocity, and the ratio of their sizes."""
     starts = np.arange(0, len(position) - 1, max(1, len(position) // STRIDES))
     moved, said = (
         np.add.reduceat(steps, starts) for steps in (np.diff(position), dt * (velocity[1:] + velocity[:-1]) / 2)
@@ -210,7 +210,7 @@ def compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, floa
 
 
 def _explained(slope: float, dt: float, moving: str, rate: str) -> str:
-    """Return what would explain that something moves so much further than its rate says."""
+    """The explanation for a motion that is so much larger than its rate."""
     (degrees, radians), (rate_degrees, rate_radians) = DEGREES_IN_WORDS[moving], DEGREES_IN_WORDS[rate]
     explanations = {
         DEGREE: f"{moving} looks like {degrees}, or {rate} like {rate_radians} that were taken for {rate_degrees}.",
