@@ -27,7 +27,7 @@ def numeric(name: str, value: ArrayLike) -> Floats:
     Real numbers only: no booleans, complex numbers, dates or text, and no masked arrays, whose masks would be lost.
 
     Args:
-        name: what it is, for messages.
+        name: its name in messages.
         value: anything that NumPy takes for real numbers.
 
     Raises:
@@ -62,7 +62,7 @@ def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Return a value as `numeric` does, of a shape.
 
     Args:
-        name: what it is, for messages.
+        name: its name in messages.
         value: anything that NumPy takes for real numbers.
         shape: the shape expected.
 
@@ -79,7 +79,7 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
     """Return a value as `shaped` does, all of it finite.
 
     Args:
-        name: what it is, for messages.
+        name: its name in messages.
         value: anything that NumPy takes for real numbers.
         shape: the shape expected.
         labels: names of the numbers along the last axis, for messages.
@@ -103,7 +103,7 @@ def batched(name: str, value: ArrayLike, size: int) -> Floats:
     """Return the numbers of N states (N, size), with N at least 1; they need not be finite.
 
     Args:
-        name: what they are, for messages.
+        name: their name in messages.
         value: anything that NumPy takes for real numbers.
         size: how many numbers a state has.
 
@@ -120,13 +120,13 @@ def check_in_place(name: str, array: object, size: int, is_written: bool) -> Non
     """Check an array that a program reads or writes where it lies: of its own type, in one piece.
 
     Args:
-        name: what it is, for messages.
+        name: its name in messages.
         array: the array.
         size: its length.
         is_written: whether the program writes it.
 
     Raises:
-        InputError: it is not what the program takes it for.
+        InputError: its type, shape or layout is another one.
     """
     wanted = f"a {'writeable ' if is_written else ''}array of {size} doubles, one after the other"
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
@@ -145,13 +145,13 @@ def checked_out(name: str, array: object, shape: tuple[int, ...], read: Mapping[
     """Return an array that results are written to, wherever its numbers lie.
 
     Args:
-        name: what it is, for messages.
+        name: its name in messages.
         array: the array.
         shape: its shape.
-        read: what is read meanwhile, by name, arrays or not.
+        read: objects that are read meanwhile, by name, arrays or not.
 
     Raises:
-        InputError: it is not what results can be written to, or shares a number with what is read, or with itself, as
+        InputError: it cannot hold the results, or shares a number with an input, or with itself, as
             `np.broadcast_to` makes them.
     """
     wanted = f"a writeable array {shape} of doubles"
@@ -175,7 +175,7 @@ def counted(name: str, value: object) -> int:
     """Return a number of things, at least 1.
 
     Args:
-        name: what is counted, for messages.
+        name: the counted quantity in messages.
         value: a whole number.
 
     Raises:

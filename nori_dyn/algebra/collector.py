@@ -11,7 +11,7 @@ from contextlib import contextmanager
 def collector_at_rest() -> Iterator[None]:
     """Let the collector of reference cycles rest meanwhile; as a decorator, while a function runs.
 
-    Graphs of expressions only grow, and what is dropped of them is freed at once, by its reference count. The collector
+    Graphs of expressions only grow, and their dropped parts are freed at once, by its reference count. The collector
     finds nothing there, but goes through all of it again and again: a tenth of the time of planning.
     """
     was_enabled = gc.isenabled()

@@ -49,7 +49,7 @@ def gradient(outputs: Sequence[Expr], factors: Sequence[Expr], inputs: Sequence[
     Args:
         outputs: the expressions, of one graph.
         factors: as many.
-        inputs: what to derive by.
+        inputs: the inputs to derive by.
     """
     graph = outputs[0].graph
     moves = depends_on(graph, outputs, [x.index for x in inputs])

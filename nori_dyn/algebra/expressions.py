@@ -35,7 +35,7 @@ Key = TypeVar("Key", bound=Hashable)
 class Op(IntEnum):
     """The operation of a node: RECIPROCAL is 1/left, OPAQUE is left.
 
-    SQRT comes from no equation of motion, but from factorisations; OPAQUE from what corrects rounding.
+    SQRT comes from no equation of motion, but from factorisations; OPAQUE from the correction of rounding.
     """
 
     CONSTANT = 0
@@ -357,7 +357,7 @@ class Graph:
     def opaque(self, x: Expr) -> Expr:
         """An opaque copy of x: what is computed from it is kept, even where it is zero on paper.
 
-        So it is with what only rounding makes differ from zero; that is not so of a constant, which stays what it is.
+        It stands for numbers that differ from zero by rounding alone; a constant stays a constant.
         """
         if self.ops[x.index] is _CONSTANT:
             return x
@@ -469,9 +469,9 @@ class RowSum:
 
     Attributes:
         first: nodes from this one on came with it, all that it reads was there before.
-        row: what comes out.
+        row: the result.
         columns: those that it has, as bits; elsewhere the row is zero, whatever the sum is.
-        initial: what is begun with.
+        initial: the initial row.
         terms: the coefficient, whether it is subtracted, and the row, of each term.
     """
 
@@ -501,8 +501,8 @@ class RowMap:
         statements: how many came.
         made: the rows that are made.
         read: the rows that are read.
-        inputs: what stands for an element of each of these in the operations; a number where all elements are that.
-        outputs: what comes out in a column, as expressions of them.
+        inputs: placeholders for an element of each of these; a number where all elements are equal.
+        outputs: the results of a column, as expressions of these.
     """
 
     first: int

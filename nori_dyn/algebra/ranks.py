@@ -1,7 +1,7 @@
 """Ranks in doubles: how many singular values count, how clearly, and which of several ranks is that of almost all.
 
 Where a mechanism is next to a singular configuration, singular values are small that are not small elsewhere, or that
-are zero wherever it is closed: such a rank is told least clearly, and does not count where others are clear.
+are zero wherever it is closed: such a rank is the least clear, and does not count where others are clear.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from nori_dyn.typing import Floats
 
 CLEAR = 1e4
-"""How many times larger than what is taken as zero, and than the tolerance, singular values of a clear rank are."""
+"""Least ratio of the singular values of a clear rank to those taken as zero, and to the tolerance."""
 
 
 def clear_rank(values: Floats, tolerance: float) -> tuple[int, float]:
     """The rank by singular values, and how clear it is: their distance from the tolerance and from each other.
 
     Args:
-        values: relative to what is large, in descending order (n,).
-        tolerance: what is taken as zero.
+        values: singular values (n,) in descending order, relative to a large one.
+        tolerance: values below it are taken as zero.
     """
     rank = int(np.sum(values > tolerance))
     smallest = float(values[rank - 1]) if rank else 1.0

@@ -2,7 +2,7 @@
 
     tree = tree.replace(components=(nd.components.Rotor(joints="all", inertia=1e-4, gear=100),))
 
-Each is data, as in a YAML file; what it adds to the equations is told by its parts, see `Part`. A package offers
+Each is data, as in a YAML file; its share in the equations are its parts, see `Part`. A package offers
 components of its own under the entry-point group `nori_dyn.components`.
 
 Example:

@@ -34,7 +34,7 @@ class Component(BaseModel, ABC):
 
     Attributes:
         type: the kind of component.
-        name: what to call it.
+        name: its name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,7 +47,7 @@ class Component(BaseModel, ABC):
         """Yield the parts of this component on a robot.
 
         Raises:
-            ModelError: a name that the robot does not have, or what cannot be.
+            ModelError: an unknown name, or impossible values.
         """
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class NamedComponent(Component):
     """A component that adds a variable, which bears its name.
 
     Attributes:
-        name: what to call it; made of the names of the places that it is between where it is left out.
+        name: its name; by default made of the names of what it joins.
     """
 
     name: Annotated[str, Field(pattern=r"^[\w./-]*$")] = ""

@@ -20,7 +20,7 @@ def components_of(data: Any) -> tuple[Component, ...]:
     """Return the components that a config's content describes.
 
     Raises:
-        InvalidConfigError: content that does not follow the schema, or a type that does not exist; says where.
+        InvalidConfigError: content that does not follow the schema, or a type that does not exist.
     """
     entries = data.get("components") if isinstance(data, Mapping) else None
     for number, entry in enumerate(entries) if isinstance(entries, list) else ():

@@ -22,7 +22,7 @@ class Friction(OnJoints):
         F(v) = coulomb + (static - coulomb) / (1 + (v / stribeck)^2)
 
     The sign of the velocity is a smooth one, so that equations stay the same at all velocities: it has 0.9 of its size
-    at twice the width. Friction of a joint that stands still is not told by its velocity, and is zero here.
+    at twice the width. Static friction is not a function of the velocity, and is zero here.
 
         - {type: friction, joints: all, viscous: 0.5, coulomb: 2.0, width: 0.01}
 

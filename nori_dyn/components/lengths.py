@@ -159,7 +159,7 @@ class HeldLength:
 
     Attributes:
         length: which.
-        rest: what it is [m].
+        rest: its value [m].
     """
 
     length: Length

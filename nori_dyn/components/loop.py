@@ -71,7 +71,7 @@ class Loop(NamedComponent):
         constrains: "point" (3 directions: the origins stay together), "pose" (6), "hinge" (5, all but a turn about z of
             the first frame), some of mx, my, mz, fx, fy, fz of the first frame, or a list of wrenches (6 numbers each,
             couple first), which are the columns of T.
-        stabilisation: accelerations that close a gap; none unless told otherwise.
+        stabilisation: accelerations that close a gap; none by default.
 
     Source: RBDA ch. 8.2; docs/design.md, 2.5. Points are compared by their own conventional accelerations.
     """
@@ -238,7 +238,7 @@ def _whole_turn(half_way: Floats, E: Floats) -> Floats:
     with np.errstate(all="ignore"):
         turned = half_way * np.where(sine > 0, np.arctan2(sine, cosine) / sine, 1.0)
     about_x = np.zeros_like(half_way)
-    about_x[0] = np.pi  # by half a turn the axis is as good as any other: what matters is that this is no closed loop
+    about_x[0] = np.pi  # at half a turn any axis does: it is no closed loop
     return np.where((sine < 1e-9) & (cosine < 0), about_x, turned)
 
 

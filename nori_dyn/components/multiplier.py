@@ -1,6 +1,6 @@
 """Shared part of couplings, loops and tendons: a force z, and the rows of accelerations through which it acts.
 
-The rows say sum_i A_i a_i + W qdd + gamma = 0, and by d'Alembert's principle the force of the constraint is the
+The rows are sum_i A_i a_i + W qdd + gamma = 0, and by d'Alembert's principle the force of the constraint is the
 transpose of its rows: A_i^T z on body i, W^T z at the joints.
 """
 
@@ -51,7 +51,7 @@ class ConstraintRows:
         group: the component's type.
         source: where it stands in the literature.
         components: the name of each row.
-        constraint: what they are.
+        constraint: their constraint.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Multiplier:
     Attributes:
         unknown: z.
         constraint: the rows.
-        equations: those that say that the constraint holds; none where z is the force of a motor.
+        equations: the rows of the constraint; none where z is the force of a motor.
     """
 
     unknown: Unknown
@@ -133,7 +133,7 @@ class HeldConstraint(Multiplier):
 
         Args:
             unknown: the force.
-            constraint: what holds.
+            constraint: the constraint.
             group: the component's type.
             source: where it stands in the literature.
         """

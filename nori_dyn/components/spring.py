@@ -28,7 +28,7 @@ class Spring(OnJoints):
         joints: which joints, of one freedom each.
         stiffness: [N m/rad or N/m].
         reference: the position at which it is slack, but for the preload [rad or m].
-        preload: what it gives there in the direction of the joint [N m or N].
+        preload: its torque or force there in the direction of the joint [N m or N].
     """
 
     type: Literal["spring"] = "spring"

@@ -32,9 +32,9 @@ class Tendon(NamedComponent):
         L = sum of the distances from frame to frame,  or  sum over joints j of factor_j q_j
         power of the force z = z dL/dt: positive drives it to lengthen, a cable pulls with -z
 
-    `actuated` is a motor's: z is the variable "tendon:NAME", which a sensor or a known value tells. `held` is a rod:
-    its length stays, d^2 L / dt^2 = 0, and z is what that takes. `passive` adds no variable, only its spring and
-    damper, -stiffness (L - rest) - damping dL/dt, which the others may have too.
+    `actuated` is a motor's: z is the variable "tendon:NAME", which a sensor or a known value determines. `held` is a
+    rod: its length stays, d^2 L / dt^2 = 0, and z is the constraint force. `passive` adds no variable, only its spring
+    and damper, -stiffness (L - rest) - damping dL/dt, which the others may have too.
 
         - {type: tendon, name: piston, through: [cylinder, rod]}
         - {type: tendon, name: flexor, joints: {proximal: 0.01, distal: 0.008}, stiffness: 200}
@@ -105,7 +105,7 @@ class PassiveTendon:
 
     Attributes:
         name: "tendon:flexor".
-        length: what it acts along.
+        length: the length that it acts along.
         stiffness, damping, rest: see `Tendon`.
     """
 

@@ -28,7 +28,7 @@ class Offset(BaseModel):
 
     Attributes:
         sigma: standard deviation about the mean: one number, or one a component.
-        mean: what it is on average: one number, or one a component.
+        mean: its prior mean: one number, or one a component.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,12 +46,12 @@ class Measurement(BaseModel, ABC):
 
     Attributes:
         type: the kind of sensor.
-        name: what to call its reading, in y and in messages, instead of by what it reads; for a sensor that reads one
+        name: the name of its reading, in y and in messages, in place of the default; for a sensor that reads one
             thing.
         value: a known constant instead of a reading: one number, or one a component.
         sigma: standard deviation: one number, or one a component; None is exact.
         range: the readings between which the sensor works, [lowest, highest], or one such pair a component; null where
-            there is no end. A reading at an end or beyond is saturated: it says less than it seems to.
+            there is no end. A reading at an end or beyond is saturated.
         offset: that the sensor reads the true value and an offset, a variable "offset:NAME" of its own, with a prior.
     """
 

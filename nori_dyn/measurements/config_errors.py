@@ -38,7 +38,7 @@ EXPECTED = {
     "too_long": "a list of at most {max_length} items",
     "too_short": "at least {min_length} items",
 }
-"""What should stand there instead, by pydantic's type of error; what is not here is said in pydantic's words."""
+"""The expected value, by pydantic's type of error; pydantic's words where there is none here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class ConfigSchema:
 
     Attributes:
         model: the schema.
-        what: what such a content is called: "a set of sensors".
-        entry: what the `type` of an entry says.
+        what: such a content in words: "a set of sensors".
+        entry: the meaning of `type` in an entry.
         beginning: how such a content begins.
     """
 
@@ -65,9 +65,9 @@ def config_error(error: ValidationError, data: Any, schema: ConfigSchema) -> Inv
     that was meant; of several at one place, all that may stand there is told.
 
     Args:
-        error: what pydantic found.
+        error: pydantic's error.
         data: the content.
-        schema: what it has to follow.
+        schema: its schema.
     """
     findings = [(each, _path_in(data, each)) for each in error.errors()]
     first, path = max(findings, key=lambda found: _depth(found[0]))

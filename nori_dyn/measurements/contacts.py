@@ -19,8 +19,8 @@ class Contact:
 
     Attributes:
         name: its name.
-        closed: what is known of it while it touches: `rigid_contact`, a measured wrench, nothing.
-        open: what is known of it while it does not: an `external_wrench` of value 0.
+        closed: the rows while it touches: `rigid_contact`, a measured wrench, none.
+        open: the rows while it does not: an `external_wrench` of value 0.
     """
 
     name: str
@@ -38,7 +38,7 @@ def contact_state(known: Sequence[str], closed: Iterable[str], where: str) -> Co
     Args:
         known: names of all contacts.
         closed: names of those that are closed; one name stands for itself.
-        where: what has the contacts, for messages.
+        where: the owner of the contacts, for messages.
 
     Raises:
         UnknownSensorNameError: there is no such contact.

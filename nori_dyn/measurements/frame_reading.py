@@ -55,7 +55,7 @@ class SensorSite:
         name: of the equation.
         body: the link.
         X: transform from link coordinates to those of the reading.
-        components: the names of what is read.
+        components: the names of the components.
         rows: their places among the six numbers of a spatial vector.
         value: the known values (rows); None when the rows take a reading.
         sigma: standard deviations (rows); None is exact.
@@ -90,7 +90,7 @@ class PlacedRows:
     """Shared part of equations at a site that are more than a matrix on one variable.
 
     Attributes:
-        place: the frame, and what is read in it.
+        place: the frame and components of the reading.
         group: the sensor's type.
         source: where it stands in the literature.
     """
@@ -228,7 +228,7 @@ class FrameReading(VariableReading):
     """Rows X d_k - y = 0, or -X d_k - y = 0, of one spatial vector d_k of a body.
 
     Attributes:
-        place: the frame, and what is read in it.
+        place: the frame and components of the reading.
         sign: 1 or -1.
     """
 

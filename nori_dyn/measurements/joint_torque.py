@@ -13,7 +13,7 @@ class JointTorque(JointReading):
 
         tau_i - y = 0, or tau_J_i - y = 0 for `side: link`
 
-    What a motor gives, as its current tells, is not what arrives at the link: rotor, friction and springs are between
+    The motor torque, known from its current, is not the torque at the link: rotor, friction and springs are between
     the two. A torque sensor behind the gear reads the latter. Without such components they are the same.
 
     From motor currents, with a standard deviation of half a newton metre, and from sensors behind the gears:
@@ -22,7 +22,7 @@ class JointTorque(JointReading):
         - {type: joint_torque, joints: actuated, side: link, sigma: 0.1}
 
     Attributes:
-        side: "motor" for tau, what the motor gives at the joint, or "link" for tau_J, the torque in the joint.
+        side: "motor" for tau, the torque of the motor at the joint, or "link" for tau_J, the torque in the joint.
     """
 
     type: Literal["joint_torque"]

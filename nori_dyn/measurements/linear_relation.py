@@ -28,7 +28,7 @@ class Relation:
         name: "relation:differential".
         factors: the factors on each variable (1, size).
         body: a body of the relation.
-        value: what the sum is (1); None when it is read.
+        value: the value of the sum (1); None when it is read.
         sigma: its standard deviation (1); None is exact.
         ranges: the readings between which its sensor works (1); None is all.
     """
@@ -67,9 +67,9 @@ class LinearRelation(Measurement):
         - {type: linear_relation, name: gear, terms: {"qdd:joint1": 1, "qdd:joint2": -3}}
 
     Attributes:
-        name: what to call it.
+        name: its name.
         terms: factor of each number by its name, as in `system.variable_names`: "qdd:l_knee", "fx:l_sole.mz".
-        value: what the sum is, zero unless told otherwise; null where it is read.
+        value: the value of the sum, zero by default; null where it is read.
     """
 
     type: Literal["linear_relation"]

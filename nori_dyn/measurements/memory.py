@@ -20,17 +20,17 @@ from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, Variable, V
 from nori_dyn.typing import Array
 
 SPEED = "qd"
-"""The kind of the variables that are joint velocities: there only where they persist."""
+"""The kind of joint velocities as variables: there only where they are state."""
 
 GROUP = "memory"
 """What rows of memory belong to in messages that count rows."""
 
 Walk = Annotated[FiniteFloat, Field(ge=0, le=1e12)]
-"""A walk; what is larger is no number of a robot in any unit, and its square none that can be computed with."""
+"""A random walk; a larger number is none of a robot in any unit, and its square overflows."""
 
 
 class Memory(BaseModel):
-    """Variables that persist: m(t + dt) = a m(t) + r dt + w, see `nori_dyn.Filter`.
+    """State variables: m(t + dt) = a m(t) + r dt + w, see `nori_dyn.Filter`.
 
     Joint velocities, whose rate is the joint acceleration; offsets of sensors that drift; a push that lasts for about
     a second:
@@ -40,7 +40,7 @@ class Memory(BaseModel):
           offsets: {of: offset, walk: 0.01}
           push: {of: "fx:hand", walk: 5.0, time_constant: 1.0, sigma: 20}
 
-    Without a filter each tick knows of them what is known at first.
+    Without a filter each tick has their initial prior.
 
     Attributes:
         of: the variables: "qd", which are the velocities of all joints; other kinds and names as in `outputs`.
@@ -50,7 +50,7 @@ class Memory(BaseModel):
             square grows as t. 0, as without it, are constants.
         time_constant: time in which they decay to 1 / e [s]; without it they stay.
         sigma: standard deviation at first; without it nothing is known. Offsets have theirs in the sensor's entry.
-        mean: what they are at first.
+        mean: their initial mean.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -100,12 +100,12 @@ class Memory(BaseModel):
                 yield SpeedReading(unknown, sigma or ())
 
     def remembered(self, name: str, variables: Sequence[Variable], owned: Mapping[str, Equation]) -> list[Remembered]:
-        """Return the variables that persist by this entry.
+        """The state variables of this entry.
 
         Args:
             name: the entry's.
             variables: those of the system.
-            owned: what sensors' own entries say of offsets at first, by the name of the variable.
+            owned: the initial priors of offsets in sensors' entries, by the name of the variable.
 
         Raises:
             UnknownSensorNameError: a variable that the system does not have.

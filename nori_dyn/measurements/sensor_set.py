@@ -53,10 +53,10 @@ class SensorSet(Shown):
         contacts: places that touch the world at times, each with its rows for either case; they come after
             `measurements`. A set that has any is many sets: `in_contact` chooses one, `nd.plan_set` plans them all, and
             `nd.System` refuses it.
-        memory: variables that persist from tick to tick, by a name each: for `nd.Filter`.
+        memory: the state from tick to tick, by a name each: for `nd.Filter`.
 
     Raises:
-        InvalidConfigError: two sensors of one name, of which it says which is the second; a sensor with an offset
+        InvalidConfigError: two sensors of one name; a sensor with an offset
             among the rows of a contact.
 
     Example:
@@ -94,7 +94,7 @@ class SensorSet(Shown):
                 `from_model` says, but for those whose names the config's own measurements have.
 
         Raises:
-            InvalidConfigError: content that does not follow the schema; says where.
+            InvalidConfigError: content that does not follow the schema.
             UnknownSensorNameError: a sensor type that does not exist.
 
         Example:
@@ -219,7 +219,7 @@ class SensorSet(Shown):
         return equations
 
     def remembered(self, variables: Sequence[Variable], equations: Iterable[Equation]) -> list[Remembered]:
-        """Return which variables persist.
+        """The variables that are state from tick to tick.
 
         Args:
             variables: those of a robot with these sensors.

@@ -1,6 +1,6 @@
 """From the links and joints that a model file lists to a kinematic tree.
 
-Checks the graph, locks joints, lumps what is fixed into the body that carries it unless its joint is kept, adds a
+Checks the graph, locks joints, lumps fixed links into the body that carries them unless their joint is kept, adds a
 floating base.
 Source: RBDA ch. 4.1-4.2.
 """
@@ -65,10 +65,10 @@ def assemble(
         base: "fixed" makes the root link part of the world; "floating" puts it on a free joint.
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
         kept: fixed or locked joints to keep as joints of no freedoms, so that the wrench through them is a variable.
-        inertias: what is made of those that no distribution of mass has: they are taken as they are, with a warning; or
+        inertias: treatment of those that no distribution of mass has: they are taken as they are, with a warning; or
             the nearest that some distribution has is; or they are refused.
         gravity: [m/s^2] in world axes.
-        notes: what the loader has done so far.
+        notes: changes of the model by the loader so far.
         file: where they are from, for warnings; those who load a file name it in errors.
 
     Raises:
@@ -219,7 +219,7 @@ def _cycle(children: Mapping[str, Iterable[str]]) -> list[str]:
     done: set[str] = set()
     for start in children:
         path = [] if start in done else [start]
-        ahead = [iter(children[link]) for link in path]  # what is left to visit below each link of the path
+        ahead = [iter(children[link]) for link in path]  # links still to visit below each link of the path
         while path:
             child = next(ahead[-1], None)
             if child is None:

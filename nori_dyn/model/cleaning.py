@@ -15,7 +15,7 @@ import numpy as np
 from nori_dyn.typing import Floats
 
 TOLERANCE = 1e-12
-"""Doubles lose this on their way into a file: what is so close to 0 or ±1 (an angle, to k π/2) is that."""
+"""Rounding of doubles on their way into a file: a number so close to 0 or ±1 (an angle, to k π/2) is taken for it."""
 
 DECIMALS = 7
 """A quarter turn printed with at least this many decimals is one, within a unit of the last."""
@@ -120,7 +120,7 @@ class Cleaner:
         angle = float(literal)
         quarters = round(angle / (math.pi / 2)) if self.active else 0
         change = abs(angle - quarters * (math.pi / 2))
-        # Zero can be printed exactly, so only what is smaller than any rounding of doubles is taken for it.
+        # Zero can be printed exactly, so only numbers below any rounding of doubles are taken for it.
         tolerance = max(TOLERANCE, last_unit(literal)) if quarters else TOLERANCE
         if not self.active or change > tolerance:
             return None

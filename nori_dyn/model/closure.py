@@ -17,7 +17,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats, Indices
 
 CLOSED = 1e-9
-"""A gap of less than this [m or rad] is closed but for rounding."""
+"""A gap below this [m or rad] is closed but for rounding."""
 
 TIGHT = 1e-13
 """A gap of less than this is not made smaller."""
@@ -37,7 +37,7 @@ DRAWS = 20
 SPARE = 8
 
 MOST_OUTSIDE = 3
-"""Closed configurations out of the joints' room, as a multiple of those wanted, after which no others are sought."""
+"""Closed configurations beyond joint limits, as a multiple of those wanted, after which no others are sought."""
 
 
 @overload
@@ -77,7 +77,7 @@ def closed(
     Q, sizes = _project(tree, tree.checked_configuration(q)[:, None], moving)
     q = Q[:, 0]
     if sizes[0] > CLOSED:
-        raise _not_closed(tree, np.abs(gaps(positions(tree, q))), "stays open by", " at the least")
+        raise _not_closed(tree, np.abs(gaps(positions(tree, q))), "stays open by", " at least")
     if qd is None:
         return q
     qd = checked("qd", qd, (tree.nv,)).copy()
@@ -86,7 +86,7 @@ def closed(
         qd[moving] -= np.linalg.lstsq(J[:, moving], J @ qd, LEAST_SHARE)[0]
         left = np.abs(J @ qd)
         if left.max(initial=0.0) > CLOSED * max(1.0, np.abs(qd).max(initial=0.0)):
-            raise _not_closed(tree, left, "moves apart", "/s at the least")
+            raise _not_closed(tree, left, "moves apart", "/s at least")
     return q, qd
 
 
@@ -131,7 +131,7 @@ def random_closed(tree: KinematicTree, rng: np.random.Generator, n: int) -> Floa
         if len(within) >= n or len(outside) > MOST_OUTSIDE * n:
             break
     if not within and not outside:
-        raise _not_closed(tree, np.abs(gaps(positions(tree, nearest))), "stays open by", " at the least")
+        raise _not_closed(tree, np.abs(gaps(positions(tree, nearest))), "stays open by", " at least")
     outside.sort(key=lambda found: found[0])
     found = [*within, *(q for _, q in outside)]
     return np.array([found[k % len(found)] for k in range(n)])

@@ -21,7 +21,7 @@ some distribution has, or refused."""
 TREATMENTS = ("as_given", "nearest", "refuse")
 
 TOLERANCE = 1e-9
-"""Relative to the largest principal moment: what a decimal file loses in rounding is not an indefinite body."""
+"""Relative to the largest principal moment: the rounding of a decimal file does not make a body indefinite."""
 
 SMALLEST_GYRATION = 1e-3
 """[m] Moments are compared with those of a body of this radius of gyration at least: a point mass has none."""

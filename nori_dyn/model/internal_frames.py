@@ -1,6 +1,6 @@
 """The same robot for the program's internal use: other link frames, and inertia moved towards the base.
 
-Neither changes an acceleration, a joint force or an external wrench; what they change is undone where it is asked for.
+Neither changes an acceleration, a joint force or an external wrench; their changes are undone in the outputs.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def moving(at: Kinematics, qd: Array) -> Kinematics:
 
 
 def transform_between(at: Kinematics, i: int, j: int) -> Transform:
-    """Return iXj, from body j's to body i's coordinates; either may be the world, and only what lies between counts."""
+    """Return iXj, from body j's to body i's coordinates; either may be the world. Only joints between them count."""
     from_common = {body: _from_ancestor(at, body, common_ancestor(at.tree.parents, i, j)) for body in (i, j)}
     return from_common[i] @ from_common[j].inverse()
 

@@ -1,6 +1,6 @@
 """Isomorphic limbs: subtrees with the same joints at the same positions, equal or mirrored, whatever their numbers.
 
-Two legs, four legs, two arms, the fingers of a hand. Which are alike is found as isomorphism of rooted trees is: each
+Two legs, four legs, two arms, the fingers of a hand. They are found as isomorphic rooted trees are: each
 body gets a number that stands for all that hangs on it.
 
 Source: Aho, Hopcroft, Ullman, The Design and Analysis of Computer Algorithms, ch. 3.2.
@@ -21,7 +21,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
 Limbs: TypeAlias = Sequence[Sequence[Sequence[int]]]
-"""For each group of limbs that are alike, for each of its limbs, numbers that correspond, place by place."""
+"""For each group of isomorphic limbs, for each of its limbs, corresponding numbers, item by item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class LimbGroup:
 def limb_groups(tree: KinematicTree, by_places: bool = True) -> tuple[LimbGroup, ...]:
     """The groups of isomorphic limbs, those nearer to the root first.
 
-    Limbs are alike where joints are of the same kinds, where their axes, places and fixed turns, in the frames of the
-    program, have zeros and units in the same components, and where what hangs on their bodies is alike. Signs and other
-    numbers may differ, inertias may be any. What is alike within a limb of a group, such as the fingers of a hand, is
-    a group of its own for the first limb only: that of the others corresponds to it.
+    Limbs are isomorphic where joints are of the same kinds, where their axes, positions and fixed rotations, in the
+    frames of the program, have zeros and units in the same components, and where the limbs on their bodies are
+    isomorphic. Signs and other numbers may differ, inertias may be any. Isomorphic limbs within a limb of a group, such
+    as the fingers of a hand, are a group of its own for the first limb only: that of the others corresponds to it.
 
     Args:
         tree: the robot.
@@ -107,7 +107,7 @@ def corresponding(limbs: Limbs, labelled: Iterable[tuple[int, int, Hashable]]) -
 
     Args:
         limbs: links of isomorphic limbs.
-        labelled: for each number its link, and what it is there; of those that are the same there, the first of a link
+        labelled: for each number its link, and its role there; of those that are the same there, the first of a link
             corresponds to the first of another.
     """
     by_link: dict[int, dict[Hashable, int]] = {}

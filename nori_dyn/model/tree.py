@@ -28,7 +28,7 @@ WORLD = -1
 GRAVITY = (0.0, 0.0, -9.81)
 
 QUATERNION_TOLERANCE = 1e-3
-"""Quaternions this close to unit length are normalised; what is further away is refused as an error of input."""
+"""Quaternions this close to unit length are normalised; others are refused as an error of input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class RobotComponent(Protocol):
         """Yield its parts on a robot, each a `nori_dyn.system.parts.Part`; every name is checked here.
 
         Raises:
-            ModelError: a name that the robot does not have, or what cannot be.
+            ModelError: an unknown name, or impossible values.
         """
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,11 +118,11 @@ class KinematicTree(Shown):
         joints: joint models (n_links).
         X_tree: transform from the parent's link frame to the frame where the joint sits (n_links), RBDA ch. 4.2.
         I: spatial inertias (n_links, 6, 6) in link coordinates, angular first.
-        frames: further frames by name: lumped links, and what the model file names.
+        frames: further frames by name: lumped links, and named frames of the model file.
         gravity: gravitational acceleration (3,) [m/s^2] in world axes.
-        notes: what the loader did to the model, for people.
-        components: what it has beside rigid bodies on joints, see `nori_dyn.components`.
-        drives: what the drives of joints can do, by joint, where the model file tells it.
+        notes: changes of the model by the loader, for people.
+        components: motors, friction, loops and others, see `nori_dyn.components`.
+        drives: limits of the drives of joints, by joint, where the model file has them.
 
     Raises:
         ModelError: arrays that do not fit, parents not in topological order, names used twice, a component that does
@@ -440,7 +440,7 @@ def _vector_of_gravity(given: object) -> tuple[float, float, float]:
     """Return three finite numbers.
 
     Raises:
-        ModelError: it is not that; says what to write.
+        ModelError: it is something else.
     """
     try:
         x, y, z = checked("gravity", given, (3,))  # type: ignore[arg-type]

@@ -282,9 +282,7 @@ class Writer:
         return f"*(const u{n} *)(w + {self._pack_slot[head]})"
 
     def _local(self, i: int) -> str:
-        """The name of a statement's value: its number in the order, so that the source is independent of node
-        indices.
-        """
+        """The name of a statement's value by its number in the order: the source is independent of node indices."""
         return f"t{self._place[i]}"
 
     def _written(self, head: int, chunk: int) -> Iterator[str]:

@@ -27,7 +27,7 @@ class ArticulatedBodies:
         IA: the inertia (6, 6, ...) that a force on the body feels.
         U: I^A S (6, n_i, ...).
         D_inverse: (S^T I^A S + J)^-1 (n_i, n_i, ...), with J of the joint's rotor.
-        Ia: what of I^A crosses the joint (6, 6, ...): all of it where the joint's acceleration is given.
+        Ia: the part of I^A across the joint (6, 6, ...): all of it where the joint's acceleration is given.
     """
 
     IA: tuple[Array, ...]

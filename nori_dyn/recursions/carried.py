@@ -7,7 +7,7 @@ its velocity and acceleration change, for all bodies j that it carries, by
     Delta_k a_j = psi''_k + psi'_k x v_j,  psi''_k = a_parent x S_k + v_parent x psi'_k
 
 so that its force changes by 2 B_j psi'_k + I_j psi''_k, with B of `christoffel_factorisation`; more is added where S
-depends on q. Sums over what a joint carries are composites, which need no transforms in the coordinates of the root.
+depends on q. Sums over a subtree are composites, which need no transforms in the coordinates of the root.
 
 Source: Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018); Singh, Russell and
 Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022), for joints whose
@@ -57,11 +57,11 @@ class Carried:
         tree: the robot.
         at: its bodies.
         own: inertia of each body, as numbers (10, n_links, ...).
-        force: what each body's velocity and external wrench add to I a (6, n_links, ...).
+        force: velocity and external wrench terms beside I a of each body (6, n_links, ...).
         body: of each freedom the body on its joint (nv,).
         S: axis of each freedom (6, nv, ...).
-        I: inertia of what each freedom carries, as numbers (10, nv, ...).
-        B: sum of B(v, I) over what each freedom carries, as numbers (12, nv, ...).
+        I: composite inertia of the subtree of each freedom, as numbers (10, nv, ...).
+        B: sum of B(v, I) over the subtree of each freedom, as numbers (12, nv, ...).
         h: I S of each freedom (6, nv, ...).
         on_way: of each freedom those of its joint and of all that carry it.
         beyond: of each freedom those of the joints that its own carries.
@@ -198,17 +198,17 @@ def _of_freedom(
     Args:
         S: its axis (6, ...).
         S_rate: the derivative of that.
-        dv: what S qd changes by where the axes of the joint move in their own frame.
-        da: what S qdd + c_J changes by there.
-        v: velocity of what carries it.
-        a: acceleration of what carries it.
-        I: inertia of what it carries, as numbers (10, ...).
-        B: sum of B over what it carries, as numbers (12, ...).
+        dv: derivative of S qd where the axes of the joint move in their frame.
+        da: derivative of S qdd + c_J there.
+        v: velocity of its parent.
+        a: acceleration of its parent.
+        I: composite inertia of its subtree, as numbers (10, ...).
+        B: sum of B over its subtree, as numbers (12, ...).
         F: force across its joint (6, ...).
 
     Returns:
         The angular part of psi' (3, ...), psi'' (6, ...), that by qd (6, ...), the angular part of 2 B^T S (3, ...),
-        and what forces change by, w by q and p by qd (6, ...).
+        and the derivatives of forces, w by q and p by qd (6, ...).
     """
     I, B = inertia_of(I), _factorisation_of(B)
     psi = cross_motion(v, S) + dv
@@ -224,11 +224,11 @@ def _pairs(carried: Carried, forces: Sequence[Array], changes: Sequence[Array], 
     """Derivatives (nv, nv, ...): by the freedoms of a row and its ancestors, and by those of its subtree.
 
     Args:
-        carried: what each joint carries.
+        carried: the subtree quantities.
         forces: h and 2 B^T S of each freedom, as rows (nv, ...).
-        changes: what these are multiplied by, of the freedoms that carry it.
-        below: what S is multiplied by, of the freedoms that it carries (6, nv, ...).
-        initial: what is added (nv, nv, ...).
+        changes: the other factor, of the freedoms of its ancestors.
+        below: the factor of S, of the freedoms of its subtree (6, nv, ...).
+        initial: an added term (nv, nv, ...).
     """
     none, found = initial[0] * 0, []
     for k, (on_way, beyond) in enumerate(zip(carried.on_way, carried.beyond, strict=True)):

@@ -62,7 +62,7 @@ class HybridDynamicsDerivatives(NamedTuple):
         by_qd: by the velocity (nv, nv, ...).
         by_given: by the accelerations and joint forces that are given (nv, nv, ...).
         by_fx: by the wrenches on links (nv, n_links, 6, ...); None where they were not asked for.
-        pivots: of each freedom whose force is given what it is divided by, D of M = L^T D L, and its entry of M.
+        pivots: of each freedom whose force is given the divisor, D of M = L^T D L, and its entry of M.
     """
 
     by_q: Array

@@ -1,6 +1,6 @@
 """Terms of components at the joints, from the same parts as the system: J qdd + h(q, qd), see docs/design.md, 2.5.
 
-The recursions take in what acts on joints and is known: the inertia of rotors, friction, springs, and passive tendons
+The recursions include known terms at joints: the inertia of rotors, friction, springs, and passive tendons
 over joints. What acts on bodies, or has a force that is to be found, such as a loop, goes beyond a recursion from joint
 to joint.
 """
@@ -32,7 +32,7 @@ class JointTerms:
 
     Attributes:
         tree: the robot.
-        parts: what its components add.
+        parts: the parts of its components.
         J: the inertia of rotors (nv, nv), constant, a block a joint.
     """
 

@@ -6,8 +6,8 @@ of the rows of H. It takes least where no joint is far from the world.
 Without the matrix it is the articulated-body algorithm at rest, for all unit joint forces at once, each of which
 reaches only the bodies on its way to the world in the second pass; forces and motions are in the coordinates of the
 tree's root, where they need no transform. After the second pass Minv tau is D^-1 u of that algorithm, F tau is pA, and
-after the third P tau is a. Line 14 of the listing in the report passes to the parent what the joint's motion adds, but
-not what came from below, as pA has both: the correction, and these meanings, are a reader's notes in the margin of the
+after the third P tau is a. Line 14 of the listing in the report passes to the parent the term of the joint's motion,
+but not the terms from below; pA has both: the correction, and these meanings, are a reader's notes in the margin of the
 report as we have it. It takes least on long chains.
 
 Source: RBDA ch. 6.5 for the factors; Carpentier, "Analytical inverse of the joint space inertia matrix" (2018),

@@ -2,7 +2,7 @@
 
     tau = H qdd + C(q, qd) qd + g(q) + h(q, qd)
 
-H has the inertia of rotors, h is what friction and springs take: `joint_terms`.
+H has the inertia of rotors, h has friction and springs: `joint_terms`.
 
 Source: Nori IV-A; RBDA table 5.1, (6.2)-(6.4).
 """
@@ -44,7 +44,7 @@ def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Arra
 
     Example:
         >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
-        >>> print(np.round(nd.rnea(arm, np.zeros(2), np.zeros(2), np.zeros(2)), 1))  # what holds the arm up
+        >>> print(np.round(nd.rnea(arm, np.zeros(2), np.zeros(2), np.zeros(2)), 1))  # the torques that hold the arm up
         [19.6  4.9]
     """
     q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=qdd, fx=fx)
@@ -56,7 +56,7 @@ def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Arra
 def bias_force(tree: KinematicTree, q: Any, qd: Any, fx: Any = None) -> Array:
     """Return the part of tau beside H qdd (nv, ...): C qd + g + h, less the effect of external wrenches.
 
-    With qd None, what holds the robot at rest, against its weight and its springs.
+    With qd None, the static torques, against its weight and its springs.
 
     Source: RBDA (6.2).
     """

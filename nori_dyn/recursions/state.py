@@ -65,7 +65,7 @@ def scalars(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """Return a value as an array of a shape, with or without batch axes after it: of floats, or objects for symbols.
 
     Args:
-        name: what it is, for messages.
+        name: its name in messages.
         value: numbers or symbols.
         shape: the shape expected.
 
@@ -106,7 +106,7 @@ def bodies(
         q: (nq, ...).
         qd: (nv, ...); without it, positions only.
         fx: (n_links, 6, ...) in link coordinates; none when None.
-        regroup: whether to move inertia that joints do not feel towards the base: what joints feel stays the same.
+        regroup: whether to move inertia without effect on the joints towards the base.
 
     Raises:
         UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.

@@ -45,7 +45,7 @@ MOST_OFFSETS = 4
 class System(Shown):
     """D(q) d + b(q, qd, y) = 0 for a robot and sensors as they are bound to it.
 
-    Users meet it as `nori_dyn.System`, which says what its attributes are, and takes names of sensors too.
+    Users meet it as `nori_dyn.System`, which documents its attributes, and takes names of sensors too.
 
     Args:
         tree: the robot.
@@ -53,7 +53,7 @@ class System(Shown):
         repeats: rows of components that repeat others wherever the robot is closed, and are left out.
 
     Raises:
-        SensorConfigError: sensors that name what the robot does not have.
+        SensorConfigError: sensors that name links or joints that the robot does not have.
     """
 
     def __init__(self, tree: KinematicTree, sensors: Sensors, repeats: Sequence[Repeat] = ()) -> None:
@@ -349,7 +349,7 @@ class System(Shown):
         A name is one of `weight_names`, or that of a sensor whose components have a weight each.
 
         Raises:
-            InputError: a name that is unknown, a wrong number of them, what is not a number.
+            InputError: an unknown name, a wrong number of weights, a value that is not a number.
         """
         if weights is None:
             return self.weights

@@ -13,12 +13,12 @@ def check_tree(given: object, call: str, then: str) -> None:
     """Check that an argument is a robot.
 
     Args:
-        given: what is given.
+        given: the argument.
         call: the function: "nd.plan_set".
-        then: what it takes after the robot: "sensors".
+        then: its next arguments: "sensors".
 
     Raises:
-        WrongKindError: it is something else; says how to get one.
+        WrongKindError: it is something else; its message shows how to get one.
     """
     if isinstance(given, KinematicTree):
         return
@@ -33,11 +33,11 @@ def check_sensors(given: object, call: str) -> None:
     """Check that an argument is a set of sensors.
 
     Args:
-        given: what is given.
+        given: the argument.
         call: the function: "nd.System".
 
     Raises:
-        WrongKindError: it is something else; says how to get one.
+        WrongKindError: it is something else; its message shows how to get one.
     """
     if not hasattr(given, "equations"):
         expected = "sensors (a set, the name of a shipped one, or a YAML file)"
@@ -48,11 +48,11 @@ def check_system(given: object, call: str) -> None:
     """Check that an argument is a system.
 
     Args:
-        given: what is given.
+        given: the argument.
         call: the function: "nd.plan".
 
     Raises:
-        WrongKindError: it is something else; says how to make one of it.
+        WrongKindError: it is something else; its message shows how to make one.
     """
     if isinstance(given, System):
         return

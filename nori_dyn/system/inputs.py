@@ -105,7 +105,7 @@ def _refuse_saturated(system: System, name: str, y: Floats, weights: Floats) -> 
     """Refuse readings (..., ny) of saturated sensors whose weight (..., n_weights) is not zero.
 
     Raises:
-        SaturatedReadingError: there is one; says which.
+        SaturatedReadingError: there is one.
     """
     if system.ranges is None:
         return

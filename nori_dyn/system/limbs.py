@@ -20,7 +20,7 @@ from nori_dyn.system.rows import RowBlock
 Labelled: TypeAlias = Iterator[tuple[int, int, Hashable]]
 
 Reads: TypeAlias = tuple[type, int, frozenset[tuple[str, int]]]
-"""What tells the rows of a sensor: its class, how many they are, and the kinds and bodies of what they read."""
+"""Key of a sensor's rows: its class, their number, and the kinds and bodies of the variables that they read."""
 
 
 class RowsOfLimbs:

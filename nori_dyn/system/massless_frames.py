@@ -3,7 +3,7 @@
 They are written out, and not made of `newton_euler` at the kinematics of the frames: (3a) stands here in conventional
 accelerations, one turn in a plane a row, so that a moving point has w x (w x r) where a spatial acceleration has
 products with the velocity of the origin; and (3f) has an inertia without a first moment. That is where operations are
-saved. What components and sensors say is taken from their own equations (`add_parts`, `bias_of_components`,
+saved. The rows of components and sensors come from their own equations (`add_parts`, `bias_of_components`,
 `add_measurements`).
 
 Source: docs/design.md, 4.4; own derivation (tests/unit/system/test_refined.py).
@@ -42,8 +42,8 @@ class Turn:
     """A massless frame after a turn in a plane.
 
     Attributes:
-        motions: columns (6) of what turns as accelerations do: its acceleration, and the multiplier of its force.
-        forces: columns (6) of what turns as forces do: the force through it, and the multiplier of its acceleration.
+        motions: columns (6) that transform as motions: its acceleration, and the multiplier of its force.
+        forces: columns (6) that transform as forces: the force through it, and the multiplier of its acceleration.
         plane: the two axes that turn.
         c, s: the coordinate rotation is [[c, s], [-s, c]] on these axes.
     """
@@ -320,7 +320,7 @@ class FrameBuilder:
     def add_measurements(self, original: SymbolicSystem) -> None:
         """Add the rows of the sensors, which are those of the original system.
 
-        What is weighed reads what the body has in its internal frame instead, and so do loops: the accelerations there
+        Weighed rows read the body in its internal frame instead, and so do loops: the accelerations there
         are those of points, and where points are held together no linear velocity is needed.
         """
         sensed = frozenset(numbers_in(row.slice for row in self.system.sensor_rows).tolist())

@@ -3,7 +3,7 @@
     m(t + dt) = a m(t) + r(t) dt + w,   a = exp(-dt / T),   w ~ N(0, Q(dt))
 
 with the rate r, a variable of d as well, and a walk whose variance grows with time. Within a tick they are variables
-like all others; `filtering` carries what is known of them to the next.
+like all others; `filtering` predicts their posterior to the next.
 
 Source: docs/design.md, 4.12.
 """
@@ -26,14 +26,14 @@ class Remembered:
     """A variable of d that is part of the state from tick to tick.
 
     Attributes:
-        memory: the name of the entry that says so.
+        memory: the name of its entry.
         variable: the variable.
-        mean: what it is at first, a number a component.
+        mean: its initial mean, a number a component.
         sigma: standard deviation of that; None where nothing is known.
         walk: standard deviation of its change in one second that nothing else explains, a number a component.
         time_constant: time in which it decays to 1 / e [s]; None where it stays.
         rate: the variable that is its derivative by time; None where it has none.
-        known_by: names of the rows of the tick that say what is known of it at first: a filter has them once.
+        known_by: names of the rows of the tick that are its initial prior: a filter applies them once.
     """
 
     memory: str

@@ -27,7 +27,7 @@ class BodyEquation(ABC):
     """Shared part of a body's equations: they take no reading, and are exact without a `sigma`.
 
     Attributes:
-        parts: what components add to them.
+        parts: the parts of components.
     """
 
     name: str
@@ -177,7 +177,7 @@ def newton_euler(tree: KinematicTree, parts: Sequence[Part] = (), sigma: Sigma =
 
     Args:
         tree: the robot.
-        parts: what its components add.
+        parts: the parts of its components.
         sigma: how far they may be off.
     """
     is_loaded = act_on_joints(parts)

@@ -103,7 +103,7 @@ class Axes:
     """Vectors that are read along other axes than those of their sensors.
 
     Attributes:
-        rows: what stands in place of rows, by their numbers.
+        rows: the rows in place of others, by their numbers.
         a: for each body the columns of its acceleration in these axes.
         w: its angular velocity.
     """
@@ -150,7 +150,7 @@ class Optimality:
         multipliers: column of the multiplier of each exact row.
         definitions: as in `RefinedSystem`, of unknowns and multipliers.
         weighed: the rows that are weighed, in order.
-        summed: the same, or what stands in place of them.
+        summed: the same, or the rows in place of them.
         noisy: those that have noise instead.
     """
 

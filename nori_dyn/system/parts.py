@@ -27,7 +27,7 @@ class Part(Protocol):
 
     - `blocks` depends on q only, `bias` on q and qd;
     - each block has as many rows as the equation, and as many columns as its variable;
-    - a multiplier does no work that its rows do not see: what it adds to the equations of motion is minus the transpose
+    - a multiplier does no work that its rows do not see: its terms in the equations of motion are minus the transpose
       of its rows;
     - `name` is for people: whatever it is, the equations are the same;
     - a part whose rows hold positions together is a `Closing` too: where they hold, its gap stays as it is.

@@ -19,12 +19,12 @@ def types_by_name(
     Args:
         group: the entry-point group.
         built_in: our own types.
-        base: what every type is a subclass of.
-        what: what such a type is called: "sensor".
-        error: what is raised.
+        base: the base class of every type.
+        what: such a type in words: "sensor".
+        error: the exception to raise.
 
     Raises:
-        NoriError: a package offers what cannot be loaded, is no such type, or has the name of another one.
+        NoriError: a package offers an object that cannot be loaded, is no such type, or has the name of another one.
     """
     types = dict(built_in)
     for entry in entry_points(group=group):

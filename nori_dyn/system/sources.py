@@ -67,7 +67,7 @@ class Reduced:
 
     Attributes:
         X, X_errors, x: the other unknowns are X s + X_errors e + x (others, n_sources), (others, n_errors), (others,).
-        M, M_errors, m: the measured rows say M s + M_errors e + m = 0 (measured, n_sources), (measured, n_errors),
+        M, M_errors, m: the measured rows, M s + M_errors e + m = 0 (measured, n_sources), (measured, n_errors),
             (measured,).
     """
 
@@ -87,7 +87,7 @@ class SourceSplit:
         sources: columns of D of the sources (n_sources,).
         others: columns that the equations of motion give from them.
         motion: rows of D that are equations of motion, as many as there are others.
-        measured: the other rows, of what is measured or known.
+        measured: the other rows, measured or known.
     """
 
     sources: Indices
@@ -113,8 +113,8 @@ class SourceSplit:
         Args:
             D: its matrix (rows, n).
             b: its right-hand side (rows,); zero when None.
-            free: rows of D, equations of motion, that need not hold: what they lack is an error each.
-            pattern: where X is not zero for all q, if that is known: what else is there in doubles is rounding.
+            free: rows of D, equations of motion, that need not hold: each has an error.
+            pattern: the structural nonzeros of X, if known: other nonzeros in doubles are rounding.
         """
         by_row = D.tocsr()
         motion, measured = by_row[self.motion].tocsc(), by_row[self.measured].tocsc()
@@ -143,7 +143,7 @@ class OverSources:
     Attributes:
         X, x: the unknowns (n, n_sources), (n,).
         rows: numbers of these rows (n_measured,).
-        M, m: they say M s + m = 0 in natural units (n_measured, n_sources), (n_measured,).
+        M, m: M s + m = 0 in natural units (n_measured, n_sources), (n_measured,).
     """
 
     X: Floats

@@ -113,7 +113,7 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
     Args:
         system: the system.
         seed: seed of the random point of the fingerprints.
-        state: the inputs; fresh ones when None.
+        state: the inputs; new ones when None.
     """
     state = symbolic_state(system, seed) if state is None else state
     graph = state.graph

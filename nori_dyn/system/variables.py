@@ -1,6 +1,7 @@
 """The dynamic variables d of a tree: accelerations, forces, torques, external wrenches, joint accelerations, and more.
 
-The five kinds that each body has come first, body by body; then what components add, such as the force in a loop.
+The five kinds that each body has come first, body by body; then the variables of components, such as the force in a
+loop.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ KINDS: tuple[Kind, ...] = ("a", "f", "tau", "fx", "qdd")
 """The five variables of each body, in the order of the columns of D (Nori III-A)."""
 
 LOAD: Kind = "tau_J"
-"""The torque in a joint, where that is not what its motor gives: S^T f, see `newton_euler`."""
+"""The torque in a joint, S^T f, where it differs from the motor's: see `newton_euler`."""
 
 OFFSET: Kind = "offset"
 """What sensors with an offset add."""
@@ -104,7 +105,7 @@ class Variable:
     """A named block of d.
 
     Attributes:
-        key: what it is, whatever it is called.
+        key: its identity, independent of names.
         owner: name of its link (a, f, fx), of its joint (tau, tau_J, qdd), or of the component that adds it.
         slice: where it lies in d.
         components: names of its components; one empty name for a scalar.
@@ -162,8 +163,8 @@ def tree_variables(tree: KinematicTree, is_loaded: bool = False, added: Iterable
 
     Args:
         tree: the robot.
-        is_loaded: whether the torque in joints is not what their motors give.
-        added: what components and sensors add.
+        is_loaded: whether the joint torques differ from the motor torques.
+        added: the variables of components and sensors.
     """
     start = 0
     for i, joint in enumerate(tree.joints):

@@ -84,7 +84,7 @@ def test_half_a_turn_is_not_closed():
 
 def test_what_cannot_be_closed_is_told():
     tree = ring()
-    with pytest.raises(NotClosedError, match=r"'loop:ring' stays open by .* at the least"):
+    with pytest.raises(NotClosedError, match=r"'loop:ring' stays open by .* at least"):
         closed(tree, np.zeros(9), free=["joint1"])
     with pytest.raises(UnknownModelNameError, match="joint10"):
         closed(tree, np.zeros(9), free=["joint10"])
