@@ -2,7 +2,7 @@
 
 An order that was found for a whole robot may break ties in its left leg otherwise than in its right one, or hold a
 pivot for risky in one of them only. Here one limb of each group gives its order to the others: pivots that correspond
-follow one another, what lies between limbs keeps its place.
+follow one another, and pivots between limbs keep their position.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def alike_parts(system: System, refined: RefinedSystem) -> tuple[AlikeParts, ...
 def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts]) -> Ordering | None:
     """The order in which all isomorphic limbs have the order of the cheapest of their group.
 
-    There is none where they are eliminated alike already.
+    There is none where they have the same order already.
 
     Args:
         order: an order of the refined system.
         updates: how many entries each of its pivots updates (n).
-        groups: what belongs to limbs that are alike, see `alike_parts`.
+        groups: the rows and columns of isomorphic limbs, see `alike_parts`.
     """
     of_column = np.empty_like(updates)
     of_column[order.columns] = updates

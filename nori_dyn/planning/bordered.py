@@ -30,7 +30,7 @@ APART = 2.0
 its way to U, and would be taken to be that number, of which more digits may be lost."""
 
 FIRST = 10**9
-"""The body, as a class of the order, of what is eliminated before all bodies."""
+"""The body, as a class of the order, of pivots before those of all bodies."""
 
 
 class Bordered:

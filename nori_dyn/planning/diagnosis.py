@@ -1,6 +1,6 @@
 """Why a system cannot be planned, or solved at a state: too few or too many rows, or singular.
 
-Errors are made in microseconds; what is not determined, and why, is worked out when it is asked for.
+Errors are made in microseconds; the undetermined variables, and the reason, are computed on request.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MOVED = 1e-6
 """Share of the largest number of a vector below which others are taken for rounding."""
 
 MAX_DENSE = 4000
-"""Largest system whose null space is computed to name what it moves."""
+"""Largest system whose null space is computed to name its variables."""
 
 SHOWN = 6
 """Number of names in a message, at most."""
 
 MAX_SPREAD = 1e12
-"""Ratio of weights above which they may be what makes a system singular."""
+"""Ratio of weights above which they may make a system singular."""
 
 BASE_FREEDOMS = 6
 
@@ -42,7 +42,7 @@ def check_shape(system: System) -> None:
     """Check that a system has as many rows as unknowns, or at least as many where rows are weighed.
 
     Raises:
-        SystemShapeError: with the rows of each sensor, and what to do.
+        SystemShapeError: with the rows of each sensor, and advice.
     """
     n_rows, n_variables = system.shape
     n_exact = sum(width(row.slice) for row in system.rows if row.is_exact)
@@ -102,7 +102,7 @@ def singular_at(
         system: the system.
         q: the configuration.
         rcond: one over the condition found there.
-        where: what to call the state.
+        where: the state in words.
         weights: the weights, where there are any; rows of weight 0 are left out.
     """
     what = f"{_name(system)}: the system is singular at {where} (its rcond is {rcond:.2g})."
@@ -186,7 +186,7 @@ def _rows_without_weight(system: System, weights: Floats) -> Indices:
 def _null_space(system: System, q: Floats, weights: Floats, dimension: int | None = None) -> _NullSpace:
     """Return the null space of D at a configuration q (nq,), without the rows that have no weight.
 
-    Its dimension is that given, or told by the singular values.
+    Its dimension is given, or follows from the singular values.
     """
     sizes, left_out = natural_sizes(system), _rows_without_weight(system, weights)
     free = np.intersect1d(left_out, numbers_in(row.slice for row in system.rows if row.is_dynamic))

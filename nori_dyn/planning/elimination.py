@@ -214,7 +214,7 @@ class Elimination(Generic[T]):
         rhs: for each row its right-hand side, -b, eliminated along.
         rhs_nonzeros: number of right-hand sides that are not zero to begin with.
         pivots: the steps done.
-        updates: number of entries that they have changed: what they cost, roughly.
+        updates: number of entries that they have changed: their cost, roughly.
 
     Args:
         symbolic: the system.
@@ -267,7 +267,7 @@ class Elimination(Generic[T]):
         """Return the most that a pivot would make of the other entries over the ensemble.
 
         That is the largest update of an entry by the largest entry in its row or column. A pivot on the diagonal of
-        what is symmetric and positive definite makes nothing grow, however small it is: |a_ip a_pj / a_pp| is at most
+        a symmetric positive definite matrix makes nothing grow, however small its pivots: |a_ip a_pj / a_pp| is at most
         the geometric mean of a_ii and a_jj. Any other does when it comes near zero.
         """
         if self.samples is None or self.is_unit(row, column):

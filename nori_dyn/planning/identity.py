@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1]
 
 PLANNER = ("algebra", "components", "measurements", "model", "planning", "system")
-"""Subpackages that a plan depends on: what equations there are, and the order in which they are eliminated."""
+"""Subpackages that a plan depends on: the equations, and the order in which they are eliminated."""
 
 
 @cache

@@ -19,10 +19,10 @@ def lifted_classes(order: Ordering, system: System, refined: RefinedSystem, to_r
     """Return the class of each column of a refined system, for `greedy`: lower ones are eliminated first.
 
     The bodies keep their order. The massless frames of a joint are crossed from the end that is eliminated first to
-    the other, just before that is: what comes from a body is then complete when it is carried on, and not carried
+    the other, just before that is: the terms of a body are then complete when they are carried on, and not carried
     further than needed. Accelerations and forces go in step where they go the same way. Where rows are weighed the
-    bodies go from the leaves to the root, whatever the order: what a body's sensors tell is then a matrix of the size
-    of its acceleration and force, of whose inverse only the diagonal is ever divided by.
+    bodies go from the leaves to the root, whatever the order: the information of a body's sensors is then a matrix of
+    the size of its acceleration and force, of whose inverse only the diagonal is ever divided by.
 
     Args:
         order: an order of the original system.

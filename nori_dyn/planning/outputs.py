@@ -25,7 +25,7 @@ class Output:
     Attributes:
         name: as it was asked for.
         kind: which kind of variables.
-        body: the body; None for all, and for what a component adds.
+        body: the body; None for all, and for variables of components.
         X: for a frame on a link, the transform from the link's coordinates; None in link coordinates.
         owner: the link, joint, frame or component that was named; empty for all.
     """

@@ -1,6 +1,6 @@
 """Systems that are observable over time only: some state has no initial prior.
 
-One instant has too few rows then. While an order is planned, rows that read it stand for what a filter knows from the
+One instant has too few rows then. While an order is planned, rows that read it stand for the prior of a filter from the
 ticks before; a solver, which knows one instant, cannot run such a plan.
 
 Source: docs/design.md, 4.12.

@@ -1,8 +1,8 @@
-"""The offline planner: from a system to its elimination order and what it costs.
+"""The offline planner: from a system to its elimination order and cost.
 
 Two orders are planned. The paper's orders D itself: UMFPACK runs on it, and the tables of fill-in show it. The
-program's is what is compiled: of an ordering by name the same, and of `auto` one of the refined system, lifted from the
-first, or from the order of the recursions where that leads to less.
+program's is the one to compile: of an ordering by name the same, and of `auto` one of the refined system, lifted from
+the first, or from the order of the recursions where that leads to less.
 
 Source: Nori, problem 2 and remark 4; docs/design.md, 4.3.
 """
@@ -86,18 +86,18 @@ class EliminationPlan(Shown):
 
     Attributes:
         system: the system.
-        outputs: what was asked for.
+        outputs: the requested outputs.
         ordering: name of the ordering whose order the program has.
         row_permutation: P (n), as indices: the permuted matrix is D[P][:, Q]. UMFPACK's kernel takes Q from it.
         column_permutation: Q (n).
-        program_rows, program_columns: the same for what the program eliminates: D itself, in P and Q, or the refined
-            system.
+        program_rows, program_columns: the same for the system that the program eliminates: D itself, in P and Q, or the
+            refined system.
         regrouped: whether inertia is moved across joints in the refined system, see `internal_links`; None where the
             program eliminates D itself.
-        tried: what each ordering tried leads to, the chosen one first.
+        tried: cost and stability of each ordering tried, the chosen one first.
         seed: the seed of everything random.
-        undetermined: columns of d that no sensor tells, and no output may show: forces in loops whose rows repeat
-            others, see `remove_repeats`.
+        undetermined: columns of d that no sensor determines, and no output may contain: forces in loops whose rows
+            repeat others, see `remove_repeats`.
         is_over_time: whether the system is determined over time only, see `over_time`: a filter runs the plan, and no
             solver can.
         traced: the refined system, where planning has left it: it need not be traced again. No file holds it.
@@ -126,7 +126,7 @@ class EliminationPlan(Shown):
     def cost(self) -> Cost:
         """All operations of a tick, from q, qd and y to the outputs; sines and cosines are not counted.
 
-        Of a weighted system those of a tick at a usual state, which is not refined.
+        Of a weighted system those of a tick on the fast path, without refinement.
         """
         return self.tried[0].program
 
@@ -167,7 +167,7 @@ class EliminationPlan(Shown):
     def untouched(self) -> Self:
         """Return this plan over expressions to which nothing was added since it was traced.
 
-        So its program is the same whatever else was made of the plan before, and fits what is cached of it.
+        So its program is the same whatever else was made of the plan before, and fits the cached one.
         """
         return self.traced_anew() if "solved" in self.__dict__ else self
 
@@ -249,7 +249,7 @@ def make_plan(
     orderings_named(ordering)
     if effort and ordering != AUTO:
         raise PlanError(f"ordering '{ordering}' leaves nothing to search: `effort` is for ordering 'auto'.")
-    resolve_outputs(system, outputs)  # wrong names are told before loops are closed
+    resolve_outputs(system, outputs)  # wrong names are refused before loops are closed
     settled = remove_repeats(system, seed)
     resolved = determined_outputs(settled.system, outputs, settled.undetermined)
     planned = partial(_planned, settled, resolved, ordering, seed, effort, progress, kind)
@@ -357,7 +357,7 @@ def _searched(system: System, columns: Indices, ordering: str, seed: int, effort
             patience += search.updates - before
     if not found:
         raise _no_pivots(system, ordering)
-    found.sort(key=lambda item: (item[0].burden, item[0].cost.total))  # of equal programs, what suits UMFPACK best
+    found.sort(key=lambda item: (item[0].burden, item[0].cost.total))  # of equal programs, the best one for UMFPACK
     return found, *search.written(found[0][2])
 
 

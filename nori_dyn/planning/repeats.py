@@ -39,7 +39,7 @@ class ReducedSystem:
 
     Attributes:
         system: the system.
-        undetermined: the columns of d that depend on forces that nothing tells, and that are taken as zero.
+        undetermined: the columns of d that depend on undetermined forces, which are taken as zero.
     """
 
     system: System

@@ -18,7 +18,7 @@ from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
 
 SIZE_STATES = 8
-"""Number of random states whose solutions tell the size of each unknown."""
+"""Number of random states whose solutions give the size of each unknown."""
 
 LIGHTEST = 1e-6
 """No unknown counts as smaller than this share of the largest of its kind: on links without mass forces are nothing."""
@@ -87,7 +87,7 @@ def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tupl
             continue
         try:
             d = spla.splu(matrix).solve(right)
-        except RuntimeError:  # this state is exactly singular: it tells no size
+        except RuntimeError:  # this state is exactly singular: it gives no size
             continue
         if np.isfinite(d).all():
             unknowns.append(np.abs(d))

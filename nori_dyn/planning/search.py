@@ -33,7 +33,7 @@ STABLE_PIVOT = 1e-4
 """An order whose pivots keep this share of their usual size at all sampled configurations counts as stable."""
 
 DECADE = 0.1
-"""What a decade nearer to zero weighs, as a share of the operations: digits are lost in proportion."""
+"""Penalty for a decade nearer to zero, as a share of the operations: digits are lost in proportion."""
 
 MOST_UPDATES = 1.5
 """An order is given up when it updates this many times the entries that the order of the recursions does."""
@@ -59,7 +59,7 @@ class Stability:
         states: number of sampled configurations.
         smallest_pivot: smallest pivot at any of them, relative to its own median over them.
         smallest_at: the link to which that pivot belongs.
-        growth: largest ratio of an update by a pivot to what was there; 1 or less is as good as full pivoting.
+        growth: largest ratio of an update by a pivot to the updated entry; 1 or less is as good as full pivoting.
     """
 
     states: int
@@ -168,7 +168,7 @@ class Search:
     def written(self, program: PlannedProgram) -> tuple[RefinedSystem, StaticElimination | None]:
         """Return the refined system that a program eliminates, and its elimination where that was the last one there.
 
-        Nothing else is left of what was written down while searching.
+        No other expressions of the search are left.
         """
         which = self._number(program)
         last, solved = self._last.get(which, (None, None))
@@ -232,7 +232,7 @@ class Search:
             self._alike[program] = None
             order = alike_order(program.order, program.updates, self._limbs(which))
             if order is not None:
-                with suppress(ZeroPivotError):  # what is not zero in one limb may be in another
+                with suppress(ZeroPivotError):  # a nonzero of one limb may be zero in another
                     work = Elimination(problem.symbolic, FIELD, problem.natural_samples).run(order.rows, order.columns)
                     self._alike[program] = self._lowered(which, program.ordering, work)
         return self._alike[program]
@@ -283,8 +283,8 @@ class Search:
     def early(self) -> PlannedProgram | None:
         """The best program in which each constraint force of a loop is eliminated with its row, if there is one.
 
-        What a limb tells of a loop is then of the size of the loop's force as soon as the limb is done: the early
-        elimination of constrained articulated-body algorithms.
+        The information of a limb on a loop is then of the size of the loop's force as soon as the limb is done: the
+        early elimination of constrained articulated-body algorithms.
         """
         found = []
         for which, to_root in product(range(len(self._refinements)), (False, True)):

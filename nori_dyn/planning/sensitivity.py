@@ -2,7 +2,7 @@
 
 Of K(p) x + k(p) = 0 the derivative is dx/dp = -K^-1 R with R = dK/dp x + dk/dp, by the L and U that give x itself. R is
 sparse if velocities count as unknowns: that of a link depends on its parent's and on its own joint, and an equation on
-the velocity of its link. What is asked for, E dx/dp, is what is left of
+the velocity of its link. The requested E dx/dp is the rest of
 
     [K  R]
     [E  0]
@@ -107,7 +107,7 @@ def sensitivities(
 def _cheapest(problem: Bordered, outputs: Sequence[Sequence[Sum]]) -> tuple[list[int], Ordering]:
     """Return which outputs are eliminated along, by number, and the order; the others are substituted for.
 
-    Which are is told by updates over the field; of two orders the one with fewer operations is taken.
+    Which are follows from updates over the field; of two orders the one with fewer operations is taken.
     """
     flat = [row for group in outputs for row in group]
     ends = [0, *running(map(len, outputs))]
@@ -131,7 +131,7 @@ def _cheapest(problem: Bordered, outputs: Sequence[Sequence[Sum]]) -> tuple[list
 def _ordered(problem: Bordered, bordered: SymbolicSystem, by_body: bool = True) -> Elimination[int]:
     """Eliminate K with the planned pivots, each time the one that fills in least; return the elimination.
 
-    A pivot is taken when its value is the planned one: so it is what the plan was judged by, and is guarded by.
+    A pivot is taken when its value is the planned one: so it is the one by which the plan was judged, and is guarded.
 
     Args:
         problem: K and R.

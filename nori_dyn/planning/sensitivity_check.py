@@ -28,13 +28,13 @@ from nori_dyn.planning.scaling import LIGHTEST, SIZE_STATES, natural_scaling, na
 from nori_dyn.typing import Floats
 
 MOST_SQUARES = 8
-"""Numbers of a column that its size is told by, at most."""
+"""Most numbers of a column that its size is computed from."""
 
 MOST_COMPARED = 8
-"""Outputs whose derivatives are summed up, to be compared with what is solved for, at most."""
+"""Most outputs whose derivatives are summed up, to be compared with the solution."""
 
 NOTHING = 1e-9
-"""Outputs that move by less than this share of what moves at random states, do so by rounding."""
+"""Outputs that move by less than this share of the others at random states, do so by rounding."""
 
 LEAST = 1e-100
 """What is added to a square that may be zero."""
@@ -56,7 +56,7 @@ def squared_error(
     Args:
         problem: K and R.
         factors: L and U.
-        outputs: what is derived.
+        outputs: the differentiated outputs.
         derivatives: its derivatives.
         places: which directions are of which input.
     """
@@ -84,7 +84,7 @@ def _sum_of_columns(
     """Return a factor for each column, of either sign, that makes it one of about the size 1, a weight being the unit.
 
     No column counts as smaller than a share of what is usual, and of its weight among the others: at special poses some
-    are zero but for rounding. BorderedFactors differ, so that what is off in columns that are alike does not cancel.
+    are zero but for rounding. BorderedFactors differ, so that errors in equal columns do not cancel.
     """
     graph, rng = problem.graph, np.random.default_rng(problem.plan.seed)
     plan, shares = problem.plan, _shares_of_weights(problem.plan, places)
@@ -167,7 +167,7 @@ class _Usual:
             )
             try:
                 x = spla.splu(K).solve(R)
-            except RuntimeError:  # this state is exactly singular: it tells no size
+            except RuntimeError:  # this state is exactly singular: it gives no size
                 continue
             sizes.append(np.abs(E @ x))
             whole.append(np.abs(x[:n]).max(axis=0) / APART)

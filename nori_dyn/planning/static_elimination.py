@@ -45,7 +45,7 @@ class Improved:
 
     Attributes:
         unknowns: each unknown of the refined system.
-        steps: what the step added to each.
+        steps: the correction of each.
     """
 
     unknowns: tuple[Expr, ...]
@@ -61,8 +61,8 @@ class StaticElimination:
         pivots: the pivots that are not constants, in order and up to their sign; of a weighted system, the reciprocals
             of those that are 1 as given.
         first: each unknown before any refinement: of an exact system `unknowns`.
-        watched: of a weighted system, the pivots that are not constants, as in `pivots`: where they are as usual, the
-            first solution is as good as usual; else empty.
+        watched: of a weighted system, the pivots that are not constants, as in `pivots`: where they have their usual
+            size, the first solution is good enough; else empty.
         work: of a weighted system, the elimination, for its refinement.
     """
 
@@ -98,7 +98,7 @@ class StaticElimination:
         """Return the guards of pivots that some unknowns depend on, in order.
 
         Pivots that depend on weights have no usual size, and digits may be lost long before one: of a weighted system
-        the answer is guarded, by its steps of refinement. But these see nothing where a 1 was lost in its sum.
+        the answer is guarded, by its steps of refinement. But these do not detect that a 1 was lost in its sum.
         """
         graph = self.refined.symbolic.graph
         unknowns = self.unknowns

@@ -6,7 +6,7 @@ the derivative by its weight. The determinant is the product of the pivots, so o
 elimination gives all of them: the cost of a few eliminations, whatever their number.
 
 Source: own derivation (tests/agreement/test_uncertainty.py); Bjoerck, Numerical Methods for Least Squares Problems,
-ch. 2.8.3 for what else computes parts of an inverse from its factors.
+ch. 2.8.3 for other ways to compute parts of an inverse from its factors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Uncertainty:
     Attributes:
         variances: of the estimate along each direction asked for.
         explained: the same along each weighed row, Y_k P Y_k^T.
-        innovations: of each weighed row, -(Y_k d + b_k): its reading less what the estimate says that it should be.
+        innovations: of each weighed row, -(Y_k d + b_k): its reading less the reading predicted by the estimate.
     """
 
     variances: tuple[Expr, ...]

@@ -45,7 +45,7 @@ class Arrays(SimpleNamespace):
 
 
 Trust: TypeAlias = tuple[Floats | float, Booleans | bool, Floats | float]
-"""How far to trust what was computed of a state, or of N states: in each place N numbers, or one for all.
+"""Reliability of the outputs of a state, or of N states: of each quantity N numbers, or one for all.
 
 The largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation, nan when not
 computed; whether the program was given up for a freshly pivoted factorisation; one over the condition that this found,
@@ -62,10 +62,10 @@ class Compiled(Remade):
     What the guards do not trust is computed in another way, where there is one. Not to be shared between threads.
 
     Attributes:
-        kernel: what runs the program.
+        kernel: the kernel that runs the program.
         inputs: the arrays that `tick` reads, by name.
-        outputs: what `tick` writes.
-        tick: computes the outputs of what is in `inputs`, and checks nothing of that.
+        outputs: the outputs of `tick`.
+        tick: computes the outputs from `inputs`, which it does not check.
         cost: counted operations of a tick, sines and cosines not counted.
 
     Args:
@@ -181,7 +181,7 @@ class Compiled(Remade):
         """Recompute in place those of N states that the guards do not trust; return how reliable all are."""
         N, refused = len(outcomes), is_refused(outcomes)
         if refused.any():
-            states = self._check(states, (N,))  # what is no state is refused here
+            states = self._check(states, (N,))  # an invalid state is refused here
         residual, rcond = np.full(N, nan) if residual is None else residual, np.ones(N)
         ends = list(accumulate(rows.shape[1] for rows in outputs))[:-1]
         for k in np.flatnonzero(outcomes).tolist():

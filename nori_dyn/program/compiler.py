@@ -35,7 +35,7 @@ class Compiler:
 
     Attributes:
         command: how it is called.
-        identity: its version and what it knows of the processor, for the cache.
+        identity: its version and its target processor, for the cache.
         lanes: doubles in the widest vector of the processor.
     """
 
@@ -67,7 +67,7 @@ def needed_compiler(what: str) -> Compiler:
     """The compiler of `find_compiler`.
 
     Args:
-        what: what needs it, for the message.
+        what: the part that needs it, for the message.
 
     Raises:
         CompilerError: there is none that works.
@@ -116,13 +116,13 @@ def load_library(ffi: Any, source: str, compiler: Compiler, flags: int = 0) -> A
     """Return the library of a source, compiled unless it is in the cache.
 
     Args:
-        ffi: the cffi interface that declares what the library holds.
+        ffi: the cffi interface with the declarations of the library.
         source: C source.
         compiler: the compiler.
         flags: how to load it, as dlopen has them.
 
     Raises:
-        CompilerError: the compiler fails, or there is no room for what it makes.
+        CompilerError: the compiler fails, or there is no room for its output.
     """
     try:
         folder = _private_folder()

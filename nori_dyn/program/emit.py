@@ -77,15 +77,15 @@ def emit(
 ) -> Unit:
     """Return the C of a program: `prepare`, `run` and `solve`, or `run_batch`, see the files that it includes.
 
-    At a usual state the outputs are not refined, see `kernel.usual`; a batch tells usual ones from others.
+    On the fast path the outputs are not refined, see `kernel.usual`; a batch decides it for each state.
 
     Args:
         program: the program.
-        target: what the C is for.
+        target: the target of the C.
         lanes: doubles of a vector.
         large: statements that loops over blocks that repeat have to save, see `repeated_writer`.
         places: where each input lies among those of the caller; in order when None.
-        without_vectors: of code that stands alone, the macro by which its user says that there are to be no vectors.
+        without_vectors: of code that stands alone, the macro by which its user turns vectors off.
     """
     if target is Target.STAND_ALONE:
         writer = Writer(program, lanes, places=places)
@@ -126,12 +126,12 @@ def _unit(
 
     Args:
         program: the program.
-        writer: what is computed.
-        usual: what is computed at usual states instead, in a batch that tells them from others.
+        writer: the statements.
+        usual: the statements of the fast path, in a batch that has both.
         lanes: doubles of a vector.
         includes: the file that comes before the statements, and those that come after them.
         chunks: the functions of statements.
-        head: what comes before all.
+        head: text before all.
         places: see `emit`.
     """
     n_work = max(writer.n_work, usual.n_work if usual else 0)

@@ -40,11 +40,11 @@ class CompiledFunction(Compiled):
 
     Attributes:
         inputs: the arrays that `tick` reads, by name: write into them, as in `inputs.q[:] = ...`.
-        outputs: what `tick` writes: an array to read, or a tuple of arrays as the function returns.
-        tick: computes the outputs of what is in `inputs`, and checks nothing of that; returns 0, or a number that says
+        outputs: the outputs of `tick`: an array to read, or a tuple of arrays as the function returns.
+        tick: computes the outputs from `inputs`, which it does not check; returns 0, or a number that says
             why not to trust them, see `kernel.base.Outcome`. With the native backend it is one call of C.
         backend: name of the backend.
-        kernel: what runs the program.
+        kernel: the kernel that runs the program.
         cost: counted operations, sines and cosines not counted.
 
     Example:
@@ -107,10 +107,10 @@ class CompiledFunction(Compiled):
 
         Args:
             args: inputs by position.
-            threads: number of threads, where the backend can use them; what is returned does not depend on it.
+            threads: number of threads, where the backend can use them; results do not depend on it.
             order: how the outputs lie in memory: "C" state by state, "F" number by number.
-            out: where to write, so that no memory is asked for: what an earlier call returned, or arrays of doubles of
-                the same shapes. It is returned. What it held is lost, even where the batch is refused.
+            out: where to write, so that no memory is allocated: the result of an earlier call, or arrays of doubles of
+                the same shapes. It is returned. It is overwritten, even where the batch is refused.
             kwargs: inputs by name.
 
         Raises:
@@ -153,7 +153,7 @@ class CompiledFunction(Compiled):
         """Return the arrays of an `out` as rows (N, size), one an output.
 
         Raises:
-            InputError: they do not have what the function returns, cannot be written, or share memory.
+            InputError: they do not fit the function's outputs, cannot be written, or share memory.
         """
         one = self._kind is None
         if not one and (not isinstance(out, tuple) or len(out) != len(self._parts)):

@@ -17,7 +17,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats, Indices
 
 PIVOT_STATES = 32
-"""Number of random states that tell the usual size of each pivot."""
+"""Number of random states that give the usual size of each pivot."""
 
 
 Guards: TypeAlias = tuple[tuple[Expr, float], ...]

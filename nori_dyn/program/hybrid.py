@@ -42,8 +42,8 @@ class HybridReadings:
     Attributes:
         system: the system.
         accelerated: bodies on the joints whose acceleration is given; of the others the force is.
-        known: the known part of what is given, of the freedoms, then of the wrenches on links (nv + 6 n_links,).
-        by_y: what each reading adds (nv + 6 n_links, ny).
+        known: the known part of the given values, of the freedoms, then of the wrenches on links (nv + 6 n_links,).
+        by_y: the coefficients of each reading (nv + 6 n_links, ny).
     """
 
     system: System
@@ -147,7 +147,7 @@ def _place(system: System, key: VariableKey) -> list[int]:
 def _given(rows: Sequence[Read], ny: int) -> tuple[Floats, Floats] | None:
     """From rows M d_k - y = 0 of a variable: its known part, and the coefficients of each reading.
 
-    None where they do not tell all of it.
+    None where they do not determine all of it.
     """
     M = np.concatenate([equation.matrix for equation, _ in rows])
     if M.shape[0] != M.shape[1] or np.linalg.matrix_rank(M) < len(M):

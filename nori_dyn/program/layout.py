@@ -17,10 +17,10 @@ class OutputSlice:
     """One output in the unknowns that a plan computes, one output after the other.
 
     Attributes:
-        output: what was asked for.
+        output: the requested output.
         slice: where it lies.
         shape: (n_links, 6) of a spatial vector for every link, (size,) of anything else.
-        matrix: what turns it to the coordinates of its frame (6, 6); None in link coordinates.
+        matrix: the transform to the coordinates of its frame (6, 6); None in link coordinates.
     """
 
     output: Output

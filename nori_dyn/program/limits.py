@@ -5,16 +5,16 @@ RCOND_LIMIT = 1e-13
 as singular at this state."""
 
 PIVOT_LIMIT = 1e-4
-"""A pivot this much smaller than over the ensemble makes a state suspicious: it is factorised afresh. On real robots
-that is a state in a thousand; at 1e-7, errors of 4e-6 went through."""
+"""A pivot this much smaller than over the ensemble makes a state suspicious: it is re-factorised with pivoting. On real
+robots that is a state in a thousand; at 1e-7, errors of 4e-6 went through."""
 
 RESIDUAL_LIMIT = 1e-12
 """So does a residual above this."""
 
 STEP_LIMIT = 3e-9
-"""So does a last step of refinement above this share of an unknown, or of its usual size. What is off after a step is
-what was off before, times the error of the factors: less than the step itself."""
+"""So does a last step of refinement above this share of an unknown, or of its usual size. The error after a step is
+the error before, times that of the factors: less than the step itself."""
 
 WEIGHT_SPREAD = 1e14
 """So do weights of sensors that span a larger ratio: of the lightest reading no digit is left beside the heaviest, and
-refinement with factors that have lost it sees nothing."""
+refinement with factors that have lost it does not notice."""

@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 SCALE = 1.0471975511965976
 """Weights that are this many times as large give variances that are this many times as small, but for rounding, which
-is another then: what the two differ by is what rounding does. No power of 2, which would round the same."""
+is another then: their difference is the effect of rounding. No power of 2, which would round the same."""
 
 DRIFT = 1e-7
 """Largest such difference, as a share of the largest variance of an output; it is a few times too small at times."""

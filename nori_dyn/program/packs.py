@@ -1,9 +1,9 @@
 """SIMD packs: the same operation on numbers of several isomorphic limbs, in the lanes of a vector.
 
-Limbs that are built alike go through the same operations with other numbers. Which statements correspond is found on
+Isomorphic limbs go through the same operations with other numbers. Which statements correspond is found on
 the program: inputs of the limbs correspond by the robot; two statements do whose operands correspond, are the same, or
 are constants. Signs are free: a pack may hold its numbers with the other sign in some lanes, so that mirrored limbs are
-alike as well. Any packs are right, being ways to compute the same numbers; how many there are is what counts.
+alike as well. Any packs are right, being ways to compute the same numbers; only their number matters.
 
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_packs.py).
 """
@@ -33,7 +33,7 @@ class Operand:
     Attributes:
         nodes: the node of each lane.
         pack: the pack that holds them in these lanes, -1 for none.
-        signs: what each is to be multiplied with: 1 or -1.
+        signs: the factor of each: 1 or -1.
     """
 
     nodes: tuple[int, ...]
@@ -47,9 +47,9 @@ class Pack:
 
     Attributes:
         nodes: the node of each lane.
-        op: what is computed; of sums, ADD.
-        operands: what is read.
-        signs: by what the value of each lane is multiplied in the vector: 1 or -1.
+        op: the operation; of sums, ADD.
+        operands: the operands.
+        signs: the factor of the value of each lane in the vector: 1 or -1.
     """
 
     nodes: tuple[int, ...]
@@ -63,7 +63,7 @@ class Packing:
     """The packs of a program.
 
     Attributes:
-        packs: the packs, what they read before them.
+        packs: the packs, after their operands.
         places: for each node in a pack, inputs included, the number of the pack and the lane.
         saved: how many operations the packs save.
     """
@@ -273,7 +273,7 @@ def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
 
     Args:
         graph: the expressions.
-        nodes: what is computed, inputs included, in topological order.
+        nodes: the needed nodes, inputs included, in topological order.
         limbs: inputs that correspond, as many limbs a group as a vector has lanes.
     """
     if not limbs:

@@ -27,10 +27,10 @@ class Refinement:
     """Steps of iterative refinement of the outputs; all fields are empty where there is none.
 
     Attributes:
-        steps: what one step has changed of each output; it must be small.
+        steps: the change of each output by one step; it must be small.
         twice: the outputs once more refined, where it is not.
-        further: what that has changed.
-        first: the outputs before any refinement, which are returned at a usual state.
+        further: the change by that.
+        first: the outputs before any refinement, which are returned on the fast path.
         watched: expressions that have their usual size there.
     """
 
@@ -49,14 +49,14 @@ class Program:
         inputs: the arguments: for each array its scalars.
         outputs: the expressions returned.
         pivots: the expressions that must not be small.
-        pivot_names: what each is of, for people; empty where they have no names.
+        pivot_names: the name of each, for people; empty where they have none.
         refinement: of the outputs.
         equations: for the residual, the rows of each equation of D d + b = 0; none where it is not computed.
         quaternions: the place, among all inputs, of the first number of each unit quaternion.
         n_weights: how many of the last inputs are weights, which must not be negative.
         n_noise_weights: how many of these, the first, are of equations of motion.
         constants_once: whether outputs that no input changes are written once, instead of at every state.
-        rows: what single states compute as rows, where some is; such a program has no equations and no refinement.
+        rows: the row operations of single states, if any; such a program has no equations and no refinement.
         limbs: for each group of isomorphic limbs, the places among the inputs of those of each limb, in the same order.
     """
 

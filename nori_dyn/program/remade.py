@@ -40,7 +40,7 @@ class Uncopied:
     def __reduce__(self) -> Any:
         name = type(self).__name__
         raise InputError(
-            f"a {name} holds what it has learned, in arrays of compiled code, and cannot be copied or pickled. Make "
+            f"a {name} holds its state in arrays of compiled code, and cannot be copied or pickled. Make "
             "another of the same plan, and let it go on from there by its `reset`."
         )
 

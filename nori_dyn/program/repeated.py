@@ -3,8 +3,8 @@
 The links of a chain are one text with other constants, inputs and places. Statements stand in the order in which they
 were made, which goes link by link; a block is a phrase of that text. Phrases are found by pairs: the pairs of
 neighbours that are there most often become one symbol, until none is there often enough (Larsson and Moffat, Off-line
-dictionary-based compression, 2000, with many pairs a round). Phrases that are alike in their operations may still join
-them in other ways: those that join them alike are a *form*.
+dictionary-based compression, 2000, with many pairs a round). Phrases with equal operations may still join
+them in other ways: those that join them in the same way are a *form*.
 
 Source: docs/design.md, 4.8; own derivation otherwise (tests/unit/program/test_repeated.py).
 """
@@ -44,8 +44,8 @@ class Statements:
     """The statements of a program, in the order in which they were made.
 
     Attributes:
-        ops: what each computes (n,).
-        kinds: what its left and right operands are (2, n).
+        ops: the operation of each (n,).
+        kinds: the kinds of its left and right operands (2, n).
         refs: which (2, n): the number of a statement, the node of anything else; -1 for none.
     """
 
@@ -90,10 +90,10 @@ class Form:
 
     Attributes:
         starts: number of the first statement of each (blocks,).
-        ops: what their statements compute (length,).
+        ops: the operations of their statements (length,).
         operands: for each statement its operands (length, 2): the place of a statement in the same block, or
             `length` + the number of something read from outside, or -1 for none.
-        kinds: what each of these is (n_read,).
+        kinds: the kind of each of these (n_read,).
         reads: which, for each block (blocks, n_read): as `Statements.refs`.
     """
 
@@ -122,7 +122,7 @@ def repeated_forms(statements: Statements, roles: Indices, edges: Sequence[int] 
 
     Args:
         statements: the program.
-        roles: for each statement what becomes of its value beside being read (n,): equal ones in blocks of one form.
+        roles: for each statement the other uses of its value (n,): equal ones in blocks of one form.
         edges: numbers of statements before which every block ends.
     """
     if len(statements) < 2:
@@ -194,7 +194,7 @@ def _forms(statements: Statements, roles: Indices, starts: Indices, length: int)
     inside = (kinds == STATEMENT) & (refs >= starts[:, None])
     places = refs - starts[:, None]
     far = int(statements.refs.max()) + 1
-    keys = np.where(inside, places, length + far * kinds + refs)  # what is read last in the block comes last
+    keys = np.where(inside, places, length + far * kinds + refs)  # the operands read last in the block come last
     turned = _COMMUTES[statements.ops[numbers]] & (keys[0] > keys[1])
     kinds, refs, places, keys = (_in_turn(np.where(turned, x[::-1], x)) for x in (kinds, refs, places, keys))
     inside = _in_turn(np.where(turned, inside[::-1], inside).astype(np.intp)) == 1

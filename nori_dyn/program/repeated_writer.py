@@ -1,9 +1,9 @@
 """Programs with repeated blocks as C: one loop a form, with tables of constants and of offsets.
 
 What a block reads comes from few sources: the same link in an earlier pass, its parent, a child, its inputs. The
-workspace holds what a block leaves to others side by side, in the same order for all blocks of a form; so a block needs
-the place of one number of each source, from which the others follow. What does not repeat stays as it is, between the
-loops; values that it leaves to a block are put where that block expects them.
+workspace holds the results of a block for others side by side, in the same order for all blocks of a form; so a block
+needs the place of one number of each source, from which the others follow. What does not repeat stays as it is, between
+the loops; values that it leaves to a block are put where that block expects them.
 
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_repeated.py).
 """
@@ -53,8 +53,8 @@ class BlockLoop:
         form: the form.
         exported: places, in a block, of the statements whose values others read.
         arena: where the values that the first block leaves begin in the workspace; one block's follow another's.
-        sources: what the tables have the places of.
-        names: of what is read, and of where else values go (by statement), as C.
+        sources: the arrays of the tables' offsets.
+        names: of operands, and of further targets of values (by statement), as C.
         constants: numbers that differ from block to block (blocks, n).
     """
 
@@ -78,7 +78,7 @@ def writer_of(
     """The writer of a program: with loops where it is large and they make its text much shorter.
 
     Args:
-        program: what to compute.
+        program: the program.
         lanes: see `Writer`.
         padding: see `Writer`.
         large: statements that loops have to save.
@@ -334,7 +334,7 @@ class RepeatedWriter(Writer):
             ):
                 at, end = at + 1, end + 1
             part.append(f"{prefix}loop{form}({number}, {end}, in, w, out);")
-        for i, places in self._given_places.items():  # what is no statement: constants, inputs, sines and cosines
+        for i, places in self._given_places.items():  # constants, inputs, sines and cosines
             if i not in self._number and not self._is_written_once(i):
                 calls[0].extend(self._fills(i, [f"{array}[{place}]" for array, place in places]))
         for number in range(self.n_chunks):

@@ -23,8 +23,8 @@ class NeededRows:
     Attributes:
         made: the combination, or the map, that makes each row, of those that are chosen and needed.
         chosen: their numbers among the combinations.
-        support: the columns, as bits, in which what a row is made of may differ from zero.
-        beyond: those among them that the row does not have: what comes out there is not zero, as the row is.
+        support: the columns, as bits, in which the terms of a row may differ from zero.
+        beyond: those among them that the row does not have: the sum there is not zero, as the row is.
         masked: rows in which such columns are made zero.
         to_mask: others in which that is needed, as such columns would be read.
         columns: the columns that are needed, of rows that are made and of those that are gathered.

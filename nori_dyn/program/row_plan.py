@@ -31,7 +31,7 @@ COPIED = 2
 """Instructions of an element that is copied."""
 
 GAIN = 1.0
-"""Share of the instructions of straight lines, with what limbs save by sharing vectors, that rows take at most."""
+"""Share of the instructions of straight lines, with SIMD packs of limbs, that rows take at most."""
 
 LEAST = 4000
 """Statements below which a program stays without: they fit the first cache, and no number has to go through memory."""
@@ -102,7 +102,7 @@ class Phase:
         statements: nodes to be computed by statements, in topological order.
         wanted: those that later phases, rows and outputs read.
         copies: elements of rows that are copied into others: from, to, in the rows' storage, before which operation.
-        operations: what computes the rows, in order.
+        operations: the operations of the rows, in order.
     """
 
     statements: list[int] = field(default_factory=list)
@@ -116,11 +116,11 @@ class RowPlan:
     """The row operations of a program.
 
     Attributes:
-        phases: what is done, one after the other.
+        phases: the phases, one after the other.
         where: nodes that are computed as elements of rows, and where they lie in the rows' storage.
         filled: where else, in that storage, nodes go that are no elements of rows: statements, inputs, numbers.
         coefficients: nodes that the operations read by themselves, and not as elements of rows.
-        given: inputs, sines and cosines among what is needed.
+        given: inputs, sines and cosines among the needed nodes.
         size: numbers in the storage.
         cost: counted operations; all columns of a block are counted, zeros or not.
     """
@@ -140,7 +140,7 @@ def row_plan(graph: Graph, targets: Sequence[Expr], limbs: Limbs = ()) -> RowPla
     Args:
         graph: the expressions.
         targets: those that are wanted.
-        limbs: inputs, by their nodes, that correspond in limbs that are alike, which share vectors in straight lines.
+        limbs: corresponding inputs of isomorphic limbs, by their nodes, which share vectors in straight lines.
     """
     if not graph.combinations:
         return None
@@ -278,7 +278,7 @@ class _Stages:
     Attributes:
         of_node: that of each needed node.
         of_row: that of each row.
-        of_number: that of what makes rows, by its number.
+        of_number: that of a combination, by its number.
         n: how many there are.
     """
 

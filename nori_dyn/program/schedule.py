@@ -20,7 +20,7 @@ def schedule(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -> li
 
     Args:
         sources: for each statement those that it reads, in an order in which these come before.
-        targets: what is computed for its own sake, statements or others.
+        targets: the wanted nodes, statements or others.
     """
     orders = (list(sources), _depth_first(sources, targets))
     operands = [_operands(sources, order) for order in orders]

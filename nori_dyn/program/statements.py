@@ -16,7 +16,7 @@ FORMATS = {
     Op.SQRT: "ROOT({0})",
     Op.OPAQUE: "{0}",
 }
-"""How a statement computes what it does, in C."""
+"""The C expression of each operation."""
 
 
 def n_statements(graph: Graph, nodes: Iterable[int]) -> int:

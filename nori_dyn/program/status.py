@@ -52,5 +52,5 @@ class Status(Shown):
         tripped = f" {self.cause[0].upper()}{self.cause[1:]}." if self.cause else ""
         raise SingularSystemError(
             f"the system is singular at this state: its rcond is {self.rcond:.2g}, below {self.threshold:.2g}."
-            f"{tripped} `solve` names what is not determined."
+            f"{tripped} `solve` names the undetermined variables."
         )

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 Shapes = Mapping[str, tuple[int, ...]]
 
 RESULT = "result"
-"""Name of what a function returns that returns one array."""
+"""Name of the output of a function that returns one array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class Traced:
         outputs: each output array by name.
         kind: the type of tuple that the function returns; None where it returns one array.
         rule: returns its derivatives, where they are known: see `analytical`.
-        guards: what must not be small where the outputs are to be trusted, and the least size of each.
+        guards: quantities that must not be small where the outputs are to be trusted, and the least size of each.
         n_weights, n_noise_weights: how many of the last inputs are weights, and the first of these, of equations of
             motion.
     """
@@ -72,7 +72,7 @@ def traced(
 
     Raises:
         UnknownNameError: an input that the function does not have.
-        InputError: an input is missing, or its shape not known; what the function returns is no array of expressions.
+        InputError: an input is missing, or its shape not known; the function returns no array of expressions.
     """
     parameters = dict(list(inspect.signature(function).parameters.items())[1:])
     label = getattr(getattr(function, "func", function), "__name__", "function")

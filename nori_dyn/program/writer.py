@@ -43,10 +43,10 @@ class Writer:
         rows: the functions of rows.
 
     Args:
-        program: what to compute.
+        program: the program.
         lanes: numbers of a vector in which statements of isomorphic limbs may be packed, at most.
-        padding: what the room for sines is a multiple of.
-        prefix: what the names of the functions begin with.
+        padding: the room for sines is a multiple of it.
+        prefix: the prefix of the functions' names.
         angles: those that come first, whether they are needed or not.
         places: where each input lies among those of the caller; in order when None.
     """
@@ -98,7 +98,7 @@ class Writer:
         self._pack_slot: dict[int, int] = {}
         for k, guarded in enumerate(self._guarded):
             self._slot.setdefault(guarded.index, self.first_pivot + k)
-        for node in kept:  # what tables of the residual refer to has the sign that it has
+        for node in kept:  # values in tables of the residual keep their sign
             if self._is_turned(node.index):
                 self._slot.setdefault(node.index, self.n_work)
                 self.n_work = max(self.n_work, self._slot[node.index] + 1)
@@ -326,7 +326,7 @@ class Writer:
                 lines.extend(self._written(head, chunk))
                 for i in self.packing.members(head):
                     lines.extend(f"{place} = {self._name(i, chunk)};" for place in kept.get(i, ()))
-            if chunk == filled_in:  # what is no statement: constants, inputs, sines and cosines
+            if chunk == filled_in:  # constants, inputs, sines and cosines
                 for i, places in kept.items():
                     if self.packing.head(i) not in self._chunk and not self._is_written_once(i):
                         lines.extend(self._fills(i, places))

@@ -43,7 +43,7 @@ class PlannedStates:
         Raises:
             UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
-            InputError: what says which are closed is neither names nor booleans.
+            InputError: closed contacts are neither names nor booleans.
         """
         mask = self._mask(closed)
         try:

@@ -20,7 +20,7 @@ from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes, over_sources
 from nori_dyn.typing import Floats
 
 MOVED = 1e-7
-"""Share of a direction above which what is not seen is taken to move it."""
+"""Share of a direction in the null space above which it is undetermined."""
 
 
 class Worth(NamedTuple):
@@ -29,7 +29,7 @@ class Worth(NamedTuple):
     Attributes:
         variances: of the estimate along each direction; infinite where it is not determined.
         explained: the same along each weighed row.
-        residuals: of each weighed row, its reading less what the estimate says that it should be.
+        residuals: of each weighed row, its reading less the reading predicted by the estimate.
         needed: how many readings the estimate needs.
     """
 
@@ -92,7 +92,7 @@ def _weighed(A: Floats, off: Floats, roots: Floats) -> tuple[Floats, Floats]:
 
     Args:
         A: of full column rank where `roots` is not zero.
-        off: what the rows say beside it.
+        off: the constant term of the rows.
         roots: 1 / sigma of each row, or 0.
     """
     if not A.shape[1]:

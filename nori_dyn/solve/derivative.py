@@ -25,7 +25,7 @@ class EstimateDerivative(CompiledFunction):
     """The derivatives of a plan's estimates, as a compiled function; see `Plan.derivative`.
 
     Guarded as estimates are: a state at which pivots of the plan come near zero, or at which a step of refinement would
-    move what follows from weighed readings by more than 3e-9, is solved afresh with pivots of its own, in extended
+    move a function of weighed readings by more than 3e-9, is re-factorised with pivoting, in extended
     precision. That takes milliseconds for an arm, up to a second for a humanoid. `tick` does not do it, but returns a
     number that is not 0 where it should be done, or where the derivatives are not finite.
 
@@ -96,7 +96,7 @@ class EstimateDerivative(CompiledFunction):
         """Refuse: only estimates, and the results of a monitor or a tracker, can be exported as source code.
 
         Raises:
-            PlanError: always; says what can be written.
+            PlanError: always.
         """
         raise PlanError(
             "derivatives of estimates are not written as C. Export the plan, plan.export(folder), and take differences "

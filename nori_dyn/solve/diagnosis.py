@@ -43,7 +43,7 @@ class Fault:
     Attributes:
         sensor: its name.
         reading: the reading of it that is furthest off.
-        offset: the mean of its residual: how far off it is, in its own unit, as far as the others can tell.
+        offset: the mean of its residual: how far off it is, in its own unit, by the others.
         p_value: probability that a sound sensor looks like this, all those tested taken into account.
     """
 
@@ -60,10 +60,10 @@ class Diagnosis(Shown):
     Attributes:
         estimate: the estimate.
         deviations: posterior standard deviations of the outputs, by name, in the shapes of the outputs; infinite where
-            no sensor tells.
+            no sensor observes.
         readings: names of the weighed readings (m).
         sensors: the sensor of each (m).
-        residuals: what each reading is off, reading less estimate (..., m), in its own unit; nan where its weight is 0.
+        residuals: reading less estimate (..., m), in the unit of the reading; nan where its weight is 0.
         spreads: expected standard deviation of each residual (..., m), smaller than the sensor's sigma as the reading
             has a part in the estimate; nan where nothing else checks the reading, and its residual is zero whatever it
             says.
@@ -100,7 +100,7 @@ class Diagnosis(Shown):
         """The verdicts on states one after the other.
 
         Args:
-            parts: what is said of some each, with a leading axis, by one monitor.
+            parts: diagnoses of some each, with a leading axis, by one monitor.
             estimate: the estimate of all of them.
         """
         first = parts[0]

@@ -32,7 +32,7 @@ class Estimate(Shown):
 
     Args:
         layout: where the outputs lie.
-        found: what was computed, of one state or of N; it becomes the estimate's own.
+        found: the computed values, of one state or of N; the estimate keeps the arrays.
         backend: see above.
         turned: whether outputs in the coordinates of a frame are turned already; they are turned in place otherwise.
         q: the configurations (..., nq), of a robot with loops or couplings; None otherwise.
@@ -226,13 +226,13 @@ class OutputLayout:
         """Return the array of an `out`, an estimate of N states or the array itself.
 
         Args:
-            out: what is to be written.
+            out: the array to write.
             N: number of states.
-            read: what is read meanwhile, by name.
+            read: objects that are read meanwhile, by name.
 
         Raises:
             InputError: it is of other outputs or another number of states, cannot be written, or shares memory with
-                what is read.
+                an input.
         """
         if not isinstance(out, Estimate):
             values: object = out

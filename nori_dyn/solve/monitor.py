@@ -30,11 +30,11 @@ class Monitor(Remade):
     """Judges estimates and readings. Cheap to make once compiled; not to be shared between threads.
 
     Estimates are those of the solver. A sensor whose weight is 0 has no part in them and no residual; what no other
-    sensor sees then has an infinite deviation. States with such sensors are factorised afresh: the compiled program
+    sensor sees then has an infinite deviation. States with such sensors are re-factorised: the compiled program
     divides by weights.
 
     Attributes:
-        solver: what makes the estimates.
+        solver: the solver of the estimates.
         function: the compiled program: of q, qd, y and weights the variances of the outputs, the variance of the
             estimate along each weighed reading, and each residual; with a `tick` of its own, for weights above 0.
         readings: names of the weighed readings (m).
@@ -97,7 +97,7 @@ class Monitor(Remade):
         """Estimate N states and judge their readings; for arguments and errors see `Solver.solve_batch`.
 
         With singular="nan" the readings of singular states are judged as far as they check each other, and the
-        deviations of what is not determined are infinite.
+        deviations of undetermined outputs are infinite.
         """
         Q, Qd, Y, W = checked_states(self.solver.system, Q, Qd, Y, weights, missing)
         estimate = self.solver.solve_batch(Q, Qd, Y, W, threads=threads, singular=singular)
@@ -202,7 +202,7 @@ class Monitor(Remade):
         if state[0].ndim > 1:
             try:
                 return tuple(self.function.batch(*state, threads=threads))
-            except SingularSystemError:  # not finite at one of them: which is seen one by one
+            except SingularSystemError:  # not finite at one of them: they are run one by one
                 each = [self._run(one, 1) for one in zip(*state, strict=True)]
                 return tuple(np.stack(parts) for parts in zip(*each, strict=True))
         for array, values in zip(vars(self.function.inputs).values(), state, strict=True):

@@ -80,12 +80,12 @@ class Solver(Compiled, Shown):
     Attributes:
         plan: the plan.
         backend: name of the backend.
-        kernel: what runs it.
+        kernel: the kernel that runs it.
         cost: counted operations of a tick.
         inputs: the arrays that `tick` reads.
         outputs: the arrays that `tick` writes, by the names of the outputs: `outputs.tau`.
         is_doubting: whether `solve` and `solve_batch` warn, once, where angles look like degrees.
-        tick: solves the state in `inputs`, writes `outputs`, and returns a status. It checks nothing of what it is
+        tick: solves the state in `inputs`, writes `outputs`, and returns a status. It checks nothing of its
             given, ranges of sensors among it; quaternions in q must be of unit length. With the native backend it is
             one foreign call. Of weighted rows, see `prepare`.
 
@@ -96,11 +96,11 @@ class Solver(Compiled, Shown):
             state with a large one falls back. `tick` never does: its guard is that on the pivots.
         watch: shows how far compiling is.
         wait: whether to wait for the compiler. If not, and nothing is cached, the plan runs through NumPy at first, and
-            natively from the call on before which a thread has compiled it; `backend` tells. Estimates are the same to
+            natively from the call on before which a thread has compiled it; see `backend`. Estimates are the same to
             rounding. That thread takes turns with the others: ticks are uneven until it has ended.
 
     Raises:
-        PlanError: one instant does not determine what the plan is for, see `EliminationPlan.check_at_once`.
+        PlanError: one instant does not determine the outputs of the plan, see `EliminationPlan.check_at_once`.
         InputError: not to wait for a backend that is not "auto".
         BackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
@@ -163,7 +163,7 @@ class Solver(Compiled, Shown):
         """Compile the refinement of states off the fast path, before a control loop begins.
 
         Otherwise it is compiled when it is first needed: by `solve` at once, by `tick` in a thread, and `tick` solves
-        such states with fresh pivots until it is there.
+        such states with pivoting until it is there.
 
         Raises:
             CompilerError: the compiler fails.
@@ -174,8 +174,8 @@ class Solver(Compiled, Shown):
         """A function that does the work of `tick` on the caller's arrays.
 
         Args:
-            state: what it reads: q, qd, y and the weights, one after the other (nq + nv + ny + n_weights,).
-            values: what it writes: the outputs, one after the other, as `OutputLayout.views` finds them.
+            state: its inputs: q, qd, y and the weights, one after the other (nq + nv + ny + n_weights,).
+            values: its outputs, one after the other, in the layout of `OutputLayout.views`.
 
         Raises:
             InputError: not arrays of doubles in one piece, of these lengths, with nothing in common.
@@ -184,7 +184,7 @@ class Solver(Compiled, Shown):
         check_in_place("values", values, self._layout.size, is_written=True)
         if np.may_share_memory(state, values):
             raise InputError("state and values share memory: what a tick writes would change what it reads.")
-        kernel, layout, pivoting = self.kernel, self._layout, self._pivoting  # without what has `tick`: it would stay
+        kernel, layout, pivoting = self.kernel, self._layout, self._pivoting  # without self: it would stay alive
         at, outputs = kernel.place(state, values), layout.views(values)
         parts = np.split(state, np.cumsum([*self.system.input_sizes.values()])[:-1])
 
@@ -222,12 +222,12 @@ class Solver(Compiled, Shown):
             y: readings (ny,) in the order of `system.measurement_names`, or {measurement name: value}.
             weights: 1 / sigma^2 (n_weights,) in the order of `system.weight_names`, or {name: value}; as the sensors
                 have it when None. 0 leaves a sensor out.
-            missing: what to do with a reading that is not a number, or at an end of its sensor's range: "refuse" it,
+            missing: treatment of a reading that is not a number, or at an end of its sensor's range: "refuse" it,
                 or "drop" the sensor, whose weight is then 0.
 
         Raises:
             InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
-            SingularSystemError: no unique solution at this state; names what is not determined.
+            SingularSystemError: no unique solution at this state; names the undetermined variables.
 
         Example:
             >>> solver = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics")).solver()
@@ -274,18 +274,18 @@ class Solver(Compiled, Shown):
             weights: see `solve`; for all states, or (N, n_weights).
             missing: see `solve`.
             threads: number of threads, where the backend can use them; the estimates do not depend on it.
-            singular: what to do with states that have no unique solution: "refuse" the batch, or give "nan" for all
+            singular: treatment of states that have no unique solution: "refuse" the batch, or give "nan" for all
                 that they have, and name them in `Estimate.singular`.
             out: where to write, so that no memory is asked for: the estimate that an earlier call returned, of as many
                 states, which is returned again, or an array of doubles (N, size), which the estimate is then a view of:
-                the outputs one after the other. What it held is lost, even where the batch is refused.
+                the outputs one after the other. It is overwritten, even where the batch is refused.
 
         Returns:
             The same names as `solve`, each with a leading N.
 
         Raises:
             InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero; `out` is not
-                of these states and outputs, cannot be written, or shares memory with what is read.
+                of these states and outputs, cannot be written, or shares memory with an input.
             SingularSystemError: no unique solution at one of the states; names the first.
 
         Example:
@@ -344,14 +344,14 @@ class Solver(Compiled, Shown):
         """Refuse a batch with states that have no unique solution, or that are no states.
 
         Args:
-            rcond: what was found for each (N,).
+            rcond: the reciprocal condition number of each (N,).
             given: all that `checked_states` takes.
             singular: whether singular ones are let pass.
         """
         without = np.flatnonzero(~(rcond >= RCOND_LIMIT))
         if not len(without):
             return
-        states = checked_states(self.system, *given)  # what is no state is refused here
+        states = checked_states(self.system, *given)  # an invalid state is refused here
         if singular == "refuse":
             k, more = int(without[0]), len(without) - 1
             where = f"state {k} of {len(rcond)}" + (f", and at {more} more" if more else "")

@@ -31,7 +31,7 @@ class SwitchingSolver(Remade, Shown):
     """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
 
     The program of a state is compiled when the state is first needed: by a switch to it, or where it is solved. Before
-    a control loop begins `prepare` compiles all of them, with what `Solver.prepare` compiles; then neither a switch nor
+    a control loop begins `prepare` compiles all of them, as `Solver.prepare` does; then neither a switch nor
     a tick allocates anything. A state whose readings are not the first of all readings takes its own from among them at
     each tick, which costs about a microsecond.
 
@@ -52,7 +52,7 @@ class SwitchingSolver(Remade, Shown):
         backend: as for `Solver`.
         check_residual: as for `Solver`.
         watch: as for `Solver`.
-        name: what to call the sensors, for messages.
+        name: the sensors' name in messages.
         wait: as for `Solver`, for each state when it is first needed.
 
     Raises:
@@ -188,7 +188,7 @@ class SwitchingSolver(Remade, Shown):
     def tick(self) -> Status:
         """Solve the state in `inputs` in the present contact state, write `outputs`, and return a status.
 
-        As `Solver.tick`, it checks nothing of what it is given.
+        As `Solver.tick`, it does not check its inputs.
         """
         return self._tick()
 

@@ -401,7 +401,7 @@ def test_a_tick_does_not_wait_for_what_refines_states_that_are_not_usual(own_cac
         patch.setattr(made.kernel, "prepare", lambda wait: asked.append(wait))
         status = made.tick()
     assert (status.ok, status.fell_back, asked) == (True, True, [False])
-    assert "not a usual one" in status.cause
+    assert "off the fast path" in status.cause
     found = [unknowns(system, vars(made.outputs))]
     made.prepare()
     status = made.tick()

@@ -64,9 +64,9 @@ def c_function(
     Args:
         program: the program.
         template: of the file.
-        interface: what callers see.
-        file: what to call the file.
-        name: what to call the function.
+        interface: the interface of the code.
+        file: the name of the file.
+        name: the name of the function.
         limits: the least size of each pivot, then, where the solution is refined, the usual size of each output.
         places: where each input lies among those of the caller; in order when None.
         n_more: doubles of workspace beside those of the program.
@@ -81,7 +81,7 @@ def c_function(
 def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Program, Floats]:
     """The program of a plan's outputs for an interface, and the limits of its guards.
 
-    Outputs and their steps in the coordinates of a frame are turned to it. No state counts as usual: what is there
+    Outputs and their steps in the coordinates of a frame are turned to it. There is no fast path: what is there
     would have to be measured by running it.
     """
     parts = [member.part for member in interface.asked if member.part is not None]

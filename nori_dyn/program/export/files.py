@@ -27,14 +27,14 @@ class CExport:
     """A plan or a filter, as C.
 
     Attributes:
-        name: what the code is called, an identifier.
+        name: the name of the code, an identifier.
         files: the text of each file, by its name.
         inputs: the length of each input, by its field.
         outputs: the shape of each output, by its field; () for a single number.
         indices: the value of each enumerator that names a place, or a contact state.
-        states: what computes: the functions of each contact state, or of the only one.
+        states: the functions of each contact state, or of the only one.
         n_work: length of the workspace, or of a filter, in doubles.
-        monitor: what judges a state; None where it was not asked for.
+        monitor: the test of a state; None where it was not requested.
     """
 
     name: str
@@ -78,16 +78,16 @@ def c_export(
 
     Args:
         plans: the plan of each state, for one robot, with the same outputs; one, of no contacts, where there are none.
-        name: what to call the files, functions and types; from the robot's name when left out.
+        name: the name of files, functions and types; from the robot's name when left out.
         contacts: the names of all contacts.
-        sensors: what the sensors are called, for messages.
-        monitor: whether to export what judges estimates and readings, too.
+        sensors: the sensors' name in messages.
+        monitor: whether to export the test of estimates and readings, too.
 
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
         PlanError: there are more contacts than an enum of C has bits; a monitor is asked for, and there are contacts,
-            no row is weighed, or the equations of motion are; one instant does not determine what the plan is for, see
-            `EliminationPlan.check_at_once`.
+            no row is weighed, or the equations of motion are; one instant does not determine the outputs of the plan,
+            see `EliminationPlan.check_at_once`.
     """
     if monitor and contacts:
         raise PlanError(
@@ -122,7 +122,7 @@ def assembled(
     """Return an export with all files.
 
     Args:
-        it: what callers see.
+        it: the interface of the code.
         states: see `CExport`.
         code: the files that compute.
         n_work: see `CExport`.

@@ -46,7 +46,7 @@ STATUSES = {
     "ZERO_WEIGHT": "there is no solution in the planned order while these weights are zero",
     "UNPLANNED_CONTACTS": "the contact state is not planned",
 }
-"""What exported code returns, by number: the same in every export, and what each means."""
+"""Statuses of exported code, by number: the same in every export, each with its meaning."""
 
 FILTER_STATUSES = STATUSES | {
     "UNDETERMINED": "something is not determined by the readings up to now, nor known at first",
@@ -136,8 +136,8 @@ class Element(NamedTuple):
     """A number of an array, or a row of a matrix.
 
     Attributes:
-        name: what its enumerator is made of.
-        cells: what a comment says of it, as cells of a table.
+        name: the stem of its enumerator.
+        cells: its comment, as cells of a table.
     """
 
     name: str
@@ -150,8 +150,8 @@ class CMember:
 
     Attributes:
         name: its identifier.
-        about: what it is.
-        elements: its numbers, or its rows; none where there is nothing to say of them.
+        about: its description.
+        elements: its numbers, or its rows; none where they need no description.
         sizes: its dimensions as C declares them, numbers or macros; none for a single number.
         shape: its shape; () for a single number.
         part: of outputs of a plan, where it lies in them.
@@ -179,7 +179,7 @@ class Enumeration(NamedTuple):
 
     Attributes:
         tag: its tag.
-        about: what its names are for.
+        about: the purpose of its names.
         values: the value of each enumerator.
     """
 
@@ -193,13 +193,14 @@ class Interface:
     """The interface of exported code.
 
     Attributes:
-        name: what the code is called, an identifier.
+        name: the name of the code, an identifier.
         systems: the systems solved, one a contact state.
         all: where the readings and weights of each system are among those of all.
         contacts: the names of the contacts; none where there is one system only.
         states: the contacts that are closed where each system holds.
-        solving: the plan whose outputs are wanted; of a filter, that which computes them given what is free.
-        memory: of filters: the unit of each number that persists, by its name.
+        solving: the plan whose outputs are wanted; of a filter, that which computes them given the null-space
+            coordinates.
+        memory: of filters: the unit of each number of the state, by its name.
         free: of filters: the name of each number that exact rows leave free, in any state.
         hypotheses: of filters that recognise contacts: the contact states; then `contacts` and `states` are of none.
         recognised: of these, the names of the contacts.
@@ -233,8 +234,8 @@ class Interface:
         Args:
             plans: the plan of each contact state; one, of no contacts, where there are none.
             contacts: the names of all contacts.
-            sensors: what the sensors are called.
-            name: what to call files, functions and types; from the robot's name when None.
+            sensors: the sensors' name.
+            name: the name of files, functions and types; from the robot's name when None.
             solving: see `Interface`; the first plan when None.
             memory: see `Interface`.
             free: see `Interface`.
@@ -333,7 +334,7 @@ class Interface:
     def known(self, number: int) -> str:
         """Closed contacts of a contact state, components and known values, as paragraphs.
 
-        Of a filter, what is known give or take is left out.
+        Of a filter, values with a sigma are left out.
         """
         rows = self.systems[number].rows
         held = [comment_text(row.name) for row in rows if not row.is_dynamic and not row.is_sensor]

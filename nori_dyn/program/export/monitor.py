@@ -32,8 +32,8 @@ class CMonitor:
     """The monitor of a plan as C.
 
     Attributes:
-        function: what judges a state.
-        members: what it writes.
+        function: the test of a state.
+        members: its outputs.
         readings: the enum of the weighed readings.
         freedom: the degrees of freedom of the chi-square.
     """

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from nori_dyn.errors import IdentifierError
 
 PATTERN = re.compile(r"[A-Za-z](_?[A-Za-z0-9])*", re.ASCII)
-"""A letter, then letters, digits and single underscores: what neither C, C++ nor a system keeps for itself."""
+"""A letter, then letters, digits and single underscores: no name reserved by C, C++ or a system."""
 
 LONGEST = 48
 """Characters of an identifier made here; C compilers may stop reading at 63."""

@@ -41,7 +41,7 @@ Batches: TypeAlias = Callable[[tuple[Any, ...], int, int], Outcomes | None]
 """Runs N states of arrays on some threads, inputs before outputs."""
 
 Returns: TypeAlias = tuple[object, Callable[[], Any]]
-"""What to return where a state is OK, always the same, and what to call where it is not."""
+"""A constant to return where a state is OK, and a function to call where it is not."""
 
 
 class Kernel(Protocol):
@@ -86,9 +86,9 @@ class Kernel(Protocol):
         """A function that does the work of `run(at)`, or of `solve(at)` if it checks.
 
         Args:
-            at: what `place` returns.
+            at: the result of `place`.
             checks: whether it checks.
-            returns: what to return instead of the outcome.
+            returns: a replacement for the outcome.
         """
 
     def prepare(self, wait: bool = True) -> None:
@@ -104,7 +104,7 @@ class Kernel(Protocol):
         """A function that runs N states as `batch` does, on arrays of the caller.
 
         It returns None, and nothing is computed, where they are not in order: arrays of doubles in whole steps, outputs
-        writeable and apart from what is read; or where the kernel has no such way.
+        writeable and apart from inputs; or where the kernel has no such way.
 
         Args:
             sizes: how many numbers a state has in each array, outputs after inputs.
@@ -118,5 +118,5 @@ class Kernel(Protocol):
         Args:
             inputs: arrays (N, size), or (size,) that all states have, in the order of the program.
             outputs: where the outputs go, one array (N, size) after the other.
-            threads: number of threads, where the kernel can use them; what is computed does not depend on it.
+            threads: number of threads, where the kernel can use them; results do not depend on it.
         """

@@ -20,7 +20,7 @@ class BatchEntry(NamedTuple):
 
     Attributes:
         ffi: the cffi interface of its libraries.
-        run_call: runs what a call says, see `pool`.
+        run_call: runs a call, see `pool`.
         run: the program's own entry.
         n_work: doubles that a thread works in.
         least: states that a thread takes at a time, at least.
@@ -83,7 +83,7 @@ class _BatchCall:
     """The arguments of a call of C, with its workspace and results; for one call at a time.
 
     Attributes:
-        run: runs what the struct says.
+        run: runs the call of the struct.
         struct: the C struct.
         outcomes: the outcome of each state, of the last call's N the first.
     """

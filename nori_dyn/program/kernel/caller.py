@@ -42,7 +42,7 @@ class _Method(ctypes.Structure):
 
 
 Returns: TypeAlias = tuple[object, Callable[[], Any]]
-"""What to return where nothing is wrong, always the same, and what to call where something is."""
+"""A constant to return where nothing is wrong, and a function to call where something is."""
 
 
 def caller(run: Any, at: Any, returns: Returns | None, ffi: Any, compiler: Compiler) -> Callable[[], Any]:
@@ -51,7 +51,7 @@ def caller(run: Any, at: Any, returns: Returns | None, ffi: Any, compiler: Compi
     Args:
         run: a C function, of cffi.
         at: the C struct that it takes, of cffi.
-        returns: what to return instead of 0, and what to call, and return what that does, instead of anything else.
+        returns: a constant to return instead of 0, and a function whose result to return instead of anything else.
         ffi: the cffi interface that has both.
         compiler: the compiler.
     """
@@ -85,7 +85,7 @@ def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | N
     capsule, function = python.PyCapsule_New, python.PyCFunction_NewEx
     capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     function.restype, function.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    method = _Method(b"tick", tick, METH_NOARGS, b"Compute the outputs of what is in the inputs.")
+    method = _Method(b"tick", tick, METH_NOARGS, b"Compute the outputs from the inputs.")
 
     def make(run: int, at: int, returns: Returns | None, kept: Any) -> Callable[[], Any]:
         call = _PythonCall(run, at, *map(id, returns or ()))

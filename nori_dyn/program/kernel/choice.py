@@ -18,8 +18,8 @@ def chosen(name: str, ways: Mapping[str, Callable[[], Made]], what: str) -> Made
 
     Args:
         name: the way, or "auto".
-        ways: what makes it, by name.
-        what: what is made, for the warning, whose place is where its maker's caller's caller was called.
+        ways: the makers, by name.
+        what: the made object, for the warning, whose place is where its maker's caller's caller was called.
 
     Raises:
         UnknownBackendError: there is no such way.

@@ -86,7 +86,7 @@ class Umfpack:
     def factorise(self, values: Floats) -> float:
         """Factorise the matrix with these structural nonzeros (nnz); return the ratio of least to largest pivot."""
         self._planned.fill(values)
-        with warnings.catch_warnings():  # a singular matrix is told by its pivots
+        with warnings.catch_warnings():  # a singular matrix shows in its pivots
             warnings.simplefilter("ignore")
             self._context.numeric(self._planned.matrix)
         return float(self._context.info[self._module.UMFPACK_RCOND])

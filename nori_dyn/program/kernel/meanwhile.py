@@ -46,7 +46,7 @@ class Behind(Generic[T]):
     Where compiling fails it warns, when it is asked next, and stays with the first.
 
     Args:
-        first: what serves at first.
+        first: the object that serves at first.
         make: makes the other.
     """
 
@@ -61,7 +61,7 @@ class Behind(Generic[T]):
         try:
             with _TURN:
                 self._made = make()
-        except Exception as error:  # for whoever calls next, in whose thread it can be seen
+        except Exception as error:  # for whoever calls next, in whose thread it is raised
             self._failed = error
 
     def join(self) -> None:

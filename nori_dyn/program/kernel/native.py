@@ -59,7 +59,7 @@ class NativeKernel:
     Attributes:
         limits: see `Kernel`.
         pivot_names: see `Kernel`.
-        run: the entry for single states, see c/one_state.h; it takes what `place` returns.
+        run: the entry for single states, see c/one_state.h; it takes the result of `place`.
         work: its workspace.
 
     Args:
@@ -68,10 +68,10 @@ class NativeKernel:
         compiler: the compiler.
         key: identity of the program, under which the cache has a record of it: then it is not even traced. None where
             it has none.
-        before_batch: what to be in while the library for batches is compiled, when it is first needed.
+        before_batch: a context for the compilation of the library for batches, when it is first needed.
 
     Raises:
-        CompilerError: the compiler fails, or there is no room for what it makes.
+        CompilerError: the compiler fails, or there is no room for its output.
     """
 
     name = NATIVE
@@ -140,7 +140,7 @@ class NativeKernel:
         """Compile the refinement of states off the fast path, see `Kernel`.
 
         Raises:
-            CompilerError: the compiler fails, or there is no room for what it makes.
+            CompilerError: the compiler fails, or there is no room for its output.
         """
         if self._refined is not None or not self._record.has_usual:
             return
@@ -162,7 +162,9 @@ class NativeKernel:
             self.prepare()
         except CompilerError as error:
             self._is_failed = True
-            warnings.warn(f"{error} States that are not usual are solved with fresh pivots.", NoriWarning, stacklevel=2)
+            warnings.warn(
+                f"{error} States off the fast path are re-factorised with pivoting.", NoriWarning, stacklevel=2
+            )
 
     def _cached_refined(self) -> _Refined | None:
         """The cached library for states off the fast path."""

@@ -28,11 +28,11 @@ class NumpyKernel:
     """Runs a program on floats one state at a time, and on arrays chunk by chunk: c/one_state.h in NumPy.
 
     Attributes:
-        limits, pivot_names, has_residual: see `Kernel`. No state counts as usual.
+        limits, pivot_names, has_residual: see `Kernel`. There is no fast path.
 
     Args:
         program: the program.
-        limits: of pivots and of steps; those of usual states are not read. Zeros when None.
+        limits: of pivots and of steps; those of the fast path are not read. Zeros when None.
     """
 
     name = NUMPY

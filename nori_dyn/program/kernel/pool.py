@@ -21,11 +21,11 @@ def pool(ffi: Any, compiler: Compiler) -> Any:
     """Return the library of the threads, of which a process has one, for good: they wait in its code.
 
     Args:
-        ffi: the cffi interface that declares what it holds.
+        ffi: the cffi interface with its declarations.
         compiler: the compiler.
 
     Raises:
-        CompilerError: the compiler fails, or there is no room for what it makes.
+        CompilerError: the compiler fails, or there is no room for its output.
     """
     found = load_library(ffi, c_file("threads.c"), compiler, ffi.RTLD_NOW | ffi.RTLD_NODELETE)
     found.array_class, found.double_type = (ffi.cast("void *", id(known)) for known in (np.ndarray, DOUBLE))

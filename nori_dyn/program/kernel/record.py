@@ -1,7 +1,7 @@
 """The record of a compiled program in the cache: sizes, limits and the addresses of its libraries.
 
 So a plan that was compiled before is loaded without tracing its equations again. The record is data only; the libraries
-are sealed and private (see `compiler`), and what is damaged or from another version is made anew.
+are sealed and private (see `compiler`), and damaged files, or those from another version, are made anew.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ class LibraryEntry(BaseModel):
     Attributes:
         address: its address in the cache.
         n_work: length of the workspace.
-        first_pivot: where the pivots are in it; steps of refinement, or what is watched, come next.
+        first_pivot: the offset of the pivots in it; steps of refinement, or watched values, come next.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,10 +44,10 @@ class KernelRecord(BaseModel):
         has_residual: whether the residual is computed.
         is_long: whether a state takes long, see `caller.LONG`.
         packed: how many of its operations are computed two at a time, four and so on.
-        pivot_names: what each pivot is of; empty where they have no names.
-        limits: what its kernel holds states against, see `state` in c/program.h.
-        single: the library for single states, usual ones where there are such.
-        refined: that for states that are not usual; None before the first.
+        pivot_names: the name of each pivot; empty where they have none.
+        limits: the limits of its guards, see `state` in c/program.h.
+        single: the library for single states, the fast path where there is one.
+        refined: that for states off the fast path; None before the first.
         batch: address of that for batches; None before the first.
     """
 

@@ -45,8 +45,8 @@ class Single:
     """A program on arrays of its own.
 
     Attributes:
-        inputs: what it reads, each of its shape.
-        values: what it writes (n_outputs,).
+        inputs: the inputs, each of its shape.
+        values: the outputs (n_outputs,).
         at: where its arrays are, for the kernel; `at.residual` is that of the last state.
         solve: computes the outputs of a state, one argument an input, with the kernel's checks; returns the outcome.
             Where an input is no plain array of doubles of its shape it is refused as one that is not finite. The last

@@ -20,13 +20,13 @@ from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
 
 SMALL_PIVOT = 1e-10
-"""Ratio of pivots below which a state is suspicious: it is solved afresh, where a condition decides."""
+"""Ratio of pivots below which a state is suspicious: it is re-factorised with pivoting, where its condition decides."""
 
 
 class UmfpackKernel(NumpyKernel):
     """Numeric refactorisation by UMFPACK at every state; D and b come from NumPy.
 
-    Columns and rows with one entry left come first. What remains goes in the planned Q; its rows are chosen anew at
+    Columns and rows with one entry left come first. The rest goes in the planned Q; its rows are chosen anew at
     each state.
 
     A state with small pivots or a large residual is not trusted; of weighed rows, one whose step of refinement is not
@@ -86,7 +86,7 @@ class UmfpackKernel(NumpyKernel):
         if not pivots > 0:
             return Outcome.SMALL_PIVOT, nothing, np.nan
         d, outcome = self._factorisation.solve(b), Outcome.OK
-        if self._plan.system.is_weighted:  # of conditions of optimality the step tells
+        if self._plan.system.is_weighted:  # of conditions of optimality the step decides
             step = self._factorisation.solve(self._left(values, b, readings, d))
             d = d + step
             with np.errstate(invalid="ignore"):

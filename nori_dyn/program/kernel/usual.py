@@ -1,10 +1,11 @@
 """The fast path of a weighed system: the states at which the first solution does without a step of refinement.
 
 A step costs as much as the first solution. Over states and weights near those that were planned for it is drawn
-beforehand how small steps are; where they are far below what is allowed, states like these are *usual*: their weights
-lie in the range that was drawn from, no pivot is smaller than it was there, readings and velocities have a size that
-leaves the share of rounding where it was. All others are refined, and so are the few of those drawn whose steps are
-larger: they are near special poses, and a small pivot tells them.
+beforehand how small steps are; where they are far below the limit, states like these are on the *fast path*: their
+weights lie in the range that was drawn from, no pivot is smaller than it was there, readings and velocities have a size
+that leaves the share of rounding where it was. All others are refined, and so are the few of those drawn whose steps
+are
+larger: they are near special poses, and have a small pivot.
 
 Source: docs/design.md, 5.4.
 """
@@ -21,24 +22,24 @@ from nori_dyn.program.lowering import SolutionProgram
 from nori_dyn.typing import Booleans, Floats
 
 DECADES = (1.0, 0.5, 0.2, 0.1)
-"""How far from those of the plan weights of usual states may be, the widest first that will do."""
+"""Largest ratio of weights on the fast path to those of the plan, the widest first that will do."""
 
 USUAL_STATES = 64
 """Number of states that are drawn."""
 
 USUAL_STEP = 1e-11
-"""Share of an unknown, or of its usual size, that no step may exceed at a usual state: what `STEP_LIMIT` allows is
+"""Share of an unknown, or of its usual size, that no step may exceed on the fast path: `STEP_LIMIT` is
 three hundred times as much."""
 
 MOST = 0.9
 """Share of the states drawn at which steps are as small, at least. The others, near a special pose, must have a pivot
-by which they are told from usual states."""
+by which they are recognised."""
 
 LEAST_PIVOT = 0.1
-"""Share of the smallest size of a pivot at any state drawn whose steps are small, below which a state is not usual."""
+"""Share of the smallest pivot at any sampled state whose steps are small, below which a state is off the path."""
 
 LARGEST_READING, LARGEST_VELOCITY, LARGEST_WAY = 1e3, 30.0, 10.0
-"""Readings, velocities and ways of sliding joints of usual states, as multiples of those drawn, which are about 1."""
+"""Readings, velocities and ways of sliding joints on the fast path, as multiples of the samples, which are about 1."""
 
 ANY = sys.float_info.max
 

@@ -1,7 +1,7 @@
 """The derivatives of an estimate at one state, with pivoting: its own pivots, in extended precision.
 
 The equations are those of `fresh`, derived: of A x + b = 0 the derivative is dx = -A^-1 (dA x + db). Where rows are
-weighed, r = Y d + b_Y being what is left of a reading, sqrt(w) dr + r dw / sqrt(w) stands in the place of t, so that no
+weighed, r = Y d + b_Y being the residual of a reading, sqrt(w) dr + r dw / sqrt(w) stands in the place of t, so that no
 force is added that others take off again. Of a weight of 0 it is sqrt(w) dr.
 
 Source: docs/design.md, 4.10 and 5.5.
@@ -25,7 +25,7 @@ from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
 
 LEFT = ("left", "pull", "loose")
-"""Names of what is put in for each weighed row; see `_derived`."""
+"""Names of the values of each weighed row; see `_derived`."""
 
 NO_WEIGHTS = np.zeros(0)
 
@@ -96,7 +96,7 @@ def _derived(
 
     Args:
         symbolic: the system.
-        solver: what says which rows there are.
+        solver: the solver, for its rows.
         directions: how inputs move.
         d: the unknowns.
         held: the multipliers of the rows that hold exactly.

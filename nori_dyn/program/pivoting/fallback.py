@@ -48,7 +48,7 @@ class Fallback:
         if outcome == Outcome.LARGE_RESIDUAL:
             return f"the residual of the planned order is above {RESIDUAL_LIMIT:.0e}"
         if outcome == Outcome.NOT_USUAL:
-            return "the state is not a usual one, and what refines such states is being compiled: see `prepare`"
+            return "the state is off the fast path, and its refinement is being compiled: see `prepare`"
         pivots, steps = map(np.abs, kernel.guarded(at))
         least, usual = np.split(kernel.limits[: len(pivots) + len(steps)], [len(pivots)])
         small = np.flatnonzero(~(pivots >= least))

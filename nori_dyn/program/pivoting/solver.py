@@ -35,7 +35,7 @@ from nori_dyn.typing import Floats
 Extended = NDArray[np.longdouble]
 
 SCALING_STATES = 32
-"""Number of random states that tell the natural size of entries."""
+"""Number of random states that give the natural size of entries."""
 
 SWEEPS = 4
 """Times that rows and columns are brought to size 1."""
@@ -47,7 +47,7 @@ SETTLED = 1e-13
 """A step of refinement that is less of an unknown, or of its size, is the last."""
 
 AS_GOOD = 1e-9
-"""Where refinement goes on turning below this, it has come to what extended precision can tell: unknowns that are small
+"""Where refinement goes on turning below this, it has reached extended precision: unknowns that are small
 beside others of an ill-conditioned state."""
 
 
@@ -74,9 +74,9 @@ class PivotedSystem:
 
     Attributes:
         factors: of its matrix A; of a weighed system, of the augmented one.
-        b: what is to be A x + b = 0.
+        b: the constant term, A x + b = 0.
         x: the solution, the unknowns d first.
-        left: what is left of each weighed row, Y d + b_Y (n_soft,).
+        left: the residual of each weighed row, Y d + b_Y (n_soft,).
         rcond: as in `Fresh`.
     """
 
@@ -199,7 +199,7 @@ class PivotingSolver:
             terms = terms - np.abs(b) + LIGHTEST * self._natural_rows  # without mass, nothing is left of nothing
             return float(relative_residual(A @ rounded, terms, b, equation_starts(self._plan)))
         exact = slice(self._n, self._n + self._sizes[1])
-        scale = terms[exact] + LIGHTEST * self._natural_rows  # what is zero but for rounding is not off by itself
+        scale = terms[exact] + LIGHTEST * self._natural_rows  # rounding is no error by itself
         return float(np.max(np.abs(error[exact]) / np.where(scale == 0, 1.0, scale), initial=0.0))
 
 
@@ -210,7 +210,7 @@ class SparseLU:
     Attributes:
         A: the matrix.
         lu: its factors, scaled.
-        row, column: what rows and columns are multiplied by.
+        row, column: the scaling of rows and columns.
     """
 
     A: sp.csc_matrix

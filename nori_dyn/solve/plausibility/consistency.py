@@ -34,7 +34,7 @@ FACTORS: Mapping[float, str] = {
     DEGREE: "looks like radians instead of degrees",
     9.81: "looks like g instead of m/s^2",
 }
-"""What all readings of a kind are to be taken times, and what that means."""
+"""Factors of all readings of a kind, and their meaning."""
 
 
 def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[Doubt]:

@@ -16,7 +16,7 @@ class Doubt:
         check: which check it does not pass: "limits", "clock", "rates", "accelerations", "magnitudes",
             "estimate" or "consistency".
         share: of the samples that do not.
-        message: what is odd, and what would explain it, for people.
+        message: the oddity, and a likely explanation, for people.
     """
 
     check: str

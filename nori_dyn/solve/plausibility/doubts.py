@@ -29,7 +29,7 @@ def doubts(
         q: configurations (N, nq), finite.
         qd: velocities (N, nv), finite.
         y: readings (N, ny); nan where there is none.
-        estimate: what the log gives.
+        estimate: the estimates of the log.
         dt: time between samples [s]; that of t when None. Without either, q is not compared with qd.
         t: times (N,) [s].
     """
@@ -44,9 +44,9 @@ def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats, by_mode
         q: configurations (N, nq), finite.
         qd: velocities (N, nv), finite.
         y: readings (N, ny); nan where there is none.
-        by_model: whether readings are to fit together by the model, which is in doubt itself where it is identified.
+        by_model: whether to test the readings against the model, which is uncertain itself where it is identified.
     """
-    with np.errstate(all="ignore"):  # what overflows is doubted for that
+    with np.errstate(all="ignore"):  # an overflow is a warning by itself
         fit = inconsistency(system, q, qd, y) if by_model else ()
         return *limits(system.tree, q), *readings(system, y), *fit
 
@@ -69,7 +69,7 @@ def doubts_of_motion(
         if dt is not None:
             moving = [*rates(system.tree, q, qd, dt)]
             is_step = any(each.message.endswith(STEP) for each in moving)
-            more = accelerations(system, qd, y, dt)  # a step of time that is wrong need not be told twice
+            more = accelerations(system, qd, y, dt)  # a wrong time step is reported once
             found += [*moving, *(each for each in more if not (is_step and each.message.endswith(STEP)))]
         if estimate is not None:
             found += estimates(system.tree, estimate)

@@ -42,10 +42,10 @@ DEGREES_IN_WORDS = {
     "qd": ("degrees per second", "rad/s"),
     "qdd": ("degrees per second squared", "rad/s^2"),
 }
-"""What angles and their rates may be in by mistake, and what they should be in."""
+"""Units that angles and their rates may have by mistake, and those that they should have."""
 
 SAME = (0.5, 2.0)
-"""What q moves over what qd says, where the two agree but for noise."""
+"""Ratio of the motion of q to that by qd, where the two agree but for noise."""
 
 
 def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
@@ -135,8 +135,8 @@ def _disagreeing(
 
     Args:
         check: the name of the check.
-        words: what is said of how much more the one does.
-        kinds: what moves, and its rates: keys of `DEGREES_IN_WORDS`.
+        words: the message on their ratio.
+        kinds: the quantity and its rate: keys of `DEGREES_IN_WORDS`.
         moving: correlation, and how much further it moves, of each joint that does.
         dt: time between samples [s].
     """
