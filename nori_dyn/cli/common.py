@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -14,7 +14,6 @@ from nori_dyn.io.files import read_bytes
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.motion.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree
@@ -188,21 +187,6 @@ def robot_options(
     )
 
 
-def planned_json(plans: Plan) -> dict[str, Any]:
-    """Return a plan, or the plans of contact states, as JSON."""
-    from nori_dyn.report.json_figures import plan_json, tree_json
-
-    if not plans.contact_names:
-        return plan_json(plans.states.first)
-    return {
-        **tree_json(plans.tree),
-        "sensors": plans.sensors.name,
-        "contacts": list(plans.contact_names),
-        "states": [{"closed": list(state), **plan_json(one)} for state, one in plans.states.items()],
-        "left_out": [{"closed": list(state), "reason": reason} for state, reason in plans.left_out.items()],
-    }
-
-
-def print_json(data: dict[str, Any]) -> None:
+def print_json(data: Mapping[str, Any]) -> None:
     """Print figures as JSON."""
     typer.echo(json.dumps(data, indent=2))

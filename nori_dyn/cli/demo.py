@@ -27,7 +27,6 @@ def demo(
     Example: nori-dyn demo --out icub.png
     """
     from nori_dyn.demo import run_demo
-    from nori_dyn.report.json_figures import plan_json
     from nori_dyn.report.pictures import draw_plan
 
     check_writable(out)
@@ -39,7 +38,7 @@ def demo(
     if as_json:
         print_json(
             {
-                **plan_json(plan),
+                **plan.to_dict(),
                 "planning_seconds": found.planning_seconds,
                 "ticks": found.n_ticks,
                 "tick_seconds": {timing.name: timing.quartiles for timing in found.timings},

@@ -189,7 +189,7 @@ def estimate(
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.log import read_log
-    from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
+    from nori_dyn.report.shows.logs import log_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout
     from nori_dyn.report.view import view as draw
 
@@ -244,9 +244,9 @@ def estimate(
         report = estimate_to_file(runner, log, out)
     if as_json:
         files = {"out": out, "view": view}
-        print_json({**report_json(report), **{name: str(path) for name, path in files.items() if path is not None}})
+        print_json({**report.to_dict(), **{name: str(path) for name, path in files.items() if path is not None}})
         return
-    show(*report_lines(report, input), *(() if report.summary is None else [report.summary.shown()]))
+    show(log_document(report, str(input)))
     for line in (*report_warnings(report), *(f"warning: {note}" for note in notes)):
         typer.echo(line, err=True)
     if out is not None:
@@ -275,13 +275,13 @@ def _tell_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None
     Raises:
         Exit: some failed.
     """
-    from nori_dyn.report.log_lines import outcomes_json, outcomes_table
+    from nori_dyn.report.shows.logs import outcomes_document
 
-    failed = [each for each in outcomes if each.error]
+    found, failed = outcomes_document(outcomes), [each for each in outcomes if each.error]
     if as_json:
-        print_json({"logs": [outcomes_json(each.log, each.out, each.report, each.error) for each in outcomes]})
+        print_json(found.figures)
     else:
-        show(outcomes_table((each.log, each.report, each.error) for each in outcomes))
+        show(found)
         there = sum(each.report is None for each in outcomes) - len(failed)
         already = f", {there} of them by an earlier run" if there else ""
         written = len(outcomes) - len(failed)

@@ -15,8 +15,8 @@ from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.system import System
-    from nori_dyn.identification.exciting_motion import ExcitingMotion
     from nori_dyn.model.tree import KinematicTree
+
 
 EACH = "NUMBER|JOINT=NUMBER"
 """How a limit is written: for all joints, or for one."""
@@ -48,7 +48,7 @@ def find_motion(
         motion = exciting_motion(system, parameters, progress=stage, **limits, **options)
     samples = None if out is None else motion.to_csv(out)
     if as_json:
-        print_json(_json(motion, samples))
+        print_json({**motion.to_dict(), "samples": samples})
     elif out is None:
         show(motion.shown(), "To have it as a table: --out MOTION.csv")
     else:
@@ -80,32 +80,3 @@ def _limits(option: str, given: Sequence[str] | None) -> Any:
             return value
         found[joint] = value
     return found or None
-
-
-def _json(motion: ExcitingMotion, samples: int | None) -> dict[str, Any]:
-    """Return what was found as JSON."""
-    return {
-        "robot": motion.trajectory.tree.name,
-        "joints": list(motion.limits.joints),
-        "duration": motion.duration,
-        "criterion": motion.criterion,
-        "value": motion.value,
-        "best_of_random": float(motion.of_random.max()),
-        "gain": motion.gain,
-        "condition": motion.condition,
-        "condition_of_random": motion.condition_of_random,
-        "parameters": [
-            {"name": name, "combination": combination, "unit": unit, "model": value, "deviation": deviation}
-            for name, combination, unit, value, deviation in zip(
-                motion.parameters,
-                motion.combinations,
-                motion.units,
-                motion.prior.tolist(),
-                motion.deviations.tolist(),
-                strict=True,
-            )
-        ],
-        "badly_told": list(motion.badly_told),
-        "untold": list(motion.untold),
-        "samples": samples,
-    }

@@ -129,7 +129,7 @@ def export(
 
 def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
     """Return the figures of an export."""
-    from nori_dyn.report.json_figures import cost_json
+    from nori_dyn.report.shows.plans import cost_figures
 
     functions = [*made.functions, *([] if made.monitor is None else [made.monitor.function])]
     return {
@@ -139,11 +139,11 @@ def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
         "files": {file: len(text) for file, text in made.files.items()},
         "inputs": dict(made.inputs),
         "outputs": {field: list(shape) for field, shape in made.outputs.items()},
-        "cost": cost_json(made.cost),
+        "cost": cost_figures(made.cost),
         "sines_and_cosines": made.n_sines,
         "guarded_pivots": made.n_pivots,
         "workspace_bytes": 8 * made.n_work,
-        "functions": {function.name: cost_json(function.cost) for function in functions},
+        "functions": {function.name: cost_figures(function.cost) for function in functions},
     }
 
 

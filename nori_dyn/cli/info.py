@@ -19,7 +19,6 @@ from nori_dyn.cli.common import (
     is_planned,
     load,
     next_command,
-    planned_json,
     print_json,
     refuse_given,
     robot_options,
@@ -227,33 +226,10 @@ def _show_tree(
     tree: KinematicTree, sensors: Sequence[ModelSensor], notes: Sequence[str], verbose: bool, as_json: bool
 ) -> None:
     from nori_dyn.descriptions.model_sensors import counted
-    from nori_dyn.report.json_figures import tree_json
 
-    masses = [float(I[5, 5]) for I in tree.I]
     if as_json:
-        links = [
-            {
-                "name": tree.names[i],
-                "joint": tree.joint_names[i],
-                "kind": tree.joints[i].kind,
-                "parent": None if tree.is_root(i) else tree.names[tree.parents[i]],
-                "mass": masses[i],
-            }
-            for i in range(tree.n_links)
-        ]
         listed = [{"name": s.name, "type": s.type, "on": s.on, "measurement": s.entry, "note": s.note} for s in sensors]
-        print_json(
-            {
-                **tree_json(tree),
-                "mass": sum(masses),
-                "links": links,
-                "frames": {
-                    name: None if frame.on_world else tree.names[frame.link] for name, frame in tree.frames.items()
-                },
-                "sensors": listed,
-                "notes": [*tree.notes, *notes],
-            }
-        )
+        print_json({**tree.to_dict(), "sensors": listed, "notes": [*tree.notes, *notes]})
         return
     parts: list[Part | str] = ["Places for sensors and outputs: --frames lists all links and frames."]
     if sensors:
@@ -270,7 +246,7 @@ def _show_tree(
 def _show_plans(plans: Plan, as_json: bool) -> None:
     names = plans.measurement_names
     if as_json:
-        print_json({**planned_json(plans), "measurements": list(names)})
+        print_json({**plans.to_dict(), "measurements": list(names)})
         return
     show(plans.shown(), Facts(((f"y ({len(names):,})", listed(names)),)))
 

@@ -172,8 +172,8 @@ def observe(
     from nori_dyn.observe.report import observability
     from nori_dyn.planning.outputs import resolve_outputs
     from nori_dyn.report.html import save_html
-    from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
-    from nori_dyn.report.shows.observability import redundancy_document, report_document
+    from nori_dyn.report.shows.models import tree_figures
+    from nori_dyn.report.shows.observability import conditioning_document, redundancy_document, report_document
 
     asked = _where(where)
     if workers is not None and scheduler is not None:
@@ -205,20 +205,18 @@ def observe(
     if html is not None:
         save_html(report, html, swept, spare, wanted)
     at_given = swept if given is not None else None
+    found = report_document(report, swept, given is not None)
+    found += Document((), {**tree_figures(tree), "workspace": None, "redundancy": None})
+    if swept is not None:
+        rank = swept.n_variables if report.is_observable else report.numerical_rank
+        found += conditioning_document(swept, rank, "Over the workspace.").under("workspace")
+        if given is None:
+            found += Document(tuple(f"note: {note}" for note in notes_on_limits(tree.joint_names, tree.joints)))
+    if spare is not None:
+        found += redundancy_document(spare, wanted, "If sensors fail.").under("redundancy")
     if as_json:
-        figures = {**tree_json(tree), **report_json(report, at_given, swept)}
-        figures["workspace"] = None if swept is None else workspace_json(swept)
-        figures["redundancy"] = None if spare is None else redundancy_json(spare, wanted)
-        print_json(figures)
+        print_json(found.figures)
     else:
-        found = report_document(report, swept)
-        if swept is not None:
-            found += _workspace(report, swept)
-            if given is None:
-                notes = notes_on_limits(tree.joint_names, tree.joints)
-                found += Document(tuple(f"note: {note}" for note in notes))
-        if spare is not None:
-            found += redundancy_document(spare, wanted, "If sensors fail.")
         show(found)
     if _fails(report, at_given, poses_count=strict or asked != "auto"):
         raise typer.Exit(1)
@@ -256,14 +254,6 @@ def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
 
     plans = Plan.load(path)
     return plans.tree, plans.sensors
-
-
-def _workspace(report: ObservabilityReport, swept: Conditioning) -> Document:
-    """Return what is shown of the poses that were looked at."""
-    from nori_dyn.report.shows.observability import conditioning_document
-
-    rank = swept.n_variables if report.is_observable else report.numerical_rank
-    return conditioning_document(swept, rank, "Over the workspace.")
 
 
 def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:

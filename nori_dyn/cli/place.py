@@ -70,7 +70,7 @@ def place_(
     from nori_dyn.placement.design import best_sensors
     from nori_dyn.placement.selection import place
     from nori_dyn.report.html import save_html
-    from nori_dyn.report.json_figures import placement_json, tree_json
+    from nori_dyn.report.shows.models import tree_figures
 
     for file in (out, html):
         if file is not None:
@@ -90,7 +90,7 @@ def place_(
     if html is not None:
         save_html(found, html)
     if as_json:
-        print_json({**tree_json(tree), **placement_json(found)})
+        print_json({**tree_figures(tree), **found.to_dict()})
         return
     if out is None:
         show(found.shown(), "To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`.")

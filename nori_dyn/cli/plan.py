@@ -21,7 +21,6 @@ from nori_dyn.cli.common import (
     load,
     missing_sensors,
     next_command,
-    planned_json,
     print_json,
 )
 from nori_dyn.io.files import check_writable
@@ -100,7 +99,7 @@ def plan(
         result = make_plan(System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
     result.save(out)
     if as_json:
-        print_json({**planned_json(result), "measurements": len(result.measurement_names), "plan": str(out)})
+        print_json({**result.to_dict(), "measurements": len(result.measurement_names), "plan": str(out)})
         return
     then = next_command("estimate", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
     told: tuple[str, ...] = ()

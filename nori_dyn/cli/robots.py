@@ -21,21 +21,7 @@ def robots(as_json: Json = False) -> None:
     if not as_json:
         show(known.shown(), "Next: nori-dyn info NAME")
         return
-    print_json(
-        {
-            "robots": [
-                {
-                    "name": robot.name,
-                    "aliases": list(robot.aliases),
-                    "package": robot.package,
-                    "file": None if robot.path is None else str(robot.path),
-                    "about": robot.about,
-                }
-                for robot in known.robots
-            ],
-            "not_installed": list(known.absent),
-        }
-    )
+    print_json(known.to_dict())
 
 
 def register(app: typer.Typer) -> None:

@@ -10,6 +10,7 @@ from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt
+from nori_dyn.tables import Shown
 from nori_dyn.typing import Indices
 
 MOST = 1000
@@ -17,7 +18,7 @@ MOST = 1000
 
 
 @dataclass(slots=True)
-class LogReport:
+class LogReport(Shown):
     """What is told of a log that was run through a plan.
 
     Attributes:

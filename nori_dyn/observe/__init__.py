@@ -18,11 +18,14 @@ Example:
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from nori_dyn.observe.additions import Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning, conditioning
 from nori_dyn.observe.learned import Learned, Sum
-from nori_dyn.observe.learned_needs import Need, Needs
-from nori_dyn.observe.null_space import NullVector, Unseen
+from nori_dyn.observe.learned_needs import MotionRequirement, MotionRequirements
+from nori_dyn.observe.null_space import NullVector, UnobservableSubspace
 from nori_dyn.observe.poses import configurations_where
 from nori_dyn.observe.redundancy import Redundancy, redundancy
 from nori_dyn.observe.report import ObservabilityReport, RankWhere, observability
@@ -32,16 +35,26 @@ __all__ = [
     "Addition",
     "Conditioning",
     "Learned",
-    "Need",
-    "Needs",
+    "MotionRequirement",
+    "MotionRequirements",
     "NullVector",
     "ObservabilityReport",
     "RankWhere",
     "Redundancy",
     "Sum",
-    "Unseen",
+    "UnobservableSubspace",
     "conditioning",
     "configurations_where",
     "observability",
     "redundancy",
 ]
+
+RENAMED = {"Need": "MotionRequirement", "Needs": "MotionRequirements", "Unseen": "UnobservableSubspace"}
+"""Names of the release before, which warn."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in RENAMED:
+        raise AttributeError(f"module 'nori_dyn.observe' has no attribute '{name}'")
+    warnings.warn(f"nori_dyn.observe.{name} is now {RENAMED[name]}", DeprecationWarning, stacklevel=2)
+    return globals()[RENAMED[name]]

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.observe.deviations import Deviations, output_rows
+from nori_dyn.observe.deviations import OutputDeviations, output_rows
 from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.sweep import sweep
 from nori_dyn.planning.outputs import resolve_outputs
@@ -137,7 +137,7 @@ def conditioning(
         stage("natural units")
         reduction = Reduction(system, seed)
         has_sigmas = any(row.equation.sigma for row in system.rows)
-        deviations = Deviations(reduction, wanted) if has_sigmas else None
+        deviations = OutputDeviations(reduction, wanted) if has_sigmas else None
         found = sweep(_Assessment(reduction, deviations), Q, scheduler, workers, stage)
         ranks, margins, sigmas = (np.concatenate(parts) for parts in zip(*found, strict=True))
         smallest = np.where(ranks == system.shape[1], margins, 0.0)
@@ -186,7 +186,7 @@ class _Assessment:
     """
 
     reduction: Reduction
-    deviations: Deviations | None
+    deviations: OutputDeviations | None
 
     def __call__(self, Q: Floats) -> Assessed:
         """Return what is found at configurations (n, nq)."""

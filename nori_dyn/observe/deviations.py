@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 """Share of a number of d, in natural units, that is left by rounding where exact rows determine it."""
 
 
-class Deviations:
+class OutputDeviations:
     """Standard deviations of numbers of d, of sensors whose noise is that of their sigmas.
 
     Attributes:

@@ -20,7 +20,7 @@ from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.errors import InputError
 from nori_dyn.observe.generic import ENTRY_DEGREE
 from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
-from nori_dyn.observe.learned_needs import Needs, needs
+from nori_dyn.observe.learned_needs import MotionRequirements, needs
 from nori_dyn.observe.learned_numeric import NumericallyTold, NumericStates
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.observe.persisting import MOST_STATES, Persisting, until_nothing_new
@@ -73,7 +73,7 @@ class Learned:
     seen_after: tuple[int, ...]
     sums: tuple[Sum, ...]
     untold: tuple[str, ...]
-    needs: Needs
+    needs: MotionRequirements
     undetermined: tuple[str, ...]
     undetermined_at_first: tuple[str, ...]
     stays: bool
@@ -211,7 +211,7 @@ def _report(
         seen_after=tuple(_first([each.seen for each in told], k) if k in last.seen else 0 for k in range(len(names))),
         sums=sums,
         untold=tuple(x for k, x in enumerate(names) if k not in last.seen and x not in depended),
-        needs=Needs(),
+        needs=MotionRequirements(),
         undetermined=tuple(of_d[k] for k in last.undetermined()),
         undetermined_at_first=tuple(of_d[k] for k in told[0].undetermined()),
         stays=persisting.stays,

@@ -14,7 +14,7 @@ from nori_dyn.observe.persisting import Persisting, until_nothing_new
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class MotionRequirement:
     """What has to move so that numbers are seen that a single state does not show.
 
     Attributes:
@@ -37,7 +37,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class MotionRequirements:
     """What has to move for what a single state does not show.
 
     Attributes:
@@ -46,12 +46,14 @@ class Needs:
         moving: the joints that change what a single state shows; empty where that shows all there is.
     """
 
-    each: tuple[Need, ...] = ()
-    all: Need | None = None
+    each: tuple[MotionRequirement, ...] = ()
+    all: MotionRequirement | None = None
     moving: tuple[str, ...] = ()
 
 
-def needs(of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyTold], states: int | None) -> Needs:
+def needs(
+    of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyTold], states: int | None
+) -> MotionRequirements:
     """Return what has to move for what a single state does not show.
 
     Args:
@@ -62,9 +64,9 @@ def needs(of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyT
     """
     wanted = _wanted(persisting, told)
     if not wanted:
-        return Needs()
-    search = _Search(of_field, persisting, wanted, states, told[-1].rank)
-    return Needs(tuple(search.needs()), search.for_all(), search.named(search.moving))
+        return MotionRequirements()
+    search = _RequirementSearch(of_field, persisting, wanted, states, told[-1].rank)
+    return MotionRequirements(tuple(search.needs()), search.for_all(), search.named(search.moving))
 
 
 def _wanted(persisting: Persisting, told: Sequence[ExactlyTold]) -> dict[str, Vector]:
@@ -79,7 +81,7 @@ def _wanted(persisting: Persisting, told: Sequence[ExactlyTold]) -> dict[str, Ve
     }
 
 
-class _Search:
+class _RequirementSearch:
     """Looks for what has to move.
 
     Args:
@@ -108,11 +110,11 @@ class _Search:
         """Return the names of the joints of some bodies."""
         return tuple(self._tree.joint_names[i] for i in sorted(bodies))
 
-    def needs(self) -> Iterator[Need]:
+    def needs(self) -> Iterator[MotionRequirement]:
         """Yield what has to move, for all that needs the same together."""
         by_time = self._seen(())
         if by_time:
-            yield Need(self._ordered(by_time), by_time=True, after=max(by_time.values()))
+            yield MotionRequirement(self._ordered(by_time), by_time=True, after=max(by_time.values()))
         left = self._wanted.keys() - by_time
         alone = {i: self._seen([i]).keys() & left for i in self.moving} if left else {}
         any_of = {name: frozenset(i for i in alone if name in alone[i]) for name in left}
@@ -125,26 +127,28 @@ class _Search:
         for (all_of, one_of), names in groups.items():
             yield self._need(names, all_of, one_of)
 
-    def for_all(self) -> Need | None:
+    def for_all(self) -> MotionRequirement | None:
         """Return a set of joints that suffices for all of it; None where nothing has to move."""
         names = tuple(self._wanted)
         if self._shows((), names):
             return None
         enough = self._enough(names)
-        return Need(names, enough=self.named(enough), after=self._after([enough], names))
+        return MotionRequirement(names, enough=self.named(enough), after=self._after([enough], names))
 
-    def _need(self, names: Sequence[str], all_of: frozenset[int], any_of: frozenset[int]) -> Need:
+    def _need(self, names: Sequence[str], all_of: frozenset[int], any_of: frozenset[int]) -> MotionRequirement:
         """Return what has to move for some, of which it is known which joints each have to, and which do alone."""
         if all_of and self._shows(all_of, names):
             joints = self.named(all_of)
-            return Need(tuple(names), all_of=joints, is_only=True, enough=joints, after=self._after([all_of], names))
+            return MotionRequirement(
+                tuple(names), all_of=joints, is_only=True, enough=joints, after=self._after([all_of], names)
+            )
         if any_of:
             is_only = self._seen(self.moving - any_of).keys().isdisjoint(names)
             after, joints = self._after([frozenset([i]) for i in any_of], names), self.named(any_of)
-            return Need(tuple(names), any_of=joints, is_only=is_only, enough=joints[:1], after=after)
+            return MotionRequirement(tuple(names), any_of=joints, is_only=is_only, enough=joints[:1], after=after)
         enough = self._enough(names)
         after = self._after([enough], names)
-        return Need(tuple(names), all_of=self.named(all_of), enough=self.named(enough), after=after)
+        return MotionRequirement(tuple(names), all_of=self.named(all_of), enough=self.named(enough), after=after)
 
     def _shows(self, bodies: Iterable[int], names: Iterable[str]) -> bool:
         """Return whether some are told where only the joints of some bodies move."""

@@ -53,7 +53,7 @@ class NullVector:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unseen:
+class UnobservableSubspace:
     """An independent part of the null space.
 
     Attributes:
@@ -101,7 +101,7 @@ def unseen(
     configurations: Sequence[Floats],
     dimension: int,
     moved: Booleans | None = None,
-) -> tuple[Unseen, ...]:
+) -> tuple[UnobservableSubspace, ...]:
     """Return the independent parts of the null space, the largest last.
 
     Args:
@@ -141,7 +141,9 @@ def _groups(system: System, d: Floats) -> list[_Group]:
     return groups
 
 
-def _describe_group(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[_Group]]]) -> Unseen:
+def _describe_group(
+    system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[_Group]]]
+) -> UnobservableSubspace:
     """Return a group in words that hold wherever the same group was seen."""
     same = [(at, other) for at, others in looks for other in others if other.key == group.key]
     if group.added:
@@ -156,7 +158,7 @@ def _describe_group(system: System, group: _Group, looks: Sequence[tuple[Kinemat
     for d in group.vectors.T:
         shown = {names[k]: float(d[k]) for k in dict.fromkeys(order) if d[k] != 0.0}
         vectors.append(NullVector(MappingProxyType(shown), words))
-    return Unseen(
+    return UnobservableSubspace(
         words,
         tuple(v.owner for v in group.wrenches),
         tuple(v.owner for v in group.accelerations),

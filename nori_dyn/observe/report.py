@@ -14,7 +14,7 @@ from nori_dyn.observe.additions import Addition, additions
 from nori_dyn.observe.contacts import partly_seen
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.observe.learned import Learned, learned
-from nori_dyn.observe.null_space import NullVector, Unseen, unseen
+from nori_dyn.observe.null_space import NullVector, UnobservableSubspace, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
@@ -59,7 +59,7 @@ class RankWhere:
     ranks: Indices
     smallest: Floats
     lost: int
-    unseen: tuple[Unseen, ...]
+    unseen: tuple[UnobservableSubspace, ...]
 
     @property
     def always(self) -> bool:
@@ -107,7 +107,7 @@ class ObservabilityReport(Shown):
     gap: float
     numerical_rank: int
     unobservable: tuple[str, ...]
-    unseen: tuple[Unseen, ...]
+    unseen: tuple[UnobservableSubspace, ...]
     configurations: Floats
     rank_at: Indices
     smallest_at: Floats

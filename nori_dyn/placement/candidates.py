@@ -23,7 +23,7 @@ from nori_dyn.system.rows import RowKey
 Cost = Annotated[FiniteFloat, Field(ge=0)]
 
 
-class _Config(BaseModel):
+class _CandidatesConfig(BaseModel):
     """What a file of candidates says beside its sensors."""
 
     model_config = ConfigDict(extra="forbid")
@@ -83,9 +83,9 @@ class Candidates:
                 ("contacts",),
             )
         try:
-            config = _Config.model_validate(data)
+            config = _CandidatesConfig.model_validate(data)
         except ValidationError as error:
-            raise config_error(error, data, ConfigSchema(_Config, "a file of candidates")) from None
+            raise config_error(error, data, ConfigSchema(_CandidatesConfig, "a file of candidates")) from None
         there = config.model_dump(include={"name", "source", "dynamics", "measurements", "from_model"})
         choices = {"name": config.name, "measurements": [], **config.candidates}
         return Candidates(

@@ -231,7 +231,7 @@ def _integer_program(problem: CoverProblem, end: float, progress: Progress) -> F
         NoPlacementError: the rules allow none, or none was found in time.
     """
     choices = problem.choices
-    program = _Program(problem)
+    program = _IntegerProgram(problem)
     best = problem.complete(choices.must)
     chosen: tuple[str, ...] = choices.must
     bound = 0.0
@@ -262,7 +262,7 @@ def _integer_program(problem: CoverProblem, end: float, progress: Progress) -> F
 
 
 @dataclass(slots=True, eq=False)
-class _Program:
+class _IntegerProgram:
     """The integer program over the inequalities so far."""
 
     problem: CoverProblem

@@ -25,7 +25,7 @@ from nori_dyn.errors import InputError, NoPlacementError, SensorConfigError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
-from nori_dyn.observe.deviations import Deviations
+from nori_dyn.observe.deviations import OutputDeviations
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.placement.candidates import Candidates, Choices
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
@@ -165,7 +165,7 @@ def best_sensors(
         Q = configurations_of(choices.system, configurations, n, seed)
         stage("what each sensor tells")
         judged = _Criterion.of(choices, outputs, criterion, Q, seed)
-        search = _Search(
+        search = _ExchangeSearch(
             choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged
         )
         start = search.start(stage)
@@ -209,7 +209,7 @@ def _check_sigmas(choices: Choices) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _At:
+class _InformationAt:
     """What sensors tell at a configuration, over k numbers z that exact rows leave free.
 
     Attributes:
@@ -235,14 +235,14 @@ class _Criterion:
 
     names: tuple[str, ...]
     kind: Criterion
-    at: tuple[_At, ...]
+    at: tuple[_InformationAt, ...]
 
     @staticmethod
     def of(choices: Choices, outputs: Sequence[str], kind: Criterion, Q: Floats, seed: int) -> _Criterion:
         """Return the criterion at configurations (N, nq)."""
         system = choices.system
         reduction = Reduction(system, seed)
-        deviations = Deviations(reduction, resolve_outputs(system, outputs))
+        deviations = OutputDeviations(reduction, resolve_outputs(system, outputs))
         names = tuple(choices.sensors)
         numbers = {name: k for k, name in enumerate(names)}
         owners = np.full(system.shape[0], -1)
@@ -280,7 +280,7 @@ class _Criterion:
         return total / len(self.at), derivative / len(self.at)
 
 
-def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _At:
+def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
     """Return the information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
     k = A.shape[1]
     information = np.zeros((n, k, k))
@@ -289,7 +289,7 @@ def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _At:
         information[s] = rows.T @ rows
     rest = np.vstack([A[: len(owners)][owners < 0], A[len(owners) :]])
     vague = VAGUE * np.square(np.linalg.norm(A, axis=1)).max(initial=0.0)
-    return _At(rest.T @ rest + vague * np.eye(k), information, C)
+    return _InformationAt(rest.T @ rest + vague * np.eye(k), information, C)
 
 
 def _independent(C: Floats) -> Indices:
@@ -301,7 +301,7 @@ def _independent(C: Floats) -> Indices:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Search:
+class _ExchangeSearch:
     """The search for the best choices that the rules allow.
 
     Attributes:

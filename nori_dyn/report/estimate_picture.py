@@ -48,7 +48,7 @@ HALVES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EstimateLine:
     """A column of estimates in a picture.
 
     Attributes:
@@ -64,14 +64,14 @@ class Line:
     unit: str
 
     @staticmethod
-    def of(column: str) -> Line:
+    def of(column: str) -> EstimateLine:
         """Return the line of a column: "fx:l_sole.mz", "tau:l_knee"."""
         kind, _, owner = column.partition(":")
         owner, _, component = owner.rpartition(".") if owner.rpartition(".")[2] in HALVES else (owner, "", "")
         words = WORDS.get(kind, kind).format(owner)
         if component:
-            return Line(column, f"{words}: {HALVES[component]}", component, UNITS[component])
-        return Line(column, words, owner or column, "")
+            return EstimateLine(column, f"{words}: {HALVES[component]}", component, UNITS[component])
+        return EstimateLine(column, words, owner or column, "")
 
 
 def check_picture_name(path: str | Path) -> None:
@@ -107,9 +107,9 @@ def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str]
     check_picture_name(path)
     columns = _named_columns(whole_table(estimates))
     chosen = _choose(estimates, [name for name in columns if _is_estimate(name)], names)
-    panels: dict[str, list[Line]] = {}
+    panels: dict[str, list[EstimateLine]] = {}
     for name in chosen:
-        line = Line.of(name)
+        line = EstimateLine.of(name)
         panels.setdefault(line.panel, []).append(line)
     if len(panels) > MOST_PANELS:
         some = sorted({name.partition(".")[0] if ":" in name else name for name in chosen})
@@ -151,7 +151,9 @@ def _choose(path: str | Path, known: Sequence[str], names: Sequence[str]) -> lis
     return list(dict.fromkeys(chosen))
 
 
-def _draw(panels: Mapping[str, Sequence[Line]], columns: Mapping[str, Floats], title: str, path: str | Path) -> None:
+def _draw(
+    panels: Mapping[str, Sequence[EstimateLine]], columns: Mapping[str, Floats], title: str, path: str | Path
+) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from nori_dyn.observe.additions import MOST_LOOKS, Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.null_space import SHOWN, Unseen, list_names
+from nori_dyn.observe.null_space import SHOWN, UnobservableSubspace, list_names
 from nori_dyn.observe.report import ObservabilityReport, RankWhere
-from nori_dyn.report.learned import OverTime, over_time
+from nori_dyn.report.learned import LearnedFindings, over_time
 from nori_dyn.report.workspace import NEARLY_SINGULAR, describe_margins, describe_worst
 from nori_dyn.system.rows import GIVEN
 from nori_dyn.tables import listed, number, unbroken
@@ -102,7 +102,7 @@ class Findings:
     poses: tuple[PoseLine, ...]
     unseen_at_poses: tuple[UnseenLine, ...]
     given: str
-    over_time: OverTime | None
+    over_time: LearnedFindings | None
     facts: tuple[tuple[str, str], ...]
 
 
@@ -182,7 +182,7 @@ def _reason(report: ObservabilityReport) -> str:
     return f"{there}, but at most {report.generic_rank:,} of them are independent: {report.deficiency:,} too few."
 
 
-def _line(part: Unseen) -> UnseenLine:
+def _line(part: UnobservableSubspace) -> UnseenLine:
     several = part.dimension > 1 and not part.words.startswith(f"{part.dimension} ")
     words = f"{part.words} ({part.dimension} independent)" if several else part.words
     return UnseenLine(words, tuple(map(str, part.vectors)))
@@ -245,7 +245,7 @@ def _given(report: ObservabilityReport) -> str:
     return describe_margins("configurations given", report.rank_at, report.smallest_at, report.generic_rank, n)
 
 
-def _over_time(report: ObservabilityReport) -> OverTime | None:
+def _over_time(report: ObservabilityReport) -> LearnedFindings | None:
     found = report.over_time
     return None if found is None else over_time(found, report.system.tree, report.n_variables)
 

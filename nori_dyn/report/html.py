@@ -28,7 +28,7 @@ from nori_dyn.report.identification_page import IdentificationPage, identificati
 from nori_dyn.report.log_page import LogPage, log_page
 from nori_dyn.report.page import Page, observability_page
 from nori_dyn.report.placement_page import PlacementPage, placement_page
-from nori_dyn.report.recorded import Recorded
+from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import spaced
 
@@ -62,7 +62,7 @@ def to_html(
     return rendered(name, page, margin=MARGIN)
 
 
-def log_to_html(log: Recorded, names: Sequence[str] = ()) -> str:
+def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
     """Return the page of a log; equal logs give equal pages. It needs no script to be seen, and has one to look closer.
 
     Args:

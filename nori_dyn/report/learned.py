@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.learned import Learned, Sum
-from nori_dyn.observe.learned_needs import Need
+from nori_dyn.observe.learned_needs import MotionRequirement
 from nori_dyn.observe.null_space import SHOWN, list_names
 from nori_dyn.tables import describe_sum, listed, unbroken
 
@@ -43,7 +43,7 @@ class LearnedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class OverTime:
+class LearnedFindings:
     """All that is said of what is learned.
 
     Attributes:
@@ -59,7 +59,7 @@ class OverTime:
     notes: tuple[str, ...]
 
 
-def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> OverTime:
+def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> LearnedFindings:
     """Return what is said of what is learned.
 
     Args:
@@ -67,7 +67,7 @@ def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> OverTime
         tree: the robot.
         n_variables: number of scalar unknowns.
     """
-    return OverTime(
+    return LearnedFindings(
         words=" ".join(_words(found, n_variables)),
         lines=tuple(_lines(found)),
         sums=tuple(_describe_sum(each, found) for each in found.sums),
@@ -138,7 +138,7 @@ def _lines(found: Learned) -> Iterator[LearnedLine]:
         yield LearnedLine(tuple(_by_variable(found, names)), seen, needs)
 
 
-def describe_need(need: Need, moving: Sequence[str]) -> str:
+def describe_need(need: MotionRequirement, moving: Sequence[str]) -> str:
     """Return what has to move, in words: "only if l_knee moves".
 
     Args:

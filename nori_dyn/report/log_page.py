@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.report.curves import Bins
-from nori_dyn.report.estimate_picture import HALVES, Line
-from nori_dyn.report.log_verdict import LOW, Verdict, counted, facts, verdict
-from nori_dyn.report.recorded import Recorded, chosen
+from nori_dyn.report.estimate_picture import HALVES, EstimateLine
+from nori_dyn.report.log_verdict import LOW, LogVerdict, counted, facts, verdict
+from nori_dyn.report.recorded import RecordedLog, chosen
 from nori_dyn.report.suspicions import Suspicion, alarm, misfit, window_probabilities
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
@@ -68,7 +68,7 @@ class LogPage:
 
     log: str
     robot: str
-    verdict: Verdict
+    verdict: LogVerdict
     facts: tuple[tuple[str, str], ...]
     doubts: tuple[str, ...]
     strips: tuple[Strip, ...]
@@ -79,7 +79,7 @@ class LogPage:
     resolution: str
 
 
-def log_page(log: Recorded, names: Sequence[str] = ()) -> LogPage:
+def log_page(log: RecordedLog, names: Sequence[str] = ()) -> LogPage:
     """Return what the page of a log says; equal logs give equal pages.
 
     Args:
@@ -118,7 +118,7 @@ def log_page(log: Recorded, names: Sequence[str] = ()) -> LogPage:
 Draft = tuple[str, str, tuple[str, ...], list[Panel]]
 
 
-def _resolution(log: Recorded, plots: Plots) -> str:
+def _resolution(log: RecordedLog, plots: Plots) -> str:
     if not plots.bins.width:
         return "Every sample is drawn."
     n = number(len(log) / len(plots.bins.starts), 2)
@@ -131,7 +131,7 @@ def _resolution(log: Recorded, plots: Plots) -> str:
 # ------------------------------------------------------------------------------------- along the time
 
 
-def _strips(log: Recorded, plots: Plots) -> Iterator[Strip]:
+def _strips(log: RecordedLog, plots: Plots) -> Iterator[Strip]:
     if log.diagnosis is not None:
         low = [(first, stop, p) for first, stop, p in window_probabilities(log.diagnosis) if p < LOW]
         parts = [(first, stop, "alarm" if p < LOW**3 else "other") for first, stop, p in low]
@@ -160,7 +160,7 @@ def _suspected(own: Sequence[Suspicion]) -> str:
 # ------------------------------------------------------------------------------------------ the plots
 
 
-def _residuals(log: Recorded) -> Draft:
+def _residuals(log: RecordedLog) -> Draft:
     """Return the residuals of each sensor in sigma, the suspects first, then those of the largest residuals."""
     title, panels = "Residuals, sensor by sensor", list[Panel]()
     if log.diagnosis is None:
@@ -193,7 +193,7 @@ def _component(reading: str, sensor: str) -> str:
     return reading.removeprefix(sensor).removeprefix(".")
 
 
-def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
+def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
     """Return the estimates, with their bands, and what was read of the same."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name in chosen(tuple(log.estimates), names):
@@ -230,11 +230,11 @@ def _place(name: str) -> tuple[str, str]:
         return name, "estimated"
     if name.partition(":")[0] not in SPATIAL:
         return f"{owner}: {HALVES[component]}", component
-    line = Line.of(name)
+    line = EstimateLine.of(name)
     return line.panel, line.label
 
 
-def _curves(log: Recorded, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
+def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
     read = {name: x for name, _ in own if (x := log.measured(name)) is not None}
     for k, (name, label) in enumerate(own):
         if name in read:
@@ -246,7 +246,7 @@ def _curves(log: Recorded, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
         yield Curve(label, log.estimates[name], log.deviations.get(name), f"c{k}")
 
 
-def _difference(log: Recorded, own: Sequence[tuple[str, str]], unit: str) -> str:
+def _difference(log: RecordedLog, own: Sequence[tuple[str, str]], unit: str) -> str:
     """Return how far an estimate is from what was read of it beside the plan, and how much they move together."""
     if len(own) != 1 or own[0][0] not in log.held:
         return ""
@@ -260,7 +260,7 @@ def _difference(log: Recorded, own: Sequence[tuple[str, str]], unit: str) -> str
     return f"{rms}, correlation {np.corrcoef(x[known], y[known])[0, 1]:.3f}."
 
 
-def _readings(log: Recorded, names: Sequence[str]) -> Draft:
+def _readings(log: RecordedLog, names: Sequence[str]) -> Draft:
     """Return what sensors read, and what the estimate says they should, where that is no estimate itself."""
     panels: list[Panel] = []
     if log.diagnosis is not None and not names:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, Recorded
+from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, RecordedLog
 from nori_dyn.report.suspicions import Suspicion, misfit, window_probabilities
 from nori_dyn.tables import listed, number, unbroken
 
@@ -19,7 +19,7 @@ LOW = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LogVerdict:
     """What stands at the top of a page.
 
     Attributes:
@@ -33,19 +33,19 @@ class Verdict:
     sentences: tuple[str, ...]
 
 
-def verdict(log: Recorded) -> Verdict:
+def verdict(log: RecordedLog) -> LogVerdict:
     """Return what is said of a log first."""
     odd = tuple(_odd(log))
     unjudged = "Estimated; nothing checks the readings"
     if log.diagnosis is None:
-        return Verdict("sometimes", unjudged, (log.unjudged, *odd))
+        return LogVerdict("sometimes", unjudged, (log.unjudged, *odd))
     spare = int(np.max(log.diagnosis.degrees_of_freedom))
     if spare < 1:
         alone = "No reading is to spare, so that none checks another: what a sensor says is believed as it is."
-        return Verdict("sometimes", unjudged, (alone, *odd))
+        return LogVerdict("sometimes", unjudged, (alone, *odd))
     fit = tuple(_fit(log))
     if not log.suspects:
-        return Verdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
+        return LogVerdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
     first, *others = log.suspects
     said = [_accusation(log, first, log.suspects[first])]
     if others:
@@ -61,15 +61,15 @@ def verdict(log: Recorded) -> Verdict:
             "No residual is larger than the sigmas allow, but they do not average out as noise does: an offset, or a "
             "model that is a little off. Standard deviations do not contain it."
         )
-        return Verdict(
+        return LogVerdict(
             "sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *said, *fit, *odd)
         )
     vague = spare == 1 or len(others) >= MOST_NAMED
     heading = "The readings do not fit together" if vague else f"{unbroken(first)} does not fit the other sensors"
-    return Verdict("no", heading, (*said, *fit, *odd))
+    return LogVerdict("no", heading, (*said, *fit, *odd))
 
 
-def _accusation(log: Recorded, sensor: str, own: tuple[Suspicion, ...]) -> str:
+def _accusation(log: RecordedLog, sensor: str, own: tuple[Suspicion, ...]) -> str:
     worst = max(own, key=lambda each: each.strength)
     unit = log.units.get(worst.fault.reading, "")
     ends = (log.time[own[0].first], log.time[min(own[-1].stop, len(log)) - 1])
@@ -82,11 +82,11 @@ def _accusation(log: Recorded, sensor: str, own: tuple[Suspicion, ...]) -> str:
     )
 
 
-def _moment(log: Recorded, time: float) -> str:
+def _moment(log: RecordedLog, time: float) -> str:
     return f"sample {int(time):,}" if log.start is None else f"{number(time)} s"
 
 
-def _fit(log: Recorded) -> Iterator[str]:
+def _fit(log: RecordedLog) -> Iterator[str]:
     if log.diagnosis is None:
         return
     ratio = misfit(log.diagnosis)
@@ -100,7 +100,7 @@ def _fit(log: Recorded) -> Iterator[str]:
         )
 
 
-def _odd(log: Recorded) -> Iterator[str]:
+def _odd(log: RecordedLog) -> Iterator[str]:
     counts = {name: int(np.count_nonzero(flag)) for name, flag in log.flags.items()}
     if counts.get(SINGULAR):
         yield f"{counts[SINGULAR]:,} of {len(log):,} samples have no unique solution: the sensors do not suffice there."
@@ -122,7 +122,7 @@ def counted(n: int, one: str, more: str = "") -> str:
     return f"{n:,} {one if n == 1 else more or one + 's'}"
 
 
-def facts(log: Recorded) -> Iterator[tuple[str, str]]:
+def facts(log: RecordedLog) -> Iterator[tuple[str, str]]:
     """Yield what was counted, as names and words."""
     yield "robot", unbroken(log.system.tree.name)
     yield "sensors", unbroken(log.system.sensors.name)

@@ -47,7 +47,7 @@ class DeviationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Deviations:
+class DeviationSection:
     """The deviations of the outputs of one unit.
 
     Attributes:
@@ -75,7 +75,7 @@ class Swept:
 
     words: str
     bars: tuple[Bar, ...]
-    deviations: tuple[Deviations, ...]
+    deviations: tuple[DeviationSection, ...]
     note: str
 
 
@@ -147,7 +147,7 @@ def describe_sweep(found: Conditioning, rank: int) -> Swept:
     )
 
 
-def _deviations(table: DeviationTable) -> Deviations:
+def _deviations(table: DeviationTable) -> DeviationSection:
     most = max((line.worst for line in table.lines if line.worst < float("inf")), default=1.0)
     rows = tuple(
         DeviationRow(
@@ -164,7 +164,7 @@ def _deviations(table: DeviationTable) -> Deviations:
         notes.append(f"Not determined at most poses: {listed(table.undetermined, MOST_NAMED)}.")
     if table.exact:
         notes.append(f"Known exactly: {listed(table.exact, MOST_NAMED)}.")
-    return Deviations(table.unit, rows[:SHOWN], rows[SHOWN:], tuple(notes))
+    return DeviationSection(table.unit, rows[:SHOWN], rows[SHOWN:], tuple(notes))
 
 
 def list_sensor_lines(system: System) -> Iterator[SensorLine]:

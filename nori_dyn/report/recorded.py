@@ -29,7 +29,7 @@ CONTACT = "closed: "
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedLog:
     """A log that was run through a plan, as pictures need it.
 
     Attributes:
@@ -161,7 +161,7 @@ class Recorded:
         return next((row for system in self.systems for row in system.rows if row.name == sensor), None)
 
 
-def check_names(log: Recorded, names: Sequence[str]) -> None:
+def check_names(log: RecordedLog, names: Sequence[str]) -> None:
     """Check that there are estimates of all names.
 
     Raises:

@@ -17,7 +17,7 @@ from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.io.files import write_bytes
 from nori_dyn.report.curves import Bins, kept
-from nori_dyn.report.recorded import Recorded
+from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.recording_events import write_states, write_suspects, write_words
 from nori_dyn.report.recording_robot import ROBOT, log_poses, log_shapes, size
 from nori_dyn.report.recording_series import blueprint, series
@@ -47,7 +47,7 @@ def check_rerun() -> None:
 
 
 def save_recording(
-    log: Recorded, path: str | Path, names: Sequence[str] = (), robot: str | Path | None = None
+    log: RecordedLog, path: str | Path, names: Sequence[str] = (), robot: str | Path | None = None
 ) -> tuple[str, ...]:
     """Write a recording for the Rerun viewer, whole or not at all.
 
@@ -98,7 +98,7 @@ def _write(into: Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     return (f"{lost} meshes of the URDF were not found: such links are drawn as capsules.",) if lost else ()
 
 
-def _pose_samples(log: Recorded) -> Indices:
+def _pose_samples(log: RecordedLog) -> Indices:
     """Return the samples at which the robot is drawn: all, or every so many, as an eye can tell apart."""
     span = float(log.time[-1] - log.time[0])
     wanted = MOST_POSES if log.start is None else min(MOST_POSES, int(POSES_PER_SECOND * span) + 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.report.log_verdict import facts, verdict
-from nori_dyn.report.recorded import Recorded
+from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.recording_robot import link_path
 from nori_dyn.report.recording_stream import Recording
 from nori_dyn.tables import spaced
@@ -65,7 +65,7 @@ def write_suspects(into: Recording, extent: float) -> None:
     into.stream.reset_time()
 
 
-def _still(log: Recorded) -> Any:
+def _still(log: RecordedLog) -> Any:
     tree = log.system.tree
     return velocities(tree, log.q[0], np.zeros(tree.nv))
 

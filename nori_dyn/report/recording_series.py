@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.report.estimate_picture import HALVES
-from nori_dyn.report.recorded import Recorded, chosen
+from nori_dyn.report.recorded import RecordedLog, chosen
 from nori_dyn.report.recording_robot import ROBOT
 from nori_dyn.report.recording_stream import ESTIMATED, MEASURED, Recording, Series
 from nori_dyn.tables import spaced
@@ -36,7 +36,7 @@ def series(into: Recording) -> Iterator[Series]:
     yield Series(("fit", "p_value", "p", "p", "p_value"), np.asarray(log.diagnosis.p_value, dtype=float), "p_value")
 
 
-def compared(log: Recorded, name: str, estimated: Floats) -> Iterator[Series]:
+def compared(log: RecordedLog, name: str, estimated: Floats) -> Iterator[Series]:
     """Yield what is estimated of a number, and what was read of it."""
     kind, _, rest = name.rpartition(":") if ":" in name else ("sensors", "", name)
     owner, _, component = rest.rpartition(".") if rest.rpartition(".")[2] in HALVES else (rest, "", "")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.report.recorded import Recorded
+from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.tables import spaced
 from nori_dyn.typing import Floats
 
@@ -29,7 +29,7 @@ class Recording:
 
     rr: Any
     stream: Any
-    log: Recorded
+    log: RecordedLog
     names: Sequence[str]
 
     def when(self, samples: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.model.joints import FORCE
-from nori_dyn.report.recorded import Recorded
+from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.recording_robot import link_path, placed
 from nori_dyn.report.recording_stream import ESTIMATED, MEASURED, Recording
 from nori_dyn.report.time_plots import is_constant
@@ -17,7 +17,7 @@ TURN = (210, 110, 255)
 """The colour of moments."""
 
 
-def wrench_frames(log: Recorded) -> tuple[str, ...]:
+def wrench_frames(log: RecordedLog) -> tuple[str, ...]:
     """Return the links and frames whose external wrench is estimated, but those that nothing can touch."""
     owners = dict.fromkeys(
         name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:")

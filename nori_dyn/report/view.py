@@ -25,7 +25,7 @@ from nori_dyn.planning.outputs import output_columns
 from nori_dyn.report.foxglove import save_foxglove_layout
 from nori_dyn.report.html import log_to_html
 from nori_dyn.report.log_verdict import counted
-from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, Recorded, check_names
+from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, check_names
 from nori_dyn.report.recording import check_rerun, save_recording
 from nori_dyn.system.inputs import unusable
 from nori_dyn.tables import number
@@ -99,7 +99,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     check_writable(Path(path))
 
 
-def recorded(found: LogEstimate, log: Log | None = None) -> Recorded:
+def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
     """Return what pictures of a log are drawn of; see `view`."""
     samples, estimate = found.samples, found.estimate
     if not len(samples):
@@ -120,7 +120,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> Recorded:
         unjudged = "The equations of motion have a sigma; readings are judged where they hold exactly."
     elif found.diagnosis is None:
         unjudged = "No monitor was asked for."
-    return Recorded(
+    return RecordedLog(
         name=found.schema.metadata.get("nori_dyn.log", "log"),
         systems=systems,
         outputs=estimate.outputs,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from nori_dyn.tables.parts import Bullets, Facts, Paragraph, Table
 from nori_dyn.tables.words import WIDTH
@@ -22,13 +23,15 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Parts one below the other.
+    """Parts one below the other, and the figures that they are about: rendered as text, as HTML, and as JSON.
 
     Attributes:
         parts: the parts; a string is a paragraph.
+        figures: names, numbers and lists of them, as JSON has them; in full, where the parts leave out or round.
     """
 
     parts: tuple[Part | str, ...]
+    figures: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, width: int | None = WIDTH, bold: bool = False) -> str:
         """Return it as text.
@@ -48,8 +51,16 @@ class Document:
         parts = (Paragraph(part) if isinstance(part, str) else part for part in self.parts)
         return f"<div>{''.join(line for part in parts for line in part.html())}</div>"
 
+    def json(self) -> str:
+        """Return its figures as JSON."""
+        return json.dumps(self.figures, indent=2)
+
+    def under(self, name: str) -> Document:
+        """Return the same document with its figures under one name, to be added to another."""
+        return Document(self.parts, {name: self.figures})
+
     def __add__(self, other: Document) -> Document:
-        return Document(self.parts + other.parts)
+        return Document(self.parts + other.parts, {**self.figures, **other.figures})
 
 
 class Shown:
@@ -72,6 +83,10 @@ class Shown:
             if kind in BY_TYPE:
                 return BY_TYPE[kind](self)
         raise NotImplementedError(f"{type(self).__name__} has no document: write one in {SHOWS}, see `shows`.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of what is shown, as JSON has them."""
+        return dict(self.shown().figures)
 
     def __str__(self) -> str:
         return self.shown().text()

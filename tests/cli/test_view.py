@@ -12,7 +12,7 @@ import yaml
 
 import nori_dyn as nd
 from nori_dyn.interop.urdf import to_urdf
-from nori_dyn.report.estimate_picture import Line
+from nori_dyn.report.estimate_picture import EstimateLine
 from tests.browser import parsed, text
 from tests.recorded_logs import checked_plan, exact_plan, log_file
 from tests.unit.logs.test_reading import FOOT
@@ -180,5 +180,5 @@ def test_what_panels_are_called():
         ("f:arm.v2.fx", "wrench through the joint of arm.v2: force", "N"),
         ("tau:l_knee", "joint torques tau", ""),
     ):
-        line = Line.of(column)
+        line = EstimateLine.of(column)
         assert (line.panel, line.unit) == (panel, unit)

@@ -24,6 +24,7 @@ MODULES: Mapping[str, str] = {
     "Delays": "trackers",
     "History": "trackers",
     "LogHistory": "trackers",
+    "LogReport": "logs",
     "MemoryState": "trackers",
     "Recognised": "trackers",
     "Summary": "trackers",

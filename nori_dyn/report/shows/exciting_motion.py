@@ -46,7 +46,31 @@ def motion_document(motion: ExcitingMotion) -> Document:
         said = f"{listed(motion.untold, MOST_NAMES)}. Other motions tell them: some joints stand still here."
         parts.append(Paragraph(said, "Not told:"))
     parts.append(Paragraph("What the robot could hit is not known: look at the motion in a simulator first."))
-    return Document(tuple(parts))
+    figures = {
+        "robot": motion.trajectory.tree.name,
+        "joints": list(motion.limits.joints),
+        "duration": motion.duration,
+        "criterion": motion.criterion,
+        "value": motion.value,
+        "best_of_random": float(motion.of_random.max()),
+        "gain": motion.gain,
+        "condition": motion.condition,
+        "condition_of_random": motion.condition_of_random,
+        "parameters": [
+            {"name": name, "combination": combination, "unit": unit, "model": value, "deviation": deviation}
+            for name, combination, unit, value, deviation in zip(
+                motion.parameters,
+                motion.combinations,
+                motion.units,
+                motion.prior.tolist(),
+                motion.deviations.tolist(),
+                strict=True,
+            )
+        ],
+        "badly_told": list(motion.badly_told),
+        "untold": list(motion.untold),
+    }
+    return Document(tuple(parts), figures)
 
 
 def _joints(motion: ExcitingMotion) -> Table:

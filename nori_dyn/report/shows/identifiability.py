@@ -44,7 +44,7 @@ def identifiability_document(found: Identifiability) -> Document:
     if found.combinations:
         items = tuple(describe_sum(each.terms, TERMS) for each in found.combinations)
         parts.append(Bullets(items, "What is told in combinations:", SHOWN))
-    return Document(tuple(parts))
+    return Document(tuple(parts), found.to_dict())
 
 
 def describe_factor(found: CommonFactor) -> str:

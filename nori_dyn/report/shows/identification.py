@@ -73,7 +73,7 @@ def identification_document(found: Identification) -> Document:
     worst = worst_table(found)
     parts += [worst] if worst is not None else []
     parts += [Bullets(found.remarks, "Notes:")] if found.remarks else []
-    return Document(tuple(parts))
+    return Document(tuple(parts), found.to_dict())
 
 
 def verdict(found: Identification) -> tuple[str, str]:

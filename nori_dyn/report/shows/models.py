@@ -60,7 +60,29 @@ def tree_document(tree: KinematicTree) -> Document:
     notes = ("Limits in rad or m, masses in kg.",)
     table = Table("Links", columns, rows, notes, left=(1, 2, 3, 4), most=MOST_LINKS)
     parts = (table, *_components(tree))
-    return Document((Facts(facts), *parts, *(f"note: {note}" for note in tree.notes)))
+    figures = {
+        **tree_figures(tree),
+        "mass": sum(masses),
+        "links": [
+            {
+                "name": tree.names[i],
+                "joint": tree.joint_names[i],
+                "kind": joint.kind,
+                "parent": None if tree.is_root(i) else tree.names[tree.parents[i]],
+                "mass": masses[i],
+            }
+            for i, joint in enumerate(tree.joints)
+        ],
+        "frames": {name: None if frame.on_world else tree.names[frame.link] for name, frame in tree.frames.items()},
+        "notes": list(tree.notes),
+    }
+    return Document((Facts(facts), *parts, *(f"note: {note}" for note in tree.notes)), figures)
+
+
+def tree_figures(tree: KinematicTree) -> dict[str, Any]:
+    """Return the sizes of a robot, and its components."""
+    components = [component.to_dict() for component in tree.components]
+    return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv, "components": components}
 
 
 def _components(tree: KinematicTree) -> Iterator[Table]:
@@ -109,7 +131,8 @@ def sensors_document(sensors: SensorSet) -> Document:
         at_first = "" if memory.sigma is None else _entry_in_a_line(memory.sigma)
         rows.append((f"memory {unbroken(name)}", _content(memory), at_first))
     columns = ("type", "what it says", "sigma")
-    return Document((Facts(facts), Table("Measurements", columns, tuple(rows), left=(0, 1, 2), most=MOST_SENSORS)))
+    table = Table("Measurements", columns, tuple(rows), left=(0, 1, 2), most=MOST_SENSORS)
+    return Document((Facts(facts), table), sensors.to_dict())
 
 
 def _sensor_row(measurement: Measurement, when: str = "") -> tuple[str, str, str]:
@@ -150,4 +173,17 @@ def robots_document(known: Robots) -> Document:
     if known.absent:
         notes.append(f"Not installed, and so not listed: {', '.join(known.absent)} ({EXTRA}).")
     title = f"{len(rows):,} robots that are known by name"
-    return Document((Table(title, ("name", "package", "what"), rows, tuple(notes), left=(0, 1, 2)),))
+    figures = {
+        "robots": [
+            {
+                "name": one.name,
+                "aliases": list(one.aliases),
+                "package": one.package,
+                "file": None if one.path is None else str(one.path),
+                "about": one.about,
+            }
+            for one in known.robots
+        ],
+        "not_installed": list(known.absent),
+    }
+    return Document((Table(title, ("name", "package", "what"), rows, tuple(notes), left=(0, 1, 2)),), figures)

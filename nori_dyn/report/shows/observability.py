@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
 
 from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.learned import Learned
+from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.report.failures import SHOWN, failures
-from nori_dyn.report.findings import findings
-from nori_dyn.report.learned import OverTime
+from nori_dyn.report.findings import Findings, findings
+from nori_dyn.report.learned import LearnedFindings
 from nori_dyn.report.workspace import (
     MARGIN,
+    NEARLY_SINGULAR,
     NO_SIGMA,
     DeviationLine,
     describe_margins,
+    describe_worst,
     format_deviation,
     tabulate_deviations,
 )
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, shows, unbroken
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, shows, spaced, unbroken
 
 WORST_SHOWN = 5
 """Most poses that are listed as the worst."""
@@ -33,12 +41,13 @@ DEVIATIONS = "Expected standard deviations"
 
 
 @shows(ObservabilityReport)
-def report_document(report: ObservabilityReport, found: Conditioning | None = None) -> Document:
+def report_document(report: ObservabilityReport, found: Conditioning | None = None, is_given: bool = False) -> Document:
     """Return what is shown of a report: the verdict, what to add, why, what is not determined, and the special poses.
 
     Args:
         report: the report.
         found: what was found over the workspace, where it was looked at.
+        is_given: whether that is at configurations that were given.
     """
     said = findings(report, found)
     parts: list[Part | str] = [Paragraph(said.verdict.words, f"{said.verdict.heading}.")]
@@ -61,10 +70,91 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
         title = f"What the sensors {also}do not see at special poses:"
         parts.append(Bullets(tuple(line.words for line in said.unseen_at_poses), title))
     note = report.system.note_on_offsets
-    return Document((*parts, *((said.given,) if said.given else ()), *((f"note: {note}",) if note else ())))
+    parts += [*([said.given] if said.given else []), *([f"note: {note}"] if note else [])]
+    figures = {**_report_figures(report, said), "rank_at": [], "margin_at": []}
+    if found is not None and is_given:
+        figures |= {"rank_at": found.ranks.tolist(), "margin_at": found.smallest.tolist()}
+    return Document(tuple(parts), figures)
 
 
-def _over_time(said: OverTime) -> Iterator[Part | str]:
+def _report_figures(report: ObservabilityReport, said: Findings) -> dict[str, Any]:
+    return {
+        "verdict": asdict(said.verdict),
+        "additions": [
+            {
+                "words": line.words,
+                "at_poses": addition.at_poses,
+                "is_smallest": addition.is_smallest,
+                "sensors": [dict(sensor.entry) for sensor in addition.sensors],
+                "others": [dict(sensor.entry) for sensor in addition.others],
+            }
+            for line, addition in zip(said.advice, report.additions, strict=False)
+        ],
+        "reason": said.reason,
+        "sensors": report.sensors,
+        "rows": report.n_rows,
+        "variables": report.n_variables,
+        "is_observable": report.is_observable,
+        "generic_rank": report.generic_rank,
+        "structural_rank": report.structural_rank,
+        "numerical_rank": report.numerical_rank,
+        "deficiency": report.deficiency,
+        "error": report.error,
+        "gap": report.gap if np.isfinite(report.gap) else None,
+        "unobservable": list(report.unobservable),
+        "unseen": _unseen(report.unseen),
+        "conditions": [
+            {
+                "condition": c.condition,
+                "frames": list(c.frames),
+                "ranks": c.ranks.tolist(),
+                "margins": c.smallest.tolist(),
+                "lost": c.lost,
+                "outcome": line.outcome,
+                "unseen": _unseen(c.unseen),
+                "configurations": c.configurations.tolist(),
+            }
+            for c, line in zip(report.conditions, said.poses, strict=True)
+        ],
+        "over_time": None if report.over_time is None else _over_time_figures(report.over_time, said.over_time),
+        "repeated": list(report.repeated),
+        "skipped": list(report.skipped),
+    }
+
+
+def _over_time_figures(found: Learned, said: LearnedFindings | None) -> dict[str, Any]:
+    """Return what is learned over time; factors of a sum that depend on the poses are null."""
+    return {
+        "words": "" if said is None else said.words,
+        "lines": [] if said is None else [spaced(line.words) for line in said.lines],
+        "ranks": list(found.ranks),
+        "states": found.states,
+        "seen_after": dict(zip(found.names, (after or None for after in found.seen_after), strict=True)),
+        "sums": [{name: factor or None for name, factor in each.terms.items()} for each in found.sums],
+        "untold": list(found.untold),
+        "needs": asdict(found.needs),
+        "undetermined": list(found.undetermined),
+        "undetermined_at_first": list(found.undetermined_at_first),
+        "error": found.error,
+        "gap": found.gap if np.isfinite(found.gap) else None,
+    }
+
+
+def _unseen(parts: Sequence[UnobservableSubspace]) -> list[dict[str, Any]]:
+    return [
+        {
+            "words": part.words,
+            "dimension": part.dimension,
+            "links": list(part.links),
+            "joints": list(part.joints),
+            "added": list(part.added),
+            "vectors": [dict(vector.coefficients) for vector in part.vectors],
+        }
+        for part in parts
+    ]
+
+
+def _over_time(said: LearnedFindings) -> Iterator[Part | str]:
     """Yield what is shown of what is learned over time."""
     yield Bullets(tuple(line.words for line in said.lines), "What persists, and where it is seen:", FATES)
     if said.sums:
@@ -86,7 +176,35 @@ def conditioning_document(found: Conditioning, rank: int | None = None, title: s
     parts: list[Part | str] = [Paragraph(words, title)]
     if rank == found.n_variables:
         parts.append(_worst_poses(found))
-    return Document((*parts, *deviations_parts(found)))
+    return Document((*parts, *deviations_parts(found)), _conditioning_figures(found))
+
+
+def _conditioning_figures(found: Conditioning) -> dict[str, Any]:
+    medians, worsts = found.median_sigma, found.worst_sigma
+    deviations = None
+    if found.sigma is not None and medians is not None and worsts is not None:
+        worst_poses = found.sigma.argmax(axis=0).tolist()
+        columns = zip(found.outputs, found.units, _finite(medians), _finite(worsts), worst_poses, strict=True)
+        names = ("output", "unit", "median", "worst", "worst_pose")
+        deviations = [dict(zip(names, row, strict=True)) for row in columns]
+    return {
+        "poses": len(found.ranks),
+        "lacking_rank": len(found.lacking),
+        "nearly_singular": int(np.sum(found.smallest < NEARLY_SINGULAR)) - len(found.lacking),
+        "median_margin": float(np.median(found.smallest)),
+        "worst_margin": float(found.smallest.min()),
+        "worst": found.worst.tolist(),
+        "known_least": spaced(describe_worst(found)),
+        "deviations": deviations,
+        "ranks": found.ranks.tolist(),
+        "margins": found.smallest.tolist(),
+        "sigma": None if found.sigma is None else [_finite(row) for row in found.sigma],
+        "configurations": found.configurations.tolist(),
+    }
+
+
+def _finite(values: Iterable[float]) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _worst_poses(found: Conditioning) -> Table:
@@ -147,4 +265,12 @@ def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, 
         parts.append(Bullets(said.together, said.further, SHOWN))
     elif said.further:
         parts.append(said.further)
-    return Document(tuple(parts))
+    figures = {
+        "words": spaced(said.words),
+        "outputs": list(found.outputs),
+        "sensors": list(found.sensors),
+        "critical": {name: list(found.lost[name]) for name in found.critical},
+        "failing_sets": [list(failing) for failing in found.failing_sets],
+        "size": found.size,
+    }
+    return Document(tuple(parts), figures)

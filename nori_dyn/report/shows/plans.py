@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import named_contacts
 from nori_dyn.estimation.plan import Plan
@@ -15,6 +17,7 @@ from nori_dyn.planning.search import Stability
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.registry import is_compiled
 from nori_dyn.program.layout import output_parts
+from nori_dyn.report.shows.models import tree_figures
 from nori_dyn.report.shows.systems import robot_in_words
 from nori_dyn.solve.solver import Solver
 from nori_dyn.solve.switching import SwitchingSolver
@@ -54,7 +57,42 @@ def state_document(plan: EliminationPlan) -> Document:
         ("stability", _in_words(plan.stability)),
     )
     note = system.note_on_offsets
-    return Document((Facts(facts), costs_table(plan.tried), *((f"note: {note}",) if note else ())))
+    figures = {
+        **tree_figures(system.tree),
+        "sensors": system.sensors.name,
+        "rows": system.shape[0],
+        "variables": system.shape[1],
+        "nonzeros": int(plan.pattern.nnz),
+        "outputs": [output.name for output in plan.outputs],
+        "over_time": plan.is_over_time,
+        "ordering": plan.ordering,
+        "cost": cost_figures(plan.cost),
+        "stability": asdict(plan.stability),
+        "orderings": [
+            {
+                "ordering": c.ordering,
+                "fill_in": c.fill_in,
+                "nonzeros": c.nonzeros,
+                "lu": cost_figures(c.cost),
+                "program": cost_figures(c.program),
+                "program_ordering": c.program_ordering or c.ordering,
+                "stability": asdict(c.stability),
+                "published_rule": cost_figures(c.published),
+            }
+            for c in plan.tried
+        ],
+    }
+    return Document((Facts(facts), costs_table(plan.tried), *((f"note: {note}",) if note else ())), figures)
+
+
+def cost_figures(cost: Cost) -> dict[str, int]:
+    """Return the operations that are counted."""
+    return {
+        "additions": cost.additions,
+        "multiplications": cost.multiplications,
+        "divisions": cost.divisions,
+        "total": cost.total,
+    }
 
 
 def _learned(plan: EliminationPlan) -> str:
@@ -169,7 +207,14 @@ def states_document(plan: Plan) -> Document:
         notes.append(counted_states(sum(map(is_compiled, states.values())), len(states), "compiled"))
     table = Table("Contact states", columns, rows, tuple(notes), left=(0, 3))
     why = tuple(f"{named_contacts(state)}: {reason}" for state, reason in plan.left_out.items())
-    return Document((Facts(facts), table, *((Bullets(why, "Left out:"),) if why else ())))
+    figures = {
+        **tree_figures(plan.tree),
+        "sensors": sensors.name,
+        "contacts": list(plan.contact_names),
+        "states": [{"closed": list(state), **state_document(one).figures} for state, one in states.items()],
+        "left_out": [{"closed": list(state), "reason": reason} for state, reason in plan.left_out.items()],
+    }
+    return Document((Facts(facts), table, *((Bullets(why, "Left out:"),) if why else ())), figures)
 
 
 @shows(Solver)

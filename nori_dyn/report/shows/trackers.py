@@ -64,7 +64,7 @@ def delays_document(found: Delays) -> Document:
     worst = tuple((name, shown_delay(seconds)) for name, seconds in found.largest.items())
     outputs = Table("Delays of outputs", ("of", "largest mean delay [ms]"), worst, left=(0,), most=MOST_NUMBERS)
     words = "At rest, after a step of what persists, once the filter has settled; inf where nothing follows."
-    return Document((memory, outputs, Paragraph(words)))
+    return Document((memory, outputs, Paragraph(words)), found.to_dict())
 
 
 @shows(Consistency)
@@ -118,4 +118,5 @@ def summary_document(found: Summary) -> Document:
     if found.unseen:
         told = listed(found.unseen, 4)
         words = [Paragraph(f"No reading tells anything of {told}: what is said of it was known at first.")]
-    return Document((Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words))
+    parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words)
+    return Document(parts, found.to_dict())

@@ -9,7 +9,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, NoriWarning
 from nori_dyn.logs.clock import NO_TIME, TWICE, absurd
-from nori_dyn.report.log_lines import report_warnings
+from nori_dyn.report.shows.logs import report_warnings
 
 N, DT = 40, 0.01
 NAMES = [f"{kind}[{k}]" for kind in ("q", "qd", "qdd", "tau") for k in range(2)]

@@ -9,7 +9,6 @@ import nori_dyn as nd
 from nori_dyn.observe import additions
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.report.findings import findings
-from nori_dyn.report.json_figures import report_json
 from tests.robots import load
 from tests.systems import ACCELERATIONS, INVERSE, WRENCHES, sensor_set
 
@@ -78,7 +77,7 @@ def test_a_single_sensor_is_named_with_all_that_do_as_well():
     (advice,) = findings(report).advice
     assert advice.words == "The acceleration of joint joint2: then all is determined, at almost every pose."
     assert f"Add this. {advice.words}" in " ".join(str(report).split())
-    (figures,) = report_json(report, None)["additions"]
+    (figures,) = report.to_dict()["additions"]
     assert figures["sensors"] == [{"type": "joint_acceleration", "joints": "joint2"}]
     assert figures["words"] == advice.words
 

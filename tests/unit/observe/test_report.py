@@ -9,11 +9,10 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.model.joints import Free
-from nori_dyn.observe.learned_needs import Need
-from nori_dyn.observe.null_space import Unseen
+from nori_dyn.observe.learned_needs import MotionRequirement
+from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.report.findings import findings
 from nori_dyn.report.html import to_html
-from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
 from nori_dyn.report.learned import describe_need
 from nori_dyn.report.shows.observability import redundancy_document, report_document
 from nori_dyn.report.workspace import MARGIN
@@ -122,7 +121,7 @@ def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
 def test_text_figures_and_page_say_the_same():
     report = nd.observability(SHORT)
     said = findings(report)
-    figures = report_json(report, None)
+    figures = report.to_dict()
     page = to_html(report)
     assert figures["verdict"] == {"level": "no", "heading": said.verdict.heading, "words": said.verdict.words}
     assert figures["reason"] == said.reason
@@ -142,9 +141,9 @@ def test_text_figures_and_page_say_the_same_of_poses_and_failures():
     median, worst = found.median_sigma[k], found.worst_sigma[k]
     at_worst = f"{number(worst, 2)} N m at the worst of 6 poses (no. {found.sigma[:, k].argmax()})"
     least = f"Known least: {found.outputs[k]}, {at_worst}, {number(median, 2)} N m at the median"
-    figures = workspace_json(found)
+    figures = found.to_dict()
     assert figures["known_least"].startswith(least)
-    failures = redundancy_json(spare)["words"]
+    failures = spare.to_dict()["words"]
     text = " ".join((report_document(report, found) + redundancy_document(spare)).text().split())
     page = " ".join(to_html(report, found, spare).split())
     for words in (least, failures, findings(report).reason):
@@ -162,7 +161,7 @@ def test_text_figures_and_page_say_the_same_of_poses_and_failures():
 )
 def test_what_becomes_of_poses(lost, ranks, outcome):
     report = nd.observability(ENOUGH)
-    unseen = (Unseen("internal", ("link1", "link3"), (), (), ()),) if lost else ()
+    unseen = (UnobservableSubspace("internal", ("link1", "link3"), (), (), ()),) if lost else ()
     smallest = np.full(2, 1e-7 if not lost else 0.1)
     pose = replace(report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=smallest, unseen=unseen)
     (line,) = findings(replace(report, conditions=(pose,))).poses
@@ -211,7 +210,7 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
     cells = {"type": "force_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 5.0}}
     sensors = sensor_set(ACCELERATIONS, cells, {**KNOWN, "links": {"except": "link2"}})
     report = nd.observability(nd.System(nd.autotree(2), sensors), memory={"offsets": {"of": "offset", "walk": 0.01}})
-    said, figures, page = findings(report), report_json(report, None)["over_time"], plain(to_html(report))
+    said, figures, page = findings(report), report.to_dict()["over_time"], plain(to_html(report))
     text = plain(report)
     assert said.over_time is not None
     assert said.over_time.words.startswith("Of the 12 numbers that persist the sensors tell 7 by themselves and 3 comb")
@@ -227,18 +226,18 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
     assert "offset:ft:joint1.my + offset:ft:joint2.fz: only if joint2 moves" in text
     assert "By their walk these change: offset (all 12)." in text
     assert max(map(len, str(report).splitlines())) <= 80
-    assert report_json(nd.observability(SHORT), None)["over_time"] is None
+    assert nd.observability(SHORT).to_dict()["over_time"] is None
 
 
 def test_what_has_to_move():
     for need, words in (
-        (Need(("m",), by_time=True), "as time passes, though nothing moves"),
-        (Need(("m",), all_of=("a",), is_only=True, enough=("a",)), "only if a moves"),
-        (Need(("m",), all_of=("a", "b"), is_only=True, enough=("a", "b")), "only if a and b move"),
-        (Need(("m",), any_of=("a", "b", "c"), is_only=True), "only if a joint moves, whichever"),
-        (Need(("m",), any_of=("a", "b"), is_only=True), "only if one of a and b moves"),
-        (Need(("m",), any_of=("a",)), "if a moves, for example"),
-        (Need(("m",), enough=("a", "b")), "if a and b move, for example"),
-        (Need(("m",), all_of=("c",), enough=("a", "c")), "only if c moves; c and a suffice, for example"),
+        (MotionRequirement(("m",), by_time=True), "as time passes, though nothing moves"),
+        (MotionRequirement(("m",), all_of=("a",), is_only=True, enough=("a",)), "only if a moves"),
+        (MotionRequirement(("m",), all_of=("a", "b"), is_only=True, enough=("a", "b")), "only if a and b move"),
+        (MotionRequirement(("m",), any_of=("a", "b", "c"), is_only=True), "only if a joint moves, whichever"),
+        (MotionRequirement(("m",), any_of=("a", "b"), is_only=True), "only if one of a and b moves"),
+        (MotionRequirement(("m",), any_of=("a",)), "if a moves, for example"),
+        (MotionRequirement(("m",), enough=("a", "b")), "if a and b move, for example"),
+        (MotionRequirement(("m",), all_of=("c",), enough=("a", "c")), "only if c moves; c and a suffice, for example"),
     ):
         assert describe_need(need, ("a", "b", "c")) == words

@@ -19,7 +19,6 @@ from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import CoverProblem
 from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import Placement, place
-from nori_dyn.report.json_figures import placement_json
 from nori_dyn.system.builder import System
 from tests.words import plain
 
@@ -263,7 +262,7 @@ def test_precision_stands_beside_the_price(found):
     text = plain(found())
     assert f"Known least: {expected.outputs[k]}, " in text
     assert "Expected standard deviations" in text
-    figures = placement_json(found())["expected"]["deviations"][k]
+    figures = found().to_dict()["expected"]["deviations"][k]
     assert (figures["output"], figures["worst"]) == (expected.outputs[k], expected.worst_sigma[k])
 
 

@@ -13,7 +13,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.report.curves import SIZE
 from nori_dyn.report.html import log_to_html
-from nori_dyn.report.recorded import SINGULAR, Recorded
+from nori_dyn.report.recorded import SINGULAR, RecordedLog
 from nori_dyn.report.suspicions import alarm, misfit, suspicions, windows
 from nori_dyn.report.view import recorded
 from nori_dyn.solve.diagnosis import Diagnosis
@@ -27,7 +27,7 @@ FIRST, SECOND = "second:panda_joint2", "third:panda_joint4"
 
 
 @cache
-def log(name: str = "faulty") -> Recorded:
+def log(name: str = "faulty") -> RecordedLog:
     return recorded(estimated(name))
 
 
@@ -37,7 +37,7 @@ def page(name: str = "faulty") -> str:
 
 
 @cache
-def exact() -> Recorded:
+def exact() -> RecordedLog:
     return recorded(nd.estimate(log_file("sound"), exact_plan(("tau",)), backend="numpy"))
 
 

@@ -1,19 +1,30 @@
-"""What is said of a log that was run: lines for people, and figures as JSON."""
+"""Logs that were run through an estimator: what was estimated, what was left out, and what came of many logs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nori_dyn.logs.clock import NO_TIME
 from nori_dyn.logs.report import LogReport
-from nori_dyn.tables import Cell, Table, number, unbroken
+from nori_dyn.report.shows.trackers import summary_document
+from nori_dyn.tables import Cell, Document, Table, number, shows, unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.estimation.many_logs import LogOutcome  # which loads what starts processes
 
 
-def report_lines(report: LogReport, log: Path) -> Iterator[str]:
-    """Yield what people read first; what is said in the end of estimates over time comes apart."""
+@shows(LogReport)
+def log_document(report: LogReport, log: str = "the log") -> Document:
+    """Return what is shown of a log that was run, and called something."""
+    return Document(
+        (*_sentences(report, log), *(summary_document(report.summary).parts if report.summary else ())),
+        _figures(report),
+    )
+
+
+def _sentences(report: LogReport, log: str) -> Iterator[str]:
     made = len(report.counts.differentiated)
     how = report.counts.made_by or "by differentiating"
     derived = f", {made} accelerations {how}" if made else ""
@@ -59,30 +70,30 @@ def report_warnings(report: LogReport) -> Iterator[str]:
         yield f"singular, and so nan: {report.n_singular} of {report.samples} samples, the first is {first}"
 
 
-def outcomes_table(outcomes: Iterable[tuple[Path, LogReport | None, str]]) -> Table:
-    """Return what came of many logs, a row each: what is told of it; None where it was not run; why it failed."""
+def outcomes_document(outcomes: Sequence[LogOutcome]) -> Document:
+    """Return what came of many logs, a row each."""
     rows: list[tuple[Cell, ...]] = []
-    for log, report, error in outcomes:
+    figures: list[dict[str, object]] = []
+    for each in outcomes:
+        log, report = str(each.log), each.report
+        if each.error:
+            figures.append({"log": log, "error": each.error})
+        else:
+            figures.append(
+                {"log": log, "out": str(each.out), "was_there": report is None, **(_figures(report) if report else {})}
+            )
         if report is None:
-            rows.append((unbroken(str(log)), *(None,) * 5, "failed" if error else "was there"))
+            rows.append((unbroken(log), *(None,) * 5, "failed" if each.error else "was there"))
             continue
         left_out, dropped = sum(report.counts.left_out.values()), sum(report.dropped.values())
         notes = ", ".join(dict.fromkeys(doubt.check for doubt in report.doubts))
-        found = (f"{report.samples:,}", f"{left_out:,}", f"{dropped:,}", f"{report.fell_back:,}")
-        rows.append((unbroken(str(log)), *found, report.largest_residual, f"doubts: {notes}" if notes else ""))
+        counts = (f"{report.samples:,}", f"{left_out:,}", f"{dropped:,}", f"{report.fell_back:,}")
+        rows.append((unbroken(log), *counts, report.largest_residual, f"doubts: {notes}" if notes else ""))
     columns = ("log", "samples", "left out", "dropped", "fell back", "largest residual", "")
-    return Table("", columns, tuple(rows), left=(0, 6))
+    return Document((Table("", columns, tuple(rows), left=(0, 6)),), {"logs": figures})
 
 
-def outcomes_json(log: Path, out: Path, report: LogReport | None, error: str) -> dict[str, Any]:
-    """Return the figures of one of many logs; see `outcomes_table`."""
-    if error:
-        return {"log": str(log), "error": error}
-    return {"log": str(log), "out": str(out), "was_there": report is None, **(report_json(report) if report else {})}
-
-
-def report_json(report: LogReport) -> dict[str, Any]:
-    """Return the figures."""
+def _figures(report: LogReport) -> dict[str, object]:
     return {
         "samples": report.samples,
         "backend": report.backend,
