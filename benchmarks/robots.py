@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.descriptions.installed_robots import PACKAGES, installed_robots
+from nori_dyn.descriptions.robot_names import PACKAGES, installed_robots
 from nori_dyn.descriptions.robots import load_robot
 from nori_dyn.errors import MissingExtraError, NoriWarning
 from nori_dyn.model.tree import KinematicTree

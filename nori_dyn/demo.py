@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nori_dyn.descriptions.installed_robots import installed_robots
+from nori_dyn.descriptions.robot_names import installed_robots
 from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.errors import MissingExtraError, NoriWarning

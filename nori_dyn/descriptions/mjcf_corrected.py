@@ -31,8 +31,7 @@ from nori_dyn.descriptions.corrections import (
     notes_on_widths,
 )
 from nori_dyn.descriptions.mjcf import MjcfReader
-from nori_dyn.descriptions.mjcf_model import MjcfModel, compiled
-from nori_dyn.descriptions.mjcf_places import ROOT, component_name
+from nori_dyn.descriptions.mjcf_model import ROOT, MjcfModel, compiled, component_name
 from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import XmlElement, XmlText, numbers

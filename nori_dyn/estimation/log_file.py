@@ -18,8 +18,7 @@ from nori_dyn.errors import NoriError
 from nori_dyn.estimation.log_run import LogRunner, Part
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.history import History
-from nori_dyn.io.drafts import drafted
-from nori_dyn.io.files import check_writable
+from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.ahead import ahead
 from nori_dyn.logs.fields import not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.registry import open_log, writer_of

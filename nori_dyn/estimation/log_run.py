@@ -27,9 +27,8 @@ from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Derivation, Differentiate, derivation
-from nori_dyn.logs.plausible import look_at
 from nori_dyn.logs.reading import SampleReader
-from nori_dyn.logs.report import LogReport
+from nori_dyn.logs.report import LogReport, look_at
 from nori_dyn.logs.samples import Samples
 from nori_dyn.logs.spool import Spool
 from nori_dyn.measurements.contacts import ContactState

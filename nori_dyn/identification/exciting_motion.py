@@ -22,8 +22,7 @@ from nori_dyn.identification.fourier import FourierSeries
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
 from nori_dyn.identification.motion_search import BestMotion, most_exciting
 from nori_dyn.identification.trajectory import Trajectory
-from nori_dyn.io.drafts import drafted
-from nori_dyn.io.files import check_writable
+from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.fields import motion_schema
 from nori_dyn.logs.formats.registry import writer_of
 from nori_dyn.model.tree import KinematicTree

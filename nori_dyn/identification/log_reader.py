@@ -18,9 +18,8 @@ from nori_dyn.identification.regression import torques_of
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.motion.differentiation import JUMP
-from nori_dyn.logs.plausible import look_at
 from nori_dyn.logs.reading import Chunk, SampleReader
-from nori_dyn.logs.report import LogReport
+from nori_dyn.logs.report import LogReport, look_at
 from nori_dyn.logs.samples import Samples
 from nori_dyn.system.inputs import Missing
 from nori_dyn.tables.progress import Progress

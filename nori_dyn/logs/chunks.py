@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +15,6 @@ from nori_dyn.logs.formats.source import BLOCK, LogSource, suggestion
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.conversions import body_velocity
 from nori_dyn.logs.mapping.naming import KINDS
-from nori_dyn.logs.memory import BufferPool
 from nori_dyn.logs.motion.differentiation import Derivation
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import ContactState
@@ -276,3 +276,24 @@ def _velocities(
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
     return np.concatenate([t for t, _ in parts]), np.concatenate([qd for _, qd in parts]), dt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BufferPool:
+    """Blocks of memory, given again when the last array that looks at one is gone."""
+
+    unused: list[Floats] = field(default_factory=list)
+
+    def take(self, rows: int, columns: int) -> Floats:
+        """Return an array (rows, columns) that holds anything."""
+        size = rows * columns
+        block = next((each for each in self.unused if len(each) >= size), None)
+        if block is None:
+            self.unused.clear()  # all of them are too small
+            block = np.empty(size)
+        else:
+            self.unused[:] = [each for each in self.unused if each is not block]
+        # Views know their memory by the first array on it, this one: while there are views, it is there.
+        first = np.frombuffer(block.data, count=size)
+        weakref.finalize(first, self.unused.append, block).atexit = False
+        return first.reshape(rows, columns)

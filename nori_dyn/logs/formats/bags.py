@@ -22,7 +22,8 @@ from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.cut_bag import CutBag
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
-from nori_dyn.logs.messages.topic import Encoding, MalformedMessage, Topic, parsed_types, typestore_of
+from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, parsed_types, typestore_of
+from nori_dyn.logs.messages.topic import Topic
 
 
 class BagSource(MessageSource):

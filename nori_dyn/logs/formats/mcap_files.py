@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 import warnings
 from collections import defaultdict
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
@@ -22,10 +24,11 @@ from mcap.writer import Writer as McapFile
 
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.json_topic import JsonTopic
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, MessageSource, MessageWriter, Recorded, topic_of
-from nori_dyn.logs.messages.topic import Encoding, MalformedMessage, parsed_types, typestore_of
+from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, parsed_types, typestore_of
+from nori_dyn.logs.messages.topic import LOG_TIME
+from nori_dyn.typing import Floats
 
 LARGEST = 1 << 31
 """Bytes of a record, at most: what claims more is damaged."""
@@ -253,3 +256,54 @@ class McapWriter(MessageWriter):
         with self._raw:
             self._begin(0)
             self._file.finish()  # type: ignore[no-untyped-call]
+
+
+class JsonTopic:
+    """What a topic carries whose messages are JSON."""
+
+    is_stamped = False
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name, self.kind = name, kind
+        self._columns: dict[str, None] = {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns, of the times of recording too."""
+        return (*self._columns, self.name + LOG_TIME)
+
+    @property
+    def clock(self) -> str:
+        """The column with the times of its messages."""
+        return self.name + LOG_TIME
+
+    def look(self, data: bytes) -> None:
+        """Learn from a message what columns there are."""
+        self._columns.update(dict.fromkeys(self._numbers(data)))
+
+    def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
+        """Return columns (columns, n) of messages."""
+        found = np.full((len(columns), len(messages)), np.nan)
+        for k, data in enumerate(messages):
+            numbers = self._numbers(data)
+            found[:, k] = [numbers.get(column, np.nan) for column in columns]
+        return found
+
+    def _numbers(self, data: bytes) -> dict[str, float]:
+        found: dict[str, float] = {}
+
+        def walk(value: Any, path: str) -> None:
+            if isinstance(value, dict):
+                for key, each in value.items():
+                    walk(each, f"{path}.{key}")
+            elif isinstance(value, list):
+                for k, each in enumerate(value):
+                    walk(each, f"{path}[{k}]")
+            elif isinstance(value, int | float):
+                found[path] = float(value)
+
+        try:
+            walk(json.loads(data), self.name)
+        except (ValueError, RecursionError, OverflowError) as error:
+            raise MalformedMessage(f"{len(data)} bytes of {self.name} are no JSON: {error}") from None
+        return found

@@ -22,14 +22,8 @@ from nori_dyn.logs.messages.estimates import (
     read_about,
     times_of,
 )
-from nori_dyn.logs.messages.topic import (
-    LOG_TIME,
-    Encoding,
-    MalformedMessage,
-    Topic,
-    Types,
-    standard_types,
-)
+from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, Types, standard_types
+from nori_dyn.logs.messages.topic import LOG_TIME, Topic
 from nori_dyn.typing import Floats
 
 LOOKED = 10

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.logs.formats.source import Stream, clock_among, suggestion
+from nori_dyn.logs.mapping.conversions import factor, known_units
 from nori_dyn.logs.mapping.entries import MappingEntries, Piece
 from nori_dyn.logs.mapping.log_mapping import Axes, LogMapping, StreamSettings
 from nori_dyn.logs.mapping.naming import column_named, usual_names
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.mapping.units import factor, known_units
 from nori_dyn.typing import Floats, Indices
 
 

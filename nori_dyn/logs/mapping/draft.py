@@ -10,9 +10,9 @@ from itertools import islice
 import numpy as np
 
 from nori_dyn.logs.formats.source import LogSource, Stream, together
+from nori_dyn.logs.mapping.conversions import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.logs.mapping.families import UNIT_IN_NAME, Family, families_of, joints_of, kind_of, source_of, words_of
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.mapping.units import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.model.joints import FORCE
 from nori_dyn.solve.plausibility.motion import RELATED, compared
 from nori_dyn.typing import Floats

@@ -10,10 +10,9 @@ import numpy as np
 
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.formats.source import Stream, suggestion
-from nori_dyn.logs.mapping.conversions import VELOCITY, Conversion, frame_matrix, oriented
+from nori_dyn.logs.mapping.conversions import VELOCITY, Conversion, factor, frame_matrix, known_units, oriented
 from nori_dyn.logs.mapping.log_mapping import Axes, MappingEntry
 from nori_dyn.logs.mapping.record import CONTACT, SampleRecord
-from nori_dyn.logs.mapping.units import factor, known_units
 from nori_dyn.typing import Floats, Indices
 
 

@@ -15,30 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nori_dyn.logs.messages.kinds import (
-    Encoding,
-    MalformedMessage,
-    Types,
-    parsed_types,
-    standard_types,
-    typestore_of,
-)
+from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, Types
 from nori_dyn.logs.messages.layout import MessageLayout, layout_of
 from nori_dyn.typing import Floats, Indices
-
-__all__ = [
-    "LOG_TIME",
-    "STAMP",
-    "Encoding",
-    "MessageLayout",
-    "MalformedMessage",
-    "Topic",
-    "Types",
-    "layout_of",
-    "parsed_types",
-    "standard_types",
-    "typestore_of",
-]
 
 STAMP = ".header.stamp"
 """The column, of its topic, with the time at which a message was made."""

@@ -30,7 +30,7 @@ STEPS = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Motion:
+class JointStates:
     """The motion of joints over samples, and how sure it is, in units of SI.
 
     Attributes:
@@ -78,7 +78,7 @@ class JointFilter:
         return bool((np.abs(H - settled) <= SETTLED * size[:, :, None] * size[:, None]).all())
 
 
-class _Pass:
+class _FilterPass:
     """The filter over a log.
 
     Attributes:
@@ -165,9 +165,9 @@ class _Pass:
                 P = gain @ P @ gain.swapaxes(1, 2) + spread
 
     @property
-    def motion(self) -> Motion:
+    def motion(self) -> JointStates:
         """The motion in units of SI."""
-        return Motion(self.x * self.model.units, self.sigma * self.model.units)
+        return JointStates(self.x * self.model.units, self.sigma * self.model.units)
 
 
 def even_step(t: Floats, dt: float) -> float:
@@ -182,7 +182,7 @@ def even_step(t: Floats, dt: float) -> float:
     return float(near.mean()) if len(near) else dt
 
 
-def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
+def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> JointStates:
     """Return what the filter says at each sample, of the samples so far.
 
     Args:
@@ -191,11 +191,11 @@ def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
         y: readings (N, n, p), of positions, of velocities, or of both in this order; nan where there is none.
         dt: the usual time between samples [s].
     """
-    return _Pass(noise, t, y, dt).motion
+    return _FilterPass(noise, t, y, dt).motion
 
 
-def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
+def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> JointStates:
     """Return what the smoother says at each sample, of all samples; for the arguments see `filtered`."""
-    run = _Pass(noise, t, y, dt)
+    run = _FilterPass(noise, t, y, dt)
     run.smooth()
     return run.motion

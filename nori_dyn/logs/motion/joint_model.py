@@ -137,7 +137,7 @@ class JointModel:
         return deviations(self.settled.P) * self.units
 
     @cached_property
-    def settled(self) -> Settled:
+    def settled(self) -> JointSteadyState:
         """What the filter settles to where samples follow each other evenly and all is read."""
         F, back, walk, one = self.F(1.0), self.F(-1.0), self.walk(1.0), np.eye(self.order)
         Q, H = walk @ walk.swapaxes(1, 2), self.H / self.sigma[..., None]
@@ -156,11 +156,13 @@ class JointModel:
             dtype=float,
         )
         gain, _, spread = smooth_step(step, back, walk)
-        return Settled(after.R, P, K, E, (one - K @ self.H) @ F, gain, spread, before @ np.linalg.inv(one + Y @ before))
+        return JointSteadyState(
+            after.R, P, K, E, (one - K @ self.H) @ F, gain, spread, before @ np.linalg.inv(one + Y @ before)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settled:
+class JointSteadyState:
     """What a filter settles to, in units of the model.
 
     Attributes:

@@ -7,7 +7,7 @@ import types
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.descriptions import installed_robots, robot_names
+from nori_dyn.descriptions import robot_names
 from nori_dyn.descriptions.robots import load_robot
 from nori_dyn.errors import FileFormatError, ModelError
 from tests.robots import ROBOTS
@@ -93,8 +93,7 @@ def test_packages_that_are_not_installed_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
     with pytest.raises(ModelError, match=r"searched: robot_descriptions \(pip install 'nori_dyn\[robots\]'\)"):
         load_robot("ur5_descriptoin")
-    for module in (installed_robots, robot_names):
-        monkeypatch.setattr(module, "robots_folder", lambda package: None)
+    monkeypatch.setattr(robot_names, "robots_folder", lambda package: None)
     said = r"icub-models, example-robot-data, robot_descriptions \(pip install 'nori_dyn\[robots\]'\)"
     with pytest.raises(ModelError, match=rf"there is no such file\. Give .* {said}"):
         load_robot("panda")
@@ -118,7 +117,7 @@ def test_robots_of_installed_packages_come_first(monkeypatch):
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
     for name, file in FILES.items():
         assert str(robot_names.robot_by_name(name)).endswith(file)
-    assert installed_robots.SHORT.keys() <= installed_robots.installed_robots().keys()
+    assert robot_names.SHORT.keys() <= robot_names.installed_robots().keys()
 
 
 # Which there are
@@ -182,9 +181,8 @@ def test_a_file_without_links_and_one_whose_name_is_taken(monkeypatch, tmp_path)
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text)
     folders = {"icub-models": tmp_path}
-    for module in (installed_robots, robot_names):
-        monkeypatch.setattr(module, "robots_folder", folders.get)
-    found = {name: str(path.relative_to(tmp_path)) for name, path in installed_robots.installed_robots().items()}
+    monkeypatch.setattr(robot_names, "robots_folder", folders.get)
+    found = {name: str(path.relative_to(tmp_path)) for name, path in robot_names.installed_robots().items()}
     assert found == {
         "robot": "a_description/robot.urdf",
         "b": "b_description/robot.urdf",

@@ -16,7 +16,7 @@ import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, PlanError
 from nori_dyn.estimation.log_file import estimate_to_file
 from nori_dyn.estimation.log_run import LogRunner, options_of
-from nori_dyn.io.drafts import drafted
+from nori_dyn.io.files import drafted
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.log import whole_table
 
@@ -25,7 +25,7 @@ N = 1000
 KILLED = """
     import os, signal, sys
     import nori_dyn as nd
-    from nori_dyn.io import drafts
+    from nori_dyn.io import files
     from nori_dyn.logs.formats.registry import writer_of
     from tests.unit.estimation.test_log_file import estimate_to_file, runner
 
@@ -41,7 +41,7 @@ KILLED = """
     writer = writer_of(out)
     write, writer.write = writer.write, killed
     if when == "at last":
-        drafts._publish = killed_at_last
+        files._publish = killed_at_last
     estimate_to_file(runner(None, nd.Plan.load(plan)), nd.read_log(log), out)
 """
 

@@ -8,8 +8,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 import nori_dyn as nd
 from nori_dyn.logs import chunks, clock
-from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.memory import BufferPool
+from nori_dyn.logs.chunks import BufferPool, LogCounts
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from tests.logs import samples_in
 from tests.unit.logs.test_mapping import BODY
