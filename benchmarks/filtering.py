@@ -30,7 +30,7 @@ import nori_dyn as nd
 from benchmarks.machine import machine
 from benchmarks.real.recording import beside
 from benchmarks.records import quartiles
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats
 from tests.observers import observer
@@ -129,11 +129,11 @@ def icub() -> nd.Filter:
 
 def peers(one: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callable[[], object]]:
     """Return a tick of the textbook's filter in NumPy, and in C, for the rows of a filter at a configuration (nq,)."""
-    tick = Tick(next(iter(one.plans.values())))
+    tick = TickPrograms(next(iter(one.plans.values())))
     n_s, n_v, n_f = tick.sizes
     k, system = n_v + n_f, tick.system
     said = tick.said(q, np.zeros(system.tree.nv), np.zeros(system.ny))
-    rows = np.sqrt(system.weights[tick.freed.weight_of_rows])[:, None] * np.column_stack([said.A, said.c])
+    rows = np.sqrt(system.weights[tick.coordinates.weight_of_rows])[:, None] * np.column_stack([said.A, said.c])
     left = la.null_space(rows[:, :n_s].T).T @ rows if n_s else rows
     H, z = np.ascontiguousarray(left[:, n_s:-1]), np.ascontiguousarray(-left[:, -1])
     given, *_ = np.linalg.lstsq(rows[:, :n_s], -rows[:, n_s:-1], rcond=None) if n_s else (np.zeros((0, k)),)

@@ -26,7 +26,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Coupling, Friction, Loop, Rotor, Spring, Tendon
 from nori_dyn.estimation.log_run import LogRunner, RunOptions
 from nori_dyn.estimation.many_logs import estimate_logs
-from nori_dyn.live.engine import Engine, Way, prepared
+from nori_dyn.live.engine import Engine, StreamOptions, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.log import whole_table
@@ -240,7 +240,7 @@ class Run:
 
     config: Config
     tolerance = SOLVED
-    way = Way(backend="numpy")
+    way = StreamOptions(backend="numpy")
 
     def __init__(self, robot: nd.KinematicTree, has_contacts: bool, folder: Path, is_compiled: bool) -> None:
         self.robot, self.folder, self.is_compiled = robot, folder, is_compiled
@@ -465,7 +465,7 @@ class Map(Run):
 class Judged(Weighed):
     """What a monitor says: estimates, their deviations, and how likely such readings are."""
 
-    way = Way(backend="numpy", monitor=True)
+    way = StreamOptions(backend="numpy", monitor=True)
 
     @cached_property
     def expected(self) -> Floats:
@@ -732,7 +732,7 @@ class Filtered(Run):
 class Smoothed(Filtered):
     """A smoother: some ticks late where ticks come one by one, else by the readings of all."""
 
-    lag, way = LAG, Way(backend="numpy", lag=LAG)
+    lag, way = LAG, StreamOptions(backend="numpy", lag=LAG)
     is_causal = False
 
     @property
@@ -748,7 +748,7 @@ class Recognising(Filtered):
     """A filter that finds out which contacts are closed; an oracle is told them."""
 
     hypotheses = nd.Hypotheses(rate=20.0, acceleration=100.0)
-    way = Way(backend="numpy", hypotheses=hypotheses)
+    way = StreamOptions(backend="numpy", hypotheses=hypotheses)
 
     @cached_property
     def expected(self) -> Floats:

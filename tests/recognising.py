@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from nori_dyn.filtering.hypotheses import Hypotheses
-from nori_dyn.filtering.judging import HypothesisSteps
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.tracked import Recognised
 from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.measurements.contacts import ContactState

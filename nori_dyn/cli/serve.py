@@ -13,7 +13,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
 if TYPE_CHECKING:
-    from nori_dyn.live.engine import Way
+    from nori_dyn.live.engine import StreamOptions
 
 SWITCH = 5e-4
 """How long the thread that takes messages waits for the one that estimates [s]: under overload both have work."""
@@ -168,16 +168,16 @@ def serve(
 
 def _way(
     plan: Path, monitor: bool, backend: str, closed: tuple[str, ...] | None, lag: int | None, recognises: bool
-) -> Way:
+) -> StreamOptions:
     """Return how samples are estimated: as is asked for, else as the file of a tracker says."""
     from nori_dyn.estimation.tracker import tracking
     from nori_dyn.filtering.hypotheses import Hypotheses
-    from nori_dyn.live.engine import Way
+    from nori_dyn.live.engine import StreamOptions
 
     tracked = tracking(plan)
     lag = (tracked.lag if tracked else 0) if lag is None else lag
     hypotheses = tracked.hypotheses if tracked and closed is None else None
-    return Way(monitor, backend, closed, lag, hypotheses or (Hypotheses() if recognises else None))
+    return StreamOptions(monitor, backend, closed, lag, hypotheses or (Hypotheses() if recognises else None))
 
 
 def register(app: typer.Typer) -> None:

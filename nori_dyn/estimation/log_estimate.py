@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.estimation.log_file import schema_for, values_of, write_whole
-from nori_dyn.estimation.log_run import How, LogRunner, Part, Unseen, options_of
+from nori_dyn.estimation.log_run import How, LogPart, LogRunner, Unseen, options_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.hypotheses import Hypotheses
@@ -172,7 +172,7 @@ def estimate(
     contacts: Iterable[str] | Hypotheses | None = None,
     progress: Watched = None,
 ) -> LogEstimate:
-    """Return what a plan, or a plan set, estimates from a log, all of it in memory; see `read_log`.
+    """Estimate what a plan is for from a log, all of it in memory; see `read_log`.
 
     A plan of sensors with memory runs as a filter, and a `LogHistory` is returned; see `smooth` for a smoother.
 
@@ -232,7 +232,7 @@ def smooth(
     unseen: Unseen = "keep",
     progress: Watched = None,
 ) -> LogHistory:
-    """Return what all readings of a log together say of each of its samples; all of it in memory.
+    """Estimate each sample of a log from all its readings, in memory.
 
     What persists from sample to sample is said by `memory` in the sensors' config, see `Filter`. It is the smoother of
     Rauch, Tung and Striebel. Where a log has gaps, motion is not taken to be known through them.
@@ -297,7 +297,7 @@ def _estimated(
     log = log if isinstance(log, Log) else read_log(log)
     runner, report, taken = LogRunner(plan, options_of(*given, **options)), LogReport(), list[Samples]()
     parts = list(runner.parts(log, report, watched=watched, taken=taken))
-    whole, samples = Part.joined(parts[::-1] if runner.is_backward else parts), Samples.joined(taken)
+    whole, samples = LogPart.joined(parts[::-1] if runner.is_backward else parts), Samples.joined(taken)
     schema = schema_for(runner, log, whole)
     told = report, schema, values_of(runner, schema, whole)
     if isinstance(whole.judged, History):

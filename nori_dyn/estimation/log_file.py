@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nori_dyn.errors import NoriError
-from nori_dyn.estimation.log_run import LogRunner, Part
+from nori_dyn.estimation.log_run import LogPart, LogRunner
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.history import History
 from nori_dyn.io.files import check_writable, drafted
@@ -104,8 +104,8 @@ def _write(out: Path, rows: Callable[[Path], Iterator[tuple[FileSchema, Rows]]])
         file.close()
 
 
-def schema_for(runner: LogRunner, log: Log, part: Part) -> FileSchema:
-    """Return what is written of the estimates of a log, as a part of them shows.
+def schema_for(runner: LogRunner, log: Log, part: LogPart) -> FileSchema:
+    """Schema of the file of estimates of a log, as a part of them shows.
 
     Estimates over time are written with their memory, which no output tells.
     """
@@ -129,8 +129,8 @@ def schema_for(runner: LogRunner, log: Log, part: Part) -> FileSchema:
     )
 
 
-def values_of(runner: LogRunner, schema: FileSchema, part: Part) -> dict[str, Floats]:
-    """Return what is written of a part, by the names of the fields."""
+def values_of(runner: LogRunner, schema: FileSchema, part: LogPart) -> dict[str, Floats]:
+    """Values of the fields of a part, by name."""
     more = dict[str, Floats]()
     if isinstance(part.judged, History):
         contacts = part.judged.contacts
@@ -144,13 +144,13 @@ def _memory(runner: LogRunner) -> tuple[Any, ...]:
 
 
 def fingerprint_of(plans: Plan) -> str:
-    """Return what tells one plan, or plan set, from others: the fingerprint of its system, or of all of them."""
+    """Fingerprint of a plan: that of its system, or of the systems of all contact states."""
     each = [one.system.fingerprint for one in plans.states.values()]
     return _digest(each) if plans.contact_names else each[0]
 
 
 def run_of(runner: LogRunner, log: Log) -> str:
-    """Return what tells a run from others: its plan, its log by size and time of change, its mapping, its options."""
+    """Digest of a run: of its plan, its log by size and time of change, its mapping, its options."""
     files = sorted(each for each in log.path.rglob("*") if each.is_file()) if log.path.is_dir() else [log.path]
     facts = [[each.name, each.stat().st_size, each.stat().st_mtime_ns] for each in files]
     mapping = None if log.mapping is None else log.mapping.model_dump_json()

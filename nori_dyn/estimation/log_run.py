@@ -15,14 +15,14 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, SingularSystemError, UnknownNameError
 from nori_dyn.estimation.plan import Plan, check_plan
-from nori_dyn.estimation.sample_times import Clock
-from nori_dyn.filtering.free import no_memory
+from nori_dyn.estimation.sample_times import SampleTimes
+from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.hypotheses import Hypotheses
-from nori_dyn.filtering.instants import Ticks
-from nori_dyn.filtering.judging import HypothesisSteps
-from nori_dyn.filtering.recognition import RecognisedStretches, Recognition
-from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch, Stretches
+from nori_dyn.filtering.hypothesis_passes import HypothesisPasses, RecognisedStretches
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
+from nori_dyn.filtering.instants import ContactPrograms
+from nori_dyn.filtering.smoother import STRETCH, ContactPasses, Stretch, Stretches
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -94,7 +94,7 @@ class RunOptions:
             raise UnknownNameError("way to treat what no reading tells", self.unseen, get_args(Unseen))
 
 
-class Part(NamedTuple):
+class LogPart(NamedTuple):
     """Estimates of samples of a log that follow each other.
 
     Attributes:
@@ -110,7 +110,7 @@ class Part(NamedTuple):
     judged: Diagnosis | History | None
 
     @staticmethod
-    def joined(parts: Sequence[Part]) -> Part:
+    def joined(parts: Sequence[LogPart]) -> LogPart:
         """Return parts that follow each other as one."""
         if len(parts) == 1:
             return parts[0]
@@ -119,11 +119,11 @@ class Part(NamedTuple):
         histories = [part.judged for part in parts if isinstance(part.judged, History)]
         if histories:
             history = History.joined(histories)
-            return Part(numbers, t, history.estimate, history)
+            return LogPart(numbers, t, history.estimate, history)
         places = np.cumsum([0, *(len(part.numbers) for part in parts)])
         whole = Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(places)])
         judged = [part.judged for part in parts if isinstance(part.judged, Diagnosis)]
-        return Part(numbers, t, whole, Diagnosis.joined(judged, whole) if judged else None)
+        return LogPart(numbers, t, whole, Diagnosis.joined(judged, whole) if judged else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +205,7 @@ class LogRunner:
         folder: Path | None = None,
         watched: Watched = None,
         taken: list[Samples] | None = None,
-    ) -> Iterator[Part]:
+    ) -> Iterator[LogPart]:
         """Yield the estimates of a log, part by part; see `is_backward` for their order.
 
         Args:
@@ -224,7 +224,7 @@ class LogRunner:
             FileFormatError, MappingError, BackendError: the log, its mapping, or the backend's name.
         """
         with progress_bar(log.path.name[-24:], watched) as stage:
-            run = _Run(self, log, report, stage, folder, taken)
+            run = _LogRun(self, log, report, stage, folder, taken)
             for part in _timed(run.tracked() if self.is_over_time else run.solved(), report, 1):
                 report.add(part.numbers, part.estimate)
                 if isinstance(part.judged, History):
@@ -246,7 +246,7 @@ class LogRunner:
         """
         if self.is_over_time:
             if self.options.hypotheses is not None:
-                self.judging(self.options.hypotheses, 1.0)
+                self.hypothesis_steps(self.options.hypotheses, 1.0)
             if self.options.hypotheses is None or self.is_backward:
                 self.ticks()
             return
@@ -267,7 +267,7 @@ class LogRunner:
         return _weights(samples.sigma, tuple(self.systems.values()), every.y_places, every.weight_places, every.weights)
 
     def prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
-        """Return what solves a batch, compiled, as one of some states shows."""
+        """Solver of batches, compiled, as one of some states shows."""
         judge = self.plans.states.first.monitor(self.options.backend) if self.options.monitor else None
         solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
         solver.is_doubting = False  # the log is looked at as a whole
@@ -276,20 +276,20 @@ class LogRunner:
             run(*states, missing=self.options.missing, singular="nan")
         return run
 
-    def judging(self, hypotheses: Hypotheses, dt: float) -> HypothesisSteps:
-        """Return what recognises contacts, compiled; dt is the usual time between samples [s]."""
+    def hypothesis_steps(self, hypotheses: Hypotheses, dt: float) -> HypothesisSteps:
+        """Steps that recognise contacts, compiled; dt is the usual time between samples [s]."""
         plans, outputs = self.plans, [output.name for output in self.outputs]
         of = plans.tree, plans.sensors, tuple(plans.states), dt, hypotheses, outputs
         return HypothesisSteps.of(*of, self.options.backend)
 
-    def ticks(self) -> Ticks:
+    def ticks(self) -> ContactPrograms:
         """Return the filters, compiled."""
         plans = self.plans
-        return Ticks(plans.states.plans, plans.contact_names, self.options.backend, name=plans.sensors.name)
+        return ContactPrograms(plans.states.plans, plans.contact_names, self.options.backend, name=plans.sensors.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Run:
+class _LogRun:
     """A run over a log; see `LogRunner.parts`."""
 
     runner: LogRunner
@@ -309,7 +309,7 @@ class _Run:
             rate = n / max(time.perf_counter() - begun, 1e-9)
             self.stage(f"read, {n / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
 
-    def solved(self) -> Iterator[Part]:
+    def solved(self) -> Iterator[LogPart]:
         """Yield the estimates of single instants."""
         options, run, n = self.runner.options, None, 0
         for samples in self.read():
@@ -322,17 +322,17 @@ class _Run:
             estimate = found.estimate if isinstance(found, Diagnosis) else found
             self.look_at(samples, n, estimate)
             n += len(samples)
-            yield Part(samples.numbers, samples.t, estimate, judged)
+            yield LogPart(samples.numbers, samples.t, estimate, judged)
 
-    def tracked(self) -> Iterator[Part]:
+    def tracked(self) -> Iterator[LogPart]:
         """Yield the estimates of a filter, or from the last back those of a smoother."""
-        options, clock = self.runner.options, Clock(self.runner.options.dt)
+        options, clock = self.runner.options, SampleTimes(self.runner.options.dt)
         read = map(clock.told, self.read())
         first = next(read)  # tells the clock the usual step
         hypotheses, is_backward = options.hypotheses, self.runner.is_backward
         with self.preparing():
-            judging = None if hypotheses is None else self.runner.judging(hypotheses, clock.usual)
-            ticks = self.runner.ticks() if judging is None or is_backward else None
+            imm = None if hypotheses is None else self.runner.hypothesis_steps(hypotheses, clock.usual)
+            ticks = self.runner.ticks() if imm is None or is_backward else None
         numbers: deque[Indices] = deque()
 
         def cut() -> Iterator[tuple[int, Samples, Floats]]:
@@ -347,14 +347,16 @@ class _Run:
 
         said = clock.usual, options.missing, options.singular
         if ticks is None:
-            assert judging is not None
-            for history in self.recognition(judging, *said).filtered(self.judged(judging, *one) for one in cut()):
-                yield Part(numbers.popleft(), history.t, history.estimate, history)
+            assert imm is not None
+            for history in self.hypothesis_passes(imm, *said).filtered(
+                self.hypothesis_stretch(imm, *one) for one in cut()
+            ):
+                yield LogPart(numbers.popleft(), history.t, history.estimate, history)
             return
-        run = Recorded(ticks, said[0], ticks.first.beginning(), *said[1:])
+        run = ContactPasses(ticks, said[0], ticks.first.beginning(), *said[1:])
         if not is_backward:
             for history in run.filtered(self.stretch(ticks, *one) for one in cut()):
-                yield Part(numbers.popleft(), history.t, history.estimate, history)
+                yield LogPart(numbers.popleft(), history.t, history.estimate, history)
             return
         waiting: AbstractContextManager[Any] = nullcontext([]) if self.folder is None else Spool(self.folder)
         with waiting as stored:
@@ -364,33 +366,37 @@ class _Run:
                     stored.append(self.stretch(ticks, *one))
                     yield one
 
-            if judging is None:
+            if imm is None:
                 deque(kept(), maxlen=0)
                 told: Stretches = stored
             else:
-                passed = self.recognition(judging, *said).filtered(self.judged(judging, *one) for one in kept())
-                told = RecognisedStretches.of(judging.model, self.runner.contacts, list(passed), stored)
+                passed = self.hypothesis_passes(imm, *said).filtered(
+                    self.hypothesis_stretch(imm, *one) for one in kept()
+                )
+                told = RecognisedStretches.of(imm.model, self.runner.contacts, list(passed), stored)
             for history in run.smoothed(told):
                 self.stage("smoothing", 1 - len(numbers) / len(stored))
                 found = told.beside(history) if isinstance(told, RecognisedStretches) else history
-                yield Part(numbers.pop(), found.t, found.estimate, found)
+                yield LogPart(numbers.pop(), found.t, found.estimate, found)
 
-    def recognition(self, judging: HypothesisSteps, usual: float, missing: Missing, singular: Singular) -> Recognition:
-        """Return what recognises contacts, from the beginning."""
-        return Recognition(judging, self.runner.contacts, usual, judging.tick.beginning(), missing, singular)
+    def hypothesis_passes(
+        self, imm: HypothesisSteps, usual: float, missing: Missing, singular: Singular
+    ) -> HypothesisPasses:
+        """Passes that recognise contacts, from the beginning."""
+        return HypothesisPasses(imm, self.runner.contacts, usual, imm.tick.beginning(), missing, singular)
 
-    def judged(self, judging: HypothesisSteps, first: int, samples: Samples, steps: Floats) -> Stretch:
+    def hypothesis_stretch(self, imm: HypothesisSteps, first: int, samples: Samples, steps: Floats) -> Stretch:
         """Return samples as what recognises contacts takes them; for the arguments see `stretch`."""
         assert samples.t is not None  # the clock has seen to it
-        names, system, weights = self.runner.plans.measurement_names, judging.tick.system, None
-        order = [names.index(name) for name in judging.measurement_names]
+        names, system, weights = self.runner.plans.measurement_names, imm.tick.system, None
+        order = [names.index(name) for name in imm.measurement_names]
         if samples.sigma is not None:
-            sigma = samples.sigma[:, order][:, judging.readings.of_system]
+            sigma = samples.sigma[:, order][:, imm.readings.of_system]
             weights = _weights(sigma, [system], [np.arange(system.ny)], [np.arange(system.n_weights)], system.weights)
         states = np.zeros(len(samples), dtype=np.intp)
         return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y[:, order], weights)
 
-    def stretch(self, ticks: Ticks, first: int, samples: Samples, steps: Floats) -> Stretch:
+    def stretch(self, ticks: ContactPrograms, first: int, samples: Samples, steps: Floats) -> Stretch:
         """Return samples as filters take them.
 
         Args:

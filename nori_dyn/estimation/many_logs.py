@@ -41,7 +41,7 @@ class LogOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Estimate:
+class _EstimateLog:
     """Runs one log to its file: what workers do."""
 
     runner: LogRunner
@@ -92,7 +92,7 @@ def estimate_logs(
     """
     parts = _parts(pattern, Path(folder))
     known = None if mapping is None else load_mapping(os.fspath(mapping))
-    task = _Estimate(runner, known)
+    task = _EstimateLog(runner, known)
     sizes = [_size(log) for log, _ in parts]
     with progress_bar(f"estimating {len(parts)} logs", watched) as stage:
         stage("compiling")

@@ -258,7 +258,7 @@ class Plan(EliminationPlan):
         return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, name, wait)
 
     def monitor(self, backend: str = "auto") -> Monitor:
-        """Return what judges estimates and readings: deviations, residuals, tests, faults; see `Monitor`.
+        """Monitor of estimates and readings: deviations, residuals, tests, faults; see `Monitor`.
 
         Args:
             backend: as for `solver`.
@@ -349,7 +349,7 @@ class Plan(EliminationPlan):
         write_bytes(path, self.content())
 
     def content(self) -> bytes:
-        """Return what `save` writes.
+        """Bytes that `save` writes.
 
         Raises:
             PlanError: its sensors are not a SensorSet, so they cannot be written as data.
@@ -611,7 +611,9 @@ def _check_over_time(made: Plan) -> None:
         PlanError: a filter needs other sensors.
         SingularSystemError: something is never determined; names it.
     """
-    from nori_dyn.filtering.free import free_columns  # and with them filters and ranks, which few plans need
+    from nori_dyn.filtering.free_coordinates import (
+        free_columns,  # and with them filters and ranks, which few plans need
+    )
     from nori_dyn.observe.learned import never_determined
 
     system = made.system

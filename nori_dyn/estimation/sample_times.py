@@ -12,7 +12,7 @@ from nori_dyn.logs.samples import Samples
 from nori_dyn.typing import Floats
 
 
-class Clock:
+class SampleTimes:
     """The times of samples, which increase.
 
     Args:

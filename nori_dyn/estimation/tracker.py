@@ -8,14 +8,13 @@ from typing import Any
 from nori_dyn.errors import InputError, PlanError, WrongKindError
 from nori_dyn.estimation.plan import Plan, plan_content
 from nori_dyn.estimation.plan_files import TrackerData, plan_to_text
-from nori_dyn.filtering import tracker as core
 from nori_dyn.filtering.export import c_filter
 from nori_dyn.filtering.hypotheses import ACCELERATION, RATE, Hypotheses
-from nori_dyn.filtering.instants import Ticks, checked_time
-from nori_dyn.filtering.judging import HypothesisSteps
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
+from nori_dyn.filtering.instants import ContactPrograms, checked_time
 from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tracked import Recognised, Tracked
-from nori_dyn.filtering.tracker import Estimated
+from nori_dyn.filtering.tracker import Estimated, TrackerBase
 from nori_dyn.io.files import write_bytes
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport
@@ -25,7 +24,7 @@ from nori_dyn.program.kernel.registry import check_auto
 from nori_dyn.tables.progress import progress_bar
 
 
-class Tracker(core.Tracker[Estimated]):
+class Tracker(TrackerBase[Estimated]):
     """Estimates over time: a Kalman filter, exact and for any set of sensors; a smoother; a judge of contacts.
 
     What persists is said by `memory` in the sensors' config: joint velocities, whose rate is the acceleration, offsets
@@ -97,7 +96,7 @@ class Tracker(core.Tracker[Estimated]):
             check_auto(backend)
             backend, later = (NUMPY, NATIVE) if find_compiler() is not None else (NUMPY, None)
         if hypotheses is None:
-            programs = Ticks(plan.states.plans, plan.contact_names, backend, progress_bar, plan.sensors.name)
+            programs = ContactPrograms(plan.states.plans, plan.contact_names, backend, progress_bar, plan.sensors.name)
             super().__init__(ContactSteps(programs, dt, lag != 0), plan.contact_names, plan.states, dt, lag, later)
             return
         if not plan.contact_names:
@@ -150,9 +149,9 @@ class Tracker(core.Tracker[Estimated]):
             raise PlanError(f"{path}: does not say how its plan is tracked: nd.Tracker(nd.Plan.load(path), dt=0.001).")
         return Tracker(plan, tracked.dt, tracked.lag, tracked.hypotheses, backend, wait)
 
-    def _programs_of_states(self) -> Ticks:
+    def _programs_of_states(self) -> ContactPrograms:
         plan = self.plan
-        return Ticks(plan.states.plans, plan.contact_names, self.backend, progress_bar, plan.sensors.name)
+        return ContactPrograms(plan.states.plans, plan.contact_names, self.backend, progress_bar, plan.sensors.name)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.

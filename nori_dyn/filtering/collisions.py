@@ -26,7 +26,7 @@ from scipy.linalg import solve_triangular
 from nori_dyn.errors import InputError, PlanError
 from nori_dyn.filtering.instants import checked_time
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.filtering.tracker import Tracker
+from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.builder import Weights
 from nori_dyn.system.inputs import Missing
@@ -107,7 +107,7 @@ class CollisionDetector:
         True
     """
 
-    def __init__(self, filter: Tracker[Tracked], false_alarms: float = 1.0, time: float = TIME) -> None:
+    def __init__(self, filter: TrackerBase[Tracked], false_alarms: float = 1.0, time: float = TIME) -> None:
         self.filter, self.time = filter, checked_time("time", time)
         per_tick = false_alarms * filter.dt / HOUR
         if not 0 < per_tick < MOST_OFTEN:

@@ -30,7 +30,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.filtering.riccati import steady_state
 from nori_dyn.filtering.square_root import triangular
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.tables import Shown, listed, number
 from nori_dyn.typing import Booleans, Floats
 
@@ -83,7 +83,7 @@ class Delays(Shown):
         return f"Delays({len(self.names)} numbers, {', '.join(self.outputs)})"
 
 
-def delays(tick: Tick, q: Floats, dt: float) -> Delays:
+def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
     """Return how late estimates follow what persists.
 
     Args:
@@ -96,16 +96,16 @@ def delays(tick: Tick, q: Floats, dt: float) -> Delays:
     """
     tree, system = tick.system.tree, tick.system
     n_s, n_v, n_f = tick.sizes
-    said = tick.said(q, np.zeros(tree.nv), np.zeros(system.ny))
-    motion = tick.motion(said, dt)
+    measured = tick.measured(q, np.zeros(tree.nv), np.zeros(system.ny))
+    motion = tick.motion(measured, dt)
     # What never changes is known exactly in the end, and not followed.
     changes = np.concatenate([np.ones(n_v, dtype=bool), (motion.Q > 0)[n_v:] | (motion.decay < 1)[n_v:]])
     kept = np.concatenate([np.ones(n_s, dtype=bool), changes])
-    rows = np.sqrt(system.weights[tick.freed.weight_of_rows])[:, None] * said.A[:, kept]
+    rows = np.sqrt(system.weights[tick.coordinates.weight_of_rows])[:, None] * measured.A[:, kept]
     R, _, _ = triangular(np.column_stack([rows, np.zeros(len(rows))]))
     lost = np.flatnonzero(np.diagonal(R)[:n_s] == 0)
     if len(lost):
-        names = [tick.freed.names[k] for k in lost.tolist()]
+        names = [tick.coordinates.names[k] for k in lost.tolist()]
         raise SingularSystemError(f"{listed(names, 4)} not determined at this configuration by the readings of a tick.")
     k, S = int(changes.sum()), solve_triangular(R[:n_s, :n_s], np.eye(n_s))
     B = np.vstack([-S @ R[:n_s, n_s:], np.eye(k)])

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.filtering.hypotheses import HypothesisModel
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
-from nori_dyn.filtering.judging import HypothesisSteps, hypothesis_numbers, hypothesis_shape
-from nori_dyn.filtering.tick import Tick
-from nori_dyn.filtering.tracker import Tracker
+from nori_dyn.filtering.tick_programs import TickPrograms
+from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
@@ -44,7 +44,7 @@ BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
 
 
-def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport:
+def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CExport:
     """Return a tracker as C, which begins with what its sensors' config says, whatever this one has seen.
 
     Args:
@@ -59,9 +59,9 @@ def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport
     if isinstance(of.steps, HypothesisSteps):
         return _c_recogniser(of, of.steps, sensors, name)
     ticks = list(of.ticks.values())
-    first, free = ticks[0], list(dict.fromkeys(name for tick in ticks for name in tick.freed.names))
+    first, free = ticks[0], list(dict.fromkeys(name for tick in ticks for name in tick.coordinates.names))
     memory = dict(zip(first.memory_names, first.memory_units, strict=True))
-    it = Interface.of(of.plans, of.contact_names, sensors, name, first.freed.plan, memory, free)
+    it = Interface.of(of.plans, of.contact_names, sensors, name, first.coordinates.plan, memory, free)
     it, window = replace(it, lag=of.lag), _window(ticks, of.lag) if of.lag else {}
     states, code = list[tuple[CFunction, ...]](), dict[str, str]()
     for number, tick in enumerate(ticks):
@@ -81,13 +81,13 @@ def c_filter(of: Tracker[Any], sensors: str, name: str | None = None) -> CExport
     return assembled(it, states, code, n_work, headers, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
 
 
-def _c_recogniser(of: Tracker[Any], steps: HypothesisSteps, sensors: str, name: str | None) -> CExport:
+def _c_recogniser(of: TrackerBase[Any], steps: HypothesisSteps, sensors: str, name: str | None) -> CExport:
     """Return a tracker that recognises contacts as C."""
     tick, model = steps.tick, steps.model
     memory = dict(zip(tick.memory_names, tick.memory_units, strict=True))
-    plans: dict[ContactState, EliminationPlan] = {(): tick.freed.plan}
+    plans: dict[ContactState, EliminationPlan] = {(): tick.coordinates.plan}
     it = replace(
-        Interface.of(plans, (), sensors, name, tick.freed.plan, memory, tick.freed.names),
+        Interface.of(plans, (), sensors, name, tick.coordinates.plan, memory, tick.coordinates.names),
         systems=(tick.system,),
         all=steps.readings,
         hypotheses=model.states,
@@ -144,9 +144,9 @@ def _judging(shape: TrackShape, model: HypothesisModel, contact_names: Sequence[
     return text + listed_table("state_bits", bits)
 
 
-def _rows(tick: Tick, it: Interface, number: int) -> CFunction:
-    """Return what computes what readings say of what is free."""
-    traced = tick.freed.rows.traced
+def _rows(tick: TickPrograms, it: Interface, number: int) -> CFunction:
+    """C function of the measurement rows of a tick."""
+    traced = tick.coordinates.rows.traced
     program = Program(
         inputs={name: tuple(array.flat) for name, array in traced.inputs.items()},
         outputs=tuple(x for array in traced.outputs.values() for x in array.flat),
@@ -157,15 +157,15 @@ def _rows(tick: Tick, it: Interface, number: int) -> CFunction:
     return c_function(program, "unit.c.jinja", it, *names, limits, about=about)
 
 
-def _outputs(tick: Tick, it: Interface, number: int) -> CFunction:
-    """Return what computes the outputs, given what is free."""
-    program, limits = solving_program(tick.freed.plan, it)
+def _outputs(tick: TickPrograms, it: Interface, number: int) -> CFunction:
+    """C function of the outputs, given the null-space coordinates."""
+    program, limits = solving_program(tick.coordinates.plan, it)
     program = replace(program, quaternions=(), limbs=())  # a tick has brought them to unit length
     names = it.file(number, "_outputs"), f"{it.name}_compute_outputs{it.suffixes[number]}"
     return c_function(program, "unit.c.jinja", it, *names, limits, about="The outputs, given what is free.")
 
 
-def _steps(tick: Tick, it: Interface, number: int, longest: float, lag: int, window: Mapping[str, int]) -> str:
+def _steps(tick: TickPrograms, it: Interface, number: int, longest: float, lag: int, window: Mapping[str, int]) -> str:
     """Return the C of the steps, and what they have to know, see c/alone_filter.h and c/alone_window.h."""
     text = _tables(tick, it, number, longest)
     if not lag:
@@ -175,7 +175,7 @@ def _steps(tick: Tick, it: Interface, number: int, longest: float, lag: int, win
     return text + defined(sizes) + track_source(tick.shape, 1, smooths=True, alone=True)
 
 
-def _window(ticks: Sequence[Tick], lag: int) -> dict[str, int]:
+def _window(ticks: Sequence[TickPrograms], lag: int) -> dict[str, int]:
     """Return the length of each array of a window: what the largest contact state needs."""
     shapes, slots = [tick.shape for tick in ticks], lag + 1
     most = max(shape.n for shape in shapes)
@@ -191,10 +191,10 @@ def _window(ticks: Sequence[Tick], lag: int) -> dict[str, int]:
     }
 
 
-def _tables(tick: Tick, it: Interface, number: int, longest: float) -> str:
+def _tables(tick: TickPrograms, it: Interface, number: int, longest: float) -> str:
     """Return the C of what steps that stand alone have to know, see c/alone.h."""
     places, quaternions = it.places(number), [part.start for part in it.tree.quaternions]
-    first, free = tick.beginning(), [it.free.index(name) for name in tick.freed.names]
+    first, free = tick.beginning(), [it.free.index(name) for name in tick.coordinates.names]
     text = defined(
         {
             "LONGEST": longest,
@@ -210,7 +210,7 @@ def _tables(tick: Tick, it: Interface, number: int, longest: float) -> str:
     return text + listed_table("first_z", first.z.tolist(), "double")
 
 
-def _arrays(ticks: Sequence[Tick], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:
+def _arrays(ticks: Sequence[TickPrograms], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:
     """Return the length of each array of a filter: what the largest contact state needs."""
     shapes, n_weights = [tick.shape for tick in ticks], [system.n_weights for system in it.systems]
     k = shapes[0].k
@@ -219,7 +219,7 @@ def _arrays(ticks: Sequence[Tick], it: Interface, states: Iterable[tuple[CFuncti
         "z": k,
         "decay": k,
         "Q": k,
-        "said": max(len(one.A) + one.p + len(one.X) + one.n_v for one in shapes),
+        "entries": max(len(one.A) + one.p + len(one.X) + one.n_v for one in shapes),
         "state": max(shape.n_motion + shape.n_y + n for shape, n in zip(shapes, n_weights, strict=True)),
         "free": max(shape.n_motion + len(shape.exact) + shape.n for shape in shapes),
         "weights": max(one.p for one in shapes),

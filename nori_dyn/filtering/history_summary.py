@@ -48,7 +48,7 @@ class Summary(Shown):
 
     @staticmethod
     def joined(parts: Sequence[Summary]) -> Summary:
-        """Return what is said of ticks whose parts follow each other."""
+        """Summary of ticks whose parts follow each other."""
         of = [part.consistency for part in parts]
         nis, degrees = sum(one.nis for one in of), sum(one.degrees for one in of)
         first, last = parts[0], parts[-1]

@@ -29,9 +29,9 @@ import numpy as np
 
 from nori_dyn.errors import InputError, PlanError, named_contacts
 from nori_dyn.filtering.contact_rows import counting, exact_where_counted, of_cases
-from nori_dyn.filtering.free import Freed
+from nori_dyn.filtering.free_coordinates import FreeCoordinates
 from nori_dyn.filtering.markov import distances, transitions
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -110,13 +110,13 @@ class HypothesisModel:
     Attributes:
         states: the states.
         n_contacts: number of contacts.
-        freed: the system of all cases over what is free.
+        coordinates: the null-space coordinates of the system of all cases.
         options: how they switch, and how they are compared.
     """
 
     states: tuple[ContactState, ...]
     n_contacts: int
-    freed: Freed
+    coordinates: FreeCoordinates
     options: Hypotheses
 
     @property
@@ -127,7 +127,7 @@ class HypothesisModel:
     @cached_property
     def counting(self) -> Sequence[Booleans]:
         """Of each state, which weighed rows count (p,)."""
-        return [counting(self.freed.weighed, state) for state in self.states]
+        return [counting(self.coordinates.weighed, state) for state in self.states]
 
     @cached_property
     def rows(self) -> Sequence[Indices]:
@@ -137,18 +137,18 @@ class HypothesisModel:
     @cached_property
     def of_cases(self) -> Booleans:
         """Which weighed rows (p,) are of a case of a contact."""
-        return of_cases(self.freed.weighed)
+        return of_cases(self.coordinates.weighed)
 
     @cached_property
     def sizes(self) -> WideSizes:
         """Those of the wide density."""
-        return WideSizes.of(self.freed, self.options.acceleration)
+        return WideSizes.of(self.coordinates, self.options.acceleration)
 
     @cached_property
     def exact_weights(self) -> Floats:
         """The weights of weighed rows that hold exactly where they count (p,); 0 of others."""
         weights = (AS_GOOD_AS_EXACT * self.sizes.rows) ** -2.0
-        return np.where(exact_where_counted(self.freed.weighed), weights, 0.0)
+        return np.where(exact_where_counted(self.coordinates.weighed), weights, 0.0)
 
     @cached_property
     def row_logs(self) -> Floats:
@@ -158,7 +158,7 @@ class HypothesisModel:
     @cached_property
     def free_logs(self) -> Floats:
         """What each number of s adds to it where the state leaves it undetermined (n_s,)."""
-        return np.asarray(np.log(self.sizes.free[: self.freed.sizes[0]])) + HALF_LOG_TWO_PI
+        return np.asarray(np.log(self.sizes.free[: self.coordinates.sizes[0]])) + HALF_LOG_TWO_PI
 
     @cached_property
     def apart(self) -> Indices:
@@ -185,10 +185,10 @@ class HypothesisModel:
         Args:
             given: those of the system (n_weights,).
         """
-        of_rows = given[self.freed.weight_of_rows]
+        of_rows = given[self.coordinates.weight_of_rows]
         return np.where((self.exact_weights > 0) & (of_rows > 0), self.exact_weights, of_rows)
 
-    def check_exact_rows(self, tick: Tick) -> None:
+    def check_exact_rows(self, tick: TickPrograms) -> None:
         """Check that no state says the same twice by rows that hold exactly.
 
         Raises:
@@ -196,7 +196,7 @@ class HypothesisModel:
         """
         system = tick.system
         q = system.tree.random_configurations(1, np.random.default_rng(0))[0]
-        A = tick.said(q, np.zeros(system.tree.nv), np.zeros(system.ny)).A / self.sizes.rows[:, None]
+        A = tick.measured(q, np.zeros(system.tree.nv), np.zeros(system.ny)).A / self.sizes.rows[:, None]
         for state, rows in zip(self.states, self.rows, strict=True):
             exact = A[rows[self.exact_weights[rows] > 0]] * self.sizes.free
             if len(exact) and np.linalg.matrix_rank(exact, tol=NULL_TOLERANCE * len(exact)) < len(exact):
@@ -219,8 +219,8 @@ class WideSizes:
     rows: Floats
 
     @staticmethod
-    def of(freed: Freed, acceleration: float) -> WideSizes:
+    def of(coordinates: FreeCoordinates, acceleration: float) -> WideSizes:
         """Return those of a system, where accelerations are as large as that."""
-        sizes = natural_sizes(freed.system, touched=True)
-        rows = np.concatenate([sizes.rows[row.slice] for row in freed.weighed])
-        return WideSizes(acceleration * sizes.unknowns[freed.columns], acceleration * rows)
+        sizes = natural_sizes(coordinates.system, touched=True)
+        rows = np.concatenate([sizes.rows[row.slice] for row in coordinates.weighed])
+        return WideSizes(acceleration * sizes.unknowns[coordinates.columns], acceleration * rows)

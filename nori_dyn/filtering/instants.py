@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
-from nori_dyn.filtering.free import Freed
+from nori_dyn.filtering.free_coordinates import FreeCoordinates
 from nori_dyn.filtering.knowledge import MemoryState
-from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformation, predict, smooth_step, update
-from nori_dyn.filtering.tick import Said, Tick
+from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, smooth_step, update
+from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
@@ -38,42 +38,42 @@ class Instant:
         qd: velocity (nv,).
         y: readings (ny,).
         weights: those of the weighed rows (p,).
-        said: what it says of what is free.
+        measured: its measurement rows.
     """
 
-    tick: Tick
+    tick: TickPrograms
     q: Floats
     qd: Floats
     y: Floats
     weights: Floats
-    said: Said
+    measured: MeasurementRows
 
     def update(self, before: SquareRootInformation) -> Posterior:
-        """Return what is known after its readings."""
-        return update(before, self.said.A, self.said.c, self.weights, self.tick.sizes[0])
+        """Posterior after its readings."""
+        return update(before, self.measured.A, self.measured.c, self.weights, self.tick.sizes[0])
 
-    def motion(self, dt: float, is_gap: bool) -> Motion:
+    def motion(self, dt: float, is_gap: bool) -> MotionModel:
         """Return how the memory moves on, over a time [s].
 
         Through a gap what has a rate does not go on: the motion is that of the rest alone, and what has a rate counts
         as an unknown of this tick.
         """
-        motion = self.tick.motion(self.said, dt)
+        motion = self.tick.motion(self.measured, dt)
         if not is_gap:
             return motion
         n_s, n_v, n_f = self.tick.sizes
         nothing = np.zeros((0, n_s + n_v)), np.zeros((0, n_f)), np.zeros(0)
-        return Motion(dt, *nothing, motion.decay[n_v:], motion.Q[n_v:])
+        return MotionModel(dt, *nothing, motion.decay[n_v:], motion.Q[n_v:])
 
     def predict(self, after: Posterior, dt: float, is_gap: bool) -> SquareRootInformation:
-        """Return what is known at the next tick, before its readings.
+        """Prior of the memory at the next tick.
 
         Args:
             after: what is known after those of this tick.
             dt: time to the next [s].
             is_gap: whether the motion in between is not known.
         """
-        return predict(after, self.tick.motion(self.said, dt), not is_gap)
+        return predict(after, self.tick.motion(self.measured, dt), not is_gap)
 
     def smooth_step(
         self, after: Posterior, dt: float, is_gap: bool, mean: Floats, covariance: Floats
@@ -96,16 +96,16 @@ class Instant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alike:
-    """Ticks in one contact state, with their readings.
+    """ContactPrograms in one contact state, with their readings.
 
     Attributes:
         tick: their programs.
         places: which they are among all (m,).
         q, qd, y, weights: see `Instant`, each with a leading m.
-        values: what they say of what is free, see `Tick.said_each` (m, n_values).
+        values: what they say of what is free, see `TickPrograms.measured_each` (m, n_values).
     """
 
-    tick: Tick
+    tick: TickPrograms
     places: Indices
     q: Floats
     qd: Floats
@@ -114,13 +114,13 @@ class Alike:
     values: Floats
 
     def __getitem__(self, k: int) -> Instant:
-        said = self.tick.formed(self.values[k])
-        return Instant(self.tick, self.q[k], self.qd[k], self.y[k], self.weights[k], said)
+        measured = self.tick.measured_of(self.values[k])
+        return Instant(self.tick, self.q[k], self.qd[k], self.y[k], self.weights[k], measured)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instants:
-    """Ticks that follow each other, of any contact states.
+    """ContactPrograms that follow each other, of any contact states.
 
     Attributes:
         numbers: the numbers of their contact states (N,).
@@ -142,7 +142,7 @@ class Instants:
         return (self[k] for k in range(len(self)))
 
 
-class Ticks:
+class ContactPrograms:
     """The ticks of all contact states, of one robot.
 
     Attributes:
@@ -160,7 +160,7 @@ class Ticks:
         like: the same on another backend, whose equations over what is free are taken.
 
     Raises:
-        PlanError: see `freed`; what persists is not the same in all contact states.
+        PlanError: see `free_coordinates`; what persists is not the same in all contact states.
         BackendError: there is no such backend.
     """
 
@@ -171,33 +171,33 @@ class Ticks:
         backend: str = "auto",
         watch: Watch = unwatched,
         name: str = "contacts",
-        like: Ticks | None = None,
+        like: ContactPrograms | None = None,
     ) -> None:
         self.plans, self.planned = dict(plans), PlannedStates(contact_names, plans)
         self.all = SideBySide([plan.system for plan in plans.values()], name)
         self._contact_names, self._name = contact_names, name
-        asked: Iterable[EliminationPlan | Freed] = plans.values() if like is None else like.freed
-        self.each = tuple(Tick(one, backend, watch) for one in asked)
+        asked: Iterable[EliminationPlan | FreeCoordinates] = plans.values() if like is None else like.coordinates
+        self.each = tuple(TickPrograms(one, backend, watch) for one in asked)
         first, *others = self.each
         if any((tick.memory_names, tick.sizes[1]) != (first.memory_names, first.sizes[1]) for tick in others):
             raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
 
     @property
-    def freed(self) -> list[Freed]:
+    def coordinates(self) -> list[FreeCoordinates]:
         """The equations of each over what is free."""
-        return [tick.freed for tick in self.each]
+        return [tick.coordinates for tick in self.each]
 
-    def on(self, backend: str) -> Ticks:
+    def on(self, backend: str) -> ContactPrograms:
         """Return the same on another backend."""
-        return Ticks(self.plans, self._contact_names, backend, unwatched, self._name, self)
+        return ContactPrograms(self.plans, self._contact_names, backend, unwatched, self._name, self)
 
     @property
-    def first(self) -> Tick:
+    def first(self) -> TickPrograms:
         """That of the first contact state: what persists is the same in all."""
         return self.each[0]
 
     def beginning(self, state: MemoryState | None = None) -> SquareRootInformation:
-        """Return what is known at first: what the sensors' config says, or what is given.
+        """Prior of the memory at the first tick: that of the sensors' config, or of a state that is given.
 
         Raises:
             InputError: what is given is of other numbers, or its covariance is none.
@@ -221,7 +221,7 @@ class Ticks:
         tick = self.each[number]
         own, weighting = self.all.reading(number, y), self.all.weighting(number, weights)
         q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
-        return Instant(tick, q, qd, y, w[tick.freed.weight_of_rows], tick.said(q, qd, y))
+        return Instant(tick, q, qd, y, w[tick.coordinates.weight_of_rows], tick.measured(q, qd, y))
 
     def instants(
         self,
@@ -260,9 +260,9 @@ class Ticks:
             except NoriError:
                 self._refuse(number, places, Q, Qd, Y, weights, missing, first)
                 raise
-            of_rows = w[:, tick.freed.weight_of_rows]
+            of_rows = w[:, tick.coordinates.weight_of_rows]
             try:
-                found[number] = Alike(tick, places, q, qd, y, of_rows, tick.said_each(q, qd, y))
+                found[number] = Alike(tick, places, q, qd, y, of_rows, tick.measured_each(q, qd, y))
             except SingularSystemError:
                 _refuse_pose(tick, places + first, q, qd, y)
                 raise
@@ -281,11 +281,11 @@ class Ticks:
                 raise
 
 
-def _refuse_pose(tick: Tick, numbers: Indices, q: Floats, qd: Floats, y: Floats) -> None:
+def _refuse_pose(tick: TickPrograms, numbers: Indices, q: Floats, qd: Floats, y: Floats) -> None:
     """Raise the error of the first of many ticks at whose pose the exact rows tell nothing, with its number."""
     for k, number in enumerate(numbers.tolist()):
         try:
-            tick.said(q[k], qd[k], y[k])
+            tick.measured(q[k], qd[k], y[k])
         except SingularSystemError:
             raise SingularSystemError(
                 f"tick {number}: the exact rows nearly have no unique solution at this pose, so that its readings tell "
@@ -303,7 +303,7 @@ def _refuse_large(alike: Alike, first: int) -> None:
     is_large = (size >= np.sqrt(LARGEST_SQUARE / size.shape[1])).any(axis=1)
     if is_large.any():
         k = int(np.argmax(is_large))
-        name = alike.tick.freed.row_names[int(np.argmax(size[k]))]
+        name = alike.tick.coordinates.row_names[int(np.argmax(size[k]))]
         raise InputError(
             f"tick {first + int(alike.places[k])}: the reading of '{name}' is off by {size[k].max():.0e} of its "
             "standard deviations, which is no number to go on from. Leave it out, as nan and with missing='drop'."

@@ -73,7 +73,7 @@ def places_of(names: Sequence[str], name: str) -> list[int]:
 
 
 def memory_state(names: Sequence[str], units: Sequence[str], of: SquareRootInformation, time: float) -> MemoryState:
-    """Return what is known, of its square-root form; infinite variances where that does not tell."""
+    """State of a memory in square-root form; infinite variances where nothing is known."""
     P, mean = of.covariance(), of.mean()
     unknown = ~np.isfinite(mean) | ~np.isfinite(np.diagonal(P))
     P[unknown, :] = P[:, unknown] = 0.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from nori_dyn.filtering.instants import GAP, Instants
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
-from nori_dyn.program.native_runs import NativeRuns, Run
+from nori_dyn.program.native_runs import NativeRun, NativeRuns
 from nori_dyn.typing import Floats
 
 Known: TypeAlias = tuple[Floats, Floats]
@@ -40,7 +40,7 @@ class Later:
     covariance: Floats
 
 
-class Pass(ABC):
+class ForwardPass(ABC):
     """A pass forward through ticks that follow each other, and what it found.
 
     Attributes:
@@ -58,32 +58,32 @@ class Pass(ABC):
 
     @abstractmethod
     def after(self, tick: int) -> Posterior:
-        """Return what is known after the readings of a tick, before any pass back."""
+        """Posterior of a tick, before any pass back."""
 
     @abstractmethod
     def filtered(self) -> OfStates:
-        """Return what is known of each tick by the readings up to it."""
+        """Estimates of each tick by the readings up to it."""
 
     @abstractmethod
     def smoothed(self, later: Later | None) -> OfStates:
-        """Return what is known of each tick by all readings.
+        """Estimates of each tick by all readings.
 
         Args:
             later: what is known at the tick after them; None where there is none.
         """
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        """Return what is known of the memory a time [s] after the last tick."""
+        """Prior of the memory a time [s] after the last tick."""
         last = len(self.instants) - 1
         return self.instants[last].predict(self.after(last), dt, self._is_gap(dt))
 
     def _returned(self, tick: int, later: Later) -> Known:
-        """Return what is known of a tick, given what is known of the next by all readings."""
+        """Smoothed estimate of a tick, given that of the next."""
         after, is_gap = self.after(tick), self._is_gap(later.dt)
         return self.instants[tick].smooth_step(after, later.dt, is_gap, later.mean, later.covariance)
 
     def _of_last(self, later: Later | None) -> Known:
-        """Return what is known of the last tick by all readings."""
+        """Smoothed estimate of the last tick."""
         last = len(self.instants) - 1
         if later is not None:
             return self._returned(last, later)
@@ -98,7 +98,7 @@ class Pass(ABC):
         return dt > GAP * self._usual
 
 
-class NumpyPass(Pass):
+class NumpyPass(ForwardPass):
     """A pass through NumPy, tick by tick."""
 
     def __init__(self, instants: Instants, steps: Floats, usual: float, before: SquareRootInformation) -> None:
@@ -128,7 +128,7 @@ class NumpyPass(Pass):
         }
 
 
-class NativePass(Pass):
+class NativePass(ForwardPass):
     """A pass in one foreign call a run of ticks in the same contact state.
 
     Args:
@@ -154,7 +154,7 @@ class NativePass(Pass):
         known, to_next = (before.R.copy(), before.z.copy()), np.append(steps, 0.0)
         edges = np.flatnonzero(np.diff(instants.numbers)) + 1
         self._spans = list(pairwise([0, *edges.tolist(), len(instants)]))
-        self._runs: list[Run] = []
+        self._runs: list[NativeRun] = []
         for start, stop in self._spans:
             number, first = int(instants.numbers[start]), int(instants.places[start])
             alike, own = instants.alike[number], slice(first, first + stop - start)
@@ -205,7 +205,7 @@ class NativePass(Pass):
         return next(k for k, (_, stop) in enumerate(self._spans) if tick < stop)
 
     def _by_state(self) -> OfStates:
-        found: dict[int, list[Run]] = {}
+        found: dict[int, list[NativeRun]] = {}
         for run, (start, _) in zip(self._runs, self._spans, strict=True):
             found.setdefault(int(self.instants.numbers[start]), []).append(run)
         return {
@@ -218,7 +218,7 @@ def _joined(parts: Sequence[Floats]) -> Floats:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def passed(instants: Instants, steps: Floats, usual: float, before: SquareRootInformation, keeps: bool) -> Pass:
+def passed(instants: Instants, steps: Floats, usual: float, before: SquareRootInformation, keeps: bool) -> ForwardPass:
     """Return a pass forward, native where all ticks are.
 
     Args:

@@ -32,7 +32,7 @@ class SteadyState(NamedTuple):
 
 
 def steady_state(F: Floats, Q: Floats, H: Floats) -> SteadyState:
-    """Return what is known once a filter has settled: after ever twice as many ticks, from what is known exactly.
+    """Steady-state covariance of a filter, by doubling the number of ticks, from what is known exactly.
 
         P = F P (1 + H P)^-1 F' + Q,    Y = F' Y (1 + Q Y)^-1 F + H
 

@@ -20,10 +20,10 @@ import numpy as np
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
-from nori_dyn.filtering.instants import GAP, Alike, Instant, Ticks, undetermined
-from nori_dyn.filtering.passes import Later, OfStates, Pass, passed
+from nori_dyn.filtering.instants import GAP, Alike, ContactPrograms, Instant, undetermined
+from nori_dyn.filtering.passes import ForwardPass, Later, OfStates, passed
 from nori_dyn.filtering.square_root import SquareRootInformation
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import Weights
@@ -31,12 +31,12 @@ from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Floats, Indices
 
 STRETCH = 512
-"""Ticks that are worked on at once."""
+"""ContactPrograms that are worked on at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stretch:
-    """Ticks that follow each other.
+    """ContactPrograms that follow each other.
 
     Attributes:
         first: the number of the first of them among all.
@@ -78,7 +78,7 @@ class Stretches(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cut:
-    """Ticks that are in memory, cut into stretches.
+    """ContactPrograms that are in memory, cut into stretches.
 
     Attributes:
         whole: the ticks.
@@ -124,7 +124,7 @@ class Passed:
     """
 
     stretch: Stretch
-    found: Pass
+    found: ForwardPass
     variances: Floats
 
 
@@ -144,7 +144,7 @@ class Passes(ABC):
     """
 
     def __init__(
-        self, first: Tick, usual: float, beginning: SquareRootInformation, missing: Missing, singular: Singular
+        self, first: TickPrograms, usual: float, beginning: SquareRootInformation, missing: Missing, singular: Singular
     ) -> None:
         self.first, self.usual = first, usual
         self._missing, self._singular = missing, singular
@@ -159,7 +159,7 @@ class Passes(ABC):
         """Yield the estimates of each stretch, each tick's by the readings up to it.
 
         Raises:
-            InputError: as `Ticks.instants`.
+            InputError: as `ContactPrograms.instants`.
             SingularSystemError: something is not determined by then, and that is refused; says what and when.
         """
         before, last = self._beginning, None
@@ -177,7 +177,7 @@ class Passes(ABC):
         except SingularSystemError:
             return None
 
-    def _beside(self, stretch: Stretch, begin: Beginning, found: Pass) -> Passed:
+    def _beside(self, stretch: Stretch, begin: Beginning, found: ForwardPass) -> Passed:
         """Return a pass, and what would be known without readings beside it."""
         variances = [begin.variances]
         for decay, gained in zip(*self._laws(stretch.steps[1:]), strict=True):
@@ -185,13 +185,13 @@ class Passes(ABC):
         return Passed(stretch, found, np.array(variances))
 
     def _following(self, last: Passed, stretch: Stretch) -> Beginning:
-        """Return what is known at the beginning of the stretch that follows."""
+        """Prior at the beginning of the stretch that follows."""
         dt = float(stretch.steps[0])
         decay, gained = self._laws(dt)
         return Beginning(last.found.predicted(dt), decay * last.variances[-1] + gained)
 
     def _laws(self, dt: float | Floats) -> tuple[Floats, Floats]:
-        """Return what the variances of the memory's numbers are multiplied by, and gain, without any reading.
+        """Factors and increments of the variances of the memory over a time without any reading.
 
         Args:
             dt: over which times (...) [s].
@@ -215,7 +215,7 @@ class Passes(ABC):
         return mean[-k:], covariance[-k:, -k:]
 
     def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
-        """Return what is known of the ticks of a stretch."""
+        """Estimates of the ticks of a stretch."""
         stretch, run, first = passed.stretch, passed.found, self.first
         alike = run.instants.alike
         self._refuse_undetermined(passed, found)
@@ -269,12 +269,12 @@ class Passes(ABC):
         if lost:
             k = min(lost)
             number, mean = lost[k]
-            names = [alike[number].tick.freed.names[place] for place in np.flatnonzero(np.isnan(mean)).tolist()]
+            names = [alike[number].tick.coordinates.names[place] for place in np.flatnonzero(np.isnan(mean)).tolist()]
             where = f"tick {passed.stretch.first + k}, at {passed.stretch.t[k]:.6g} s"
             raise SingularSystemError(f"{where}: {undetermined(names)} Or let such ticks be nan.")
 
 
-class Recorded(Passes):
+class ContactPasses(Passes):
     """Passes over ticks of which the contacts are told.
 
     Attributes:
@@ -288,7 +288,7 @@ class Recorded(Passes):
 
     def __init__(
         self,
-        ticks: Ticks,
+        ticks: ContactPrograms,
         usual: float,
         beginning: SquareRootInformation,
         missing: Missing = "refuse",
@@ -301,7 +301,7 @@ class Recorded(Passes):
         """Yield the estimates of each stretch, from the last to the first, each tick's by all readings.
 
         Raises:
-            InputError: as `Ticks.instants`.
+            InputError: as `ContactPrograms.instants`.
             SingularSystemError: something is not determined by all readings, and that is refused; says what and when.
         """
         begins = self._begins(stretches)
@@ -313,7 +313,7 @@ class Recorded(Passes):
             later = Later(float(passed.stretch.steps[0]), *self._first_memory(passed, found))
 
     def _begins(self, stretches: Stretches) -> list[Beginning]:
-        """Return what is known at the beginning of each stretch."""
+        """Priors at the beginning of each stretch."""
         begins: list[Beginning] = []
         last: Passed | None = None
         for number in range(len(stretches)):

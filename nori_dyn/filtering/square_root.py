@@ -119,7 +119,7 @@ class Posterior:
         return np.asarray(solve_triangular(self.R, np.eye(len(self.R))))
 
     def memory(self, k: int) -> SquareRootInformation:
-        """Return what is known of the memory, the last k numbers of u."""
+        """Posterior of the memory, the last k numbers of u."""
         return SquareRootInformation(self.R[-k:, -k:], self.z[-k:])
 
     def covariance(self) -> Floats:
@@ -128,7 +128,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Motion:
+class MotionModel:
     """How a memory moves on to the next tick: v+ = a v + dt (X_s s + X_f f + x) + w_v, f+ = a f + w_f.
 
     Attributes:
@@ -169,7 +169,7 @@ class Motion:
 
 
 def update(before: SquareRootInformation, A: Floats, c: Floats, weights: Floats, n_s: int) -> Posterior:
-    """Return what is known after the sensors of a tick.
+    """Posterior of u after the sensors of a tick.
 
     The rows [0 R | z ; sqrt(w) A | -sqrt(w) c] over [s | m] are made upper triangular.
 
@@ -203,8 +203,8 @@ def update(before: SquareRootInformation, A: Floats, c: Floats, weights: Floats,
     return Posterior(R, z, nis, degrees, float(log_likelihood), undetermined, estimate(R, z))
 
 
-def predict(after: Posterior, motion: Motion, knows_rates: bool = True) -> SquareRootInformation:
-    """Return what is known of the memory at the next tick, before its sensors.
+def predict(after: Posterior, motion: MotionModel, knows_rates: bool = True) -> SquareRootInformation:
+    """Prior of the memory at the next tick.
 
     Without noise the rows are those of u, with v written by v+; once s is eliminated, R- m' = z- is left of them. With
     it, m' = m+ - w, so that I + R- Q R-^T = U U^T is the covariance of their noise: R+ = U^-1 R-, z+ = U^-1 z-, which
@@ -225,13 +225,13 @@ def predict(after: Posterior, motion: Motion, knows_rates: bool = True) -> Squar
 
 
 def forgotten(known: SquareRootInformation, n_v: int) -> SquareRootInformation:
-    """Return what is known without the first numbers of the memory, those that have a rate."""
+    """Prior in which nothing is known of the first numbers of the memory, those that have a rate."""
     R, z = known.R.copy(), known.z.copy()
     R[:n_v], z[:n_v] = 0.0, 0.0
     return SquareRootInformation(R, z)
 
 
-def smooth_step(after: Posterior, motion: Motion, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+def smooth_step(after: Posterior, motion: MotionModel, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return the mean (n,) and the covariance (n, n) of u, given all sensors before and after it.
 
     With the noise written as w = sqrt(Q) e, e of unit variance, u is known by s, e and m+: the rows of u and those of e

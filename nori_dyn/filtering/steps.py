@@ -13,9 +13,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from nori_dyn.filtering.instants import GAP, Ticks, undetermined
-from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformation, forgotten, predict, update
-from nori_dyn.filtering.tick import Said, Tick
+from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
+from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, forgotten, predict, update
+from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_track import NOTHING, NativeTick
@@ -85,7 +85,7 @@ class Step(Protocol):
         refactorised: how a fresh factorisation went, after `REFACTORISED`.
     """
 
-    tick: Tick
+    tick: TickPrograms
     at: Any
     state: Floats
     longest: float
@@ -113,7 +113,9 @@ class Step(Protocol):
         """The places in u of what the last step did not determine."""
 
 
-def without_readings(tick: Tick, before: SquareRootInformation) -> tuple[Posterior, Callable[[float], Motion]]:
+def without_readings(
+    tick: TickPrograms, before: SquareRootInformation
+) -> tuple[Posterior, Callable[[float], MotionModel]]:
     """Return the posterior of a tick without readings, and so without rates, and how it goes on.
 
     What is known of v is not known any more.
@@ -135,7 +137,7 @@ class NumpyStep:
 
     at = None
 
-    def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
+    def __init__(self, tick: TickPrograms, shared: Shared, longest: float) -> None:
         self.tick, self._shared, self.longest = tick, shared, longest
         sizes = tick.system.input_sizes
         self.state = np.zeros(sum(sizes.values()))
@@ -145,7 +147,7 @@ class NumpyStep:
         self.refactorised = GOOD
         self._lost: tuple[int, ...] = ()
         self._after: Posterior | None = None
-        self._motion: Callable[[float], Motion] | None = None
+        self._motion: Callable[[float], MotionModel] | None = None
 
     def step(self, last: Step | None, dt: float) -> int:
         shared, tick = self._shared, self.tick
@@ -157,11 +159,13 @@ class NumpyStep:
             place[:] = values
         wrong = NOT_FINITE if rows.tick() else 0
         if not wrong:
-            said = tick.formed(np.array(rows.outputs))
-            after = update(shared.prior, said.A, said.c, weights[tick.freed.weight_of_rows], tick.sizes[0])
+            measured = tick.measured_of(np.array(rows.outputs))
+            after = update(
+                shared.prior, measured.A, measured.c, weights[tick.coordinates.weight_of_rows], tick.sizes[0]
+            )
             wrong = NOT_FINITE if not np.isfinite(after.nis) else UNDETERMINED if after.undetermined else 0
             self._lost = after.undetermined
-            self._after, self._motion = after, partial(tick.motion, said)
+            self._after, self._motion = after, partial(tick.motion, measured)
         if not wrong:
             self.refactorised = status = self.conclude(self.state, after.u)
             wrong = NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
@@ -174,7 +178,7 @@ class NumpyStep:
     def conclude(self, state: Floats, u: Floats) -> Status:
         tick = self.tick
         q, qd, y, _ = np.split(state, self._ends)
-        tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], u])
+        tick.solver_state[:] = np.concatenate([q, qd, y[tick.coordinates.exact_readings], u])
         return self._outputs()
 
     def posterior(self) -> Posterior:
@@ -207,7 +211,9 @@ class NativeStep:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
-    def __init__(self, tick: Tick, shared: Shared, longest: float, keeps: bool, state: Floats | None = None) -> None:
+    def __init__(
+        self, tick: TickPrograms, shared: Shared, longest: float, keeps: bool, state: Floats | None = None
+    ) -> None:
         self.tick, self._longest = tick, longest
         self.state = np.zeros(sum(tick.system.input_sizes.values())) if state is None else state
         outputs, rows = tick.solver.native, tick.rows.kernel
@@ -242,9 +248,11 @@ class NativeStep:
         return Posterior(*parts, (), native.u.copy())
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        said, has_rates = self.tick.formed(self.native.values), self.native.has_rates
-        rates = (said.X, said.x) if has_rates else (np.zeros_like(said.X), np.zeros_like(said.x))
-        return predict(self.posterior(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self.longest)
+        measured, has_rates = self.tick.measured_of(self.native.values), self.native.has_rates
+        rates = (measured.X, measured.x) if has_rates else (np.zeros_like(measured.X), np.zeros_like(measured.x))
+        return predict(
+            self.posterior(), self.tick.motion(MeasurementRows(measured.A, measured.c, *rates), dt), dt <= self.longest
+        )
 
     def conclude(self, state: Floats, u: Floats) -> Status:
         return GOOD if self.native.conclude(state, u) else self._factorise()
@@ -272,7 +280,7 @@ class Steps(ABC):
         beginning: the prior of the first tick.
     """
 
-    tick: Tick
+    tick: TickPrograms
     state: Floats
     values: Floats
     totals: Floats
@@ -354,7 +362,7 @@ class ContactSteps(Steps):
         like: steps whose arrays of inputs and outputs are taken.
     """
 
-    def __init__(self, programs: Ticks, dt: float, keeps: bool, like: ContactSteps | None = None) -> None:
+    def __init__(self, programs: ContactPrograms, dt: float, keeps: bool, like: ContactSteps | None = None) -> None:
         self.programs, first, every = programs, programs.first, programs.all
         self._dt, self._keeps = dt, keeps
         k, tree, is_one = len(first.memory_names), first.system.tree, len(programs.each) == 1

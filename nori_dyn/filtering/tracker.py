@@ -20,17 +20,17 @@ from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import GAP, Ticks, checked_time, undetermined
-from nori_dyn.filtering.judging import HypothesisSteps
+from nori_dyn.filtering.hypothesis_passes import HypothesisPasses, RecognisedStretches
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
+from nori_dyn.filtering.instants import GAP, ContactPrograms, checked_time, undetermined
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
-from nori_dyn.filtering.recognition import RecognisedStretches, Recognition
-from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
+from nori_dyn.filtering.smoother import ContactPasses, Cut, Stretch
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import GOOD, NOT_FINITE, REFACTORISED, UNDETERMINED, ContactSteps, Steps, cause_of
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
-from nori_dyn.filtering.window import Window
+from nori_dyn.filtering.window import SlidingWindow
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.kernel.meanwhile import Behind
@@ -46,7 +46,7 @@ Estimated = TypeVar("Estimated", bound=Tracked | None, covariant=True)
 """What `step` returns."""
 
 
-class Tracker(Uncopied, Generic[Estimated]):
+class TrackerBase(Uncopied, Generic[Estimated]):
     """Estimates over time; not to be shared between threads.
 
     Attributes:
@@ -88,7 +88,7 @@ class Tracker(Uncopied, Generic[Estimated]):
                     f"lag is {lag}, and contacts are recognised: estimates of the last ticks are not smoothed over "
                     "contact states. `smoothed` tells the probabilities of earlier ticks, by the `lag` of hypotheses."
                 )
-            self._window = Window(steps, self.lag)
+            self._window = SlidingWindow(steps, self.lag)
         self._behind = None if later is None else Behind(steps, partial(steps.on, later))
         tick, layout = steps.tick, steps.tick.layout
         self.inputs = Inputs.of(steps.state, tick.system.tree, len(steps.measurement_names))
@@ -97,7 +97,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         self.reset()
 
     def _run_on(self, steps: Steps) -> None:
-        """Run ticks by some steps."""
+        """NativeRun ticks by some steps."""
         layout = steps.tick.layout
         self.steps, self.backend = steps, steps.tick.solver.backend
         self._gather = None if steps.is_gathered else steps.gather
@@ -105,7 +105,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
 
     def _change(self, dt: float) -> None:
-        """Run the tick that comes, a time [s] after the last, by what has been compiled meanwhile, if it has."""
+        """NativeRun the tick that comes, a time [s] after the last, by what has been compiled meanwhile, if it has."""
         assert self._behind is not None
         before, steps = self.steps, self._behind.serving
         if steps is before:
@@ -162,7 +162,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         return self._told("plans").programs.plans
 
     @property
-    def ticks(self) -> Mapping[ContactState, Tick]:
+    def ticks(self) -> Mapping[ContactState, TickPrograms]:
         """The programs of each contact state; the same for all, where they are recognised."""
         steps = self.steps
         each = steps.programs.each if isinstance(steps, ContactSteps) else [steps.tick] * len(self.states)
@@ -196,7 +196,7 @@ class Tracker(Uncopied, Generic[Estimated]):
     @property
     def free_names(self) -> tuple[str, ...]:
         """The name of each null-space coordinate of the exact rows, those that persist last."""
-        return self.steps.tick.freed.names
+        return self.steps.tick.coordinates.names
 
     @property
     def contacts(self) -> ContactState:
@@ -268,7 +268,7 @@ class Tracker(Uncopied, Generic[Estimated]):
         return _remembered(steps.tick, after, steps.time, after.root)
 
     def predicted(self, dt: float | None = None) -> MemoryState:
-        """Return what is known of what persists before the next readings: what `reset` takes to go on from.
+        """Prior of the memory at the next tick, which `reset` takes to go on from.
 
         Args:
             dt: time since the last tick [s]; the usual one when None.
@@ -317,7 +317,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             return self.steps.refactorised
         return self._without(wrong, self._cause(wrong))
 
-    def _late(self, window: Window, dt: float, wrong: int) -> Status:
+    def _late(self, window: SlidingWindow, dt: float, wrong: int) -> Status:
         """Take a tick; write the outputs of the first tick of the window, and return its status."""
         window.take(dt, wrong)
         if not window.is_full:
@@ -390,7 +390,7 @@ class Tracker(Uncopied, Generic[Estimated]):
 
     def _recognised(self, steps: HypothesisSteps, q: Floats, qd: Floats, y: Floats) -> Recognised:
         likely = np.flatnonzero(steps.probabilities >= NO_PART).tolist()
-        afters = {self.states[h]: steps.judging.posterior(h) for h in {steps.number, *likely}}
+        afters = {self.states[h]: steps.hypothesis_step.posterior(h) for h in {steps.number, *likely}}
         time = steps.time
 
         def within(state: ContactState) -> Tracked:
@@ -427,8 +427,8 @@ class Tracker(Uncopied, Generic[Estimated]):
         first = 1 if window.is_full else 0
         return [self._in_window(window, first + k, u) for k, u in enumerate(window.all()[first:])]
 
-    def _in_window(self, window: Window, number: int, u: Floats) -> Tracked:
-        """Return what is known of a tick of the window, by its number there."""
+    def _in_window(self, window: SlidingWindow, number: int, u: Floats) -> Tracked:
+        """Estimate of a tick of the window, by its number there."""
         slot = window.slots[number]
         if np.isnan(u).any():
             raise SingularSystemError(self._unknown(slot.tick, slot.time, u))
@@ -486,14 +486,14 @@ class Tracker(Uncopied, Generic[Estimated]):
         if isinstance(steps, ContactSteps):
             if contacts is not None:
                 whole = replace(whole, states=steps.programs.planned.numbers_of(contacts, N))
-            run = Recorded(steps.programs, self.dt, prior, missing, singular)
+            run = ContactPasses(steps.programs, self.dt, prior, missing, singular)
             if causal:
                 return History.joined(list(run.filtered(Cut(whole))))
             return History.joined(list(run.smoothed(Cut(whole)))[::-1])
         assert isinstance(steps, HypothesisSteps)
         if contacts is not None:
             raise InputError("contacts are recognised here, not told: nd.Filter is a tracker that is told them.")
-        recognition = Recognition(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
+        recognition = HypothesisPasses(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
         passed = list(recognition.filtered(Cut(whole)))
         if causal:
             return History.joined(passed)
@@ -505,10 +505,10 @@ class Tracker(Uncopied, Generic[Estimated]):
         programs = self._programs_of_states()
         y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]
         told = RecognisedStretches.of(steps.model, self.contact_names, passed, Cut(replace(whole, y=y)))
-        run = Recorded(programs, self.dt, prior, missing, singular)
+        run = ContactPasses(programs, self.dt, prior, missing, singular)
         return History.joined([told.beside(one) for one in run.smoothed(told)][::-1])
 
-    def _programs_of_states(self) -> Ticks:
+    def _programs_of_states(self) -> ContactPrograms:
         """Return the programs of each contact state, of a tracker that recognises them.
 
         Raises:
@@ -539,7 +539,7 @@ class Tracker(Uncopied, Generic[Estimated]):
             raise InputError(f"`{what}` is for contacts that are recognised: nd.Tracker(plan, dt, hypotheses=...).")
         return self.steps
 
-    def _windowed(self, what: str) -> Window:
+    def _windowed(self, what: str) -> SlidingWindow:
         if self._window is None:
             raise InputError(f"`{what}` is for a tracker with a lag: nd.Tracker(plan, dt, lag=...).")
         return self._window
@@ -551,9 +551,9 @@ class Tracker(Uncopied, Generic[Estimated]):
         """Return why the last tick has no estimate."""
         return cause_of(wrong, [self.free_names[k] for k in self.steps.lost])
 
-    def _unknown(self, tick: Tick, time: float, u: Floats) -> str:
+    def _unknown(self, tick: TickPrograms, time: float, u: Floats) -> str:
         """Return the message that something of a tick is not determined."""
-        names = [tick.freed.names[place] for place in np.flatnonzero(np.isnan(u)).tolist()]
+        names = [tick.coordinates.names[place] for place in np.flatnonzero(np.isnan(u)).tolist()]
         return f"at {time:.6g} s: {undetermined(names)}"
 
     def _beginning(self, probabilities: Mapping[ContactState, float] | None) -> Floats:
@@ -573,8 +573,8 @@ class Tracker(Uncopied, Generic[Estimated]):
         return np.asarray(found / found.sum())
 
 
-def _remembered(tick: Tick, after: Posterior, time: float, root: Callable[[], Floats]) -> MemoryState:
-    """Return what persists at a tick, by the posterior of u and a square root of its covariance, see `Posterior`."""
+def _remembered(tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats]) -> MemoryState:
+    """Memory at a tick, by the posterior of u and a square root of its covariance, see `Posterior`."""
     k, names, units = len(tick.memory_names), tick.memory_names, tick.memory_units
     known = after.memory(k)
     if not np.diagonal(after.R).all():

@@ -19,7 +19,7 @@ from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.program.native_track import Kept, NativeTick
 from nori_dyn.program.status import Status
 from nori_dyn.typing import Floats
@@ -51,7 +51,7 @@ class WindowSlot:
         self._after: Posterior | None = None
 
     @property
-    def tick(self) -> Tick:
+    def tick(self) -> TickPrograms:
         """The programs of its contact state."""
         return self.step.tick
 
@@ -122,8 +122,8 @@ class WindowSlot:
     def _instant(self) -> Instant:
         tick = self.tick
         q, qd, y, weights = self.parts
-        said = tick.said(q, qd, y) if self._has_rates else tick.nothing
-        return Instant(tick, q, qd, y, weights[tick.freed.weight_of_rows], said)
+        measured = tick.measured(q, qd, y) if self._has_rates else tick.nothing
+        return Instant(tick, q, qd, y, weights[tick.coordinates.weight_of_rows], measured)
 
     @property
     def parts(self) -> Sequence[Floats]:
@@ -168,7 +168,7 @@ class Smoothed:
         return found
 
     def memory(self) -> MemoryState:
-        """Return what persists."""
+        """The memory at the tick."""
         names, P = self.tick.memory_names, self.covariance
         k = len(names)
         return MemoryState(names, self.tick.memory_units, self.u[-k:], P[-k:, -k:], self._time)
@@ -178,7 +178,7 @@ class Smoothed:
         return self.tick.deviations_of(self._q, self.covariance)
 
 
-class Window:
+class SlidingWindow:
     """The last ticks of a tracker.
 
     Attributes:

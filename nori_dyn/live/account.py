@@ -98,7 +98,7 @@ class Account:
         return " | ".join(said)
 
     def document(self, measured_from: str) -> Document:
-        """Return what is shown at the end.
+        """Summary that is shown at the end.
 
         Args:
             measured_from: from when on latencies are.

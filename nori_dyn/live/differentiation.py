@@ -43,7 +43,7 @@ class LiveDerivative(ABC):
 
     @abstractmethod
     def told(self, period: float) -> str:
-        """Return what to tell of it, for samples a period [s] apart."""
+        """Description of it, for samples a period [s] apart."""
 
 
 class AdaptiveFilter(LiveDerivative):
@@ -143,7 +143,7 @@ class WindowDerivative(LiveDerivative):
 
 
 def live_derivative(differentiate: Differentiate, size: int) -> LiveDerivative | None:
-    """Return what makes accelerations of a stream, from what users say; None where nothing does.
+    """Differentiator of the velocities of a stream, as users name it, or None.
 
     Args:
         differentiate: a window in samples; "auto" or "kalman" for the adaptive filter; None.

@@ -13,7 +13,7 @@ import numpy as np
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.estimation.plan import Plan, check_plan
 from nori_dyn.estimation.tracker import Tracker
-from nori_dyn.filtering.free import no_memory
+from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.differentiation import live_derivative
@@ -36,7 +36,7 @@ USUAL = 1.0
 """The time between samples as long as it is not known [s]."""
 
 
-class Tick(NamedTuple):
+class LiveEstimate(NamedTuple):
     """An estimate of one sample.
 
     Attributes:
@@ -50,7 +50,7 @@ class Tick(NamedTuple):
     judged: Diagnosis | Tracked | None = None
 
 
-class Needs(NamedTuple):
+class StateReadings(NamedTuple):
     """What a contact state reads.
 
     Attributes:
@@ -65,8 +65,8 @@ class Needs(NamedTuple):
 class Estimator(Protocol):
     """What estimates one sample after the other."""
 
-    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> Tick | None:
-        """Return what is estimated with a sample; None where that is of an earlier one, of which there is none yet.
+    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> LiveEstimate | None:
+        """Estimate with a sample; None where it is of an earlier one, and there is none yet.
 
         Args:
             t: the time of the sample [s].
@@ -81,7 +81,7 @@ class Estimator(Protocol):
         """
 
 
-class OneByOne:
+class SolverEstimator:
     """Estimates each sample by itself.
 
     Args:
@@ -92,13 +92,13 @@ class OneByOne:
     def __init__(self, solve: Callable[..., Estimate | Diagnosis], has_contacts: bool) -> None:
         self._solve, self._has_contacts = solve, has_contacts
 
-    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> Tick:
+    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> LiveEstimate:
         given = (q, qd, y, contacts) if self._has_contacts else (q, qd, y)
         found = self._solve(*given, missing="drop")
-        return Tick(t, found.estimate, found) if isinstance(found, Diagnosis) else Tick(t, found)
+        return LiveEstimate(t, found.estimate, found) if isinstance(found, Diagnosis) else LiveEstimate(t, found)
 
 
-class OverTime:
+class TrackerEstimator:
     """Estimates each sample from all up to it, or some samples late.
 
     Attributes:
@@ -121,7 +121,7 @@ class OverTime:
         self.tracker.reset()
         self._last, self._times = -np.inf, deque[float](maxlen=self.tracker.lag + 1)
 
-    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> Tick | None:
+    def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> LiveEstimate | None:
         tracker, dt = self.tracker, t - self._last
         if dt <= 0:  # time has begun anew
             self.begin()
@@ -134,7 +134,7 @@ class OverTime:
             if tracker.n_ticks != n:  # it was not refused
                 self._last = t
                 self._times.append(t)
-        return None if tracked is None else Tick(self._times[0], tracked.estimate, tracked)
+        return None if tracked is None else LiveEstimate(self._times[0], tracked.estimate, tracked)
 
 
 class Solving(NamedTuple):
@@ -154,7 +154,7 @@ class Solving(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class StreamOptions:
     """How samples of a stream are estimated.
 
     Attributes:
@@ -172,11 +172,11 @@ class Way:
     hypotheses: Hypotheses | None = None
 
 
-ALONE = Way()
+ALONE = StreamOptions()
 """Each sample by itself, or where there is memory by a filter; its contacts as the stream tells them."""
 
 
-def prepared(plans: Plan, way: Way = ALONE) -> Solving:
+def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
     """Return a plan compiled for one sample at a time: one with memory runs as a tracker.
 
     Args:
@@ -207,15 +207,15 @@ def prepared(plans: Plan, way: Way = ALONE) -> Solving:
             solver = plans.solver(way.backend)
             assert isinstance(solver, SwitchingSolver)
             solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
-            return Solving(systems, plans.contact_names, closed, OneByOne(solver.solve, True))
+            return Solving(systems, plans.contact_names, closed, SolverEstimator(solver.solve, True))
         one = plans.states.first
         judge = one.monitor(way.backend) if way.monitor else None
         only = one.solver(way.backend) if judge is None else judge.solver
         only.prepare()
-        return Solving(systems, (), None, OneByOne(only.solve if judge is None else judge.check, False))
+        return Solving(systems, (), None, SolverEstimator(only.solve if judge is None else judge.check, False))
     tracker: Tracker[Any] = Tracker(plans, USUAL, way.lag, way.hypotheses, way.backend)
     told = plans.contact_names if way.hypotheses is None else ()
-    return Solving(systems, told, closed, OverTime(tracker, plans.measurement_names))
+    return Solving(systems, told, closed, TrackerEstimator(tracker, plans.measurement_names))
 
 
 def warm_up(solving: Solving, record: SampleRecord) -> None:
@@ -225,7 +225,7 @@ def warm_up(solving: Solving, record: SampleRecord) -> None:
         solving.estimate(
             0.0, record.tree.neutral_configuration(), zeros[record.qd], zeros[record.y], closed if len(closed) else None
         )
-    if isinstance(solving.estimate, OverTime):
+    if isinstance(solving.estimate, TrackerEstimator):
         solving.estimate.begin()
 
 
@@ -269,14 +269,14 @@ class Engine:
         for row, name in zip(self._factors, self.made, strict=True):
             row[list(record.freedoms[name].places)] = record.freedoms[name].factors
         self._estimate = solving.estimate
-        self._recognises = isinstance(self._estimate, OverTime) and self._estimate.recognises
+        self._recognises = isinstance(self._estimate, TrackerEstimator) and self._estimate.recognises
         self._needs = {state: _needs(record, state) for state in record.systems}
         self.skipped: Counter[str] = Counter()
         self.dropped: Counter[str] = Counter()
         self.fell_back = 0
         self.why = ""
 
-    def tick(self, state: State, t: float) -> Tick | None:
+    def tick(self, state: State, t: float) -> LiveEstimate | None:
         """Return the estimate of the sample at a time; None where there can be none, which is counted."""
         try:
             with np.errstate(all="ignore"):  # numbers from the ends of what doubles are: what is not finite is left out
@@ -301,7 +301,7 @@ class Engine:
         self.skipped, self.dropped, self.fell_back = Counter(), Counter(), 0
         return found
 
-    def _ticked(self, t: float, values: Floats, period: float) -> Tick:
+    def _ticked(self, t: float, values: Floats, period: float) -> LiveEstimate:
         """Return the estimate of a sample.
 
         Raises:
@@ -324,7 +324,7 @@ class Engine:
                 raise LeftOut("a contact is neither open nor closed", _at(record.contacts, ~contacts & (told != 0.0)))
         if contacts is not None or not self._recognises:
             self._check_readings(y, contacts)
-        if isinstance(self._estimate, OverTime) and np.isfinite(period):
+        if isinstance(self._estimate, TrackerEstimator) and np.isfinite(period):
             self._estimate.tracker.dt = period
         found = self._estimate(t, q, qd, y, contacts)
         if found is None:
@@ -403,7 +403,7 @@ def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...])
     )
 
 
-def _needs(record: SampleRecord, state: ContactState) -> Needs:
+def _needs(record: SampleRecord, state: ContactState) -> StateReadings:
     system = record.systems[state]
     places = [record.places[name] - record.y.start for name in system.measurement_names]
-    return Needs(np.array(places, dtype=np.intp), system)
+    return StateReadings(np.array(places, dtype=np.intp), system)

@@ -16,7 +16,7 @@ from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
-from nori_dyn.live.engine import ALONE, Tick, Way
+from nori_dyn.live.engine import ALONE, LiveEstimate, StreamOptions
 from nori_dyn.live.transport import Transport
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
@@ -48,7 +48,7 @@ class Publication:
         transport: Transport,
         plans: Plan,
         prefix: str = PREFIX,
-        way: Way = ALONE,
+        way: StreamOptions = ALONE,
     ) -> None:
         one = plans.states.first
         self._memory = not_estimated([each.variable for each in one.system.memory], one.outputs)
@@ -67,7 +67,7 @@ class Publication:
         diagnostics(Account(), Account(), self._robot)  # the first time takes longer
 
     def _of(self, plans: Plan, is_judged: bool) -> FileSchema:
-        """Return what is published of each sample."""
+        """Fields that are published of each sample."""
         one = plans.states.first
         metadata = {
             "nori_dyn.version": version("nori_dyn"),
@@ -79,7 +79,7 @@ class Publication:
         schema = schema_of(one.system, one.outputs, True, False, is_judged, metadata, *more)
         return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))
 
-    def publish(self, tick: Tick) -> None:
+    def publish(self, tick: LiveEstimate) -> None:
         """Publish an estimate."""
         more = dict[str, Floats]()
         if isinstance(tick.judged, Tracked):

@@ -41,7 +41,7 @@ class Origin:
 
     @staticmethod
     def of(attachment: bytes) -> Origin | None:
-        """Return what an attachment says; None where it is none of rmw_zenoh."""
+        """Content of an attachment; None where it is none of rmw_zenoh."""
         if len(attachment) != ATTACHMENT.size:
             return None
         number, sent, length, publisher = ATTACHMENT.unpack(attachment)
@@ -71,7 +71,7 @@ def kind_of(key: str) -> str:
 
 
 def type_name(kind: str) -> str:
-    """Return what DDS calls a type: "sensor_msgs::msg::dds_::JointState_"."""
+    """Name of a type in DDS: "sensor_msgs::msg::dds_::JointState_"."""
     package, _, name = kind.replace("/msg/", "/").partition("/")
     return f"{package}::msg::dds_::{name}_"
 

@@ -15,7 +15,7 @@ from nori_dyn.estimation.plan import Plan
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
 from nori_dyn.live.differentiation import live_derivative
-from nori_dyn.live.engine import ALONE, Engine, Solving, Tick, Way, prepared, warm_up
+from nori_dyn.live.engine import ALONE, Engine, LiveEstimate, Solving, StreamOptions, prepared, warm_up
 from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
@@ -58,7 +58,7 @@ class Settings:
 
     topics: Mapping[str, str]
     mapping: LogMapping | None = None
-    way: Way = ALONE
+    way: StreamOptions = ALONE
     differentiate: Differentiate = AUTO
     prefix: str = PREFIX
     queue: int = LIMIT
@@ -187,7 +187,7 @@ class Service:
         self.measured_from = "the arrival of a message"
         return message.arrived
 
-    def _judge(self, tick: Tick) -> None:
+    def _judge(self, tick: LiveEstimate) -> None:
         """Count the sensor that readings which do not fit together are likeliest due to."""
         if isinstance(tick.judged, Diagnosis) and not tick.judged.is_consistent(SUSPICIOUS):
             for suspect in tick.judged.suspects(1):

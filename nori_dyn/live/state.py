@@ -34,7 +34,7 @@ time began anew."""
 
 
 @dataclass(slots=True)
-class Part:
+class MessageTimes:
     """The times of the messages that tell the same numbers: two publishers of one topic have clocks of their own.
 
     Attributes:
@@ -53,7 +53,7 @@ class Part:
         return BRIDGED * self.step if self._steps >= SETTLED else np.inf
 
     def order(self, t: float) -> str:
-        """Return what is wrong with the time of a message, see `WRONG`; "" where nothing is."""
+        """Fault of the time of a message, see `WRONG`, or ""."""
         if t > self.latest:
             if np.isfinite(self.latest):
                 self._learn(t - self.latest)
@@ -71,7 +71,7 @@ class Part:
             self.step *= math.exp(share * min(max(change, -1.0), 1.0))
 
 
-class Track:
+class LiveStream:
     """The messages of one stream.
 
     Attributes:
@@ -85,7 +85,7 @@ class Track:
 
     def __init__(self, bound: BoundStream) -> None:
         self.bound = bound
-        self.parts: dict[bytes, Part] = {}
+        self.parts: dict[bytes, MessageTimes] = {}
         self.counts: Counter[str] = Counter()
         places = {column: k for k, column in enumerate(bound.columns)}
         plain = [piece for piece in bound.pieces if piece.convert is None]
@@ -97,13 +97,13 @@ class Track:
             (piece, [places[c] for c in piece.columns]) for piece in bound.pieces if piece.convert is not None
         ]
 
-    def part(self, told: Booleans) -> Part:
+    def part(self, told: Booleans) -> MessageTimes:
         """Return the messages that tell the same numbers of the record (m,)."""
         key = told.tobytes()
         if key not in self.parts:
             if len(self.parts) >= PARTS:
                 self.parts.clear()
-            self.parts[key] = Part()
+            self.parts[key] = MessageTimes()
         return self.parts[key]
 
     def time(self, values: Floats, arrived: float) -> float:
@@ -132,14 +132,14 @@ class State:
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
-        self.tracks = {name: Track(bound) for name, bound in binding.streams.items()}
+        self.tracks = {name: LiveStream(bound) for name, bound in binding.streams.items()}
         self.values = binding.constants.copy()
         self.heard = np.where(np.isnan(self.values), -np.inf, np.inf)
         self._gaps = np.full(len(self.values), np.inf)
         self.ticked = -np.inf
         reference = binding.streams[binding.reference]
         self._first = int(reference.targets.min())
-        self._pace = Part()
+        self._pace = MessageTimes()
         self._next = -np.inf
 
     @property

@@ -158,5 +158,5 @@ def _opened(zenoh: Any, endpoints: Endpoints) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Return what Zenoh says, without the places in its own sources."""
+    """Message of Zenoh, without the places in its own sources."""
     return re.sub(r"\s*at /\S+\.rs:\d+\.?", "", str(error)).strip().rstrip(".")

@@ -19,7 +19,7 @@ from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class NativeRun:
     """Ticks of one shape that follow each other, with what was found of them.
 
     Attributes:
@@ -61,8 +61,8 @@ class NativeRuns(NativeFilter):
 
     def forward(
         self, known: tuple[Floats, Floats], values: Floats, weights: Floats, steps: Floats, longest: float, keeps: bool
-    ) -> Run:
-        """Run over ticks.
+    ) -> NativeRun:
+        """NativeRun over ticks.
 
         Args:
             known: the prior of the memory at the first, R (k, k) and z (k,); the posterior at the last is written
@@ -74,7 +74,7 @@ class NativeRuns(NativeFilter):
             keeps: whether there will be steps back.
         """
         m, n, size = len(values), self.shape.n, self.shape.n_kept(self._lanes)
-        found = Run(
+        found = NativeRun(
             u=np.empty((m, n)),
             rows=np.zeros((m, n, n + 1)),
             covariance=np.zeros((m, n, n)),
@@ -93,11 +93,11 @@ class NativeRuns(NativeFilter):
         known[0][:], known[1][:] = self.R, self.z
         return found
 
-    def covariances(self, run: Run) -> None:
+    def covariances(self, run: NativeRun) -> None:
         """Compute the covariances of a run, by the readings up to each tick."""
         self.library.covariances(self._placed_run(run, slice(0, len(run.u))))
 
-    def backward(self, run: Run, part: slice, mean: Floats, covariance: Floats | None = None) -> int:
+    def backward(self, run: NativeRun, part: slice, mean: Floats, covariance: Floats | None = None) -> int:
         """Go back over some ticks of a run: their estimates and covariances become those by all readings.
 
         Args:
@@ -113,7 +113,7 @@ class NativeRuns(NativeFilter):
         left: int = self.library.backward(self._placed_run(run, part), doubles(mean), variances)
         return left
 
-    def _placed_run(self, run: Run, part: slice) -> Any:
+    def _placed_run(self, run: NativeRun, part: slice) -> Any:
         """C struct of some ticks of a run."""
         found = interface().new("run *")
         found.n = part.stop - part.start

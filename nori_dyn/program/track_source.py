@@ -213,8 +213,8 @@ def _case_tables(shape: TrackShape, lanes: int) -> str:
     place |= {i: number for number, (_, i) in enumerate(common)}
     width = lanes * shape.blocks(lanes)
     tables = {
-        "said_row": [place[i] for i in range(shape.p)],
-        "said_place": [width * place[row] + column for row, column in shape.A],
+        "measured_row": [place[i] for i in range(shape.p)],
+        "measured_place": [width * place[row] + column for row, column in shape.A],
         "common_ends": [sum(lead <= j for lead, _ in common) for j in range(shape.n)],
         "merging_ends": [2 * j + 2 for j in range(shape.k)],
         "mixing_ends": [2 * j + 3 for j in range(shape.k)],

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Drawn:
-    """Ticks, and what was true.
+    """ContactPrograms, and what was true.
 
     Attributes:
         which: for each tick the number of the system that holds.
@@ -153,13 +153,13 @@ def _range(part: slice) -> range:
 
 
 DRAWN = 10_000
-"""Ticks that are drawn for consistency."""
+"""ContactPrograms that are drawn for consistency."""
 
 EACH = ("arm", *(pytest.param(name, marks=pytest.mark.long) for name in ("quadruped", "humanoid")))
 every_robot = pytest.mark.parametrize("name", EACH)
 
 RUN = 100
-"""Ticks from one beginning to the next, in these."""
+"""ContactPrograms from one beginning to the next, in these."""
 
 LEVEL = 1e-3
 """Probability beyond a chi-square bound on either side, at which what is drawn by these seeds must not be."""

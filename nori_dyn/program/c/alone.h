@@ -58,10 +58,10 @@ static int run_outputs(const void *at) {
 /* Where the numbers of contact state h, of those that are judged are, for the steps. */
 static filter steps_of(FILTER *of, int h) {
     const filter found = {.known = {of->R + h * K * K, of->z + h * K},
-                          .A = of->said,
-                          .c = of->said + N_A,
-                          .X = of->said + N_A + P,
-                          .x = of->said + N_A + P + N_X,
+                          .A = of->entries,
+                          .c = of->entries + N_A,
+                          .X = of->entries + N_A + P,
+                          .x = of->entries + N_A + P + N_X,
                           .weights = of->weights,
                           .decay = of->decay,
                           .Q = of->Q,

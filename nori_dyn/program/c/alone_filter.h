@@ -15,7 +15,7 @@ static void begin(FILTER *of) { begin_known(of); }
 
 /* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */
 static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
-    const state rows = {of->state, of->w, of->said, 0, 0, 0, 0};
+    const state rows = {of->state, of->w, of->entries, 0, 0, 0, 0};
     const state outputs = {of->free, of->w, (double *)out, 0, 0, 0, 0};
     filter steps = steps_of(of, 0);
     tick now = {.steps = &steps,

@@ -19,7 +19,7 @@ static void begin(FILTER *of) {
 
 /* One tick. Returns whether it has an estimate; what it writes is not a number where it has none. */
 static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
-    const state rows = {of->state, of->w, of->said, 0, 0, 0, 0};
+    const state rows = {of->state, of->w, of->entries, 0, 0, 0, 0};
     const state outputs = {of->free, of->w, (double *)out, 0, 0, 0, 0};
     filter steps[N_STATES];
     tick ticks[N_STATES], *each[N_STATES];

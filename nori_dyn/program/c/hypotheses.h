@@ -185,14 +185,14 @@ static int read_rows(hypotheses *at, judging *w) {
         const double weight = steps->weights[i] = given > 0 && at->weights[i] > 0 ? at->weights[i] : given;
         w->roots[i] = sqrt(weight);
         if (weight == 0) continue;
-        M[WIDTH * said_row[i] + N] = -w->roots[i] * steps->c[i];
-        if (said_row[i] >= COMMON_ROOM) continue;
+        M[WIDTH * measured_row[i] + N] = -w->roots[i] * steps->c[i];
+        if (measured_row[i] >= COMMON_ROOM) continue;
         multiply(&w->product, &w->exponent, weight);
         ++w->degrees;
     }
     for (int e = 0; e < N_A; ++e) {
         const double root = w->roots[entry_sensor[e]];
-        M[said_place[e]] = root == 0 ? 0 : root * steps->A[e];
+        M[measured_place[e]] = root == 0 ? 0 : root * steps->A[e];
     }
     all_columns(COMMON, w->rows, common_ends, w->pivots, &w->left, w);
     return 0;

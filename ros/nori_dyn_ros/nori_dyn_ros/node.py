@@ -14,7 +14,7 @@ from nori_dyn.errors import NoriError
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
-from nori_dyn.live.engine import Way
+from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.inbox import LIMIT
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.logs.mapping.log_mapping import load_mapping
@@ -48,7 +48,7 @@ def settings_of(parameters: dict[str, object]) -> Settings:
     return Settings(
         topics=topics_of(mapping, str(parameters["topics"]).split()),
         mapping=mapping,
-        way=Way(
+        way=StreamOptions(
             bool(parameters["monitor"]), str(parameters["backend"]), closed=None if contacts == "stream" else names
         ),
         differentiate=how_differentiated(str(parameters["differentiate"])),

@@ -43,8 +43,8 @@ def planned(set_of=None, tree=TREE, outputs=("qdd", "tau")):
 
 
 @dataclass
-class Ticks:
-    """Ticks that were recorded: times, states, readings."""
+class ContactPrograms:
+    """ContactPrograms that were recorded: times, states, readings."""
 
     T: np.ndarray
     Q: np.ndarray
@@ -62,7 +62,7 @@ def recorded(system, n, seed, steps=None):
     rng, tree = np.random.default_rng(seed), system.tree
     steps = DT * rng.uniform(0.5, 2, n) if steps is None else np.asarray(steps)
     Q = tree.random_configurations(1, rng)[0] + rng.normal(0, 0.1, (n, tree.nq)).cumsum(axis=0)
-    return Ticks(np.cumsum(steps), Q, rng.normal(size=(n, tree.nv)), rng.normal(size=(n, system.ny)))
+    return ContactPrograms(np.cumsum(steps), Q, rng.normal(size=(n, tree.nv)), rng.normal(size=(n, system.ny)))
 
 
 def by_least_squares(system, T, Q, Qd, Y, gap=np.inf, weights=None):

@@ -227,7 +227,7 @@ def test_states_far_from_the_likely_one_are_not_judged():
         for tick in (k, k + 1):
             of.step(record.q[tick], qd[tick], y[tick])
         assert of.probabilities[of.states.index(("l",))] > 0.99
-        is_judged = [steps_of(of).judging.posterior(h) is not None for h in range(len(of.states))]
+        is_judged = [steps_of(of).hypothesis_step.posterior(h) is not None for h in range(len(of.states))]
         assert is_judged == [True, True, reach is None, True]
 
 

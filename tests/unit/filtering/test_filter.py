@@ -14,7 +14,7 @@ from nori_dyn.errors import (
 )
 from nori_dyn.estimation.plan import plan_set
 from nori_dyn.estimation.tracker import Filter
-from nori_dyn.filtering.instants import GAP, Ticks
+from nori_dyn.filtering.instants import GAP, ContactPrograms
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tracker import Tracker
@@ -337,7 +337,7 @@ def test_contacts_that_there_are_not_or_without_a_plan_are_refused(touching):
     with pytest.raises(NoriError, match="nowhere"):
         touching.switch(["nowhere"])
     assert touching.contacts == ("tip",)
-    programs = Ticks({("tip",): touching.plans["tip",]}, ("tip",), "numpy")
+    programs = ContactPrograms({("tip",): touching.plans["tip",]}, ("tip",), "numpy")
     one = Tracker(ContactSteps(programs, DT, keeps=False), ("tip",), [("tip",)], DT)
     with pytest.raises(UnplannedStateError):
         one.switch([])

@@ -8,8 +8,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
-from nori_dyn.filtering.instants import Ticks
-from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
+from nori_dyn.filtering.instants import ContactPrograms
+from nori_dyn.filtering.smoother import ContactPasses, Cut, Stretch
 from tests.unit.filtering.recorded import (
     DT,
     MOTION,
@@ -118,12 +118,12 @@ NOISY = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
 def test_stretches_do_not_matter(causal):
     plan = planned()
     ticks = recorded(plan.system, N, seed=7)
-    one = Ticks({(): plan}, ())
+    one = ContactPrograms({(): plan}, ())
     steps = np.diff(ticks.T, prepend=ticks.T[0])
     whole = Stretch(0, ticks.T, steps, np.zeros(N, dtype=int), ticks.Q, ticks.Qd, ticks.Y)
 
     def run(size):
-        runs = Recorded(one, DT, one.first.beginning())
+        runs = ContactPasses(one, DT, one.first.beginning())
         parts = list(runs.filtered(Cut(whole, size)) if causal else runs.smoothed(Cut(whole, size)))
         return type(parts[0]).joined(parts if causal else parts[::-1])
 
@@ -177,7 +177,7 @@ def test_time_goes_on():
 
 def test_memory_does_not_grow_with_the_log():
     plan = planned()
-    one, few, many = Ticks({(): plan}, ()), 4, 16
+    one, few, many = ContactPrograms({(): plan}, ()), 4, 16
     size = 32
 
     class Endless:
@@ -196,7 +196,7 @@ def test_memory_does_not_grow_with_the_log():
 
     def peak(n):
         tracemalloc.start()
-        run = Recorded(one, DT, one.first.beginning())
+        run = ContactPasses(one, DT, one.first.beginning())
         for history in run.smoothed(Endless(n)):
             assert len(history) == size
         found = tracemalloc.get_traced_memory()[1]

@@ -9,7 +9,7 @@ import pytest
 
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.square_root import (
-    Motion,
+    MotionModel,
     Posterior,
     SquareRootInformation,
     predict,
@@ -35,7 +35,7 @@ class Tick:
     A: np.ndarray
     c: np.ndarray
     weights: np.ndarray
-    motion: Motion
+    motion: MotionModel
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
         weights[:n_s] += 0.5
         Q = np.where(np.isinf(T), walk**2 * dt, walk**2 * np.where(np.isinf(T), 1.0, T) / 2 * -np.expm1(-2 * dt / T))
         x, X_s, X_f = rng.normal(size=n_v), rng.normal(size=(n_v, n_s)), rng.normal(size=(n_v, n_f))
-        ticks.append(Tick(A, rng.normal(size=p), weights, Motion(dt, X_s, X_f, x, np.exp(-dt / T), Q)))
+        ticks.append(Tick(A, rng.normal(size=p), weights, MotionModel(dt, X_s, X_f, x, np.exp(-dt / T), Q)))
     return Case(n_s, n_v, n_f, rng.normal(size=k), sigmas, walk, T, tuple(ticks))
 
 
@@ -286,7 +286,7 @@ class TestUndetermined:
     def test_memory_that_is_seen_later(self, kind):
         # Of two numbers only their sum is seen, then the second as well.
         A = [np.array([[1.0, 1.0]]), np.array([[0.0, 1.0]])]
-        motion = Motion(0.1, np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
+        motion = MotionModel(0.1, np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
         before = SquareRootInformation.of(np.zeros(2), np.full(2, np.inf))
         update, propagate = steps_of(kind, shape_of((0, 0, 2), np.ones((1, 2))))
         first = update(before, A[0], np.array([-3.0]), np.array([4.0]), 0)
@@ -313,7 +313,7 @@ class TestUndetermined:
         assert after.degrees == 1
 
     def test_an_acceleration_that_nobody_sees_leaves_nothing_of_the_speed(self, kind):
-        motion = Motion(0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2))
+        motion = MotionModel(0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2))
         before = SquareRootInformation.of(np.array([1.0, 2.0]), np.array([0.5, 0.25]))
         update, propagate = steps_of(kind, shape_of((1, 1, 1), np.ones((1, 3))))
         after = update(before, np.zeros((1, 3)), np.zeros(1), np.zeros(1), 1)
@@ -327,7 +327,7 @@ class TestUndetermined:
         after = update(before, np.array([[1.0, 0.0, 1.0, 2.0]]), np.array([-2.0]), np.array([4.0]), 3)
         assert after.undetermined == (1, 2)
         np.testing.assert_allclose(after.u, [np.nan, np.nan, np.nan, 1.0], rtol=1e-14)
-        motion = Motion(0.1, np.zeros((0, 3)), np.zeros((0, 1)), np.zeros(0), np.ones(1), np.ones(1))
+        motion = MotionModel(0.1, np.zeros((0, 3)), np.zeros((0, 1)), np.zeros(0), np.ones(1), np.ones(1))
         ahead = propagate(after, motion)
         np.testing.assert_allclose([ahead.mean()[0], ahead.covariance()[0, 0]], [1.0, 1.25], rtol=1e-14)
 

@@ -7,7 +7,7 @@ from scipy.signal import savgol_coeffs
 import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
 from nori_dyn.live.differentiation import COLLECTED, AdaptiveFilter, WindowDerivative, live_derivative
-from nori_dyn.live.engine import Engine, Way, prepared
+from nori_dyn.live.engine import Engine, StreamOptions, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import bind
@@ -24,7 +24,7 @@ def joints(kind):
 
 def made(plans, columns, closed=None, differentiate=None, way=None):
     """Return an engine and its state for a stream with columns of the usual names."""
-    solving = prepared(plans, way or Way(closed=closed))
+    solving = prepared(plans, way or StreamOptions(closed=closed))
     record = SampleRecord.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
     binding = bind(dict.fromkeys(stream.columns, stream), None, record)
@@ -159,7 +159,7 @@ def test_contacts_switch_plans_or_are_given_for_good(touch):
     with pytest.raises(InputError, match=r"'fx:link1\.mx'"):
         made(touch, [*STILL], closed=("tip",))
     with pytest.raises(InputError, match="one contact state"):
-        prepared(touch, Way(monitor=True))
+        prepared(touch, StreamOptions(monitor=True))
 
 
 def test_weights_are_those_of_savitzky_and_golay_at_the_end_of_the_window():
@@ -224,7 +224,7 @@ def moving(rng):
 @pytest.mark.parametrize("lag", [0, 3])
 def test_a_plan_with_memory_runs_as_a_tracker(lag):
     plan, rng = observer(), np.random.default_rng(0)
-    engine, state = made(plan, MOVING, way=Way(lag=lag))
+    engine, state = made(plan, MOVING, way=StreamOptions(lag=lag))
     one = nd.Tracker(plan, 1.0, lag)
     last = None
     for k, t in enumerate(TIMES):
@@ -257,14 +257,18 @@ def test_contacts_are_recognised_in_a_stream():
     }
     plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx"])
     columns = [*MOVING, "qdd:joint1"]
-    engine, state = made(plan, columns, way=Way(hypotheses=nd.Hypotheses()))
+    engine, state = made(plan, columns, way=StreamOptions(hypotheses=nd.Hypotheses()))
     still = dict.fromkeys(columns, 0.0)
     free = ticked(engine, state, 1.0, still)
     held = ticked(engine, state, 1.001, still | {"tau:joint1": 3.0})
     assert (free.judged.contacts, held.judged.contacts) == ((), ("brake",))
     assert held.judged.probability_of("brake") > 0.9
     assert held.estimate["fx"][0, 2] == pytest.approx(-3.0, abs=0.1)
-    for way in (Way(hypotheses=nd.Hypotheses(), closed=("brake",)), Way(monitor=True), Way(lag=1)):
+    for way in (
+        StreamOptions(hypotheses=nd.Hypotheses(), closed=("brake",)),
+        StreamOptions(monitor=True),
+        StreamOptions(lag=1),
+    ):
         with pytest.raises((InputError, PlanError)):
             prepared(plan if way.lag == 0 else nd.plan(nd.System(nd.autotree(1), "inverse_dynamics")), way)
 

@@ -7,7 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.live.decoding import topics_of
-from nori_dyn.live.engine import Way
+from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.live.transport import Bus
 from nori_dyn.logs.mapping.log_mapping import LogMapping
@@ -207,7 +207,7 @@ def test_diagnostics_say_how_it_goes(arm, inverse):
 
 def test_a_monitor_publishes_what_it_finds(arm):
     plan = nd.plan(nd.System(arm, sensor_set(MOTION, EFFORT, UNLOADED)), outputs=["tau"])
-    rig = Rig(plan, {"columns": HAND["columns"][:4]}, way=Way(monitor=True))
+    rig = Rig(plan, {"columns": HAND["columns"][:4]}, way=StreamOptions(monitor=True))
     t, q = time.time(), np.ones(3)
     tau = nd.rnea(arm, q, np.zeros(3), np.zeros(3))
     for k in range(4):
@@ -234,7 +234,7 @@ def test_what_persists_and_contacts_that_are_recognised_are_published():
     }
     plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx:link1"])
     columns = [*of_states(tau="effort"), STILL]
-    rig = Rig(plan, {"columns": columns}, way=Way(hypotheses=nd.Hypotheses()))
+    rig = Rig(plan, {"columns": columns}, way=StreamOptions(hypotheses=nd.Hypotheses()))
     one, t = nd.ContactFilter(plan, 0.001), time.time()
     for k in range(3):
         rig.send(STATES, joint_state(t + 0.001 * k, ["joint1"], [0.0], [0.0], [3.0 * (k == 2)]))

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nori_dyn.filtering.contact_rows import CaseReadings, everything
-from nori_dyn.filtering.free import no_memory
+from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.markov import NO_PART, looked_back_over, mixed, weighed
-from nori_dyn.filtering.square_root import Motion, Posterior, SquareRootInformation, estimate, predict, update
+from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, estimate, predict, update
 from nori_dyn.filtering.steps import (
     GOOD,
     NO_SOLUTION,
@@ -28,7 +28,7 @@ from nori_dyn.filtering.steps import (
     Steps,
     without_readings,
 )
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracked import Switch
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -47,7 +47,7 @@ KEPT_SWITCHES = 1000
 """How many switches a tracker remembers."""
 
 
-class NumpyJudging:
+class NumpyHypothesisStep:
     """A step that judges contact states, through NumPy.
 
     Attributes:
@@ -60,7 +60,7 @@ class NumpyJudging:
         has_rates: whether the last step had readings.
     """
 
-    def __init__(self, tick: Tick, of: HypothesisModel, values: Floats, longest: float) -> None:
+    def __init__(self, tick: TickPrograms, of: HypothesisModel, values: Floats, longest: float) -> None:
         self._of, self._of_tick, self._values = of, tick, values
         system = tick.system
         self.state = np.zeros(sum(system.input_sizes.values()))
@@ -75,7 +75,7 @@ class NumpyJudging:
         self._before = prior
         self.totals[:] = 0.0
         self.afters: dict[int, Posterior] = {}
-        self._motion: Callable[[float], Motion] | None = None
+        self._motion: Callable[[float], MotionModel] | None = None
 
     def step(self, dt: float) -> int:
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
@@ -104,23 +104,23 @@ class NumpyJudging:
             place[:] = values
         if tick.rows.tick():
             return NOT_FINITE
-        said, n_s, of_rows = tick.formed(np.array(tick.rows.outputs)), tick.sizes[0], of.weights(weights)
+        measured, n_s, of_rows = tick.measured_of(np.array(tick.rows.outputs)), tick.sizes[0], of.weights(weights)
         afters, logs = {}, {}
         for h, before in befores.items():
             rows = of.rows[h]
-            after = afters[h] = update(before, said.A[rows], said.c[rows], of_rows[rows], n_s)
+            after = afters[h] = update(before, measured.A[rows], measured.c[rows], of_rows[rows], n_s)
             lost = [k for k in after.undetermined if k < n_s]
             replaced = rows[of.of_cases[rows] & (of_rows[rows] > 0)]
             logs[h] = after.log_likelihood + of.row_logs[replaced].sum() + of.free_logs[lost].sum()
         if not np.isfinite(list(logs.values())).all():
             return NOT_FINITE
-        self.afters, self._motion = afters, partial(tick.motion, said)
+        self.afters, self._motion = afters, partial(tick.motion, measured)
         self._weigh(expected, logs)
         best = afters[self.best]
         self.totals[:] += best.nis, best.degrees, 1
         if best.undetermined:
             return UNDETERMINED
-        tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], best.u])
+        tick.solver_state[:] = np.concatenate([q, qd, y[tick.coordinates.exact_readings], best.u])
         self.refactorised = status = self._outputs()
         return NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
 
@@ -138,13 +138,13 @@ class NumpyJudging:
         """Return the posterior of u after the last step under hypothesis h; None where it is not judged."""
         return self.afters.get(h)
 
-    def motion(self, dt: float) -> Motion:
+    def motion(self, dt: float) -> MotionModel:
         """Return how the memory moves on from the last step, over a time [s]."""
         assert self._motion is not None
         return self._motion(dt)
 
     def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, SquareRootInformation]:
-        """Return what is known of the memory before the readings, if it has come to each of the states."""
+        """Prior of the memory under each hypothesis that is judged."""
         if self._motion is None:
             return dict.fromkeys(judged, self._before)
         motion, knows_rates = self._motion(dt), dt <= self.longest
@@ -177,20 +177,25 @@ def hypothesis_numbers(of: HypothesisModel, longest: float) -> HypothesisNumbers
     )
 
 
-def hypothesis_shape(tick: Tick, of: HypothesisModel) -> TrackShape:
+def hypothesis_shape(tick: TickPrograms, of: HypothesisModel) -> TrackShape:
     """What the C itself depends on."""
     return replace(tick.shape, of_case=of.of_cases.tolist(), heavy=(of.exact_weights > 0).tolist())
 
 
-class NativeJudging:
-    """The same in one foreign call, see `NumpyJudging`.
+class NativeHypothesisStep:
+    """The same in one foreign call, see `NumpyHypothesisStep`.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
     def __init__(
-        self, tick: Tick, of: HypothesisModel, values: Floats, longest: float, like: NumpyJudging | None = None
+        self,
+        tick: TickPrograms,
+        of: HypothesisModel,
+        values: Floats,
+        longest: float,
+        like: NumpyHypothesisStep | None = None,
     ) -> None:
         self._tick = tick
         self.state = np.zeros(sum(tick.system.input_sizes.values())) if like is None else like.state
@@ -210,7 +215,7 @@ class NativeJudging:
     def begin(self, prior: SquareRootInformation) -> None:
         self._native.begin(prior.R, prior.z)
 
-    def go_on_from(self, other: NumpyJudging, of: Tick) -> None:
+    def go_on_from(self, other: NumpyHypothesisStep, of: TickPrograms) -> None:
         """Go on from the last tick of another, by its programs."""
         known = {h: (after.R, after.z) for h, after in other.afters.items()}
         self._native.go_on_from(np.array(of.rows.outputs), known, other.has_rates)
@@ -237,9 +242,9 @@ class NativeJudging:
         for one in self._native.each:
             one.at.longest = time
 
-    def motion(self, dt: float) -> Motion:
+    def motion(self, dt: float) -> MotionModel:
         tick, one = self._tick, self._native.each[self.best]
-        return tick.motion(tick.formed(one.values) if one.has_rates else tick.nothing, dt)
+        return tick.motion(tick.measured_of(one.values) if one.has_rates else tick.nothing, dt)
 
     def posterior(self, h: int) -> Posterior | None:
         if not self._native.is_judged(h):
@@ -251,7 +256,7 @@ class NativeJudging:
         return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, lost, u)
 
 
-Judging: TypeAlias = NumpyJudging | NativeJudging
+HypothesisStep: TypeAlias = NumpyHypothesisStep | NativeHypothesisStep
 
 
 class HypothesisSteps(Steps):
@@ -276,22 +281,26 @@ class HypothesisSteps(Steps):
     _past: Floats
     _past_dt: Floats
 
-    def __init__(self, tick: Tick, model: HypothesisModel, dt: float, like: HypothesisSteps | None = None) -> None:
+    def __init__(
+        self, tick: TickPrograms, model: HypothesisModel, dt: float, like: HypothesisSteps | None = None
+    ) -> None:
         self.tick, self.model, self._dt = tick, model, dt
         self.readings, tree = CaseReadings(tick.system), tick.system.tree
         self.values = np.full(tick.layout.size, np.nan) if like is None else like.values
         self.is_native = tick.solver.native is not None
         numbers = tick, model, self.values, GAP * dt
-        self.judging: Judging = NativeJudging(*numbers, _of_numpy(like)) if self.is_native else NumpyJudging(*numbers)
-        self.totals = self.judging.totals
+        self.hypothesis_step: HypothesisStep = (
+            NativeHypothesisStep(*numbers, _of_numpy(like)) if self.is_native else NumpyHypothesisStep(*numbers)
+        )
+        self.totals = self.hypothesis_step.totals
         self.measurement_names, self.weight_names = self.readings.measurement_names, self.readings.weight_names
         self._places = self.readings.places()
-        is_same = np.array_equal(self._places, np.arange(len(self.judging.state)))
+        is_same = np.array_equal(self._places, np.arange(len(self.hypothesis_step.state)))
         self.is_gathered = is_same
         if like is not None:
             self.state, self._past, self._past_dt = like.state, like._past, like._past_dt
             return
-        self.state = self.judging.state if is_same else np.zeros(int(self._places.max()) + 1)
+        self.state = self.hypothesis_step.state if is_same else np.zeros(int(self._places.max()) + 1)
         self.state[: tree.nq] = tree.neutral_configuration()
         self.state[len(self.state) - len(tick.system.weights) :] = tick.system.weights
         lag = model.options.lag
@@ -323,30 +332,30 @@ class HypothesisSteps(Steps):
             seed: as for `nd.plan`.
 
         Raises:
-            PlanError: see `freed`; a state whose exact rows say the same twice.
+            PlanError: see `free_coordinates`; a state whose exact rows say the same twice.
             BackendError: there is no such backend.
         """
         if not sensors.memory:  # said before anything is compiled
             raise no_memory(sensors.name)
-        tick = Tick(everything(tree, sensors, outputs, seed), backend, watch)
-        model = HypothesisModel(tuple(states), len(sensors.contact_names), tick.freed, options)
+        tick = TickPrograms(everything(tree, sensors, outputs, seed), backend, watch)
+        model = HypothesisModel(tuple(states), len(sensors.contact_names), tick.coordinates, options)
         model.check_exact_rows(tick)
         return HypothesisSteps(tick, model, dt)
 
     def on(self, backend: str) -> HypothesisSteps:
-        return HypothesisSteps(Tick(self.tick.freed, backend), self.model, self._dt, self)
+        return HypothesisSteps(TickPrograms(self.tick.coordinates, backend), self.model, self._dt, self)
 
     def go_on_from(self, other: HypothesisSteps, dt: float) -> None:
         number, totals = other.number, other.totals.copy()
         self.begin(other.beginning, other.time)
         self.number, self.ticks, self.totals[:] = number, other.ticks, totals
         self.switches, self.switch = other.switches, other.switch
-        self.set_longest(other.judging.longest)
+        self.set_longest(other.hypothesis_step.longest)
         if other.ticks:
             judging = _of_numpy(other)
-            assert isinstance(self.judging, NativeJudging)
+            assert isinstance(self.hypothesis_step, NativeHypothesisStep)
             assert judging is not None
-            self.judging.go_on_from(judging, other.tick)
+            self.hypothesis_step.go_on_from(judging, other.tick)
 
     def anew(self, dt: float) -> HypothesisSteps:
         """Return others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
@@ -354,19 +363,19 @@ class HypothesisSteps(Steps):
 
     @property
     def refactorised(self) -> Status:
-        return self.judging.refactorised
+        return self.hypothesis_step.refactorised
 
     def set_longest(self, time: float) -> None:
-        self.judging.longest = time
+        self.hypothesis_step.longest = time
 
     @property
     def probabilities(self) -> Floats:
         """Of each state, given all readings so far (S,)."""
-        return self.judging.probabilities
+        return self.hypothesis_step.probabilities
 
     def begin(self, prior: SquareRootInformation, time: float) -> None:
         super().begin(prior, time)
-        self.judging.begin(prior)
+        self.hypothesis_step.begin(prior)
         self.number = int(np.argmax(self.probabilities))
         self.switches, self.switch = deque(maxlen=KEPT_SWITCHES), None
 
@@ -374,12 +383,12 @@ class HypothesisSteps(Steps):
         self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
         q, qd, y, w = checked_state(self.tick.system, q, qd, self.readings.of(y), weights, missing)
-        self.judging.state[:] = np.concatenate([q, qd, y, w])
+        self.hypothesis_step.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
 
     def gather(self) -> None:
         if not self.is_gathered:
-            np.take(self.state, self._places, out=self.judging.state, mode="clip")
+            np.take(self.state, self._places, out=self.hypothesis_step.state, mode="clip")
 
     def step(self, dt: float) -> int:
         if self.ticks:
@@ -387,8 +396,8 @@ class HypothesisSteps(Steps):
             if len(self._past):
                 row = self.ticks % len(self._past)
                 self._past[row], self._past_dt[row] = self.probabilities, dt
-        wrong = self.judging.step(dt)
-        before, self.number, self.switch = self.number, self.judging.best, None
+        wrong = self.hypothesis_step.step(dt)
+        before, self.number, self.switch = self.number, self.hypothesis_step.best, None
         if self.ticks and self.number != before:
             states, p = self.model.states, float(self.probabilities[self.number])
             self.switch = Switch(self.time, states[before], states[self.number], p)
@@ -397,18 +406,21 @@ class HypothesisSteps(Steps):
         return wrong
 
     def posterior(self) -> Posterior:
-        found = self.judging.posterior(self.number)
+        found = self.hypothesis_step.posterior(self.number)
         assert found is not None
         return found
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        p, motion, knows_rates = self.probabilities, self.judging.motion(dt), dt <= self.judging.longest
-        parts = [(float(p[h]), self.judging.posterior(h)) for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()]
+        p, motion, knows_rates = self.probabilities, self.hypothesis_step.motion(dt), dt <= self.hypothesis_step.longest
+        parts = [
+            (float(p[h]), self.hypothesis_step.posterior(h))
+            for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()
+        ]
         return mixed([(share, predict(after, motion, knows_rates)) for share, after in parts if after is not None])
 
     @property
     def lost(self) -> tuple[int, ...]:
-        found = self.judging.posterior(self.number)
+        found = self.hypothesis_step.posterior(self.number)
         return found.undetermined if found else ()
 
     @property
@@ -429,6 +441,8 @@ class HypothesisSteps(Steps):
         return found
 
 
-def _of_numpy(steps: HypothesisSteps | None) -> NumpyJudging | None:
-    """Return what judges through NumPy until native code is there."""
-    return steps.judging if steps is not None and isinstance(steps.judging, NumpyJudging) else None
+def _of_numpy(steps: HypothesisSteps | None) -> NumpyHypothesisStep | None:
+    """The step through NumPy, until native code is there."""
+    return (
+        steps.hypothesis_step if steps is not None and isinstance(steps.hypothesis_step, NumpyHypothesisStep) else None
+    )

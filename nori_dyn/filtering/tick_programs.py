@@ -9,9 +9,9 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
 from nori_dyn.errors import InputError
-from nori_dyn.filtering.free import LEAST_PIVOT, Asked, Freed, array_of, dense, freed
+from nori_dyn.filtering.free_coordinates import LEAST_PIVOT, Asked, FreeCoordinates, array_of, dense, free_coordinates
 from nori_dyn.filtering.knowledge import MemoryState, information
-from nori_dyn.filtering.square_root import Motion, SquareRootInformation
+from nori_dyn.filtering.square_root import MotionModel, SquareRootInformation
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
@@ -30,7 +30,7 @@ from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class MeasurementRows:
     """What a tick says of what is free, u (n,).
 
     Attributes:
@@ -44,11 +44,11 @@ class Said:
     x: Floats
 
 
-class Tick:
+class TickPrograms:
     """Compiled, the same for all states of a system.
 
     Attributes:
-        freed: the equations over what is free.
+        coordinates: the null-space coordinates, and the equations over them.
         solver: the outputs, given what is free.
         solver_state: q, qd, the exact readings and what is free, for a ticker of the solver.
         rows: computes the entries of A, c, X, x.
@@ -60,57 +60,57 @@ class Tick:
         watch: shows how far compiling is.
 
     Raises:
-        PlanError: see `freed`.
+        PlanError: see `free_coordinates`.
         BackendError: there is no such backend.
     """
 
-    def __init__(self, plan: Asked | Freed, backend: str = "auto", watch: Watch = unwatched) -> None:
+    def __init__(self, plan: Asked | FreeCoordinates, backend: str = "auto", watch: Watch = unwatched) -> None:
         with watch(f"planning the filter of {plan.system.tree.name}") as stage:
             stage("what is free")
-            self.freed: Freed = plan if isinstance(plan, Freed) else freed(plan)
+            self.coordinates: FreeCoordinates = plan if isinstance(plan, FreeCoordinates) else free_coordinates(plan)
             stage("rows")
-            traced = self.freed.rows.traced
+            traced = self.coordinates.rows.traced
         self.backend = backend
         self.rows = CompiledFunction(traced, backend, watch)
-        self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
-        self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))
-        self.layout = OutputLayout(self.freed.plan.system, self.freed.plan.outputs)
+        self.solver = Solver(self.coordinates.plan, backend, check_residual=False, watch=watch)
+        self.solver_state = np.zeros(sum(self.coordinates.plan.system.input_sizes.values()))
+        self.layout = OutputLayout(self.coordinates.plan.system, self.coordinates.plan.outputs)
         self._watch = watch
 
     @property
     def system(self) -> System:
         """The system."""
-        return self.freed.system
+        return self.coordinates.system
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """How many numbers of u do not persist, persist with a rate, and persist without."""
-        return self.freed.sizes
+        return self.coordinates.sizes
 
     @property
     def memory_names(self) -> tuple[str, ...]:
         """The name of each number that persists."""
-        return self.freed.names[self.sizes[0] :]
+        return self.coordinates.names[self.sizes[0] :]
 
     @property
     def memory_units(self) -> tuple[str, ...]:
         """The unit of each."""
-        return tuple(unit for one in self.freed.memory for unit in one.variable.units)
+        return tuple(unit for one in self.coordinates.memory for unit in one.variable.units)
 
     @property
     def shape(self) -> TrackShape:
         """What the C of a tick depends on."""
-        freed, tree = self.freed, self.system.tree
-        laws = [(walk, one.time_constant) for one in freed.memory for walk in one.walk]
+        of, tree = self.coordinates, self.system.tree
+        laws = [(walk, one.time_constant) for one in of.memory for walk in one.walk]
         return TrackShape(
-            *freed.sizes,
-            p=len(freed.row_names),
-            A=freed.rows.A,
-            X=freed.rows.X,
+            *of.sizes,
+            p=len(of.row_names),
+            A=of.rows.A,
+            X=of.rows.X,
             n_motion=tree.nq + tree.nv,
             n_y=self.system.ny,
-            exact=freed.exact_readings.tolist(),
-            weight_of=freed.weight_of_rows.tolist(),
+            exact=of.exact_readings.tolist(),
+            weight_of=of.weight_of_rows.tolist(),
             walk=[walk for walk, _ in laws],
             inverse_time=[0.0 if T is None else 1 / T for _, T in laws],
         )
@@ -123,40 +123,42 @@ class Tick:
         with self._watch(f"compiling runs of {self.system.tree.name}"):
             return NativeRuns(self.shape, needed_compiler("the native filter"))
 
-    def motion(self, said: Said, dt: float) -> Motion:
+    def motion(self, measured: MeasurementRows, dt: float) -> MotionModel:
         """Return how the memory moves on from a tick, over a time [s]."""
         n_s, n_v, _ = self.sizes
-        return Motion(dt, said.X[:, :n_s], said.X[:, n_s + n_v :], said.x, self.decay(dt), self.gained(dt))
+        return MotionModel(
+            dt, measured.X[:, :n_s], measured.X[:, n_s + n_v :], measured.x, self.decay(dt), self.gained(dt)
+        )
 
     @property
-    def nothing(self) -> Said:
+    def nothing(self) -> MeasurementRows:
         """What a tick without readings says: nothing."""
         n, n_v = sum(self.sizes), self.sizes[1]
-        return Said(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
+        return MeasurementRows(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
 
-    def said(self, q: Floats, qd: Floats, y: Floats) -> Said:
-        """Return what a state (nq,), (nv,) with its readings (ny,) says."""
-        return self.formed(np.asarray(self.rows(q, qd, y)))
+    def measured(self, q: Floats, qd: Floats, y: Floats) -> MeasurementRows:
+        """Measurement rows of a state (nq,), (nv,) with its readings (ny,)."""
+        return self.measured_of(np.asarray(self.rows(q, qd, y)))
 
-    def said_each(self, Q: Floats, Qd: Floats, Y: Floats) -> Floats:
-        """Return what each of N states says, as numbers (N, n) that `formed` takes."""
+    def measured_each(self, Q: Floats, Qd: Floats, Y: Floats) -> Floats:
+        """Measurement rows of N states, as numbers (N, n) that `measured_of` takes."""
         return np.asarray(self.rows.batch(Q, Qd, Y))
 
     def constants(self, values: Floats) -> Floats:
         """Return the constants c of the rows of sensors (..., p), of numbers (..., n_values) that `rows` computes."""
-        start = len(self.freed.rows.A)
-        return values[..., start : start + len(self.freed.row_names)]
+        start = len(self.coordinates.rows.A)
+        return values[..., start : start + len(self.coordinates.row_names)]
 
-    def formed(self, values: Floats) -> Said:
-        """Return what the numbers (n_values,) that `rows` computes say."""
-        rows, (_, n_v, _) = self.freed.rows, self.sizes
-        n, p = len(self.freed.names), len(self.freed.row_names)
+    def measured_of(self, values: Floats) -> MeasurementRows:
+        """Measurement rows of the numbers (n_values,) that `rows` computes."""
+        rows, (_, n_v, _) = self.coordinates.rows, self.sizes
+        n, p = len(self.coordinates.names), len(self.coordinates.row_names)
         ends = np.cumsum([len(rows.A), p, len(rows.X)])
         A, c, X, x = np.split(values, ends)
-        return Said(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
+        return MeasurementRows(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
 
     def beginning(self, state: MemoryState | None = None) -> SquareRootInformation:
-        """Return what is known of the memory before the first reading: what the config says, or what is given.
+        """Prior of the memory before the first reading: that of the sensors' config, or of a state that is given.
 
         Raises:
             InputError: what is given is of other numbers, or its covariance is none.
@@ -166,17 +168,17 @@ class Tick:
                 given, own = listed(state.names, 4), listed(self.memory_names, 4)
                 raise InputError(f"the state is of {given}; what persists here is {own}.")
             return information(state)
-        mean = [x for one in self.freed.memory for x in one.mean]
-        sigmas = [x for one in self.freed.memory for x in one.sigma or (np.inf,) * len(one.mean)]
+        mean = [x for one in self.coordinates.memory for x in one.mean]
+        sigmas = [x for one in self.coordinates.memory for x in one.sigma or (np.inf,) * len(one.mean)]
         return SquareRootInformation.of(np.array(mean), np.array(sigmas))
 
     def decay(self, dt: float | Floats) -> Floats:
-        """Return what each number of the memory is multiplied by over a time (...) [s] (..., k)."""
-        return np.stack([one.decay(dt) for one in self.freed.memory for _ in one.mean], axis=-1)
+        """Factors by which the numbers of the memory decay over a time (...) [s] (..., k)."""
+        return np.stack([one.decay(dt) for one in self.coordinates.memory for _ in one.mean], axis=-1)
 
     def gained(self, dt: float | Floats) -> Floats:
         """Return the variance that each number of the memory gains over a time (...) [s] (..., k)."""
-        return np.concatenate([one.variance(dt) for one in self.freed.memory], axis=-1)
+        return np.concatenate([one.variance(dt) for one in self.coordinates.memory], axis=-1)
 
     def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats, singular: Singular = "refuse") -> Estimate:
         """Return the outputs of a state, or of N states with a leading N, given what is free.
@@ -191,16 +193,16 @@ class Tick:
         Raises:
             SingularSystemError: the exact rows have no unique solution there.
         """
-        y = np.concatenate([y[..., self.freed.exact_readings], u], axis=-1)
+        y = np.concatenate([y[..., self.coordinates.exact_readings], u], axis=-1)
         return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y, singular=singular)
 
     @cached_property
     def _slopes(self) -> tuple[CompiledFunction, tuple[tuple[int, int], ...], int]:
         """The derivatives of the outputs by u: their program, and where each number belongs."""
-        plan = self.freed.plan.untouched()
+        plan = self.coordinates.plan.untouched()
         columns = output_columns(plan.system, plan.outputs).tolist()
         symbolic, one = plan.symbolic, plan.symbolic.graph.one
-        u = symbolic.y[len(self.freed.exact_readings) :]
+        u = symbolic.y[len(self.coordinates.exact_readings) :]
         slopes = directional([plan.solved.unknowns[k] for k in columns], [{x.index: one} for x in u])
         places = tuple(sorted(slopes))
         inputs = {"q": array_of(symbolic.q)}
@@ -212,13 +214,13 @@ class Tick:
     @cached_property
     def parts(self) -> tuple[OutputSlice, ...]:
         """Where each output lies."""
-        return tuple(output_parts(self.freed.plan.system, self.freed.plan.outputs))
+        return tuple(output_parts(self.coordinates.plan.system, self.coordinates.plan.outputs))
 
     def slopes(self, q: Floats) -> Floats:
         """Return the derivatives of the outputs, one after the other, by u (..., n_out, n) at q (..., nq)."""
         function, places, n_out = self._slopes
         values = function(q) if q.ndim == 1 else function.batch(q)
-        found = dense(places, np.asarray(values), (n_out, len(self.freed.names)))
+        found = dense(places, np.asarray(values), (n_out, len(self.coordinates.names)))
         for part in self.parts:
             if part.matrix is not None:
                 found[..., part.slice, :] = part.matrix @ found[..., part.slice, :]

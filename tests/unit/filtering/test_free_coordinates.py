@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.ranges import numbers_in
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick_programs import TickPrograms
 from tests.mechanisms import closed_state, four_bar
 from tests.robots import load
 from tests.trees import three_children
@@ -55,8 +55,8 @@ def test_rows_and_rates_are_those_of_the_whole_system(name):
     robot, sensors, sizes = CASES[name]
     tree = robot()
     system = nd.System(tree, sensors())
-    tick = Tick(nd.plan(system, outputs=["tau", "qdd"]))
-    freed, system = tick.freed, tick.system
+    tick = TickPrograms(nd.plan(system, outputs=["tau", "qdd"]))
+    freed, system = tick.coordinates, tick.system
     assert sizes is None or tick.sizes == sizes
     rng = np.random.default_rng(3)
     q = closed_state(tree, 2)[0] if tree.components else tree.random_configuration(2)
@@ -66,11 +66,13 @@ def test_rows_and_rates_are_those_of_the_whole_system(name):
     selected = np.eye(system.shape[1])[freed.columns]
     d = np.linalg.solve(np.vstack([D[exact], selected]), np.concatenate([-b[exact], u]))
 
-    said = tick.said(q, qd, y)
+    measured = tick.measured(q, qd, y)
     weighed = numbers_in(row.slice for row in freed.weighed)
-    assert said.A @ u + said.c == pytest.approx(D[weighed] @ d + b[weighed], rel=1e-9, abs=1e-9 * np.abs(d).max())
+    assert measured.A @ u + measured.c == pytest.approx(
+        D[weighed] @ d + b[weighed], rel=1e-9, abs=1e-9 * np.abs(d).max()
+    )
     rates = numbers_in(system.column(*one.rate) for one in freed.memory if one.rate is not None)
-    assert said.X @ u + said.x == pytest.approx(d[rates], rel=1e-9, abs=1e-9 * np.abs(d).max())
+    assert measured.X @ u + measured.x == pytest.approx(d[rates], rel=1e-9, abs=1e-9 * np.abs(d).max())
     estimate = tick.outputs(q, qd, y, u)
     for kind in ("tau", "qdd"):
         assert estimate[kind] == pytest.approx(d[numbers_in(v.slice for v in system.variables if v.kind == kind)])
@@ -80,6 +82,6 @@ def test_rows_and_rates_are_those_of_the_whole_system(name):
 
 def test_what_is_known_at_first_is_no_row_of_a_tick():
     system = nd.System(load("ur5"), observer())
-    names = Tick(nd.plan(system, outputs=["qdd"])).freed.row_names
+    names = TickPrograms(nd.plan(system, outputs=["qdd"])).coordinates.row_names
     assert not [name for name in names if name.startswith("prior:")]
     assert len(names) == 12

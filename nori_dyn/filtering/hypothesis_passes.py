@@ -10,10 +10,10 @@ import numpy as np
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering.history import ContactHistory, History
 from nori_dyn.filtering.hypotheses import HypothesisModel
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import Alike, Instants
-from nori_dyn.filtering.judging import HypothesisSteps
 from nori_dyn.filtering.markov import looked_back_over
-from nori_dyn.filtering.passes import Later, OfStates, Pass
+from nori_dyn.filtering.passes import ForwardPass, Later, OfStates
 from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch, Stretches
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, cause_of
@@ -66,7 +66,7 @@ class RecognisedStretches:
         return replace(history, contacts=replace(self._recognised, probabilities=self._recognised.probabilities[part]))
 
 
-class JudgedPass(Pass):
+class HypothesisPass(ForwardPass):
     """A pass forward through ticks in which contact states are judged.
 
     Attributes:
@@ -88,7 +88,7 @@ class JudgedPass(Pass):
         self.probabilities = np.zeros((len(states), len(steps.model.states)))
         self._after: list[Posterior] = []
         for k, state in enumerate(states):
-            steps.judging.state[:] = state
+            steps.hypothesis_step.state[:] = state
             if steps.step(float(stretch.steps[k])) == NOT_FINITE:
                 raise SingularSystemError(f"tick {stretch.first + k}: {cause_of(NOT_FINITE, ())}. Leave it out.")
             after = steps.posterior()
@@ -109,7 +109,7 @@ class JudgedPass(Pass):
         return self._run.predicted(dt)
 
 
-class Recognition(Passes):
+class HypothesisPasses(Passes):
     """Passes over ticks in which contacts are recognised.
 
     Args:
@@ -137,13 +137,13 @@ class Recognition(Passes):
         steps, tick, N = self._steps, self.first, len(stretch)
         y = stretch.y[:, steps.readings.of_system]
         q, qd, y, w = checked_states(tick.system, stretch.q, stretch.qd, y, stretch.weights, self._missing)
-        everywhere, of_rows = np.arange(N), w[:, tick.freed.weight_of_rows]
-        alike = Alike(tick, everywhere, q, qd, y, of_rows, tick.said_each(q, qd, y))
+        everywhere, of_rows = np.arange(N), w[:, tick.coordinates.weight_of_rows]
+        alike = Alike(tick, everywhere, q, qd, y, of_rows, tick.measured_each(q, qd, y))
         instants = Instants(np.zeros(N, dtype=np.intp), {0: alike}, everywhere)
         states = np.concatenate([q, qd, y, w], axis=1)
-        return self._beside(stretch, begin, JudgedPass(steps, instants, stretch, states, self.usual))
+        return self._beside(stretch, begin, HypothesisPass(steps, instants, stretch, states, self.usual))
 
     def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
-        assert isinstance(passed.found, JudgedPass)
+        assert isinstance(passed.found, HypothesisPass)
         told, states = super()._told(passed, found, is_causal), self._steps.model.states
         return replace(told, contacts=ContactHistory(self._contact_names, states, passed.found.probabilities))

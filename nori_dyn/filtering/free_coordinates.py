@@ -8,7 +8,7 @@ system, with a plan like any other, and
 
 for weighed rows Y and for the rates r of what persists; all are linear in u, so that A and X are derivatives of it.
 
-Source: docs/design.md, 4.12; own derivation (tests/unit/filtering/test_free.py).
+Source: docs/design.md, 4.12; own derivation (tests/unit/filtering/test_free_coordinates.py).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class FreeSensors:
 
 
 @dataclass(frozen=True, eq=False)
-class Freed:
+class FreeCoordinates:
     """A system's exact equations over what is free.
 
     Attributes:
@@ -216,7 +216,7 @@ def no_memory(sensors: str) -> PlanError:
     )
 
 
-def freed(plan: Asked) -> Freed:
+def free_coordinates(plan: Asked) -> FreeCoordinates:
     """Return the exact equations of a plan's system over what is free.
 
     Args:
@@ -241,7 +241,7 @@ def freed(plan: Asked) -> Freed:
         f"{system.sensors.name}, what persists given", exact, readings, hashlib.sha256(key.encode()).hexdigest()
     )
     open_system = System(system.tree, sensors, system.of_components.repeats)
-    return Freed(
+    return FreeCoordinates(
         system,
         columns,
         (len(columns) - len(kept), n_v, len(kept) - n_v),
@@ -318,8 +318,8 @@ def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> li
     return found
 
 
-def _traced_rows(of: Freed) -> TickRows:
-    """Return what a tick says of u.
+def _traced_rows(of: FreeCoordinates) -> TickRows:
+    """Measurement rows of a tick over u.
 
     All is traced with u = 0 first: what cancels later is then found by its fingerprint among expressions without u.
     """
@@ -351,7 +351,7 @@ def _traced_rows(of: Freed) -> TickRows:
 
 
 def _evaluated(
-    of: Freed, rows: Sequence[tuple[Mapping[VariableKey, Array], Array]], unknowns: Sequence[Expr]
+    of: FreeCoordinates, rows: Sequence[tuple[Mapping[VariableKey, Array], Array]], unknowns: Sequence[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
     """Return weighed rows, as blocks and bias, and the rates, for unknowns of the exact system."""
     place = {v.key: v.slice for v in of.plan.system.variables}

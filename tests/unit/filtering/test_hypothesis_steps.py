@@ -10,7 +10,7 @@ import pytest
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering import free
-from nori_dyn.filtering.judging import NativeJudging, NumpyJudging
+from nori_dyn.filtering.hypothesis_steps import NativeHypothesisStep, NumpyHypothesisStep
 from nori_dyn.filtering.square_root import Posterior
 from nori_dyn.filtering.tracker import Tracker
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -40,15 +40,15 @@ def by_numpy(of: Recogniser) -> Recogniser:
     """Return the tracker with the same rows of each tick, judged by NumPy."""
     steps = copy(steps_of(of))
     steps.values, steps.is_native = steps.values.copy(), False
-    steps.judging = NumpyJudging(steps.tick, steps.model, steps.values, steps.judging.longest)
-    steps.totals, steps.is_gathered = steps.judging.totals, True
-    steps.state = steps.judging.state
+    steps.hypothesis_step = NumpyHypothesisStep(steps.tick, steps.model, steps.values, steps.hypothesis_step.longest)
+    steps.totals, steps.is_gathered = steps.hypothesis_step.totals, True
+    steps.state = steps.hypothesis_step.state
     steps._past, steps._past_dt = steps._past.copy(), steps._past_dt.copy()
     return Tracker(steps, of.contact_names, of.states, of.dt)
 
 
 def judged(of: Recogniser) -> dict[int, Posterior]:
-    found = {h: steps_of(of).judging.posterior(h) for h in range(len(of.states))}
+    found = {h: steps_of(of).hypothesis_step.posterior(h) for h in range(len(of.states))}
     return {h: after for h, after in found.items() if after is not None}
 
 
@@ -81,7 +81,7 @@ def test_one_foreign_call_says_what_numpy_says(name, reach, width):
     """Over switches, a gap, readings that are missing, other weights, and from the beginning again."""
     record, of, tolerance = walk(name), native(name, reach, width), 1e-9 if name == "biped" else OF_EXACT_ROWS
     other = by_numpy(of)
-    assert isinstance(steps_of(of).judging, NativeJudging)
+    assert isinstance(steps_of(of).hypothesis_step, NativeHypothesisStep)
     offsets = np.random.default_rng(5).normal(size=(2, 6)) * OFFSET_SIGMA if name == "biped" else None
     qd, y = readings(record, offsets)
     heavy = 2.0 * steps_of(of).tick.system.weights
@@ -113,14 +113,14 @@ def test_one_foreign_call_says_what_numpy_says(name, reach, width):
 
 def in_extended_precision(other: Recogniser, h: int) -> tuple[float, float]:
     """Return chi-square and log likelihood of a state at the first tick, by reflections that begin with large rows."""
-    of, judging, tick = steps_of(other).model, steps_of(other).judging, steps_of(other).tick
-    assert isinstance(judging, NumpyJudging)
+    of, judging, tick = steps_of(other).model, steps_of(other).hypothesis_step, steps_of(other).tick
+    assert isinstance(judging, NumpyHypothesisStep)
     n_s, rows = tick.sizes[0], of.rows[h]
-    said = tick.formed(np.array(tick.rows.outputs))
+    measured = tick.measured_of(np.array(tick.rows.outputs))
     weights = of.weights(judging._parts[3])[rows].astype(np.longdouble)
-    before, n = steps_of(other).beginning, said.A.shape[1]
+    before, n = steps_of(other).beginning, measured.A.shape[1]
     known = np.column_stack([np.zeros((n - n_s, n_s)), before.R, before.z]).astype(np.longdouble)
-    left = np.vstack([known, np.sqrt(weights)[:, None] * np.column_stack([said.A[rows], -said.c[rows]])])
+    left = np.vstack([known, np.sqrt(weights)[:, None] * np.column_stack([measured.A[rows], -measured.c[rows]])])
     log_determinant = np.log(np.abs(np.diag(known[:, n_s:]))).sum() + np.log(weights).sum() / 2
     degrees = len(left) - n
     for j in range(n):
@@ -181,7 +181,7 @@ def test_a_tick_that_is_not_finite_goes_on_without_readings():
     of.reset()
     for k in range(930, 945):
         for filter_ in (of, other):
-            state = steps_of(filter_).judging.state
+            state = steps_of(filter_).hypothesis_step.state
             state[:] = np.concatenate([record.q[k], qd[k], y[k], steps_of(of).tick.system.weights])
             if k in (930, 940):
                 state[steps_of(of).tick.system.tree.nq + 3] = np.nan
@@ -260,7 +260,7 @@ def test_one_state_is_a_filter():
 def test_rows_do_not_jump_at_special_poses(name):
     """A robot that stands has joints at zero, where pivots of a bad choice of what is free vanish."""
     of, record = native(name), walk(name)
-    assert steps_of(of).tick.freed.plan.stability.smallest_pivot > 0.1
+    assert steps_of(of).tick.coordinates.plan.stability.smallest_pivot > 0.1
     rng, nothing = np.random.default_rng(0), (np.zeros(record.tree.nv), np.zeros(steps_of(of).tick.system.ny))
     q = record.tree.neutral_configuration()
     near = q.copy()
@@ -269,9 +269,9 @@ def test_rows_do_not_jump_at_special_poses(name):
         (q, near),
         (record.q[0], np.concatenate([record.q[0][:7], record.q[0][7:] + near[7:] - q[7:]])),
     ):
-        said, beside = steps_of(of).tick.said(pose, *nothing), steps_of(of).tick.said(other, *nothing)
-        np.testing.assert_allclose(said.A, beside.A, atol=1e-5)
-        np.testing.assert_allclose(said.X, beside.X, atol=1e-5)
+        measured, beside = steps_of(of).tick.measured(pose, *nothing), steps_of(of).tick.measured(other, *nothing)
+        np.testing.assert_allclose(measured.A, beside.A, atol=1e-5)
+        np.testing.assert_allclose(measured.X, beside.X, atol=1e-5)
 
 
 @pytest.mark.parametrize("backend", [pytest.param("native", marks=pytest.mark.long), "numpy"])
@@ -283,12 +283,12 @@ def test_rows_whose_pivots_vanish_tell_nothing(monkeypatch, backend):
     turned, steps = record.tree.neutral_configuration(), record.q[500]
     turned[record.tree.q_slices[record.tree.joint_names.index("r_ankle_x")]] = np.pi / 2
     nothing = np.zeros(record.tree.nv), np.zeros(steps_of(of).tick.system.ny)
-    assert np.abs(steps_of(of).tick.said(steps, *nothing).A).max() < 10
+    assert np.abs(steps_of(of).tick.measured(steps, *nothing).A).max() < 10
     with pytest.raises(SingularSystemError, match="loses its digits"):
-        steps_of(of).tick.said(turned, *nothing)
+        steps_of(of).tick.measured(turned, *nothing)
     many = [np.tile(array, (3, 1)) for array in nothing]
     with pytest.raises(SingularSystemError, match="at state 1 of 3"):
-        steps_of(of).tick.said_each(np.array([steps, turned, turned]), *many)
+        steps_of(of).tick.measured_each(np.array([steps, turned, turned]), *many)
     of.inputs.q[:] = turned
     status = of.tick()
     assert not status.ok
