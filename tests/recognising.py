@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.tracked import Recognised
-from nori_dyn.filtering.tracker import Tracker
+from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 
-Recogniser: TypeAlias = Tracker[Recognised]
+Recogniser: TypeAlias = TrackerBase[Recognised]
 
 
 def recogniser_of(
@@ -24,7 +24,7 @@ def recogniser_of(
     **options: Any,
 ) -> Recogniser:
     steps = HypothesisSteps.of(tree, sensors, states, dt, Hypotheses(**options), outputs, backend)
-    return Tracker(steps, sensors.contact_names, states, dt)
+    return TrackerBase(steps, sensors.contact_names, states, dt)
 
 
 def steps_of(of: Recogniser) -> HypothesisSteps:

@@ -16,7 +16,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, ModelError, PlanError, SensorConfigError
 from nori_dyn.live.decoding import LARGEST, Decoder
-from nori_dyn.live.engine import OverTime, prepared
+from nori_dyn.live.engine import TrackerEstimator, prepared
 from nori_dyn.logs.clock import MOST_TIMES
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.writer import Field, FileSchema
@@ -60,7 +60,7 @@ def test_memory_is_used_over_a_log_and_in_a_stream(tmp_path):
     plan, log = observer(), log_of(tmp_path / "log.npz", tau=np.ones((50, 2)))
     assert nd.estimate(log, plan).memory.mean.any()
     assert nd.smooth(log, plan).memory.mean.any()
-    assert isinstance(prepared(plan).estimate, OverTime)
+    assert isinstance(prepared(plan).estimate, TrackerEstimator)
 
 
 def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is_refused_at_once():

@@ -17,7 +17,7 @@ from nori_dyn.estimation.tracker import Filter
 from nori_dyn.filtering.instants import GAP, ContactPrograms
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.steps import ContactSteps
-from nori_dyn.filtering.tracker import Tracker
+from nori_dyn.filtering.tracker import TrackerBase
 from tests.unit.filtering.recorded import MOTION, UNLOADED, remembering
 
 DT = 0.01
@@ -338,7 +338,7 @@ def test_contacts_that_there_are_not_or_without_a_plan_are_refused(touching):
         touching.switch(["nowhere"])
     assert touching.contacts == ("tip",)
     programs = ContactPrograms({("tip",): touching.plans["tip",]}, ("tip",), "numpy")
-    one = Tracker(ContactSteps(programs, DT, keeps=False), ("tip",), [("tip",)], DT)
+    one = TrackerBase(ContactSteps(programs, DT, keeps=False), ("tip",), [("tip",)], DT)
     with pytest.raises(UnplannedStateError):
         one.switch([])
     assert one.contacts == ("tip",)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import SingularSystemError
-from nori_dyn.filtering import free
+from nori_dyn.filtering import free_coordinates
 from nori_dyn.filtering.hypothesis_steps import NativeHypothesisStep, NumpyHypothesisStep
 from nori_dyn.filtering.square_root import Posterior
 from nori_dyn.filtering.tracker import Tracker
@@ -277,7 +277,7 @@ def test_rows_do_not_jump_at_special_poses(name):
 @pytest.mark.parametrize("backend", [pytest.param("native", marks=pytest.mark.long), "numpy"])
 def test_rows_whose_pivots_vanish_tell_nothing(monkeypatch, backend):
     """A choice of what is free that does not suit a biped with a foot turned up: A is lost there, and is not read."""
-    monkeypatch.setattr(free, "PREFERRED", 1.0)
+    monkeypatch.setattr(free_coordinates, "PREFERRED", 1.0)
     record = walk("biped")
     of = recogniser_of(record.tree, sensors("biped"), STATES["biped"], DT, ["fx"], acceleration=TOUCH, backend=backend)
     turned, steps = record.tree.neutral_configuration(), record.q[500]

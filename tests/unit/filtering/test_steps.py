@@ -10,7 +10,7 @@ from tests.compilers import needs_compiler
 from tests.mechanisms import closed_state, four_bar
 from tests.trees import TREES
 from tests.unit.filtering.recorded import UNLOADED, remembering
-from tests.unit.filtering.test_free import four_bars
+from tests.unit.filtering.test_free_coordinates import four_bars
 
 pytestmark = needs_compiler
 
