@@ -12,7 +12,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering import free_coordinates
 from nori_dyn.filtering.hypothesis_steps import NativeHypothesisStep, NumpyHypothesisStep
 from nori_dyn.filtering.square_root import Posterior
-from nori_dyn.filtering.tracker import Tracker
+from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from tests.compilers import compile_for, needs_compiler
@@ -44,7 +44,7 @@ def by_numpy(of: Recogniser) -> Recogniser:
     steps.totals, steps.is_gathered = steps.hypothesis_step.totals, True
     steps.state = steps.hypothesis_step.state
     steps._past, steps._past_dt = steps._past.copy(), steps._past_dt.copy()
-    return Tracker(steps, of.contact_names, of.states, of.dt)
+    return TrackerBase(steps, of.contact_names, of.states, of.dt)
 
 
 def judged(of: Recogniser) -> dict[int, Posterior]:
