@@ -25,7 +25,7 @@ test-all: $(VENV)/.ready-dev ## before a release: whole products, all robots, re
 	$(PYTEST) -n auto --dist worksteal --all
 	$(MAKE) attack MINUTES=10
 
-mutants: $(VENV)/.ready-mutants ## put faults into the code, and write into docs/trust.md which tests find them (hours)
+mutants: $(VENV)/.ready-mutants ## put faults into the code, and write into tests/mutants/README.md which tests find them (hours)
 	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.mutants
 
 MINUTES ?= 30

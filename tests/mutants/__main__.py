@@ -27,7 +27,7 @@ from pathlib import Path
 from tests.mutants.drawn import Mutant, drawn
 from tests.mutants.reach import Reach, measured
 
-REPORT = Path("docs/trust.md")
+REPORT = Path("tests/mutants/README.md")
 MARKS = "<!-- mutants: from here on made by `make mutants` -->", "<!-- mutants: up to here -->"
 WHO = SHORT, LONG, NOBODY = "make test", "make test-all alone", "nobody"
 MOST = 120.0
