@@ -1,7 +1,7 @@
-"""Criteria of how well parameters are told, of their information: F, the inverse of the covariance.
+"""Optimality criteria of the information F of parameters, the inverse of their covariance.
 
 D is the logarithm of the determinant of F, which does not change with the units of the parameters; A the negative
-logarithm of the trace of its inverse, the sum of the variances, which does. Both are large where much is told.
+logarithm of the trace of its inverse, the sum of the variances, which does. Both are large where the information is.
 
 Source: Pukelsheim, Optimal Design of Experiments, ch. 6; Swevers et al. (1997) for D on motions of robots.
 """
@@ -22,17 +22,17 @@ Criterion: TypeAlias = Callable[[Floats], tuple[float, Floats]]
 """Of an information F (n, n) that is symmetric: the criterion, and its derivative by F (n, n), symmetric."""
 
 VAGUE = 1e-12
-"""What is known of everything beforehand, as a share of the largest information, so that F is never singular."""
+"""Prior information of everything, as a share of the largest, so that F is never singular."""
 
 
 def d_optimality(F: Floats) -> tuple[float, Floats]:
-    """Return log det F, and F^-1."""
+    """Criterion log det F, and F^-1."""
     factor, inverse = _inverse(F)
     return 2.0 * float(np.log(np.diag(factor)).sum()), inverse
 
 
 def a_optimality(F: Floats) -> tuple[float, Floats]:
-    """Return -log tr F^-1, and F^-2 / tr F^-1."""
+    """Criterion -log tr F^-1, and F^-2 / tr F^-1."""
     _, inverse = _inverse(F)
     trace = float(np.trace(inverse))
     return -math.log(trace), inverse @ inverse / trace
@@ -43,7 +43,7 @@ CRITERIA: Mapping[str, Criterion] = {"D": d_optimality, "A": a_optimality}
 
 
 def criterion_named(name: str) -> Criterion:
-    """Return a criterion by name.
+    """A criterion by name.
 
     Raises:
         UnknownNameError: there is no such criterion.
@@ -54,7 +54,7 @@ def criterion_named(name: str) -> Criterion:
 
 
 def _inverse(F: Floats) -> tuple[Floats, Floats]:
-    """Return the Cholesky factor of F with a vague knowledge beforehand, and the inverse of that."""
+    """Cholesky factor of F with a vague prior, and the inverse of that."""
     vague = F + VAGUE * (float(np.diag(F).max(initial=0.0)) or 1.0) * np.eye(len(F))
     factor = la.cholesky(vague, lower=True)
     root = la.solve_triangular(factor, np.eye(len(F)), lower=True)

@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import counted
 from nori_dyn.errors import FileFormatError, InputError
-from nori_dyn.identification.exciting import Exciting, exciting, torques_read
-from nori_dyn.identification.fourier import FourierSeries
+from nori_dyn.identification.excitation import Excitation, excitation, torque_sensors
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
 from nori_dyn.identification.motion_search import BestMotion, most_exciting
-from nori_dyn.identification.trajectory import Trajectory
+from nori_dyn.identification.trajectory import FourierSeries, Trajectory
 from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.fields import motion_schema
 from nori_dyn.logs.formats.registry import writer_of
@@ -244,15 +243,15 @@ def exciting_motion(
     """
     if not isinstance(robot, System):
         check_tree(robot, "nd.exciting_motion", "parameters")
-        robot = System(robot, torques_read(robot))
+        robot = System(robot, torque_sensors(robot))
     series = FourierSeries(duration, harmonics, at_rest)
     rate, starts = checked_rate(rate, series.duration), counted("starts", starts)
     limits = {"position": position, "speed": speed, "acceleration": acceleration, "torque": torque}
     wanted = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     with progress_bar(f"exciting {robot.tree.name}", progress) as stage:
-        given = exciting(robot, wanted, series, limits, criterion, joints, at, earlier, rate, seed, stage)
-        found = most_exciting(given.problem, starts, STEPS, seed, stage)
-    return _motion(given, found, criterion)
+        problem = excitation(robot, wanted, series, limits, criterion, joints, at, earlier, rate, seed, stage)
+        found = most_exciting(problem, starts, STEPS, seed, stage)
+    return _motion(problem, found, criterion)
 
 
 def check_table(path: Path) -> None:
@@ -286,29 +285,24 @@ def checked_rate(rate: Any, duration: float) -> float:
     return float(rate)
 
 
-def _motion(given: Exciting, found: BestMotion, criterion: str) -> ExcitingMotion:
-    problem, base = given.problem, given.base
-    units = problem.information.units
-    F, F_of_random = problem.told_by(found.z), problem.told_by(found.random)
-    told = list(given.told)
-    columns = [base.independent[k] for k in told]
+def _motion(problem: Excitation, found: BestMotion, criterion: str) -> ExcitingMotion:
+    base, units, kept = problem.base, problem.information.units, list(problem.identifiable)
+    F, F_of_random = problem.information_of(found.z), problem.information_of(found.random)
     return ExcitingMotion(
-        trajectory=Trajectory(
-            problem.tree, problem.series, problem.moving, problem.still, problem.coefficients(found.z)
-        ),
+        trajectory=Trajectory(problem.joints, problem.series, problem.coefficients(found.z)),
         limits=problem.limits,
         criterion=criterion,
         value=found.value,
         of_random=found.of_random,
         condition=_condition(F),
         condition_of_random=_condition(F_of_random),
-        parameters=tuple(base.names[k] for k in told),
-        combinations=tuple(base.combination(k) for k in told),
-        units=tuple(base.parameters.each[c].unit for c in columns),
-        prior=(base.G @ base.parameters.prior)[told],
-        covariance=(units @ np.linalg.pinv(F, hermitian=True) @ units.T)[np.ix_(told, told)],
-        untold=tuple(name for k, name in enumerate(base.names) if k not in given.told),
-        sigmas=given.sigmas,
+        parameters=tuple(base.names[k] for k in kept),
+        combinations=tuple(base.combination(k) for k in kept),
+        units=tuple(base.parameters.each[base.independent[k]].unit for k in kept),
+        prior=(base.G @ base.parameters.prior)[kept],
+        covariance=(units @ np.linalg.pinv(F, hermitian=True) @ units.T)[np.ix_(kept, kept)],
+        untold=tuple(name for k, name in enumerate(base.names) if k not in kept),
+        sigmas=problem.sigmas,
         rate=problem.rate,
         evaluations=found.evaluations,
     )

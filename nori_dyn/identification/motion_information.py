@@ -1,4 +1,4 @@
-"""What a motion tells of parameters: their information, and its derivatives by the motion, exactly.
+"""Fisher information of parameters from a motion, and its derivatives by the motion, exactly.
 
 With W_k the whitened rows of sample k over the parameters and N_k those over wrenches that nothing tells, what is left
 of W_k where the wrenches are fitted as well is V_k = W_k - N_k C_k, C_k = N_k^+ W_k, and
@@ -25,6 +25,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification.elimination import TOLERANCE
 from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.identification.sweep import swept
+from nori_dyn.identification.trajectory import MovingJoints
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats
@@ -35,12 +36,12 @@ Pullback = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class MotionInformation:
-    """What motions tell of some parameters.
+    """Information that motions give of some parameters.
 
     Attributes:
         program: the rows.
         sweep: their derivatives, for factors of the entries.
-        columns: the parameters, by their places.
+        columns: the parameters, by their indices.
         weights: 1 / sigma of each row (n_rows,).
         units: what F is of (n_columns, n): the parameters are `units` times n numbers.
         earlier: R0 (rows, n), over these numbers; of no rows where nothing is known beforehand.
@@ -57,16 +58,16 @@ class MotionInformation:
     def of(
         found: Regression,
         columns: Sequence[int],
-        moving: tuple[Sequence[int], Sequence[int]],
+        joints: MovingJoints,
         weights: Floats,
         backend: str = "auto",
     ) -> MotionInformation:
-        """Return it in SI units, with nothing known beforehand.
+        """Compile it in SI units, with nothing known beforehand.
 
         Args:
             found: the regression.
-            columns: the parameters, by their places; they must be told by themselves.
-            moving: which numbers of q, and which freedoms, move.
+            columns: the parameters, by their indices; they must be identifiable one by one.
+            joints: those that move.
             weights: 1 / sigma of each row (n_rows,).
             backend: as for `compile`.
 
@@ -82,30 +83,29 @@ class MotionInformation:
         outputs[:] = entries
         inputs = {name: found.inputs[name] for name in ("q", "qd", "qdd")}
         traced = Traced("regressor", found.system.tree, found.graph, inputs, {"entries": outputs}, None, None)
-        of_q, of_v = moving
-        sweep = swept(traced, ("q", "qd", "qdd"), (of_q, of_v, of_v), backend)
+        sweep = swept(traced, ("q", "qd", "qdd"), (joints.of_q, joints.of_v, joints.of_v), backend)
         n = len(columns)
         program = found.program(columns, backend)
         return MotionInformation(program, sweep, columns, weights, np.eye(n), np.zeros((0, n)))
 
     def rows(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
-        """Return the whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
+        """Whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
         y = np.zeros((len(q), len(self.program.function.inputs.y)))
         W, N, _ = self.program.dense(self.program.entries(q, qd, qdd, y))
         weights = self.weights[:, None]
         return (weights * W) @ self.units, weights * N
 
     def left(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """Return the rows V (N, rows, n) of N samples, in which unknown wrenches are fitted."""
+        """Rows V (N, rows, n) of N samples, in which unknown wrenches are fitted."""
         W, N = self.rows(q, qd, qdd)
         return W - N @ _fitted(W, N)
 
     def in_units(self, units: Floats) -> MotionInformation:
-        """Return that of n other numbers, of which the parameters are `units` (n_columns, n) times them."""
+        """Express it in n other numbers, of which the parameters are `units` (n_columns, n) times them."""
         return replace(self, units=units, earlier=np.zeros((0, units.shape[1])))
 
     def of_motion(self, q: Floats, qd: Floats, qdd: Floats, n: float) -> tuple[Floats, Pullback]:
-        """Return the information F (n, n) of a motion, and what carries derivatives by it back to the motion.
+        """Information F (n, n) of a motion, and the pullback of derivatives by it to the motion.
 
         Args:
             q: the samples (N, nq).
@@ -133,7 +133,7 @@ class MotionInformation:
 
 
 def _fitted(W: Floats, N: Floats) -> Floats:
-    """Return the wrenches C (N, unknowns, n) that make the rows W - N C least; the least of these."""
+    """Wrenches C (N, unknowns, n) that make the rows W - N C least; the least of these."""
     if not N.shape[2]:
         return np.zeros((len(W), 0, W.shape[2]))
     fitted: Floats = np.linalg.pinv(N, rcond=TOLERANCE) @ W

@@ -37,7 +37,7 @@ RANDOM = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestMotion:
-    """What was found.
+    """The most exciting motion that was found.
 
     Attributes:
         z: the coefficients (n_joints, n), in the units of the problem.
@@ -55,14 +55,14 @@ class BestMotion:
 
 
 def most_exciting(problem: Excitation, starts: int, steps: int, seed: int, progress: Progress) -> BestMotion:
-    """Return the most exciting motion that is found within the limits; never one worse than the best random one.
+    """Search for the most exciting motion within the limits; never one worse than the best random one.
 
     Args:
         problem: the problem.
         starts: how many of the best random motions are improved.
         steps: steps of L-BFGS before the multipliers are set, each time.
         seed: seed of the random motions.
-        progress: what is told of it.
+        progress: is told how far it is.
     """
     rng = np.random.default_rng(seed)
     drawn = []
@@ -88,7 +88,7 @@ class _AugmentedLagrangian:
     Args:
         problem: the problem.
         steps: steps of L-BFGS each time.
-        progress: what is told of it.
+        progress: is told how far it is.
         stage: what to call it.
     """
 
@@ -100,7 +100,7 @@ class _AugmentedLagrangian:
         self.evaluations = 0
 
     def best(self, z: Floats) -> Floats:
-        """Return the best motion from a start that is within the limits."""
+        """Improve a start that is within the limits."""
         self._pairs = [(np.zeros(part.shape), np.zeros(part.shape)) for part in self._ratios(z)]
         total = ROUNDS + MENDING
         for k in range(ROUNDS):
@@ -118,7 +118,7 @@ class _AugmentedLagrangian:
         return self._problem.shrunk(z)
 
     def _round(self, z: Floats) -> Floats:
-        """Return what minimises the Lagrangian, and set the multipliers."""
+        """Minimise the Lagrangian, and set the multipliers."""
         found = minimize(self._lagrangian, z.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": self._steps})
         z = found.x.reshape(z.shape)
         for (upper, lower), part, allowed in zip(self._pairs, self._ratios(z), self._allowed, strict=True):
@@ -130,7 +130,7 @@ class _AugmentedLagrangian:
         return self._problem.ratios(z, self._problem.coarse)
 
     def _lagrangian(self, flat: Floats) -> tuple[float, Floats]:
-        """Return the Lagrangian and its derivatives."""
+        """Lagrangian and its derivatives."""
         problem, rho = self._problem, self._stiffness
         self.evaluations += 1
         z = flat.reshape(problem.shape)
@@ -150,8 +150,8 @@ class _AugmentedLagrangian:
         for k, limit in enumerate((limits.room, limits.speed, limits.acceleration)):
             by_motion[k] += pushes[k] / limit
         if torques.limited:
-            factors = np.zeros((len(q), problem.tree.nv))
+            factors = np.zeros((len(q), problem.joints.tree.nv))
             factors[:, torques.limited] = pushes[3] / torques.limit
             by_motion += np.moveaxis(torques.sweep.batch(q, qd, qdd, factors).reshape(len(q), 3, -1), 1, 0)
-        gradient = sum(part.T @ basis for part, basis in zip(by_motion, problem.coarse.bases, strict=True))
+        gradient = sum(part.T @ basis for part, basis in zip(by_motion, problem.coarse, strict=True))
         return value, (gradient * problem.units).ravel()

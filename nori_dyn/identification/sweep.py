@@ -19,7 +19,7 @@ FACTORS = "factors"
 
 
 def swept(of: Traced, wrt: Sequence[str], freedoms: Sequence[Sequence[int]], backend: str = "auto") -> CompiledFunction:
-    """Return the program of the derivatives of sum_m factor_m output_m, by some numbers of some inputs.
+    """Compile the derivatives of sum_m factor_m output_m by some numbers of some inputs.
 
     Args:
         of: the function; its outputs one after the other are those that have factors.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.identification.limits import MotionLimits
 from nori_dyn.identification.sweep import swept
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.identification.trajectory import MovingJoints
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.rnea import rnea
@@ -21,11 +20,6 @@ POSTURES = 500
 
 AT_REST = (0.9, 0.998)
 """The share of the torques that rest may need: of the posture that is wanted, and of one that has to do."""
-
-
-def moving_numbers(tree: KinematicTree, moving: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return which numbers of q, and which freedoms, are of some joints of one freedom."""
-    return [tree.q_slices[i].start for i in moving], [tree.v_slices[i].start for i in moving]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,41 +39,38 @@ class Torques:
     limit: Floats
 
     @staticmethod
-    def of(tree: KinematicTree, limits: Floats, moving: tuple[Sequence[int], Sequence[int]]) -> Torques:
-        """Return them by inverse dynamics.
+    def of(joints: MovingJoints, limits: Floats) -> Torques:
+        """Compile them, by inverse dynamics.
 
         Raises:
             UnsupportedComponentError: see `nori_dyn.rnea`.
             CompilerError: as for `compile`.
         """
-        found = traced(rnea, tree, ("q", "qd", "qdd"))
+        found = traced(rnea, joints.tree, ("q", "qd", "qdd"))
         (limited,) = np.nonzero(np.isfinite(limits))
-        of_q, of_v = moving
-        sweep = swept(found, ("q", "qd", "qdd"), (of_q, of_v, of_v))
+        sweep = swept(found, ("q", "qd", "qdd"), (joints.of_q, joints.of_v, joints.of_v))
         return Torques(CompiledFunction(found), sweep, tuple(limited.tolist()), limits[limited])
 
     def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """Return the torques (N, n_limited) of N samples that have a limit."""
+        """Torques (N, n_limited) of N samples that have a limit."""
         if not self.limited:
             return np.zeros((len(q), 0))
         return np.asarray(self.value.batch(q, qd, qdd)[:, self.limited])
 
 
-def where_it_rests(tree: KinematicTree, limits: MotionLimits, still: Floats, torques: Torques, seed: int) -> Floats:
-    """Return positions (n_joints,) near the middle of the limits in which the torques suffice for rest.
+def resting_posture(joints: MovingJoints, limits: MotionLimits, torques: Torques, seed: int) -> Floats:
+    """Positions (n_joints,) near the middle of the limits in which the torques suffice for rest.
 
     Raises:
         InputError: there are none: the limits of torque are too small to hold the robot.
     """
     if not torques.limited:
         return limits.middle
-    of_q, _ = moving_numbers(tree, [tree.joint(name) for name in limits.joints])
-    drawn = np.random.default_rng(seed).uniform(-0.9, 0.9, (POSTURES, len(of_q)))
+    tree = joints.tree
+    drawn = np.random.default_rng(seed).uniform(-0.9, 0.9, (POSTURES, len(limits.joints)))
     drawn[0] = 0.0
-    postures = np.tile(still, (POSTURES, 1))
-    postures[:, of_q] = limits.middle + limits.room * drawn
-    zero = np.zeros((POSTURES, tree.nv))
-    loads = np.abs(torques.of_motion(postures, zero, zero)) / torques.limit
+    postures, rest = limits.middle + limits.room * drawn, np.zeros(drawn.shape)
+    loads = np.abs(torques.of_motion(*joints.whole(postures, rest, rest))) / torques.limit
     easy, hard = ((loads.max(axis=1) <= share).nonzero()[0] for share in AT_REST)
     fine = easy if len(easy) else hard
     if not len(fine):
@@ -93,4 +84,4 @@ def where_it_rests(tree: KinematicTree, limits: MotionLimits, still: Floats, tor
             "torque, or let the joints move where less is to be held."
         )
     nearest = fine[int(np.argmin(np.abs(drawn[fine]).max(axis=1)))]
-    return np.asarray(postures[nearest][of_q])
+    return np.asarray(postures[nearest])

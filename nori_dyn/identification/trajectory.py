@@ -1,18 +1,132 @@
-"""Motions of a robot some of whose joints follow Fourier series: states and torques at any time."""
+"""Motions of a robot whose joints follow finite Fourier series, which may begin and end at rest.
+
+Joint j moves by
+
+    q_j(t) = q0_j + sum_l a_lj / (w l) sin(w l t) - b_lj / (w l) cos(w l t),   l = 1 ... harmonics, w = 2 pi / duration
+
+so that a_lj and b_lj are amplitudes of its speed. Where the motion is to begin and end at rest, speed and acceleration
+are zero at t = 0, and so at the end of the period: sum a_lj = 0 and sum l b_lj = 0. Both are linear, and the
+coefficients are taken from the space that they leave.
+
+Source: Swevers, Ganseman, Tukel, De Schutter and Van Brussel, Optimal robot excitation and identification (1997).
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import null_space
 
-from nori_dyn.algebra.arrays import checked, numeric
-from nori_dyn.identification.excitation import whole_motion
-from nori_dyn.identification.fourier import FourierSeries
+from nori_dyn.algebra.arrays import checked, counted, numeric
+from nori_dyn.errors import InputError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.typing import Floats
+
+
+@dataclass(frozen=True)
+class FourierSeries:
+    """The functions of time that a joint's motion is a sum of.
+
+    Attributes:
+        duration: the period [s].
+        harmonics: how many multiples of the lowest frequency there are.
+        at_rest: whether speed and acceleration are zero at both ends.
+
+    Raises:
+        InputError: a duration that is not positive; too few harmonics.
+    """
+
+    duration: float
+    harmonics: int
+    at_rest: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.duration, bool) or not isinstance(self.duration, int | float | np.floating | np.integer):
+            raise InputError(f"duration is {self.duration!r:.40}: give a number of seconds.")
+        if not 0 < self.duration < math.inf:
+            raise InputError(f"duration is {self.duration:g} s: a motion lasts longer than 0 s, and ends.")
+        if counted("harmonics", self.harmonics) < 2 and self.at_rest:
+            raise InputError(
+                "harmonics is 1: a motion that begins and ends at rest needs 2 or more. Take 5, or at_rest=False."
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of coefficients of a joint, that of its mean position first."""
+        return 1 + int(self._free.shape[1])
+
+    @cached_property
+    def _free(self) -> Floats:
+        """What a and b (2 harmonics, n - 1) may be."""
+        L = self.harmonics
+        if not self.at_rest:
+            return np.eye(2 * L)
+        ends = np.zeros((2, 2 * L))
+        ends[0, :L], ends[1, L:] = 1.0, np.arange(1, L + 1)
+        return np.asarray(null_space(ends))
+
+    def basis(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """Functions at times t (N,) [s], and their first and second derivatives: (N, n) each."""
+        L, w = self.harmonics, 2.0 * math.pi / self.duration
+        k = w * np.arange(1, L + 1)
+        angle = np.multiply.outer(np.asarray(t, dtype=float), k)
+        s, c = np.sin(angle), np.cos(angle)
+        parts = (
+            np.concatenate([s / k, -c / k], axis=-1),
+            np.concatenate([c, s], axis=-1),
+            np.concatenate([-s * k, c * k], axis=-1),
+        )
+        found = []
+        for part, mean in zip(parts, (1.0, 0.0, 0.0), strict=True):
+            first = np.full((*part.shape[:-1], 1), mean)
+            found.append(np.concatenate([first, part @ self._free], axis=-1))
+        return found[0], found[1], found[2]
+
+    def times(self, n: int) -> Floats:
+        """Times (n,) [s] of a period, evenly spaced; the end, which is the beginning, is none of them."""
+        return np.asarray(np.arange(n) * (self.duration / n))
+
+
+@dataclass(frozen=True, eq=False)
+class MovingJoints:
+    """Joints of one freedom that move, while the others of a robot stand still.
+
+    Attributes:
+        tree: the robot.
+        bodies: those whose joints move.
+        still: the configuration (nq,) of the others.
+    """
+
+    tree: KinematicTree
+    bodies: tuple[int, ...]
+    still: Floats
+
+    @cached_property
+    def of_q(self) -> list[int]:
+        """Their numbers in q."""
+        return [self.tree.q_slices[i].start for i in self.bodies]
+
+    @cached_property
+    def of_v(self) -> list[int]:
+        """Their freedoms."""
+        return [self.tree.v_slices[i].start for i in self.bodies]
+
+    def whole(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats]:
+        """Motion q (N, nq), qd and qdd (N, nv) of the robot from that of these joints (N, n_joints)."""
+        n, nv = len(q), self.tree.nv
+        every = np.tile(self.still, (n, 1)), np.zeros((n, nv)), np.zeros((n, nv))
+        every[0][:, self.of_q], every[1][:, self.of_v], every[2][:, self.of_v] = q, qd, qdd
+        return every
+
+    def follow(self, coefficients: Floats, bases: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+        """Motion of the robot where these joints follow series of some coefficients (n_joints, n)."""
+        q, qd, qdd = (basis @ coefficients.T for basis in bases)
+        return self.whole(q, qd, qdd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,34 +134,34 @@ class Trajectory:
     """A motion of a robot.
 
     Attributes:
-        tree: the robot.
+        joints: those that move.
         series: the functions of time.
-        moving: the bodies whose joints move, each of one freedom.
-        still: the configuration (nq,) of the others.
         coefficients: of the series (n_joints, n).
     """
 
-    tree: KinematicTree
+    joints: MovingJoints
     series: FourierSeries
-    moving: tuple[int, ...]
-    still: Floats
     coefficients: Floats
 
+    @property
+    def tree(self) -> KinematicTree:
+        """The robot."""
+        return self.joints.tree
+
     def at(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Return q, qd and qdd at times t [s]: (nq,), (nv,), (nv,) at one, with a leading N at N of them.
+        """State q, qd and qdd at times t [s]: (nq,), (nv,), (nv,) at one, with a leading N at N of them.
 
         Raises:
             InputError: times that are no finite numbers.
         """
         times = numeric("t", t)
         flat = checked("t", np.atleast_1d(times).ravel(), (times.size,))
-        bases = self.series.basis(flat)
-        q, qd, qdd = whole_motion(self.tree, self.moving, self.still, self.coefficients, bases)
+        q, qd, qdd = self.joints.follow(self.coefficients, self.series.basis(flat))
         shape = times.shape
         return q.reshape(*shape, -1), qd.reshape(*shape, -1), qdd.reshape(*shape, -1)
 
     def torques(self, t: ArrayLike) -> Floats:
-        """Return the joint forces (nv,) [N m, N] at a time t [s], or (N, nv) at N of them.
+        """Joint forces (nv,) [N m, N] at a time t [s], or (N, nv) at N of them.
 
         Raises:
             InputError: times that are no finite numbers.

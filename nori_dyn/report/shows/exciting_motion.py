@@ -80,7 +80,7 @@ def _joints(motion: ExcitingMotion) -> Table:
     q, qd, qdd = trajectory.at(t)
     tau = np.abs(trajectory.torques(t)).max(axis=0)
     rows = []
-    for k, i in enumerate(trajectory.moving):
+    for k, i in enumerate(trajectory.joints.bodies):
         own_q, own_v = trajectory.tree.q_slices[i].start, trajectory.tree.v_slices[i].start
         low, high = q[:, own_q].min(), q[:, own_q].max()
         row = (

@@ -6,7 +6,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.components import Coupling
 from nori_dyn.errors import FileFormatError, InputError, UnknownModelNameError, UnknownNameError, WrongKindError
-from nori_dyn.identification.exciting import torques_read
+from nori_dyn.identification.excitation import torque_sensors
 from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Free, Revolute, Spherical
 from tests.systems import sensor_set
@@ -117,7 +117,7 @@ def test_sensors_of_a_system_are_those_that_count():
     """A force-torque sensor in the base tells more than the torques do."""
     tree = ARM
     base = {"type": "force_torque", "joints": "joint1", "sigma": 0.1}
-    more = sensor_set(*torques_read(tree).to_dict()["measurements"], base)
+    more = sensor_set(*torque_sensors(tree).to_dict()["measurements"], base)
     with_it = nd.exciting_motion(nd.System(tree, more), ["inertias"], **QUICK)
     assert len(with_it.parameters) > len(nd.exciting_motion(tree, ["inertias"], **QUICK).parameters)
     assert set(with_it.sigmas.values()) == {1.0, 0.1}

@@ -11,7 +11,7 @@ from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.criteria import CRITERIA
 from nori_dyn.identification.motion_information import MotionInformation
 from nori_dyn.identification.regression import regression
-from nori_dyn.identification.torque_limits import moving_numbers
+from nori_dyn.identification.trajectory import MovingJoints
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 READ = ACCELERATIONS, {**TORQUES, "sigma": 0.5}
@@ -33,7 +33,8 @@ def information_of(arm, wanted=("inertias", "viscous:*")):
     found = regression(nd.System(tree, sensor_set(*measurements)), wanted)
     weights = np.linspace(1.0, 2.0, found.n_rows)
     columns = base_parameters(found).independent
-    return found, MotionInformation.of(found, columns, moving_numbers(tree, range(tree.n_links)), weights)
+    joints = MovingJoints(tree, tuple(range(tree.n_links)), tree.neutral_configuration())
+    return found, MotionInformation.of(found, columns, joints, weights)
 
 
 def states(nv, seed=0, n=30):
