@@ -634,7 +634,7 @@ class Identified(Exact):
     def page(self) -> None:
         nd.save_html(self.found, self.folder / "it.html")
         said = text(parsed((self.folder / "it.html").read_text()))
-        assert all(number(each.plain) in said for each in self.found.found)
+        assert all(number(each.plain) in said for each in self.found.estimates)
 
 
 class Placed(Weighed):

@@ -45,5 +45,5 @@ def combination(data: str, what: str, found: nd.Identification, name: str) -> Fi
 def told(data: str, found: nd.Identification) -> Iterator[Figure]:
     """Yield what the log tells of each combination that it tells."""
     for each in found.combinations:
-        if each.is_told:
+        if each.is_identified:
             yield Figure(data, f"`{each.name}`", each.value, each.unit, each.before, each.deviation)

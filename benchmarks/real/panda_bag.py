@@ -62,7 +62,7 @@ def identified(log: ArmLog) -> list[Finding | Figure]:
     return [
         judged(DATA, title, "torque sensors in the joints", JOINTS, found),
         Figure(DATA, "combinations of parameters that the sensors can tell", found.base.rank),
-        Figure(DATA, "independent ones that the log tells", found.n_told),
+        Figure(DATA, "independent ones that the log tells", found.n_identified),
     ]
 
 

@@ -77,7 +77,7 @@ def identified(log: nd.Log, tree: nd.KinematicTree) -> list[Finding | Figure]:
         judged(DATA, "torques of the last third, offsets identified", against, JOINTS, offsets),
         judged(DATA, "torques of the last third, inertias and offsets identified", against, JOINTS, found),
         Figure(DATA, "combinations of inertias and offsets that the sensors can tell", found.base.rank),
-        Figure(DATA, "independent ones that the log tells, offsets included", found.n_told),
+        Figure(DATA, "independent ones that the log tells, offsets included", found.n_identified),
         *told(DATA, found),
     ]
 

@@ -93,7 +93,7 @@ def identified(data: Path) -> list[Finding | Figure]:
         judged(DATA, "torques, all parameters identified on another log", AGAINST, JOINTS, every),
         judged(DATA, "torques of joints that move, all identified on another log", AGAINST, JOINTS, moved),
         Figure(DATA, "combinations of parameters that the sensors can tell", moved.base.rank),
-        Figure(DATA, "independent ones that the first log tells", moved.n_told),
+        Figure(DATA, "independent ones that the first log tells", moved.n_identified),
     ]
     both = nd.identify(
         [first, second],

@@ -1,4 +1,4 @@
-"""The motion of `nori-dyn identify --excite`: from which a robot's parameters are identified best, as a table."""
+"""The motion of `nori-dyn identify --excite`, which identifies a robot's parameters best, as a table."""
 
 from __future__ import annotations
 

@@ -181,8 +181,8 @@ def identify(
 ) -> None:
     """Identify a robot's own parameters from logs: inertias, friction, rotors, offsets and gains of sensors, a load.
 
-    What the sensors can tell is found exactly, and what the logs tell of that with standard deviations; the rest stays
-    next to the model. Nothing is written but by --out, --components-out and --html.
+    Which combinations are identifiable from the sensors is exact; these are estimated from the logs, with standard
+    deviations, and the rest stays next to the model. Nothing is written but by --out, --components-out and --html.
 
     Example: nori-dyn identify run.csv --robot arm.urdf --differentiate 11 --cutoff 5 --out identified.urdf
 
@@ -280,13 +280,13 @@ def identify(
     loading = _loading(written, base, lock, keep, components, inertias)
     if as_json:
         files = {what: str(path) for what, path in written.items()}
-        told = {"written": files, "load": loading, "notes_on_files": notes, "errors": problems}
-        print_json({**found.to_dict(), **told})
+        more = {"written": files, "load": loading, "notes_on_files": notes, "errors": problems}
+        print_json({**found.to_dict(), **more})
     else:
         said = [f"note: {note}" for note in notes] + _written(found, written, out is None)
         if loading is not None:
             said.append(f"Load it: {unbroken(loading)}")
-        if found.n_told < len(found.directions):
+        if found.n_identified < len(found.directions):
             options = robot_options(base, lock, keep, components, inertias)
             asked = "--parameters", ",".join(wanted)
             said.append(next_command("identify", "--robot", robot, "--excite", *asked, *options, "--out", "MOTION.csv"))

@@ -60,7 +60,7 @@ class FileModel:
     joints: Sequence[JointData]
 
     def likeness(self, tree: KinematicTree) -> int:
-        """Return how many numbers of a tree are as they are here: it may have been loaded with or without cleaning."""
+        """Number of inertias and placements of a tree that are as here; it may have been loaded with cleaning."""
         joints = {joint.name: joint.X_tree for joint in self.joints}
         bodies = _bodies(tree, self.links)
         placed = [(joints[name], X) for name, X in zip(tree.joint_names, tree.X_tree, strict=True) if name in joints]
@@ -69,7 +69,7 @@ class FileModel:
 
 
 def likeliest(tree: KinematicTree, readings: Sequence[FileModel], path: str | os.PathLike[str]) -> FileModel:
-    """Return the reading of a file that a tree was most likely made of.
+    """The one of several readings of a file that a tree was most likely made of.
 
     Raises:
         ModelError: the tree is of another file: names a link or a joint that only one of them has.
@@ -102,7 +102,7 @@ def _check_same_robot(tree: KinematicTree, reading: FileModel, path: str | os.Pa
 
 
 def _bodies(tree: KinematicTree, links: Sequence[LinkData]) -> list[list[tuple[LinkData, Transform]]]:
-    """Return for each body of a tree its own link, and those fixed to it, with their transforms from its frame."""
+    """The links of each body of a tree, its own first, with their transforms from its frame."""
     bodies: list[list[tuple[LinkData, Transform]]] = [[] for _ in tree.names]
     by_name = {link.name: link for link in links}
     for i, name in enumerate(tree.names):
@@ -118,7 +118,7 @@ def _bodies(tree: KinematicTree, links: Sequence[LinkData]) -> list[list[tuple[L
 def corrected_links(
     tree: KinematicTree, links: Sequence[LinkData], holders: Collection[str] | None = None
 ) -> tuple[dict[str, LinkData], list[str]]:
-    """Return the links of a file that have another inertia in a tree, as they are to be written, and notes.
+    """Links of a file that have another inertia in a tree, as they are to be written, and notes.
 
     A change of a body is put on its own link, which keeps what is fixed to it as it is: I_own = I - sum of X^T I X of
     the others (own derivation, tests/unit/descriptions/test_urdf_corrected.py). Where no distribution of mass has
@@ -160,7 +160,7 @@ def _can_be(link: LinkData) -> bool:
 
 
 def _link_of(name: str, I: Floats, X: Transform) -> LinkData:
-    """Return the link that has a spatial inertia (6, 6) in the frame of its body, from which X leads to its own."""
+    """Link that has a spatial inertia (6, 6) in the frame of its body, from which X leads to its own."""
     if not np.isfinite(I).all():
         raise ModelError(f"link '{name}': its inertia holds a value that is not finite.")
     J, h, m = rigid_parts(X.inverse().inertia_to_parent(I))
@@ -176,7 +176,7 @@ def _link_of(name: str, I: Floats, X: Transform) -> LinkData:
 
 
 def is_same_inertia(I: Floats, other: Floats, tolerance: float = UNCHANGED) -> bool:
-    """Return whether two spatial inertias (6, 6) are the same up to rounding: mass, first and second moments each."""
+    """Whether two spatial inertias (6, 6) are the same up to rounding: mass, first and second moments each."""
     (J, h, m), (J_other, h_other, m_other) = rigid_parts(I), rigid_parts(other)
     size_J = float(np.abs([J, J_other]).max())
     size_m = float(max(abs(m), abs(m_other)))
@@ -189,7 +189,7 @@ def is_same_inertia(I: Floats, other: Floats, tolerance: float = UNCHANGED) -> b
 
 
 def by_joint(tree: KinematicTree, kind: type[OnJoints]) -> dict[str, dict[str, float]]:
-    """Return the coefficients of each joint on which components of a kind act, added up."""
+    """Coefficients of each joint on which components of a kind act, added up."""
     found: dict[str, dict[str, float]] = {}
     for component in tree.components:
         if isinstance(component, kind):
@@ -201,7 +201,7 @@ def by_joint(tree: KinematicTree, kind: type[OnJoints]) -> dict[str, dict[str, f
 
 
 def widths_by_joint(tree: KinematicTree) -> dict[str, tuple[float, ...]]:
-    """Return the widths over which Coulomb friction of each joint that has some changes its sign."""
+    """Widths over which Coulomb friction of each joint that has some changes its sign."""
     found: dict[str, dict[float, None]] = {}
     for component in tree.components:
         if isinstance(component, Friction) and component.coulomb:
@@ -211,7 +211,7 @@ def widths_by_joint(tree: KinematicTree) -> dict[str, tuple[float, ...]]:
 
 
 def notes_on_widths(tree: KinematicTree, form: str) -> list[str]:
-    """Return what a format without a place for the width of Coulomb friction leaves out of a tree."""
+    """Notes on the widths of Coulomb friction of a tree, for a format without a place for them."""
     widths = {width for found in widths_by_joint(tree).values() for width in found} - {WIDTH}
     if not widths:
         return []
@@ -223,7 +223,7 @@ def notes_on_widths(tree: KinematicTree, form: str) -> list[str]:
 
 
 def notes_on_stribeck(tree: KinematicTree, form: str) -> list[str]:
-    """Return what a format that knows viscous and Coulomb friction leaves out of that of a tree."""
+    """Notes on Stribeck's friction of a tree, for a format without a place for it."""
     frictions = [component for component in tree.components if isinstance(component, Friction)]
     stribeck = [
         tree.joint_names[i]
@@ -235,12 +235,12 @@ def notes_on_stribeck(tree: KinematicTree, form: str) -> list[str]:
 
 
 def notes_on_untouched(what: str, joints: Sequence[str]) -> list[str]:
-    """Return a note on what a file says of joints and the robot does not, which stays there."""
+    """Note on what a file says of joints and the robot does not, which stays there."""
     return [f"{what} of {listed(joints)} is left as the file has it: the robot has none there"] if joints else []
 
 
 def notes_on_left_out(tree: KinematicTree, components: Iterable[RobotComponent], form: str) -> list[str]:
-    """Return notes on components of a tree that a format has no place for, a line for each type."""
+    """Notes on components of a tree that a format has no place for, a line for each type."""
     found: dict[str, list[str]] = {}
     for component in components:
         names = found.setdefault(component.type, [])
@@ -254,12 +254,12 @@ def notes_on_left_out(tree: KinematicTree, components: Iterable[RobotComponent],
 
 
 def note_on_no_place(form: str, what: str, names: Sequence[str]) -> list[str]:
-    """Return a note on components that a format has no place for, with their joints or names."""
+    """Note on components that a format has no place for, with their joints or names."""
     return [f"{form} has no place for the {what} of {listed(names)}: a file of components has"] if names else []
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names for people."""
+    """Names for people."""
     shown = [f"'{name}'" for name in names]
     more = len(shown) - MOST_NAMES
     return ", ".join(shown[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

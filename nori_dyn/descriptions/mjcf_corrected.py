@@ -68,7 +68,7 @@ Acting: TypeAlias = Mapping[type[OnJoints], dict[str, float]]
 
 
 def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corrected:
-    """Return an MJCF model in which <inertial> and what acts on joints are those of a tree.
+    """MJCF model in which <inertial> and what acts on joints are those of a tree.
 
     What did not change is left as it is printed. Where a body's inertia comes from its geoms it gets an <inertial>,
     and the <compiler> that would overrule it is told not to. What is on a body without joints keeps its inertia, and
@@ -150,14 +150,14 @@ def _check_joints(tree: KinematicTree, reader: MjcfReader, source: str | os.Path
 
 
 def _compiled(path: str | os.PathLike[str]) -> MjcfModel:
-    """Return what `compiled` does, without the warnings that there were when the robot was loaded."""
+    """Compile a model without the warnings that there were when the robot was loaded."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriWarning)
         return compiled(path)
 
 
 def _reader(tree: KinematicTree, mjcf: MjcfModel, path: str | os.PathLike[str], clean: bool) -> MjcfReader:
-    """Return the links and joints of a model, with the base of a tree."""
+    """Links and joints of a model, with the base of a tree."""
     reader = MjcfReader(mjcf, Cleaner(active=clean))
     is_floating = tree.joint_names[0] == FLOATING_JOINT
     with naming_file(path):
@@ -197,7 +197,7 @@ class _MjcfEditor:
         self.compilers = self.text.root.findall("compiler")
 
     def body(self, name: str) -> XmlElement:
-        """Return the element of a body.
+        """Element of a body.
 
         Raises:
             FileFormatError: the compiler makes it of an element elsewhere.
@@ -270,7 +270,7 @@ class _MjcfEditor:
                 self._write_joint(number, changes, before)
 
     def _slack(self, number: int, name: str, spring: dict[str, float]) -> dict[str, float]:
-        """Return where a spring k q - preload is slack, as a joint's attribute."""
+        """Position at which a spring k q - preload is slack, as a joint's attribute."""
         stiffness, preload = spring["stiffness"], spring["preload"]
         if not stiffness:
             self.no_place += [name] if preload else []
@@ -295,7 +295,7 @@ class _MjcfEditor:
         return not angles or angles[-1] == "degree"
 
     def _joint(self, number: int) -> XmlElement:
-        """Return the element of a joint."""
+        """Element of a joint."""
         m = self.reader.model
         body = int(m.jnt_bodyid[number])
         element = self.body(self.reader.name("body", body))
@@ -311,7 +311,7 @@ class _MjcfEditor:
                 yield self.reader.name(kind, number)
 
     def notes(self, tree: KinematicTree) -> Iterator[str]:
-        """Yield what was done besides."""
+        """Yield notes on what was done besides."""
         if self.explicit:
             yield f"an <inertial> instead of the masses of geoms: {listed(self.explicit)}"
         yield from note_on_no_place("MJCF", "spring without stiffness", self.no_place)
@@ -331,7 +331,7 @@ def _is_free(reader: MjcfReader, number: int) -> bool:
 
 
 def _acting(model: Any, number: int) -> Acting:
-    """Return the coefficients of what acts on a joint of a model."""
+    """Coefficients of what acts on a joint of a model."""
     at, stiffness = model.jnt_dofadr[number], float(model.jnt_stiffness[number])
     slack = float(model.qpos_spring[model.jnt_qposadr[number]])
     return {
@@ -351,7 +351,7 @@ def _joints(element: XmlElement) -> Iterator[XmlElement]:
 
 
 def principal(I_com: Floats) -> tuple[Floats, Floats]:
-    """Return the principal moments (3,) of a rotational inertia (3, 3), and the quaternion (w, x, y, z) of their axes.
+    """Principal moments (3,) of a rotational inertia (3, 3), and the quaternion (w, x, y, z) of their axes.
 
     MuJoCo's own takes what is below 1e-12 kg m^2 beside the diagonal for zero, which is much for a finger. The largest
     moment is at most the sum of the others, where rounding made it more.

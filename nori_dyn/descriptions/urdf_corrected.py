@@ -33,7 +33,7 @@ MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1
 
 
 def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corrected:
-    """Return a URDF in which <inertial>, <dynamics> and the inertias of rotors are those of a tree.
+    """URDF in which <inertial>, <dynamics> and the inertias of rotors are those of a tree.
 
     What did not change is left as it is printed, and so are links that are part of the world. What is on fixed joints
     keeps its inertia, and the link that carries it gets the change: see `corrected_links`. Friction and rotors of
@@ -71,7 +71,7 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
 
 
 def relative_files(source: str | os.PathLike[str]) -> list[str]:
-    """Return the meshes and textures that a URDF names from its own folder."""
+    """Meshes and textures that a URDF names from its own folder."""
     found = (element.get("filename") or "" for element in XmlText(source).root.iter() if element.tag != "plugin")
     return [name for name in dict.fromkeys(found) if name and "://" not in name and not os.path.isabs(name)]
 

@@ -1,12 +1,13 @@
-"""Base parameters: which combinations of parameters some sensors tell at all, exactly.
+"""Base parameters: which combinations of parameters are identifiable from some sensors at all, exactly.
 
 However long a robot moves, its readings depend on combinations of parameters only: the rank of W, stacked over many
 motions, is less than their number. Over a prime field, at random motions, that rank is exact, without a tolerance:
 motions are added until one more adds nothing, and as that one is as random as all others, none would.
 
 A robot makes those motions only at which rows without a reading hold, as no motor moves its base; and gains multiply
-what its parameters make it read. So there are combinations that motions at will would tell, and those that are possible
-do not: a robot that flies freely moves the same way with all of its masses doubled. These are ties.
+what its parameters make it read. So there are combinations that motions at will would
+identify, and possible ones do not: a robot that flies freely moves the same way with all of its masses doubled. These
+are ties.
 
 Of dependent columns the first, from the root to the tips, are kept as independent, and the others are combinations of
 these: W phi = W_B (phi_B + K phi_D), as the rules of Khalil and Dombre regroup parameters into the link before.
@@ -47,17 +48,17 @@ AT_ONCE = 8
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Which combinations of parameters are told.
+    """Which combinations of parameters are identifiable.
 
     Attributes:
         parameters: all of them.
         independent: the columns that are kept, in order: as many as there are combinations.
         dependent: the columns that are combinations of these.
         K: of the dependent columns over the independent ones (n_independent, n_dependent).
-        ties: of the independent columns those that are told up to a factor only, which each has in common with others
-            of the independent ones: these.
+        ties: of the independent columns those that are identifiable up to a factor only, which each has in common with
+            others of the independent ones: these.
         locked: the joints that stand still.
-        n_unknown: how many of the unknown wrenches of a sample its rows tell; these rows say nothing more.
+        n_unknown: how many of the unknown wrenches of a sample its rows determine; these rows say nothing more.
         error: bound on the probability that the number of combinations is wrong.
     """
 
@@ -72,7 +73,7 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """The number of combinations that are told, a common factor less for each tie."""
+        """The number of identifiable combinations, a common factor less for each tie."""
         return len(self.independent) - len(self.ties)
 
     @cached_property
@@ -85,22 +86,22 @@ class BaseParameters:
 
     @cached_property
     def alone(self) -> tuple[int, ...]:
-        """The parameters that are told by themselves."""
+        """The parameters that are identifiable by themselves."""
         return tuple(c for k, c in enumerate(self.independent) if not self.K[k].any())
 
     @cached_property
-    def untold(self) -> tuple[int, ...]:
+    def unidentifiable(self) -> tuple[int, ...]:
         """The parameters that no reading depends on, or only through an offset that is none of these parameters."""
         return tuple(c for k, c in enumerate(self.dependent) if not self.K[:, k].any())
 
     def terms(self, k: int) -> dict[str, float]:
-        """Return the factors of the k-th combination by the names of parameters, its independent one first."""
+        """Factors of the k-th combination by the names of parameters, its independent one first."""
         names = self.parameters.names
         others = {names[c]: factor for factor, c in zip(self.K[k].tolist(), self.dependent, strict=True) if factor}
         return {names[self.independent[k]]: 1.0, **others}
 
     def combination(self, k: int) -> str:
-        """Return what the k-th combination is: "I:l2.zz + 0.25 m:l3"."""
+        """The k-th combination in words: "I:l2.zz + 0.25 m:l3"."""
         return spaced(describe_sum(self.terms(k)))
 
     @property
@@ -111,7 +112,7 @@ class BaseParameters:
 
 
 def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0) -> BaseParameters:
-    """Return which combinations of parameters the readings of a regression tell.
+    """Base parameters of a regression.
 
     Args:
         found: the regression.
@@ -125,8 +126,9 @@ def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0
     if found.system.tree.closing_parts:
         names = ", ".join(f"'{part.name}'" for part in found.system.tree.closing_parts)
         raise InputError(
-            f"robot '{found.system.tree.name}' has loops or couplings ({names}): which of its parameters are told is "
-            "known for trees only. Load it without these, components=False, to see what it would be without them."
+            f"robot '{found.system.tree.name}' has loops or couplings ({names}): which of its parameters are "
+            "identifiable is known for trees only. Load it without these, components=False, to see what it would be "
+            "without them."
         )
     tree, locked = found.system.tree, tuple(locked)
     bodies = [tree.joint(name) for name in locked]
@@ -151,11 +153,11 @@ def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0
 
 @dataclass(frozen=True)
 class _Stacked:
-    """The rows of as many random motions as tell anything.
+    """The rows of as many random motions as add anything.
 
     Attributes:
         span: what they span.
-        n_unknown: how many of the unknown wrenches they tell, of each motion.
+        n_unknown: how many of the unknown wrenches they determine, of each motion.
         n_motions: how many motions.
     """
 
@@ -168,13 +170,13 @@ class _Stacked:
         """Stack the rows of motions, so many of which at once are given, until one more adds nothing."""
         span, n_unknown, n_motions = Span(), 0, 0
         while True:
-            for rows, told in rows_of(AT_ONCE):
-                n_unknown, n_motions = max(n_unknown, told), n_motions + 1
+            for rows, n in rows_of(AT_ONCE):
+                n_unknown, n_motions = max(n_unknown, n), n_motions + 1
                 if not span.extend(rows):
                     return _Stacked(span, n_unknown, n_motions)
 
     def exact(self, order: Sequence[int], independent: Sequence[int], dependent: Sequence[int]) -> Array:
-        """Return K over the field (n_independent, n_dependent)."""
+        """K over the field (n_independent, n_dependent)."""
         exact = np.zeros((len(independent), len(dependent)), dtype=object)
         place = {column: k for k, column in enumerate(dependent)}
         for k, pivot in enumerate(sorted(self.span.basis)):
@@ -185,7 +187,7 @@ class _Stacked:
 
 
 def column_order(parameters: Parameters) -> tuple[int, ...]:
-    """Return the columns, those first that are kept as independent: offsets and friction, then links from the root on.
+    """Order of the columns, those first that are kept as independent: offsets and friction, then links from the root.
 
     Of a link rotational inertia and first moments come before the mass, which is regrouped into the link before.
     """
@@ -225,7 +227,7 @@ class _FieldMotions:
         return bool(self._unread or self._found.parameters.of_kinds("gain"))
 
     def rows(self, n: int) -> Iterator[tuple[list[FieldVector], int]]:
-        """Yield the rows of n motions over the columns in their order, and how many unknowns they told besides."""
+        """Yield the rows of n motions over the columns in their order, and how many unknowns they determine besides."""
         return self._rows_at(self._points(n), n)
 
     def possible_rows(self, n: int) -> Iterator[tuple[list[FieldVector], int]]:
@@ -245,7 +247,7 @@ class _FieldMotions:
         return self._rows_at(points.elsewhere(read), n)
 
     def _corrected(self, points: FieldPoints, n: int) -> dict[int, Array]:
-        """Return accelerations and unknown wrenches (n,), by their index, at which rows without a reading hold.
+        """Accelerations and unknown wrenches (n,), by their index, at which rows without a reading hold.
 
         Rows that none of them moves are left as they are.
         """
@@ -276,15 +278,15 @@ class _FieldMotions:
             for (row, column), value in zip(places, values[:, motion].tolist(), strict=True):
                 if value:
                     rows[row][column] = value
-            told = Span.of(row for row in rows if row) if n_w else None
-            left = rows if told is None else [vector for pivot, vector in told.basis.items() if pivot >= n_w]
+            span = Span.of(row for row in rows if row) if n_w else None
+            left = rows if span is None else [vector for pivot, vector in span.basis.items() if pivot >= n_w]
             yield (
                 [{k - n_w: int(value) for k, value in row.items()} for row in left if row],
-                0 if told is None else told.dimension - len(left),
+                0 if span is None else span.dimension - len(left),
             )
 
     def _points(self, n: int) -> FieldPoints:
-        """Return random motions, and readings of any size."""
+        """Random motions, and readings of any size."""
         found = self._found
         inputs, tangents = self._positions.draw(n, self._still_q)
         for name in ("qd", "qdd"):
@@ -298,7 +300,7 @@ class _FieldMotions:
 
 
 def _still(found: Regression, bodies: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return which numbers of q, and which freedoms, are of joints that stand still."""
+    """Numbers of q, and freedoms, of joints that stand still."""
     tree = found.system.tree
     return [k for i in bodies for k in numbers(tree.q_slices[i])], [
         k for i in bodies for k in numbers(tree.v_slices[i])
@@ -313,7 +315,7 @@ def _in_doubles(
     exact: Array,
     seed: int,
 ) -> Floats:
-    """Return K of which the field says where it is zero, from as many random motions as tell it well."""
+    """K, of which the field says where it is zero, from as many random motions as determine it well."""
     if not (independent and dependent):
         return np.zeros((len(independent), len(dependent)))
     rows = _random_rows(found, bodies, len(independent), np.random.default_rng(seed))
@@ -326,7 +328,7 @@ def _in_doubles(
 
 
 def _random_rows(found: Regression, bodies: Sequence[int], rank: int, rng: np.random.Generator) -> Floats:
-    """Return the rows of W (rows, columns) of random motions that tell some combinations well."""
+    """Rows of W (rows, columns) of random motions that determine some combinations well."""
     tree = found.system.tree
     n = 4 * (rank // max(found.n_rows - len(found.unknowns), 1) + 8)
     still_q, still_v = _still(found, bodies)

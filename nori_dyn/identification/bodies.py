@@ -54,7 +54,7 @@ def check_known(problem: IdentificationProblem) -> None:
 
 
 def bodies(problem: IdentificationProblem, plain: Floats) -> Parameters:
-    """Return the parameters that are looked for, of a robot that has the load as a link of its own.
+    """Parameters that are looked for, of a robot that has the load as a link of its own.
 
     Of the load nothing is known before: what least squares say of its mass and centre stands for that, and some extent.
 
@@ -70,7 +70,7 @@ def bodies(problem: IdentificationProblem, plain: Floats) -> Parameters:
 def as_bodies(
     problem: IdentificationProblem, solution: Solution, hulls: Mapping[str, Any] | None = None
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Return all parameters (n,), inertias as bodies can have them, and notes.
+    """All parameters (n,), inertias physically consistent, and notes.
 
     Args:
         problem: what is looked for.
@@ -91,7 +91,7 @@ def as_bodies(
 
 
 def _carrying(problem: IdentificationProblem, tree: KinematicTree, plain: Floats) -> KinematicTree:
-    """Return a robot with the load as a link of its own, where there is one, of what is known of it."""
+    """Robot with the load as a link of its own, where there is one, of what is known of it."""
     if problem.load_on is None:
         return tree
     tree = _with_load(tree, tree.link(problem.load_on), plain[len(problem.parameters) :])
@@ -101,7 +101,7 @@ def _carrying(problem: IdentificationProblem, tree: KinematicTree, plain: Floats
 
 
 def _with_load(tree: KinematicTree, i: int, ten: Floats) -> KinematicTree:
-    """Return a robot with a load of about these ten parameters, fixed to a link."""
+    """Robot with a load of about these ten parameters, fixed to a link."""
     m = max(float(ten[0]), LEAST_LOAD)
     c = np.clip(ten[1:4] / m, -1.0, 1.0)
     P = np.zeros((4, 4))

@@ -1,4 +1,4 @@
-"""What is odd about what was found: signs that are turned, readings that are late, motions that excite nothing."""
+"""Plausibility of an identification: signs that are turned, readings that are late, motions that excite nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STILL = (0.01, 0.001)
 """Range of a joint up to which it stands still: [rad] of one that turns, [m] of one that shifts."""
 
 FEW = 0.5
-"""Share of the combinations below which a log that tells so many says little, and what it says is listed."""
+"""Share of the combinations below which a log identifies few, and these are listed."""
 
 LISTED = 8
 """Most combinations that are listed in a sentence."""
@@ -47,14 +47,16 @@ def still_joints(tree: KinematicTree, logs: Sequence[LogMoments]) -> tuple[str, 
     )
 
 
-def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can: int) -> Iterator[str]:
-    """Yield what is said of a motion that excites little: joints that stand still, and all that it tells.
+def weak_motion(
+    still: Sequence[str], identified: Sequence[str], n_identified: int, n_identifiable: int
+) -> Iterator[str]:
+    """Yield sentences on a motion that excites little: joints that stand still, and all that it identifies.
 
     Args:
         still: the joints that stand still.
-        told: the combinations that the log tells.
-        n_told: the number of independent directions that it tells.
-        n_can: the number of those that the sensors can tell.
+        identified: the combinations that the log identifies.
+        n_identified: the number of independent directions that it identifies.
+        n_identifiable: the number of those that the sensors can identify.
     """
     if still:
         plural = len(still) > 1
@@ -64,18 +66,18 @@ def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can
             f"{'they carry' if plural else 'it carries'}. Friction and rotor{'s' if plural else ''} there are taken to "
             f"be those of the model: move {'them' if plural else 'it'} to find out."
         )
-    if n_told < FEW * n_can:
-        names = listed(told, LISTED) or "none by itself"
+    if n_identified < FEW * n_identifiable:
+        names = listed(identified, LISTED) or "none by itself"
         yield (
-            f"This motion tells {n_told:,} of {n_can:,} combinations only, which are, or are sums of: {names}. All "
-            "else is as the model says. Move all joints at once, far and fast."
+            f"This motion identifies only {n_identified:,} of {n_identifiable:,} combinations, which are, or are sums "
+            f"of: {names}. All else is as the model says. Move all joints at once, far and fast."
         )
 
 
 def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
     """Yield a sentence for each joint that, by plain least squares, feels a negative inertia.
 
-    What a joint feels is told by base parameters alone, so that no choice among the others can mend it.
+    What a joint feels depends on base parameters alone, so that no choice among the others can mend it.
 
     Args:
         parameters: of the robot.
@@ -89,8 +91,8 @@ def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
     if names:
         yield (
             f"By least squares alone, joint{'s' if len(names) > 1 else ''} {listed(map(repr, names))} would have a "
-            "negative inertia in every pose: masses below zero. The motion is too slow there to tell inertias; or the "
-            "sign of the torques, or of the accelerations, is turned."
+            "negative inertia in every pose: masses below zero. The motion is too slow there to identify inertias; or "
+            "the sign of the torques, or of the accelerations, is turned."
         )
 
 
@@ -167,7 +169,7 @@ def delays(names: Sequence[str], logs: Sequence[Evidence], solution: Solution, d
 
 
 def _explained(T: Floats, n: int, rows: int) -> Floats:
-    """Return by how much the sum of squares grows if one of the delays is taken to be zero."""
+    """Growth of the sum of squares if one of the delays is taken to be zero."""
     d, right = T[n : n + rows, n : n + rows], T[n : n + rows, n + rows]
     inverse = solve_triangular(d, np.eye(rows))
     values = inverse @ right
@@ -176,7 +178,7 @@ def _explained(T: Floats, n: int, rows: int) -> Floats:
 
 
 def late_readings(found: Mapping[str, float]) -> Iterator[str]:
-    """Yield what is said of readings that are late."""
+    """Yield sentences on readings that are late."""
     for when, sign in (("after", 1.0), ("before", -1.0)):
         own = {name: sign * late for name, late in found.items() if sign * late > 0}
         if own:
@@ -189,7 +191,7 @@ def late_readings(found: Mapping[str, float]) -> Iterator[str]:
 
 
 def _rotors(parameters: Parameters, values: Floats) -> Floats:
-    """Return the rotor inertia at each freedom (nv,), those that are not parameters by the model."""
+    """Rotor inertia at each freedom (nv,), those that are not parameters by the model."""
     tree: KinematicTree = parameters.tree
     found = np.zeros(tree.nv)
     every = Parameters.of(tree, ["rotors"])

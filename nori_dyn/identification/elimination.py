@@ -18,7 +18,7 @@ TOLERANCE = 1e-9
 
 
 def without_unknowns(rows: Floats, N: Floats, is_exact: Booleans) -> Floats:
-    """Return the rows (n, m, columns) that are left of rows [W c] (n, rows, columns) when no w is known.
+    """Eliminate unknown wrenches from rows [W c] (n, rows, columns): the rows (n, m, columns) that are left.
 
     Exact rows beyond those that give a part of w are left as they are, among the others.
 
@@ -42,7 +42,7 @@ def without_unknowns(rows: Floats, N: Floats, is_exact: Booleans) -> Floats:
 
 
 def _split(N: Floats) -> tuple[Floats, Floats, Floats, int]:
-    """Return the whole singular value decomposition of matrices (n, m, k), and their largest rank."""
+    """Full singular value decomposition of matrices (n, m, k), and their largest rank."""
     U, s, Vt = np.linalg.svd(N, full_matrices=True)
     largest = s[:, :1] if s.shape[1] else np.ones((len(s), 1))
     ranks = np.count_nonzero(s > TOLERANCE * largest, axis=1)

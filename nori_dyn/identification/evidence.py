@@ -38,17 +38,17 @@ class Evidence:
         return joined(self.segments)
 
     def beta(self, values: Floats) -> Floats:
-        """Return what stands for the columns (columns,), for values of the parameters that are looked for (n,)."""
+        """Values of the columns (columns,), for values of the parameters that are looked for (n,)."""
         found: Floats = self.E @ values + self.shift
         return found
 
     def gain(self, row: int, values: Floats) -> float:
-        """Return the gain of a row, for values of the parameters that are looked for: 1 where it has none."""
+        """Gain of a row, for values of the parameters that are looked for: 1 where it has none."""
         column = self.gains[row] if self.gains else -1
         return 1.0 if column < 0 else float(self.E[column] @ values + self.shift[column])
 
     def over(self, row: int, moments: Moments, values: Floats | None = None) -> Floats:
-        """Return rows [W c] (k, n + 1) over the parameters that are looked for, in units of the reading.
+        """Rows [W c] (k, n + 1) over the parameters that are looked for, in units of the reading.
 
         Args:
             row: which row it is.

@@ -273,7 +273,7 @@ def excitation(
     if not identifiable:
         raise InputError(
             "the motion of these joints tells nothing of the parameters that are wanted. Let other joints move, or ask "
-            "for other parameters: `nd.identify` and its report say which a motion told."
+            "for other parameters: `nd.identify` and its report say which a motion identified."
         )
     information = _with_earlier(information, base, earlier)
     rest = resting_posture(moving, limits, torques, seed)

@@ -1,4 +1,4 @@
-"""The most exciting motions of robots as users meet them: `nori_dyn.exciting_motion`."""
+"""The most exciting motions of robots: `nd.exciting_motion`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from nori_dyn.tables.progress import Watched, progress_bar
 from nori_dyn.typing import Floats
 
 RATE = 100.0
-"""Samples a second of the log that is to be, unless told otherwise."""
+"""Samples a second of the log that is to be, by default."""
 
 STARTS, STEPS = 3, 100
 """Random motions that are improved, and steps of each before its multipliers are set."""
@@ -43,13 +43,13 @@ ENDINGS = (".csv", ".csv.gz")
 MOST_ROWS = 10_000_000
 """Samples of a file, at most."""
 
-BADLY = 0.5
+POOR = 0.5
 """Share of a parameter's value in the model that its deviation must not exceed."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExcitingMotion(Shown):
-    """A motion from which parameters are told well.
+    """A motion that identifies parameters well.
 
     Attributes:
         trajectory: the motion.
@@ -61,12 +61,13 @@ class ExcitingMotion(Shown):
         of_random: that of random motions that fill the same limits (200,).
         condition: the condition number of the rows of all samples over the parameters in these units.
         condition_of_random: that of the best of the random motions.
-        parameters: the base parameters that it tells, by name; "+" says that there is more to one, see `combinations`.
+        parameters: the base parameters that it identifies, by name; "+" says that there is more to one, see
+            `combinations`.
         combinations: what each is: "I:l2.zz + 0.25 m:l3".
         units: the SI unit of each.
         prior: what each is by the robot's model (n,).
         covariance: of each with each (n, n), at `rate` samples a second of readings with `sigmas`.
-        untold: base parameters that other motions tell, and this one cannot, since joints stand still.
+        unidentifiable: base parameters that other motions identify, and this one cannot, since joints stand still.
         sigmas: the standard deviation of each reading.
         rate: samples a second of the log.
         evaluations: how often a motion was judged while it was sought.
@@ -94,7 +95,7 @@ class ExcitingMotion(Shown):
     units: tuple[str, ...]
     prior: Floats
     covariance: Floats
-    untold: tuple[str, ...]
+    unidentifiable: tuple[str, ...]
     sigmas: Mapping[str, float]
     rate: float
     evaluations: int
@@ -122,14 +123,14 @@ class ExcitingMotion(Shown):
         return math.exp((self.value - float(self.of_random.max())) / (2 * n))
 
     @property
-    def badly_told(self) -> tuple[str, ...]:
-        """The parameters that stay badly told: deviations of more than half of what they are in the model, if not 0."""
+    def poorly_identified(self) -> tuple[str, ...]:
+        """The parameters that stay uncertain: deviations of more than half of what they are in the model, if not 0."""
         known = np.abs(self.prior) > 0
-        bad = known & (self.deviations > BADLY * np.abs(self.prior))
+        bad = known & (self.deviations > POOR * np.abs(self.prior))
         return tuple(self.parameters[k] for k in np.flatnonzero(bad))
 
     def at(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Return q, qd and qdd at times t [s]: (nq,), (nv,), (nv,) at one, with a leading N at N of them.
+        """State q, qd and qdd at times t [s]: (nq,), (nv,), (nv,) at one, with a leading N at N of them.
 
         Raises:
             InputError: times that are no finite numbers.
@@ -137,7 +138,7 @@ class ExcitingMotion(Shown):
         return self.trajectory.at(t)
 
     def torques(self, t: ArrayLike) -> Floats:
-        """Return the joint forces (nv,) [N m, N] that the model needs at a time t [s], or (N, nv) at N of them.
+        """Joint forces (nv,) [N m, N] that the model needs at a time t [s], or (N, nv) at N of them.
 
         Raises:
             InputError: times that are no finite numbers.
@@ -196,7 +197,7 @@ def exciting_motion(
     seed: int = 0,
     progress: Watched = None,
 ) -> ExcitingMotion:
-    """Return the motion, within limits, that tells most of parameters: a Fourier series of each joint.
+    """Find the motion, within limits, that identifies parameters best: a Fourier series of each joint.
 
     What the robot's file tells of positions, speeds and torques is used up to nine tenths; arguments are used in full.
     Where nothing is known: positions within pi of zero, 1 rad/s or 0.25 m/s, an acceleration that reaches the largest
@@ -206,8 +207,8 @@ def exciting_motion(
     Args:
         robot: the robot, whose joint torques are read with sigmas of a hundredth of what the drives can give (1 N m or
             1 N where that is not known); or a system, which says what is read, and with which sigma.
-        parameters: what is to be told: words such as "inertias", "friction", "rotors", "offsets", names or patterns, as
-            for `nd.identify`. Gains cannot be.
+        parameters: what is to be identified: words such as "inertias", "friction", "rotors", "offsets", names or
+            patterns, as for `nd.identify`. Gains cannot be.
         duration: of the motion [s], the period of the series.
         harmonics: how many; the highest frequency is harmonics / duration [Hz].
         criterion: "D" for the determinant of the information, which no choice of units changes; "A" for the sum of
@@ -219,18 +220,18 @@ def exciting_motion(
         speed: largest speeds [rad/s or m/s], for all or by name.
         acceleration: largest accelerations [rad/s^2 or m/s^2], for all or by name.
         torque: largest torques [N m or N], for all or by name.
-        earlier: what earlier logs told: a square root R0 (rows, n) of their information R0^T R0 on all parameters of
-            the regression, or on the base parameters; then what is not known yet is excited.
+        earlier: a square root R0 (rows, n) of the information R0^T R0 of earlier logs, on all parameters of the
+            regression, or on the base parameters; then what is not known yet is excited.
         rate: samples a second of the log that is to be.
         starts: how many random motions are improved.
         seed: seed of everything random.
-        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        progress: True to show it, or a function that gets it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: neither a robot nor a system.
         UnknownNameError: a parameter, joint or criterion that does not exist.
         InputError: a duration, rate or limit that is not positive, limits in which the robot cannot rest, joints of
-            several freedoms, loops, parameters that no motion tells.
+            several freedoms, loops, parameters that no motion identifies.
         UnsupportedComponentError: components that inverse dynamics does not take in.
 
     Source: Swevers, Ganseman, Tukel, De Schutter and Van Brussel (1997).
@@ -266,7 +267,7 @@ def check_table(path: Path) -> None:
 
 
 def checked_rate(rate: Any, duration: float) -> float:
-    """Return a rate of samples [1/s].
+    """Check a rate of samples [1/s].
 
     Raises:
         InputError: it is not positive, or makes too many samples.
@@ -301,7 +302,7 @@ def _motion(problem: Excitation, found: BestMotion, criterion: str) -> ExcitingM
         units=tuple(base.parameters.each[base.independent[k]].unit for k in kept),
         prior=(base.G @ base.parameters.prior)[kept],
         covariance=(units @ np.linalg.pinv(F, hermitian=True) @ units.T)[np.ix_(kept, kept)],
-        untold=tuple(name for k, name in enumerate(base.names) if k not in kept),
+        unidentifiable=tuple(name for k, name in enumerate(base.names) if k not in kept),
         sigmas=problem.sigmas,
         rate=problem.rate,
         evaluations=found.evaluations,

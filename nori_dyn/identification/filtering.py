@@ -54,7 +54,7 @@ class Decimation:
         self._kept: Floats | None = None
 
     def add(self, rows: Floats) -> Floats:
-        """Return what the next samples (n, k) leave after the filter (m, k): nothing where more are needed."""
+        """Filter the next samples (n, k): what is left (m, k), nothing where more are needed."""
         all_rows = rows if self._kept is None else np.concatenate([self._kept, rows])
         n = len(all_rows) - 2 * self._half
         if n <= 0:

@@ -1,4 +1,4 @@
-"""What was found of a robot's parameters: values, how sure they are, how well readings fit, what is odd."""
+"""Identified parameters of a robot: values, standard deviations, how well readings fit, what is implausible."""
 
 from __future__ import annotations
 
@@ -21,24 +21,23 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
-TOLD = 0.5
-"""Share of the prior deviation that is left of a combination that counts as told by a log."""
+IDENTIFIED = 0.5
+"""Share of the prior deviation that is left of a combination that counts as identified by a log."""
 
-How: TypeAlias = Literal["told", "open", "combined", "known"]
-"""What a log says of a parameter: it tells it by itself; it could, and does not; the sensors tell it only together with
-others, or never; it was known."""
+How: TypeAlias = Literal["identified", "open", "combined", "known"]
+"""How a log determines a parameter: alone; not, though it could; only together with others, or never; it was known."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaseParameterEstimate:
-    """A combination of parameters that the sensors tell.
+    """Estimate of an identifiable combination of parameters.
 
     Attributes:
         name: its first parameter, with a + where there is more to it.
         terms: the factor of each parameter.
         unit: that of the first one.
         before: what it is by the model as it was.
-        value: what was found.
+        value: the estimate.
         deviation: its standard deviation.
         left: the share of the prior deviation that is left; all of it where nothing was open.
     """
@@ -52,25 +51,25 @@ class BaseParameterEstimate:
     left: float
 
     @property
-    def is_told(self) -> bool:
-        """Whether the log tells it much better than it was known."""
-        return self.left < TOLD
+    def is_identified(self) -> bool:
+        """Whether the log determines it much better than it was known."""
+        return self.left < IDENTIFIED
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterEstimate:
-    """What was found of a parameter.
+    """Estimate of a parameter.
 
     Attributes:
         name: of the parameter.
         unit: its SI unit.
         before: what it is by the model as it was.
-        value: what was found.
-        plain: by least squares alone, which may be what no body can have.
+        value: the estimate.
+        plain: the estimate by least squares alone, which may be what no body can have.
         deviation: the standard deviation, with what was known before counted in; 0 of what was known.
         left: the share of the prior deviation that is left; all of it where nothing was open.
-        how: what the log says of it: see `How`. Only what is told has a deviation that is the log's; the value of what
-            is combined is the one next to the model among many that the log cannot tell apart.
+        how: how the log determines it: see `How`. Only what is identified has a deviation that is the log's; the value
+            of what is combined is the one nearest to the model among many that the log cannot tell apart.
     """
 
     name: str
@@ -85,7 +84,7 @@ class ParameterEstimate:
 
 @dataclass(frozen=True, eq=False)
 class Identification(Shown):
-    """What was found.
+    """Parameters identified from logs.
 
     Attributes:
         problem: what was looked for.
@@ -93,10 +92,10 @@ class Identification(Shown):
         plain: the same by least squares alone, which may be what no body can have.
         solution: the latter with its covariance, over the parameters that were looked for.
         fits: how well each reading is explained.
-        combinations: what the sensors can tell, in the order of the base parameters.
-        directions: how much of the prior deviation is left along the independent directions of what the log tells, the
-            best told first.
-        doubts: what is odd, in sentences.
+        combinations: those that are identifiable, in the order of the base parameters.
+        directions: the share of the prior deviation that is left along independent directions, the best identified
+            first.
+        doubts: what is implausible, in sentences.
         remarks: what was done, and what else there is to say.
         n_samples: number of samples.
         is_physical: whether `values` are inertias that bodies can have.
@@ -115,8 +114,8 @@ class Identification(Shown):
         >>> found = nd.identify("log.npz", arm, ["offsets"])
         >>> print({name: round(offset, 3) for name, offset in found.offsets.items()})
         {'tau:joint1': 0.0, 'tau:joint2': 0.7}
-        >>> found.found[1].how, found.held_out
-        ('told', 'the last 33 % of each log')
+        >>> found.estimates[1].how, found.held_out
+        ('identified', 'the last 33 % of each log')
     """
 
     problem: IdentificationProblem
@@ -142,17 +141,17 @@ class Identification(Shown):
 
     @property
     def base(self) -> BaseParameters:
-        """Which combinations of them the sensors tell."""
+        """Which combinations of them are identifiable."""
         return self.problem.base
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is odd, and what else there is to say, in sentences."""
+        """What is implausible, and what else there is to say, in sentences."""
         return (*self.doubts, *self.remarks)
 
     @cached_property
     def robot(self) -> KinematicTree:
-        """The robot with the parameters found; offsets, gains and a load are no part of it."""
+        """The robot with the identified parameters; offsets, gains and a load are no part of it."""
         return self.parameters.applied(self.values[: len(self.parameters)])
 
     @property
@@ -163,7 +162,7 @@ class Identification(Shown):
 
     @cached_property
     def each(self) -> dict[str, float]:
-        """The value found of each parameter, by its name."""
+        """The value of each parameter, by its name."""
         return {p.name: float(v) for p, v in zip(self.problem.all_parameters, self.values, strict=True)}
 
     @cached_property
@@ -175,35 +174,35 @@ class Identification(Shown):
 
     @property
     def prior(self) -> tuple[PriorCheck, ...]:
-        """What the logs say of what was known before of each link, and of each other parameter."""
+        """What the logs say of the prior of each link, and of each other parameter."""
         return self.solution.checks
 
     @property
-    def n_told(self) -> int:
-        """The number of independent directions that the log tells better than they were known."""
-        return int(np.count_nonzero(self.directions < TOLD))
+    def n_identified(self) -> int:
+        """The number of independent directions that the log determines better than they were known."""
+        return int(np.count_nonzero(self.directions < IDENTIFIED))
 
     @cached_property
     def offsets(self) -> dict[str, float]:
-        """The offset found of each reading that has one."""
+        """The offset of each reading that has one."""
         return self._of("offset")
 
     @cached_property
     def gains(self) -> dict[str, float]:
-        """The gain found of each reading that has one."""
+        """The gain of each reading that has one."""
         return self._of("gain")
 
     @cached_property
     def load(self) -> dict[str, float]:
-        """The parameters found of the load, by their names."""
+        """The parameters of the load, by their names."""
         return {p.name: self.each[p.name] for p in self.problem.all_parameters if p.owner == LOAD}
 
     @cached_property
-    def found(self) -> tuple[ParameterEstimate, ...]:
-        """What was found of each parameter, those of the load last."""
+    def estimates(self) -> tuple[ParameterEstimate, ...]:
+        """The estimate of each parameter, those of the load last."""
         prior = np.zeros(len(self.values))
         prior[self.problem.free] = np.sqrt(np.diag(self.prior_covariance))
-        alone = self.problem.told_alone
+        alone = self.problem.identifiable_alone
         before = np.concatenate([self.parameters.prior, np.zeros(len(self.values) - len(self.parameters))])
         is_free = np.isin(np.arange(len(self.values)), self.problem.free)
         found = []
@@ -212,7 +211,7 @@ class Identification(Shown):
             left = deviation / prior[k] if is_free[k] else 0.0
             how: How = "known"
             if is_free[k]:
-                how = "combined" if not alone[k] else "told" if left < TOLD else "open"
+                how = "combined" if not alone[k] else "identified" if left < IDENTIFIED else "open"
             found.append(
                 ParameterEstimate(
                     name=parameter.name,
@@ -228,7 +227,7 @@ class Identification(Shown):
         return tuple(found)
 
     def correlation(self, first: str, second: str) -> float:
-        """Return the correlation of two parameters that were looked for, by their names.
+        """Correlation of two parameters that were looked for, by their names.
 
         Raises:
             UnknownNameError: no such parameter was looked for.
@@ -240,7 +239,7 @@ class Identification(Shown):
         return float(self._correlations[names.index(first), names.index(second)])
 
     def covariance_of(self, names: Sequence[str]) -> Floats:
-        """Return the covariance (n, n) of some parameters, by their names; zero of what was known."""
+        """Covariance (n, n) of some parameters, by their names; zero of what was known."""
         all_names = [each.name for each in self.problem.all_parameters]
         every = np.zeros((len(all_names), len(all_names)))
         every[np.ix_(self.problem.free, self.problem.free)] = self.solution.covariance
@@ -248,7 +247,7 @@ class Identification(Shown):
         return every[np.ix_(chosen, chosen)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it: plain dictionaries, lists and numbers, units of SI."""
+        """All of it as JSON has it: plain dictionaries, lists and numbers, units of SI."""
         return {
             "robot": self.problem.tree.name,
             "logs": list(self.logs),
@@ -256,20 +255,20 @@ class Identification(Shown):
             "samples": self.n_samples,
             "parameters_looked_for": len(self.problem.free),
             "combinations_of_sensors": self.base.rank,
-            "directions_told": self.n_told,
+            "directions_identified": self.n_identified,
             "directions_left": self.directions.tolist(),
             "is_physical": self.is_physical,
             "notes": list(self.notes),
             "prior": [asdict(check) for check in self.prior],
             "fits": [asdict(fit) for fit in self.fits],
-            "parameters": [asdict(found) for found in self.found],
-            "combinations": [asdict(each) | {"is_told": each.is_told} for each in self.combinations],
+            "parameters": [asdict(each) for each in self.estimates],
+            "combinations": [asdict(each) | {"is_identified": each.is_identified} for each in self.combinations],
             "correlations": {"names": list(self._free_names), "matrix": self._correlations.tolist()},
         }
 
     def __repr__(self) -> str:
-        told = f"{self.n_told} of {len(self.directions)} combinations told"
-        return f"Identification('{self.problem.tree.name}', {told}, {self.n_samples:,} samples)"
+        counts = f"{self.n_identified} of {len(self.directions)} combinations identified"
+        return f"Identification('{self.problem.tree.name}', {counts}, {self.n_samples:,} samples)"
 
     @cached_property
     def _free_names(self) -> tuple[str, ...]:
@@ -288,7 +287,7 @@ class Identification(Shown):
 def combinations_of(
     problem: IdentificationProblem, solution: Solution, values: Floats, prior_covariance: Floats
 ) -> tuple[BaseParameterEstimate, ...]:
-    """Return what was found of each combination that the sensors tell.
+    """Estimates of the identifiable combinations.
 
     Args:
         problem: what was looked for.

@@ -52,7 +52,7 @@ def fits_of(
     sigma: Floats,
     delays: Mapping[str, float],
 ) -> tuple[ReadingFit, ...]:
-    """Return how well each reading is explained.
+    """Fit of each reading.
 
     Args:
         names: of the rows.
@@ -92,11 +92,11 @@ def fits_of(
 
 
 def _expected(row: int, log: Evidence, m: Moments, values: Floats) -> Floats:
-    """Return the combination of columns that is what a reading should be: true value and offset, over its gain."""
+    """Combination of columns that is the predicted reading: true value and offset, over its gain."""
     return m.residual(log.beta(values)) / log.gain(row, values) + m.unit("reading")
 
 
 def _rms(row: int, rows: Sequence[tuple[Evidence, Moments]], values: Floats) -> float:
-    """Return the root mean square over some logs of the residuals of a row, in units of its reading."""
+    """Root mean square over some logs of the residuals of a row, in units of its reading."""
     total = sum((m.rms(m.residual(log.beta(values))) / log.gain(row, values)) ** 2 * m.n for log, m in rows)
     return float(np.sqrt(total / max(sum(m.n for _, m in rows), 1)))

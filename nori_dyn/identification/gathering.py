@@ -45,7 +45,7 @@ class Robust:
     sigma: Floats
 
     def pseudo_values(self, residuals: Floats, counts: Floats | None = None) -> Floats:
-        """Return what stands in place of residuals (n, rows), of which those count that are not 0 in `counts`."""
+        """Pseudo-values in place of residuals (n, rows), of which those count that are not 0 in `counts`."""
         most = HUBER * self.sigma
         n = np.full(len(most), len(residuals)) if counts is None else np.sum(counts, axis=0)
         is_within = np.where(np.abs(residuals) <= most, 1.0 if counts is None else counts, 0.0)
@@ -66,7 +66,7 @@ class Moving:
     freedoms: Indices
 
     def counts(self, qd: Floats) -> Floats:
-        """Return 1 where a row counts (n, rows) at velocities (n, nv), 0 elsewhere."""
+        """Weights (n, rows) at velocities (n, nv): 1 where a row counts, 0 elsewhere."""
         return np.where((np.abs(qd[:, self.freedoms]) > self.speed) | (self.freedoms < 0), 1.0, 0.0)
 
 
@@ -132,7 +132,7 @@ class Gathering:
     def filtered(
         self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None, t: Floats | None = None
     ) -> Filtered:
-        """Return what samples are behind the filter: as many as it leaves."""
+        """Filter samples: as many as it leaves."""
         entries = self._program.entries(q, qd, qdd, y)
         read = np.zeros((len(q), len(self._reads)))
         read[:, self._reads >= 0] = y[:, self._reads[self._reads >= 0]]
@@ -151,7 +151,7 @@ class Gathering:
         return Filtered(rows[0], rows[1], rows[2], counts, rows[3][:, 0])
 
     def residuals(self, entries: Floats, values: Floats) -> Floats:
-        """Return what is left of each row (n, rows) for values of the columns of the program."""
+        """Residual of each row (n, rows) for values of the columns of the program."""
         layout = self._program.layout
         found: Floats = np.array(entries[:, layout.constants])
         for row, (own, columns) in enumerate(layout.rows):
@@ -172,13 +172,13 @@ class Gathering:
     def _moments(
         self, entries: Floats, read: Floats, rates: Floats, counts: Floats | None, constants: Floats
     ) -> list[Moments]:
-        """Return what samples say of each row."""
+        """Moments of each row."""
         if self._has_unknowns:
             return [self._without_unknowns(entries if counts is None else entries[counts.all(axis=1)])]
         return row_moments(self._program.layout, entries, read, rates, counts, constants)
 
     def _constants(self, entries: Floats, counts: Floats | None) -> Floats:
-        """Return the residual of each row without parameters (n, rows)."""
+        """Residual of each row without parameters (n, rows)."""
         constants = np.array(entries[:, self._program.layout.constants])
         if self._robust is None or self._has_unknowns:
             return constants
@@ -186,7 +186,7 @@ class Gathering:
         return constants + self._robust.pseudo_values(residuals, counts) - residuals
 
     def _without_unknowns(self, entries: Floats) -> Moments:
-        """Return what samples say whose unknown wrenches are eliminated, all rows together."""
+        """Moments of all rows together, unknown wrenches eliminated."""
         W, N, c = self._program.dense(entries)
         both = np.concatenate([W, c[:, :, None]], axis=2) / self._sigma[:, None]
         left = without_unknowns(both, N / self._sigma[:, None], self._is_exact).reshape(-1, both.shape[2])

@@ -1,4 +1,4 @@
-"""What can be told of a robot's parameters from some sensors: alone, in combinations, or never."""
+"""Identifiability of a robot's parameters from some sensors: alone, in combinations, or never."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.tables import Shown
 
-Told: TypeAlias = Literal["alone", "combined", "never"]
-"""How a parameter is told: by itself, only together with others, or not at all."""
+Identifiable: TypeAlias = Literal["alone", "combined", "never"]
+"""How a parameter is identifiable: by itself, only together with others, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaseParameter:
-    """A sum of parameters that is told.
+    """An identifiable sum of parameters.
 
     Attributes:
         name: of the parameter that stands for it, whose factor is 1.
@@ -33,10 +33,10 @@ class BaseParameter:
 
 @dataclass(frozen=True, slots=True)
 class CommonFactor:
-    """Parameters that are told up to one factor, which is the same for all.
+    """Parameters that are identifiable up to one factor, which is the same for all.
 
     Attributes:
-        name: the parameter that would be told with the factor.
+        name: the parameter that would be identifiable with the factor.
         others: the parameters that are multiplied by it besides, or those that stand for a combination that is.
     """
 
@@ -46,7 +46,7 @@ class CommonFactor:
 
 @dataclass(frozen=True, eq=False)
 class Identifiability(Shown):
-    """What some sensors tell of a robot's parameters, however long it moves.
+    """Identifiability of a robot's parameters from some sensors, however long it moves.
 
     Attributes:
         robot, sensors: their names.
@@ -70,7 +70,7 @@ class Identifiability(Shown):
 
     @property
     def rank(self) -> int:
-        """The number of combinations that are told."""
+        """The number of identifiable combinations."""
         return self.base.rank
 
     @property
@@ -79,10 +79,10 @@ class Identifiability(Shown):
         return self.base.error
 
     @cached_property
-    def told(self) -> Mapping[str, Told]:
-        """How each parameter is told, by its name; those with a common factor, once that is known."""
+    def identifiable(self) -> Mapping[str, Identifiable]:
+        """How each parameter is identifiable, by its name; those with a common factor, once that is known."""
         base, names = self.base, self.parameters.names
-        found: dict[str, Told] = dict.fromkeys(names, "never")
+        found: dict[str, Identifiable] = dict.fromkeys(names, "never")
         for k, column in enumerate(base.independent):
             found[names[column]] = "combined" if base.K[k].any() else "alone"
         found |= {names[column]: "combined" for k, column in enumerate(base.dependent) if base.K[:, k].any()}
@@ -90,29 +90,31 @@ class Identifiability(Shown):
 
     @cached_property
     def combinations(self) -> tuple[BaseParameter, ...]:
-        """What is told only in combinations; factors are those at one posture of the joints that do not move."""
+        """The combinations of several parameters; factors are those at one posture of the joints that do not move."""
         every = map(self.base.terms, range(len(self.base.independent)))
         return tuple(BaseParameter(next(iter(terms)), terms) for terms in every if len(terms) > 1)
 
     @cached_property
     def common_factors(self) -> tuple[CommonFactor, ...]:
-        """What is told up to a factor only, as nothing tells a force in absolute terms."""
+        """What is identifiable up to a factor only, as no reading gives a force in absolute terms."""
         names = self.parameters.names
         ties = self.base.ties.items()
         return tuple(CommonFactor(names[tied], tuple(names[k] for k in others)) for tied, others in ties if others)
 
-    def names_of(self, told: Told) -> tuple[str, ...]:
-        """Return the parameters that are told in some way."""
-        return tuple(name for name, how in self.told.items() if how == told)
+    def names_of(self, how: Identifiable) -> tuple[str, ...]:
+        """The parameters that are identifiable in some way."""
+        return tuple(name for name, each in self.identifiable.items() if each == how)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """All of it as JSON has it."""
         return {
             "robot": self.robot,
             "sensors": self.sensors,
             "rank": self.rank,
             "error": self.error,
-            "parameters": [{**_described(each), "told": self.told[each.name]} for each in self.parameters.each],
+            "parameters": [
+                {**_described(each), "identifiable": self.identifiable[each.name]} for each in self.parameters.each
+            ],
             "combinations": [{"name": each.name, "terms": dict(each.terms)} for each in self.combinations],
             "common_factors": [{"name": each.name, "others": list(each.others)} for each in self.common_factors],
             "still": list(self.still),
@@ -128,10 +130,10 @@ class Identifiability(Shown):
 def identifiability(
     system: System, parameters: str | Iterable[str] = ("inertias",), locked: str | Iterable[str] = (), seed: int = 0
 ) -> Identifiability:
-    """Return which parameters of a robot its sensors tell: alone, in which combinations, or never.
+    """Decide which parameters of a robot are identifiable from its sensors: alone, in which combinations, or never.
 
-    The motion is taken to be known, and as rich as it can be; a log may tell less. The rank is exact: elimination over
-    a prime field at random motions, no tolerance, wrong with probability `error`.
+    The motion is taken to be known, and as rich as it can be; a log may identify fewer. The rank is exact: elimination
+    over a prime field at random motions, no tolerance, wrong with probability `error`.
 
     Args:
         system: the robot and its sensors, for one 'identification' or 'identification_floating'.
@@ -156,7 +158,7 @@ def identifiability(
         (7, 22)
         >>> found.combinations[1].terms
         {'mc:link1.x': 1.0, 'm:link2': 1.0}
-        >>> found.told["rotor:joint2"], found.told["I:link2.xx"]
+        >>> found.identifiable["rotor:joint2"], found.identifiable["I:link2.xx"]
         ('alone', 'never')
     """
     check_system(system, "nd.identifiability")

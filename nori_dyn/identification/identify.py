@@ -24,13 +24,13 @@ from nori_dyn.identification.doubts import (
     delays,
     late_readings,
     opposite_readings,
-    said_of_motion,
     still_joints,
     turned_signs,
+    weak_motion,
 )
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.findings import TOLD, Identification, combinations_of
+from nori_dyn.identification.findings import IDENTIFIED, Identification, combinations_of
 from nori_dyn.identification.fits import fits_of
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
 from nori_dyn.identification.information import triangular
@@ -78,11 +78,11 @@ def identify(
     backend: str = "auto",
     progress: Watched = None,
 ) -> Identification:
-    """Return what logs say of a robot's parameters: inertias, friction, rotors, springs, offsets and gains of sensors.
+    """Identify a robot's parameters from logs: inertias, friction, rotors, springs, offsets and gains of sensors.
 
     Every sensor of forces says something: joint torques, motor currents, force-torque sensors anywhere, plates. Which
-    combinations of parameters they can tell at all is found exactly; within these, what the log leaves open stays next
-    to what the model says.
+    combinations of parameters are identifiable at all is found exactly; within these, what the log leaves open stays
+    next to what the model says.
 
     Args:
         logs: one log or several, as files or as `nd.read_log` returns them.
@@ -155,7 +155,7 @@ def identify(
     if not 0 <= share < 1:
         raise InputError(f"the share held out is {share:g}: it must be at least 0 and less than 1.")
     with progress_bar("identifying", progress) as stage:
-        stage("which combinations can be told")
+        stage("which combinations are identifiable")
         formulation = Formulation.of(options, parameters, load_on, known or {})
         stage("compiling")
         reader = LogReader(formulation, stage)
@@ -231,14 +231,16 @@ def _findings(
     judged = values if without is solution else formulation.returned(without)[0]
     late = delays(names, logs, solution, weighted[0].dt) if not has_unknowns else {}
     inverse = solve_triangular(triangular(np.array(solution.prior.L)), np.eye(len(before)))
-    told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.told)]
-    directions = 1.0 / np.sqrt(1.0 + told**2)
+    singular = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.identifiable)]
+    directions = 1.0 / np.sqrt(1.0 + singular**2)
     combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
-    n_told = int(np.count_nonzero(directions < TOLD))
+    n_identified = int(np.count_nonzero(directions < IDENTIFIED))
     doubts = [f"{log.log.path.name}: {each.message}" for log in (*weighted, *validation) for each in log.doubts]
     doubts += [*turned_signs(problem.parameters, plain), *contradicted_priors(solution.checks), *late_readings(late)]
     doubts += [] if has_unknowns else opposite_readings(names, logs, before)
-    doubts += said_of_motion(still, [each.name for each in combinations if each.is_told], n_told, len(directions))
+    doubts += weak_motion(
+        still, [each.name for each in combinations if each.is_identified], n_identified, len(directions)
+    )
     curves = {each.is_loaded: each for each in reversed(validation or weighted)}  # of the first log of each kind
     return Identification(
         problem=problem,
@@ -274,7 +276,7 @@ def _findings(
 
 
 def with_sensors(tree: KinematicTree) -> System:
-    """Return a robot with the sensors that are taken where none are named."""
+    """A robot with the sensors that are taken where none are named."""
     return System(tree, load_sensors(SENSORS[any(isinstance(joint, Free) for joint in tree.joints)]))
 
 

@@ -46,7 +46,7 @@ class Moments:
 
     @staticmethod
     def of(columns: Sequence[int] | Indices, rows: Floats, n: int | None = None) -> Moments:
-        """Return those of rows [W e 1 y c] (n, k + 4), which are overwritten where they lie column by column.
+        """Factorise rows [W e 1 y c] (n, k + 4), which are overwritten where they lie column by column.
 
         Args:
             columns: the parameters that they depend on.
@@ -57,7 +57,7 @@ class Moments:
 
     @staticmethod
     def joined(parts: Sequence[Moments]) -> Moments:
-        """Return those of the samples of several together."""
+        """Moments of the samples of several together."""
         if len(parts) == 1:
             return parts[0]
         return Moments(parts[0].columns, sum(p.n for p in parts), triangular(np.vstack([p.R for p in parts])))
@@ -68,47 +68,47 @@ class Moments:
         return len(self.columns)
 
     def residual(self, values: Floats) -> Floats:
-        """Return the combination of columns (k + 4,) that is the residual W phi + c for values of all parameters."""
+        """Combination of columns (k + 4,) that is the residual W phi + c for values of all parameters."""
         return np.concatenate([values[self.columns], [0.0, 0.0, 0.0, 1.0]])
 
     def prediction(self, values: Floats) -> Floats:
-        """Return the combination of columns that is what the reading should be: y and the residual."""
+        """Combination of columns that is the predicted reading: y and the residual."""
         return self.residual(values) + self.unit("reading")
 
     def unit(self, name: str) -> Floats:
-        """Return the combination that is one of the columns `EXTRA`."""
+        """Combination that is one of the columns `EXTRA`."""
         unit = np.zeros(len(self.R))
         unit[self.k + EXTRA.index(name)] = 1.0
         return unit
 
     def inner(self, u: Floats, v: Floats) -> float:
-        """Return the sum over the samples of the product of two combinations of columns."""
+        """Sum over the samples of the product of two combinations of columns."""
         return float((self.R @ u) @ (self.R @ v))
 
     def mean(self, u: Floats) -> float:
-        """Return the mean of a combination of columns."""
+        """Mean of a combination of columns."""
         return self.inner(u, self.unit("one")) / max(self.n, 1)
 
     def rms(self, u: Floats) -> float:
-        """Return the root of the mean square of a combination of columns."""
+        """Root of the mean square of a combination of columns."""
         return float(np.linalg.norm(self.R @ u) / np.sqrt(max(self.n, 1)))
 
     def spread(self, u: Floats) -> float:
-        """Return the standard deviation of a combination of columns."""
+        """Standard deviation of a combination of columns."""
         return float(np.sqrt(max(self.rms(u) ** 2 - self.mean(u) ** 2, 0.0)))
 
     def correlation(self, u: Floats, v: Floats) -> float:
-        """Return the correlation of two combinations of columns; nan where one does not vary."""
+        """Correlation of two combinations of columns; nan where one does not vary."""
         both = self.spread(u) * self.spread(v)
         return (self.inner(u, v) / max(self.n, 1) - self.mean(u) * self.mean(v)) / both if both > 0 else float("nan")
 
     def gradient(self, values: Floats) -> Floats:
-        """Return the sum over the samples of W^T times the residual (k,)."""
+        """Sum over the samples of W^T times the residual (k,)."""
         own: Floats = self.R[:, : self.k].T @ (self.R @ self.residual(values))
         return own
 
     def rows(self, n: int) -> Floats:
-        """Return rows [W c] (k + 4, n + 1) over all n parameters, whose least squares are those of all samples."""
+        """Rows [W c] (k + 4, n + 1) over all n parameters, whose least squares are those of all samples."""
         found = np.zeros((len(self.R), n + 1))
         found[:, self.columns] = self.R[:, : self.k]
         found[:, -1] = self.R[:, -1]
@@ -116,7 +116,7 @@ class Moments:
 
 
 def triangular(rows: Floats) -> Floats:
-    """Return the triangular factor (k, k) of rows (n, k); they are overwritten where they lie column by column."""
+    """Triangular factor (k, k) of rows (n, k); they are overwritten where they lie column by column."""
     n, k = rows.shape
     if not n:
         return np.zeros((k, k))
@@ -133,7 +133,7 @@ def row_moments(
     weights: Floats | None = None,
     constants: Floats | None = None,
 ) -> list[Moments]:
-    """Return what samples say of each row of a regressor that has no unknown wrenches.
+    """Moments of each row of a regressor without unknown wrenches.
 
     Args:
         layout: where its numbers belong.
@@ -202,10 +202,10 @@ class Segments:
             self.size *= 2
 
     def each(self) -> list[list[Moments]]:
-        """Return the segments: for each what its samples say of each row."""
+        """Moments of each row, segment by segment."""
         return [*self.closed, *([joined(self._open)] if self._open else [])]
 
 
 def joined(parts: Iterable[Sequence[Moments]]) -> list[Moments]:
-    """Return what the samples of several parts together say of each row."""
+    """Moments of each row over several parts together."""
     return [Moments.joined(of_row) for of_row in zip(*parts, strict=True)]

@@ -47,7 +47,7 @@ class MotionSensors:
         return hashlib.sha256(f"{self.of.sensors.fingerprint} {sorted(self.chosen)}".encode()).hexdigest()
 
     def equations(self, tree: KinematicTree) -> Sequence[Equation]:
-        """Return the rows on a tree."""
+        """The rows on a tree."""
         own = [each for k, each in enumerate(self.of.sensors.equations(tree)) if k in self.chosen]
         return [*own, *(_no_wrench(tree, i) for i in range(tree.n_links))]
 
@@ -82,7 +82,7 @@ class JointAccelerations:
             self._solver, self._own = _solver(system)
 
     def accelerations(self, q: Floats, qd: Floats, y: Floats) -> Floats:
-        """Return the joint accelerations (n, nv) of samples."""
+        """Joint accelerations (n, nv) of samples."""
         if self._read is not None:
             places, factors = self._read
             return np.asarray(y[:, places] / factors)
@@ -91,7 +91,7 @@ class JointAccelerations:
 
 
 def _read_accelerations(system: System) -> tuple[Indices, Floats] | None:
-    """Return the reading of each joint acceleration, and by what it is divided; None where some are not read."""
+    """Index of the reading of each joint acceleration, and its factor; None where some are not read."""
     tree = system.tree
     places, factors = np.full(tree.nv, -1), np.ones(tree.nv)
     for row in system.measurements:
@@ -106,7 +106,7 @@ def _read_accelerations(system: System) -> tuple[Indices, Floats] | None:
 
 
 def _solver(system: System) -> tuple[Solver, Indices]:
-    """Return a solver for joint accelerations, and which readings it takes.
+    """Solver for joint accelerations, and the readings that it takes.
 
     Raises:
         InputError: the sensors do not tell all joint accelerations.

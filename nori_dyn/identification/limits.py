@@ -1,6 +1,6 @@
-"""Limits within which a robot may move: positions, speeds, accelerations and torques, from its model or as told.
+"""Limits within which a robot may move: positions, speeds, accelerations and torques, from its model or as given.
 
-What the model tells is used up to nine tenths; what is told is used in full. Where neither tells anything, joints that
+What the model says is used up to nine tenths; what is given is used in full. Where neither says anything, joints that
 turn have positions up to pi beside zero and speeds of 1 rad/s, those that shift speeds of 0.25 m/s; an acceleration
 that reaches the largest speed in a quarter of a second; and any torque.
 """
@@ -25,7 +25,7 @@ Positions: TypeAlias = float | tuple[float, float] | Mapping[str, float | tuple[
 """How far joints may go from zero, or between which positions; for all joints, or for some, by name."""
 
 SHARE = 0.9
-"""How much of the limits that a model tells is used."""
+"""How much of the limits of a model is used."""
 
 TURNING_SPEED, SHIFTING_SPEED = 1.0, 0.25
 """Speeds [rad/s, m/s] where nothing is known; the latter is that of ISO 10218 for robots with people beside them."""
@@ -72,13 +72,13 @@ def motion_limits(
     acceleration: PerJoint | None = None,
     torque: PerJoint | None = None,
 ) -> MotionLimits:
-    """Return the limits of a robot, of which some joints move.
+    """Limits of a robot, of which some joints move.
 
     Args:
         tree: the robot.
         joints: the bodies whose joints move, each of one freedom.
         position: see `Positions`; positions that the model refuses stay refused.
-        speed: see `PerJoint`; the model's, or as above, where not told.
+        speed: see `PerJoint`; the model's, or as above, where not given.
         acceleration: likewise.
         torque: likewise.
 
@@ -87,8 +87,8 @@ def motion_limits(
         InputError: a limit that is not positive; positions that leave no room; a joint that shifts without end.
     """
     names = tuple(tree.joint_names[i] for i in joints)
-    told = {name: _pair(name, value) for name, value in _by_joint("position", position, names, tree).items()}
-    lower, upper = np.array([_positions(tree, i, told.get(tree.joint_names[i])) for i in joints]).T
+    given = {name: _pair(name, value) for name, value in _by_joint("position", position, names, tree).items()}
+    lower, upper = np.array([_positions(tree, i, given.get(tree.joint_names[i])) for i in joints]).T
     speeds = _numbers("speed", speed, names, tree)
     for i, name in zip(joints, names, strict=True):
         (usual,) = tree.joints[i].units(str(TURNING_SPEED), str(SHIFTING_SPEED))
@@ -111,22 +111,22 @@ def motion_limits(
     )
 
 
-def _by_joint(what: str, told: Any, names: Sequence[str], tree: KinematicTree) -> dict[str, Any]:
-    """Return what is told of each joint."""
-    if told is None:
+def _by_joint(what: str, given: Any, names: Sequence[str], tree: KinematicTree) -> dict[str, Any]:
+    """The limit of each joint that has one."""
+    if given is None:
         return {}
-    if not isinstance(told, Mapping):
-        return dict.fromkeys(names, told)
-    for name in told:
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(names, given)
+    for name in given:
         if name not in names:
             raise UnknownModelNameError(f"joint that moves, of a limit of {what},", name, names, f"robot '{tree.name}'")
-    return dict(told)
+    return dict(given)
 
 
-def _numbers(what: str, told: PerJoint | None, names: Sequence[str], tree: KinematicTree) -> dict[str, float]:
-    """Return a limit of each joint of which it is told."""
+def _numbers(what: str, given: PerJoint | None, names: Sequence[str], tree: KinematicTree) -> dict[str, float]:
+    """Check a limit of each joint that has one."""
     found = {}
-    for name, value in _by_joint(what, told, names, tree).items():
+    for name, value in _by_joint(what, given, names, tree).items():
         if not _is_number(value) or not value > 0 or (math.isinf(value) and what != "torque"):
             raise InputError(f"the limit of {what} of joint '{name}' is {value!r:.40}: it must be a positive number.")
         found[name] = float(value)
@@ -134,7 +134,7 @@ def _numbers(what: str, told: PerJoint | None, names: Sequence[str], tree: Kinem
 
 
 def _pair(name: str, value: Any) -> tuple[float, float]:
-    """Return the positions that are told of a joint."""
+    """Check the limits of position of a joint."""
     if _is_number(value):
         value = (-value, value)
     if not isinstance(value, Iterable) or isinstance(value, str) or len(pair := tuple(value)) != 2:
@@ -149,17 +149,17 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
-def _positions(tree: KinematicTree, i: int, told: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the smallest and the largest position of a joint."""
+def _positions(tree: KinematicTree, i: int, given: tuple[float, float] | None) -> tuple[float, float]:
+    """Smallest and largest position of a joint."""
     joint, name = tree.joints[i], tree.joint_names[i]
     low, high = joint.room
-    if told is not None:
-        if not max(low, told[0]) < min(high, told[1]):
+    if given is not None:
+        if not max(low, given[0]) < min(high, given[1]):
             raise InputError(
-                f"the limits of position of joint '{name}', {told[0]:g} to {told[1]:g}, leave no room within those of "
-                f"the robot, {low:g} to {high:g}."
+                f"the limits of position of joint '{name}', {given[0]:g} to {given[1]:g}, leave no room within those "
+                f"of the robot, {low:g} to {high:g}."
             )
-        return max(low, told[0]), min(high, told[1])
+        return max(low, given[0]), min(high, given[1])
     if math.isinf(low) or math.isinf(high):
         if not joint.is_angular[0]:
             raise InputError(

@@ -101,7 +101,7 @@ class Parameter:
 
 
 def inertia_of(ten: Sequence[Any] | Array) -> Array:
-    """Return the spatial inertia (6, 6, ...) of the ten parameters (10, ...) of a link, over any scalar.
+    """Spatial inertia (6, 6, ...) of the ten parameters (10, ...) of a link, over any scalar.
 
     Source: RBDA (2.63).
     """
@@ -113,7 +113,7 @@ def inertia_of(ten: Sequence[Any] | Array) -> Array:
 
 
 def ten_of(I: Array) -> Array:
-    """Return the ten parameters (10, ...) of a spatial inertia (6, 6, ...)."""
+    """Ten parameters (10, ...) of a spatial inertia (6, 6, ...)."""
     moments = [I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]]
     return np.array([I[5, 5], I[2, 4], I[0, 5], I[1, 3], *moments])
 
@@ -132,7 +132,7 @@ class Parameters:
 
     @staticmethod
     def of(tree: KinematicTree, wanted: Iterable[str], readings: Mapping[str, str] | None = None) -> Parameters:
-        """Return the parameters that some words, names or patterns mean.
+        """Select the parameters that some words, names or patterns mean.
 
         Args:
             tree: the robot.
@@ -173,11 +173,11 @@ class Parameters:
         return np.array([_before(self.tree, each) for each in self.each])
 
     def of_kinds(self, *kinds: Kind) -> list[int]:
-        """Return the places of those of some kinds."""
+        """Indices of those of some kinds."""
         return [k for k, each in enumerate(self.each) if each.kind in kinds]
 
     def links(self) -> dict[int, list[int]]:
-        """Return the place of each of the ten of each link that has some among these, -1 where it is not."""
+        """Indices of the ten of each link that has some among these, -1 where one is not."""
         found: dict[int, list[int]] = {}
         for each in self.each:
             if each.kind in INERTIAL:
@@ -187,7 +187,7 @@ class Parameters:
         return found
 
     def inertias(self, values: Array) -> Array:
-        """Return the spatial inertia of each link (n_links, 6, 6) for values (n,) of these, over any scalar."""
+        """Spatial inertia of each link (n_links, 6, 6) for values (n,) of these, over any scalar."""
         I = np.array(self.tree.I, dtype=np.asarray(values).dtype)
         for i, places in self.links().items():
             before = ten_of(self.tree.I[i])
@@ -195,7 +195,7 @@ class Parameters:
         return I
 
     def components(self, values: Array) -> tuple[RobotComponent, ...]:
-        """Return the components of the robot for values (n,) of these, over any scalar."""
+        """Components of the robot for values (n,) of these, over any scalar."""
         by_joint: dict[str, dict[Kind, Any]] = {}
         for each, value in zip(self.each, values, strict=True):
             if each.kind not in (*INERTIAL, *OF_READINGS):
@@ -206,13 +206,13 @@ class Parameters:
         return found
 
     def applied(self, values: Floats) -> KinematicTree:
-        """Return the robot with values (n,) of these; offsets and gains are no part of it."""
+        """The robot with values (n,) of these; offsets and gains are no part of it."""
         values = np.asarray(values, dtype=float)
         return self.tree.replace(I=self.inertias(values), components=self.components(values))
 
 
 def ten_parameters(link: str) -> tuple[Parameter, ...]:
-    """Return the ten parameters of a link."""
+    """Ten parameters of a link."""
     return tuple(Parameter(kind, link, component, unit) for kind, component, unit in TEN)
 
 
@@ -233,7 +233,7 @@ def all_parameters(tree: KinematicTree, readings: Mapping[str, str]) -> Iterator
 
 
 def _before(tree: KinematicTree, each: Parameter) -> float:
-    """Return what a parameter is taken to be by the robot's model."""
+    """Value of a parameter by the robot's model."""
     if each.kind in INERTIAL:
         ten = ten_of(tree.I[tree.link(each.owner)])
         return float(ten[ten_parameters(each.owner).index(each)])
@@ -244,7 +244,7 @@ def _before(tree: KinematicTree, each: Parameter) -> float:
 
 
 def _of_joint(tree: KinematicTree, i: int, coefficient: Kind) -> OnJoints | None:
-    """Return the first component with a coefficient that acts on a joint."""
+    """The first component with a coefficient that acts on a joint."""
     for component in tree.components:
         if isinstance(component, OnJoints) and coefficient in component.COEFFICIENTS and i in component.joints_on(tree):
             return component
@@ -254,7 +254,7 @@ def _of_joint(tree: KinematicTree, i: int, coefficient: Kind) -> OnJoints | None
 def _with_coefficients(
     tree: KinematicTree, components: Sequence[RobotComponent], joint: str, values: Mapping[Kind, Any]
 ) -> tuple[RobotComponent, ...]:
-    """Return components with some coefficients of one joint changed, on which new ones act where there are none."""
+    """Components with some coefficients of one joint changed; new ones act on it where there are none."""
     found = list(components)
     for kind in ON_JOINTS:
         own = {name: values[name] for name in kind.COEFFICIENTS if name in values}

@@ -79,12 +79,12 @@ class RelativeInertia:
     D: Floats
 
     def of(self, values: Floats) -> Floats:
-        """Return X (4, 4) for values (n,) of all parameters."""
+        """X (4, 4) for values (n,) of all parameters."""
         return np.eye(4) + symmetric(self.D @ (values[self.places] - self.prior[self.which]))
 
 
 def pseudo_inertia(ten: Sequence[Any] | Array) -> Array:
-    """Return the pseudo-inertia (4, 4, ...) of the ten parameters (10, ...) of a link, over any scalar.
+    """Pseudo-inertia (4, 4, ...) of the ten parameters (10, ...) of a link, over any scalar.
 
     Source: Wensing, Kim and Slotine, 2018.
     """
@@ -100,13 +100,13 @@ def pseudo_inertia(ten: Sequence[Any] | Array) -> Array:
 
 
 def ten_of_pseudo_inertia(P: Array) -> Array:
-    """Return the ten parameters (10, ...) of a pseudo-inertia (4, 4, ...)."""
+    """Ten parameters (10, ...) of a pseudo-inertia (4, 4, ...)."""
     xx, yy, zz = P[0, 0], P[1, 1], P[2, 2]
     return np.array([P[3, 3], P[0, 3], P[1, 3], P[2, 3], yy + zz, -P[0, 1], xx + zz, -P[0, 2], -P[1, 2], xx + yy])
 
 
 def symmetric(numbers: Array) -> Array:
-    """Return the symmetric matrix (4, 4, ...) of ten numbers (10, ...), whose norm is theirs."""
+    """Symmetric matrix (4, 4, ...) of ten numbers (10, ...), whose norm is theirs."""
     X = np.zeros((4, 4, *np.shape(numbers)[1:]))
     X[LOWER] = (numbers.T / WEIGHTS).T
     X[LOWER[::-1]] = X[LOWER]
@@ -114,13 +114,13 @@ def symmetric(numbers: Array) -> Array:
 
 
 def ten_numbers(X: Array) -> Array:
-    """Return the ten numbers (10, ...) of a symmetric matrix (4, 4, ...), whose norm is theirs."""
+    """Ten numbers (10, ...) of a symmetric matrix (4, 4, ...), whose norm is theirs."""
     numbers: Array = (X[LOWER].T * WEIGHTS).T
     return numbers
 
 
 def relative_inertias(parameters: Parameters) -> list[RelativeInertia]:
-    """Return for each link with inertial parameters among those looked for its inertia relative to the prior.
+    """Inertia relative to the prior of each link with inertial parameters among those looked for.
 
     Parameters of a link that are not looked for stay as they are in the prior.
     """
@@ -142,7 +142,7 @@ def relative_inertias(parameters: Parameters) -> list[RelativeInertia]:
 
 
 def mended_prior(parameters: Parameters) -> tuple[Floats, tuple[str, ...]]:
-    """Return the values (n,) that the robot's model gives, but inertias that a body with extent can have, and notes.
+    """Prior values (n,) of the robot's model, with inertias that a body with extent can have, and notes.
 
     A model may hold inertias that no distribution of mass has, or links without mass or extent. Nearest to them, in the
     Frobenius norm of the pseudo-inertia about the centre of mass, is one without extent in some direction; it gets a
@@ -162,7 +162,7 @@ def mended_prior(parameters: Parameters) -> tuple[Floats, tuple[str, ...]]:
 
 
 def with_known(parameters: Parameters, known: Mapping[str, float]) -> tuple[Floats, dict[str, list[str]]]:
-    """Return the values (n,) of the bodies nearest to the model's that have some known ones, and what no body has.
+    """Values (n,) of the bodies nearest to the model's that have some known ones, and what no body has.
 
     Of a link of which something is known, the parameters that are not known are those with the least entropic
     divergence from the model; those that are not looked for stay as the model has them. Where no body has all of that,
@@ -185,7 +185,7 @@ def with_known(parameters: Parameters, known: Mapping[str, float]) -> tuple[Floa
 
 
 def _nearest(body: RelativeInertia, goal: Floats) -> Floats | None:
-    """Return those of a link's parameters that are looked for (k,) of the nearest body with some values; None if none.
+    """Parameters of a link that are looked for (k,), of the nearest body with some values; None where there is none.
 
     The values go from those of the prior to the goal along a line. All before the goal are those of some body where
     the goal is, and Newton's method follows the nearest: it goes on only as far as it is near.
@@ -224,7 +224,7 @@ def _nearest(body: RelativeInertia, goal: Floats) -> Floats | None:
 
 
 def pull_back(parameters: Parameters) -> Floats:
-    """Return rows B (10 n_links, n) of the metric of inertias at the prior.
+    """Rows B (10 n_links, n) of the metric of inertias at the prior.
 
     |B dphi|^2 is the sum of tr((P_0^-1 dP)^2) over links, and B^T B the Hessian of the entropic divergence at the
     prior. It has no units: 1 is a change as large as the body's own inertia. Columns of what is no inertia are zero.
@@ -239,7 +239,7 @@ def pull_back(parameters: Parameters) -> Floats:
 
 
 def unphysical_links(parameters: Parameters, values: Floats) -> dict[str, str]:
-    """Return for each link whose ten parameters no body can have why, in words.
+    """Links whose ten parameters are not physically consistent, and why.
 
     Args:
         parameters: which parameters; other links are not looked at, and others of a link are those of the model.
@@ -251,12 +251,12 @@ def unphysical_links(parameters: Parameters, values: Floats) -> dict[str, str]:
 
 
 def is_physical(parameters: Parameters, values: Floats) -> bool:
-    """Return whether bodies can have the inertias of values (n,) of parameters."""
+    """Whether the inertias of values (n,) of parameters are physically consistent."""
     return not unphysical_links(parameters, values)
 
 
 def _why_unphysical(ten: Floats) -> str:
-    """Return why no body can have ten parameters; "" where one can."""
+    """Why no body can have ten parameters; "" where one can."""
     if not np.isfinite(ten).all():
         return "a parameter is not finite"
     m, h, P = ten[0], ten[1:4], pseudo_inertia(ten)
@@ -274,7 +274,7 @@ def _why_unphysical(ten: Floats) -> str:
 
 
 def _with_extent(P: Floats, least_mass: float) -> tuple[Floats, bool]:
-    """Return a positive definite pseudo-inertia (4, 4), and whether it is another than the one given."""
+    """Positive definite pseudo-inertia (4, 4), and whether it is another than the one given."""
     m, h = P[3, 3], P[:3, 3]
     c = h / m if m > 0 else np.zeros(3)
     S = P[:3, :3] - max(m, 0.0) * np.outer(c, c)

@@ -1,4 +1,4 @@
-"""What is known of parameters before any log, and whether logs contradict it.
+"""The prior of parameters, and whether logs contradict it.
 
 An estimate phi of parameters that are phi_0 before, L phi = L phi_0 with the information P = L^T L, is off by K (phi -
 phi_0) and by what the noise of the logs makes of it: K = 1 - C P, with its covariance C by the number of samples, and V
@@ -7,8 +7,8 @@ phi_0) and by what the noise of the logs makes of it: K = 1 - C P, with its cova
     S = L (K P^-1 K^T + V - C P C) L^T,
 
 which is 1 - L C L^T where the noise is independent. So the rows of a link have a chi-square, of as many degrees of
-freedom as the logs tell of it. Where a prior has been widened, P in K and in P C is that, and L and P^-1 in the middle
-are those before.
+freedom as the logs determine of it. Where a prior has been widened, P in K and in P C is that, and L and P^-1 in the
+middle are those before.
 
 Source: Box, Sampling and Bayes' inference in scientific modelling and robustness, 1980.
 """
@@ -28,7 +28,7 @@ CONTRADICTED = 1e-6
 """Chance below which an estimate is so far from the prior that the logs contradict that."""
 
 OPEN = 1e-4
-"""Share of the variance of a prior up to which the logs tell nothing of a direction."""
+"""Share of the variance of a prior up to which the logs say nothing of a direction."""
 
 AS_WIDE = 1e-3
 """Relative change of the deviations of a prior up to which they have settled."""
@@ -36,12 +36,12 @@ AS_WIDE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PriorCheck:
-    """What logs say of the prior of a link, or of a parameter of which a sensor declares it.
+    """Test of the prior of a link, or of a parameter of which a sensor declares it, against logs.
 
     Attributes:
         of: the link, or the parameter.
         chi_square: how far the estimate is from the prior, squared, in deviations that it would have were that true.
-        freedoms: its degrees of freedom, which it is on average: how many directions the logs tell.
+        freedoms: its degrees of freedom, which it is on average: how many directions the logs determine.
         widened: by how much the deviations of the prior were multiplied; 1 where the logs do not contradict it.
     """
 
@@ -58,7 +58,7 @@ class PriorCheck:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParameterPrior:
-    """What is known before: L phi = L phi_0, each row with a standard deviation of 1.
+    """Gaussian prior L phi = L phi_0, each row with a standard deviation of 1.
 
     Attributes:
         values: phi_0 (n,).
@@ -79,7 +79,7 @@ class ParameterPrior:
         return tuple(filter(None, dict.fromkeys(self.of)))
 
     def checks(self, values: Floats, by_number: Floats, covariance: Floats) -> tuple[PriorCheck, ...]:
-        """Return what an estimate says of each link and each other parameter.
+        """Test the prior of each link and each other parameter against an estimate.
 
         Args:
             values: the estimate (n,).
@@ -95,16 +95,16 @@ class ParameterPrior:
         for name in self.names:
             L = before.L[self._rows(name)]
             squares, axes = np.linalg.eigh(L @ off @ L.T)
-            is_told = squares > OPEN
-            apart = axes[:, is_told].T @ (L @ (values - self.values))
-            chi_square = float(np.sum(apart**2 / squares[is_told]))
+            counts = squares > OPEN
+            apart = axes[:, counts].T @ (L @ (values - self.values))
+            chi_square = float(np.sum(apart**2 / squares[counts]))
             found.append(PriorCheck(name, chi_square, len(apart), self.factors.get(name, 1.0)))
         return tuple(found)
 
     def widened(self, values: Floats, names: Collection[str]) -> ParameterPrior:
-        """Return the same so wide that an estimate is within one deviation of it, in every direction, for some links.
+        """Widen it for some links until an estimate is within one deviation of it, in every direction.
 
-        Then it hardly moves what the logs tell. It is itself where it is as wide.
+        Then it hardly moves what the logs say. It is itself where it is as wide.
 
         Args:
             values: the estimate (n,).
@@ -117,7 +117,7 @@ class ParameterPrior:
         return self._widened(factors)
 
     def _spread(self) -> Floats:
-        """Return a root (n, n) of the covariance that is expected before: it is that times its transpose."""
+        """Root (n, n) of the prior covariance: it is that times its transpose."""
         return np.asarray(solve_triangular(np.linalg.qr(self.L, mode="r"), np.eye(self.L.shape[1])))
 
     def _widened(self, factors: Mapping[str, float]) -> ParameterPrior:

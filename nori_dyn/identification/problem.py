@@ -33,7 +33,7 @@ class IdentificationProblem:
     """What is looked for.
 
     Attributes:
-        base: which combinations of the robot's parameters the sensors tell; gains are not among these.
+        base: which combinations of the robot's parameters are identifiable; gains are not among these.
         load_on: the link that carries a load, in the logs that do; None where there is none.
         known: parameters whose values are known.
     """
@@ -98,7 +98,7 @@ class IdentificationProblem:
         return np.vstack([self.base.G, of_gains])
 
     def over_all(self, is_loaded: bool) -> Floats:
-        """Return the columns' factors over all parameters (columns, n), in a log with the load or without."""
+        """The columns' factors over all parameters (columns, n), in a log with the load or without."""
         if self.load_on is None:
             return self.G
         load = np.zeros((len(self.G), 10))
@@ -109,19 +109,19 @@ class IdentificationProblem:
         return np.hstack([self.G, load])
 
     def gains_of(self, rows: Sequence[str]) -> tuple[int, ...]:
-        """Return for each row, by its name, which of the columns is its gain, -1 where it has none."""
+        """Column of the gain of each row, by its name; -1 where it has none."""
         names = [self.parameters.names[k] for k in self.columns]
         return tuple(names.index(f"gain:{row}") if f"gain:{row}" in names else -1 for row in rows)
 
     def evidence(self, is_loaded: bool) -> tuple[Floats, Floats]:
-        """Return E and the shift of a log: beta = E (those that are looked for) + shift."""
+        """Matrix E and shift of a log: beta = E (those that are looked for) + shift."""
         over_all = self.over_all(is_loaded)
         fixed = np.setdiff1d(np.arange(over_all.shape[1]), self.free)
         return over_all[:, self.free], over_all[:, fixed] @ self.before[fixed]
 
     @cached_property
-    def told(self) -> Floats:
-        """The directions that the sensors can tell, orthonormal, over what is looked for (rank, n_free).
+    def identifiable(self) -> Floats:
+        """The identifiable directions, orthonormal, over what is looked for (rank, n_free).
 
         Where there is a load, by logs with it and without.
         """
@@ -131,15 +131,15 @@ class IdentificationProblem:
         return np.asarray(Vt[s > ROUNDING * s.max(initial=0.0)])
 
     @cached_property
-    def told_alone(self) -> Booleans:
-        """Whether the sensors can tell each parameter by itself (n,), were the motion as rich as it can be."""
+    def identifiable_alone(self) -> Booleans:
+        """Whether each parameter is identifiable by itself (n,), were the motion as rich as it can be."""
         found = np.zeros(len(self.all_parameters), dtype=bool)
-        found[self.free] = 1.0 - np.sum(self.told**2, axis=0) < ROUNDING
+        found[self.free] = 1.0 - np.sum(self.identifiable**2, axis=0) < ROUNDING
         return found
 
     @property
     def base_of_free(self) -> Floats:
-        """The combinations of what is looked for that the sensors can tell (k, n_free); what is in none, by itself."""
+        """The identifiable combinations of what is looked for (k, n_free); what is in none, by itself."""
         over_all = np.zeros((len(self.base.G), len(self.all_parameters)))
         over_all[:, : len(self.parameters)] = self.base.G
         own = over_all[:, self.free]
@@ -147,13 +147,13 @@ class IdentificationProblem:
         return np.vstack([own[own.any(axis=1)], alone])
 
     def whole(self, values: Floats) -> Floats:
-        """Return all parameters for those that are looked for."""
+        """All parameters, for those that are looked for."""
         found = self.before.copy()
         found[self.free] = values
         return found
 
     def prior(self, logs: Sequence[Sequence[Moments]], declared: Mapping[str, tuple[float, float]]) -> ParameterPrior:
-        """Return what is known before of what is looked for.
+        """Prior of what is looked for.
 
         Inertias: by the metric of physical inertias, a deviation as large as the inertia itself. Others: a deviation as
         large as what would explain all that a sensor reads by that parameter alone.
@@ -178,7 +178,7 @@ class IdentificationProblem:
         return ParameterPrior(before[self.free], L[:, self.free], tuple(of))
 
     def _sizes(self, logs: Sequence[Sequence[Moments]]) -> Floats:
-        """Return how large each parameter would be if it explained all that is read (n,)."""
+        """Size of each parameter if it explained all that is read (n,)."""
         sizes = np.zeros(len(self.columns))
         for m in (m for rows in logs for m in rows):
             u = m.unit("reading") if m.rms(m.unit("reading")) > 0 else m.unit("constant")

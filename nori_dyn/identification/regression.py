@@ -67,7 +67,7 @@ class ParametricTree(ExactTree):
 
     @staticmethod
     def over(parameters: Parameters, values: Array, graph: Graph) -> ParametricTree:
-        """Return the tree of parameters whose values (n,) are expressions."""
+        """The tree of parameters whose values (n,) are expressions."""
         tree = parameters.tree
         known: dict[str, Any] = {part.name: getattr(tree, part.name) for part in fields(tree)}
         changed: dict[str, Any] = {
@@ -119,12 +119,12 @@ class Regression:
         return len(self.row_names)
 
     def without_gains(self) -> Regression:
-        """Return the regression with all gains taken as known, though still among the parameters."""
+        """The regression with all gains taken as known, though still among the parameters."""
         gains = set(self.parameters.of_kinds("gain"))
         return replace(self, W={(row, k): entry for (row, k), entry in self.W.items() if k not in gains})
 
     def program(self, columns: Sequence[int], backend: str = "auto") -> RegressorProgram:
-        """Return the program that computes the numbers of some columns of W, of N and of c.
+        """Compile the numbers of some columns of W, of N and of c.
 
         Args:
             columns: the parameters wanted, by their places.
@@ -142,7 +142,7 @@ class Regression:
         return RegressorProgram(CompiledFunction(traced, backend), RegressorLayout(tuple(of_W), tuple(self.N), shape))
 
     def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of all their entries, c last (n, ...)."""
+        """W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of all their entries, c last (n, ...)."""
         return RegressorLayout(
             tuple(self.W), tuple(self.N), (self.n_rows, len(self.parameters), len(self.unknowns))
         ).dense(entries)
@@ -178,7 +178,7 @@ class RegressorLayout:
         return slice(start, start + self.shape[0])
 
     def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of entries (n, ...)."""
+        """W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of entries (n, ...)."""
         rows, columns, unknowns = self.shape
         W, N = np.zeros((len(entries), rows, columns)), np.zeros((len(entries), rows, unknowns))
         of_W, of_N = (np.array(places, dtype=np.intp).reshape(-1, 2) for places in (self.of_W, self.of_N))
@@ -199,17 +199,17 @@ class RegressorProgram:
     function: CompiledFunction
     layout: RegressorLayout
 
-    def entries(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, threads: int = 1) -> Floats:
-        """Return the numbers (n, ...) of n samples in the order of `layout`, number by number in memory."""
-        return np.asarray(self.function.batch(q, qd, qdd, y, threads=threads, order="F"))
+    def entries(self, q: Floats, qd: Floats, qdd: Floats, y: Floats) -> Floats:
+        """Numbers (n, ...) of n samples in the order of `layout`, number by number in memory."""
+        return np.asarray(self.function.batch(q, qd, qdd, y, order="F"))
 
     def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return W, N and c of entries, see `RegressorLayout`."""
+        """W, N and c of entries, see `RegressorLayout`."""
         return self.layout.dense(entries)
 
 
 def force_readings(system: System) -> dict[str, str]:
-    """Return the readings of a system that say something of forces, each with its unit."""
+    """Readings of a system that say something of forces, each with its unit."""
     at = moving(positions(system.tree, system.tree.neutral_configuration()), np.zeros(system.tree.nv))
     found: dict[str, str] = {}
     for row in system.measurements:
@@ -219,7 +219,7 @@ def force_readings(system: System) -> dict[str, str]:
 
 
 def torques_of(system: System, names: Sequence[str]) -> Indices:
-    """Return for each row by its name the velocity of the joint whose torque it reads, -1 where it reads no such."""
+    """Freedom of the joint whose torque each row reads, -1 where it reads no such."""
     found: dict[str, int] = {}
     for row in system.measurements:
         equation = without_offset(row.equation)
@@ -238,7 +238,7 @@ def _is_of_forces(row: RowBlock, at: Kinematics) -> bool:
 
 
 def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regression:
-    """Return what a system's sensors say of parameters where the motion is known.
+    """Regression of a system's readings on parameters, where the motion is known.
 
     Args:
         system: the robot and its sensors. Equations of motion are taken to hold exactly.
@@ -313,7 +313,7 @@ class _Forward:
             self._values[given] = self._sum(system.row(key), without=given)
 
     def _source(self, key: VariableKey, names: Sequence[str]) -> Array:
-        """Return a wrench: what exact rows say that it is, unknown where none does."""
+        """A wrench as exact rows give it, unknown where none does."""
         values: list[Any] = [None] * len(names)
         for row in self._system.sensor_rows:
             equation = row.equation
@@ -332,13 +332,13 @@ class _Forward:
         return np.array([self._graph.expr(value) for value in values], dtype=object)
 
     def _true(self, row: RowBlock) -> Array:
-        """Return what a reading says of the true value: its gain times it, less its offset."""
+        """True value of a reading: its gain times it, less its offset."""
         names, y = row.component_names, self._y[row.y]
         gains = np.array([self._phi.get(f"gain:{name}", 1.0) for name in names], dtype=object)
         return np.asarray(gains * y - [self._phi.get(f"{OFFSET}:{name}", 0.0) for name in names])
 
     def _sum(self, row: RowBlock, without: VariableKey | None = None, y: Array | None = None) -> Array:
-        """Return the sum of an equation's terms, the variable that it gives left out."""
+        """Sum of an equation's terms, the variable that it gives left out."""
         own = self._y[row.y] if y is None else y
         total = row.equation.bias(self._at, own)
         for key, block in row.equation.blocks(self._at).items():
@@ -368,7 +368,7 @@ class _Forward:
         phi: Array,
         without: Sequence[Expr],
     ) -> Regression:
-        """Return the rows that depend on parameters, or on unknown wrenches.
+        """Rows that depend on parameters, or on unknown wrenches.
 
         Args:
             system: the system over numbers.
@@ -413,7 +413,7 @@ class _Forward:
 
 
 def _nothing_said(system: System, parameters: Parameters) -> InputError:
-    """Return the error of sensors of which no row depends on a parameter."""
+    """Error of sensors of which no row depends on a parameter."""
     sensors = f"sensors '{system.sensors.name}'"
     if not force_readings(system):
         advice = "Add a sensor of forces, such as joint_torque or force_torque."
@@ -426,7 +426,7 @@ def _nothing_said(system: System, parameters: Parameters) -> InputError:
 
 
 def _solved(matrix: Array, said: Array) -> dict[int, Any]:
-    """Return which components of a wrench exact rows tell, and what they are; empty where that takes a solution."""
+    """Components of a wrench that exact rows give, and their values; empty where that takes a solution."""
     if len(matrix) == matrix.shape[1] and all(map(is_zero, said)):
         return dict.fromkeys(range(len(matrix)), 0.0)
     found: dict[int, Any] = {}

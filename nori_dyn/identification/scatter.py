@@ -1,7 +1,7 @@
 """How sure an estimate is where residuals are alike from sample to sample: by the scatter of segments of the logs.
 
 A segment that lasts longer than residuals are alike is about independent of the others. The estimate is made without
-one after the other, and scatters as its error does. Few segments tell a variance badly: it is drawn to that of all
+one after the other, and scatters as its error does. Few segments give a poor variance: it is drawn to that of all
 combinations, and deviations are as much larger as Student's t is wider than a normal distribution.
 
 Source: Bester, Conley and Hansen, Inference with dependent data using cluster covariance estimators, 2011, for segments
@@ -24,7 +24,7 @@ from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.typing import Floats
 
 FEWEST_SEGMENTS = 8
-"""Segments from which on their scatter tells a covariance."""
+"""Segments from which on their scatter gives a covariance."""
 
 MOSTLY, CHANCE = 0.5, 3.0
 """Share of the logs in what is known of a combination from which on its scatter counts for all; and standard deviations
@@ -34,8 +34,8 @@ ALIKE = 8.0
 """Degrees of freedom that the scatter of all combinations has in that of each."""
 
 EXCESS = 2.0
-"""Most by which leaving out segments may say too much of independent residuals: one of which a single segment tells
-nearly all would be told by nothing without it."""
+"""Most by which leaving out segments may say too much of independent residuals: one that a single segment nearly
+alone determines would be undetermined without it."""
 
 WITHIN = 0.975
 """Quantile at which a deviation is that of a normal distribution: 1.96 deviations to both sides hold 95 %."""
@@ -44,17 +44,17 @@ WITHIN = 0.975
 def covariance_of(
     logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats, base: Floats, prior: ParameterPrior
 ) -> Floats:
-    """Return the covariance of an estimate: by the number of samples, or by the scatter of segments if that is more.
+    """Covariance of an estimate: by the number of samples, or by the scatter of segments if that is more.
 
-    The two are compared in what the sensors can tell, `base` (k, n): of a parameter that they tell in sums only, the
-    prior hides how much the sums scatter.
+    The two are compared in the identifiable combinations, `base` (k, n): of a parameter that is identifiable in sums
+    only, the prior hides how much the sums scatter.
     """
     inverse = solve_triangular(root, np.eye(len(root)))
     by_number = inverse @ inverse.T
     if sum(len(log.segments) for log in logs) < FEWEST_SEGMENTS:
         return by_number
-    told = base @ by_number @ base.T
-    variances = np.diag(told)
+    identified = base @ by_number @ base.T
+    variances = np.diag(identified)
     share = 1.0 - np.sum((base @ by_number @ prior.L.T) ** 2, axis=1) / variances  # of the logs in what is known
     counts = share > MOSTLY
     if not counts.any():
@@ -70,15 +70,15 @@ def covariance_of(
     certain[counts] += freedoms
     wider = stdtrit(certain, WITHIN) / stdtrit(np.inf, WITHIN)
     grown = np.sqrt(np.maximum(share * more * wider**2 + 1.0 - share, 1.0))
-    of_told = by_number @ base.T @ np.linalg.pinv(told, hermitian=True)
-    covariance: Floats = by_number + of_told @ (told * (np.outer(grown, grown) - 1.0)) @ of_told.T
+    of_base = by_number @ base.T @ np.linalg.pinv(identified, hermitian=True)
+    covariance: Floats = by_number + of_base @ (identified * (np.outer(grown, grown) - 1.0)) @ of_base.T
     return covariance
 
 
 def _jackknife(
     logs: Sequence[Evidence], values: Floats, inverse: Floats, sigma: Floats, base: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the variances of combinations by leaving out one segment after the other, and how sure these are.
+    """Jackknife variances of combinations, leaving out one segment after the other, and how sure these are.
 
     Without the segment whose information is A_j and whose gradient is g_j the estimate would move by
     (R^T R - A_j)^-1 g_j, as far as it is linear.
@@ -113,7 +113,7 @@ def _jackknife(
 def _of_segment(
     log: Evidence, segment: Sequence[Moments], values: Floats, inverse: Floats, over: Floats, sigma: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the gradient (n,) and the information (n, n) of a segment, where that of all has the unit matrix.
+    """Gradient (n,) and information (n, n) of a segment, in coordinates where that of all is the unit matrix.
 
     Args:
         log: of which it is one.

@@ -14,17 +14,17 @@ from nori_dyn.report.curves import Bins
 from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.shows.identification import (
     IN_SUMS,
-    NOT_TOLD,
+    OPEN,
     by_unit,
     described_sum,
     facts,
     joint_table,
+    least_identified,
     left_of,
     link_table,
     load_table,
     next_words,
     range_of,
-    told_worst,
     verdict,
     with_deviation,
 )
@@ -34,8 +34,8 @@ from nori_dyn.tables import Table, number
 SHOWN = 8
 """Most panels, and most combinations, that are shown at once."""
 
-HOW = {"told": "told", "open": NOT_TOLD, "combined": IN_SUMS, "known": "known"}
-"""What is said of how a parameter is told."""
+HOW = {"identified": "identified", "open": OPEN, "combined": IN_SUMS, "known": "known"}
+"""What is said of how a parameter is identified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class FitTable:
 
 @dataclass(frozen=True, slots=True)
 class LeftRow:
-    """A combination that is told badly: what it is, and how much of its prior deviation is left, as text and share."""
+    """A combination that is identified least, and how much of its prior deviation is left, as text and share."""
 
     name: str
     left: str
@@ -81,12 +81,12 @@ class IdentificationPage:
         robot: its name.
         level: "yes", or "sometimes" where something is odd.
         heading: how well it fits.
-        sentences: what is told in all.
+        sentences: what is identified in all.
         doubts: what is odd.
         fits: unit by unit.
         tables: parameters of joints and readings, of links, and of the load, where they were looked for.
         next: what to excite next.
-        worst: the combinations that are told worst.
+        worst: the combinations that are identified least.
         parameters, combinations: all of them.
         facts: names and words.
         notes: what else there is to say.
@@ -179,7 +179,7 @@ def _shares(fit: ReadingFit) -> tuple[float, float]:
 
 
 def _worst(found: Identification) -> Iterator[LeftRow]:
-    for each in told_worst(found)[:SHOWN]:
+    for each in least_identified(found)[:SHOWN]:
         yield LeftRow(described_sum(each), left_of(each), min(each.left, 1.0))
 
 
@@ -188,17 +188,17 @@ def _all_parameters(found: Identification) -> Table:
         (
             each.name,
             number(each.before),
-            with_deviation(each.value, each.deviation) if each.how == "told" else number(each.value),
+            with_deviation(each.value, each.deviation) if each.how == "identified" else number(each.value),
             number(each.plain),
             each.unit,
             HOW[each.how],
         )
-        for each in found.found
+        for each in found.estimates
     )
     columns = ("parameter", "before", "found", "by least squares alone", "unit", "how")
     notes = (
-        f"{IN_SUMS}: told only together with others, and what is found is the nearest to the model that fits; "
-        f"{NOT_TOLD}: the log says less of it than was known.",
+        f"{IN_SUMS}: identified only together with others, and what is found is the nearest to the model that fits; "
+        f"{OPEN}: the log says less of it than was known.",
     )
     return Table("All parameters", columns, rows, notes, left=(0, 4, 5))
 

@@ -198,7 +198,7 @@ def test_a_payload_by_the_parameters_of_one_link_is_that_of_dense_least_squares(
     payload = found.each[f"m:{hand}"] - tens[-1, 0]
     assert payload == pytest.approx(x[0], abs=0.03)
     assert payload == pytest.approx(3.07, abs=0.05)
-    assert all(each.how == "told" for each in found.found[:4])
+    assert all(each.how == "identified" for each in found.estimates[:4])
 
 
 def test_the_log_of_the_panda_tells_little_beyond_offsets():

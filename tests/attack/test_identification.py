@@ -55,12 +55,12 @@ def identified(draft: Draft, folder: Path) -> nd.Identification:
 
 def off(draft: Draft, found: nd.Identification) -> dict[str, list[float]]:
     """Return the errors of the combinations, and of the parameters, that are told, in deviations."""
-    truth = {each.name: draft.truth.get(each.name, each.before) for each in found.found}
+    truth = {each.name: draft.truth.get(each.name, each.before) for each in found.estimates}
     own = found.base.G @ np.array([truth[name] for name in found.parameters.names])
     combined = zip(found.combinations, own, strict=True)
     return {
         "combinations": [(each.value - true) / each.deviation for each, true in combined if each.left < 0.1],
-        "parameters": [(p.plain - truth[p.name]) / p.deviation for p in found.found if p.how == "told"],
+        "parameters": [(p.plain - truth[p.name]) / p.deviation for p in found.estimates if p.how == "identified"],
     }
 
 

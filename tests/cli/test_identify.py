@@ -30,7 +30,7 @@ def test_a_robot_is_found_written_and_drawn(told, here):
     files = ("--out", "found.urdf", "--components-out", "found.yaml", "--html", "found.html")
     lines = told("identify", "log.npz", *UR5, *files).splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("58 of 58 combinations are told.")
+    assert lines[0].startswith("58 of 58 combinations are identified.")
     assert "Robot written to found.urdf." in lines
     assert "Page written to found.html." in lines
     assert any(line.startswith("held out  the last 33 % of each log") for line in lines)
@@ -73,7 +73,7 @@ def test_all_of_it_in_json_judged_on_another_log(figures, here):
     assert all(fit["held_out"] == pytest.approx(0.05, rel=0.15) for fit in found["fits"])
     by_name = {each["name"]: each for each in found["parameters"]}
     viscous = by_name["viscous:wrist_1_joint"]
-    assert viscous["how"] == "told"
+    assert viscous["how"] == "identified"
     assert viscous["value"] == pytest.approx(0.7, abs=5 * viscous["deviation"])
 
 
@@ -95,7 +95,7 @@ def test_offsets_alone_are_a_calibration(run, told, here):
     arrays = dict(np.load(saved_log(Path("log.npz"), load("ur5"), sigma=0.01)))
     np.savez("log.npz", **arrays | {"tau": arrays["tau"] + np.arange(6)})
     output = told("identify", "log.npz", *UR5, "--parameters", "offsets")
-    assert "6 of 6 combinations are told" in output
+    assert "6 of 6 combinations are identified" in output
     assert "--out" not in output  # there is nothing of a robot to write
     assert "wrist_3_joint" in output
     assert "--out ROBOT.urdf does." in run("identify", "log.npz", *UR5, "--no-physical")[1]
@@ -133,8 +133,8 @@ PENDULUM = ROBOTS["double_pendulum"]
 
 def test_it_says_what_is_told(told):
     output = told("observe", PENDULUM, "--parameters", "inertias")
-    assert output.startswith("6 combinations of 20 parameters are told.")
-    assert "What is told in combinations:" in output
+    assert output.startswith("6 combinations of 20 parameters are identifiable.")
+    assert "Identifiable combinations:" in output
 
 
 def test_parameters_and_joints_that_stand_still(figures):

@@ -1,4 +1,4 @@
-"""What `print` shows of an exciting motion: how well it tells, what it asks of each joint, and what it tells least."""
+"""What `print` shows of an exciting motion: its criterion, what it asks of each joint, and what it identifies least."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAMPLES = 2000
 """Samples of which the largest values are shown."""
 
 LEAST = 6
-"""Parameters that are told least that are shown."""
+"""Parameters that are identified least that are shown."""
 
 MOST_NAMES = 8
 """Names in a sentence."""
@@ -27,7 +27,7 @@ def motion_document(motion: ExcitingMotion) -> Document:
     best, median = motion.of_random.max(), np.median(motion.of_random)
     facts = (
         ("motion", f"{motion.duration:g} s, {series.harmonics} harmonics, {ends}"),
-        ("told", f"{n:,} base parameters, from {motion.rate:g} samples a second"),
+        ("identified", f"{n:,} base parameters, from {motion.rate:g} samples a second"),
         (
             f"criterion {motion.criterion}",
             f"{number(motion.value, 4)}, {what}; of {len(motion.of_random)} random motions the best has "
@@ -38,13 +38,15 @@ def motion_document(motion: ExcitingMotion) -> Document:
     )
     title = f"Exciting motion of {unbroken(motion.trajectory.tree.name)}"
     parts: list[Part | str] = [Facts(facts, title), _joints(motion), _least(motion)]
-    bad = motion.badly_told
+    bad = motion.poorly_identified
     if bad:
         said = f"{len(bad):,}, deviations of more than half of the model's value: {listed(bad, MOST_NAMES)}."
-        parts.append(Paragraph(said, "Badly told:"))
-    if motion.untold:
-        said = f"{listed(motion.untold, MOST_NAMES)}. Other motions tell them: some joints stand still here."
-        parts.append(Paragraph(said, "Not told:"))
+        parts.append(Paragraph(said, "Poorly identified:"))
+    if motion.unidentifiable:
+        said = (
+            f"{listed(motion.unidentifiable, MOST_NAMES)}. Other motions identify them: some joints stand still here."
+        )
+        parts.append(Paragraph(said, "Not identifiable:"))
     parts.append(Paragraph("What the robot could hit is not known: look at the motion in a simulator first."))
     figures = {
         "robot": motion.trajectory.tree.name,
@@ -67,8 +69,8 @@ def motion_document(motion: ExcitingMotion) -> Document:
                 strict=True,
             )
         ],
-        "badly_told": list(motion.badly_told),
-        "untold": list(motion.untold),
+        "poorly_identified": list(motion.poorly_identified),
+        "unidentifiable": list(motion.unidentifiable),
     }
     return Document(tuple(parts), figures)
 
@@ -119,4 +121,6 @@ def _least(motion: ExcitingMotion) -> Table:
     sigmas = sorted(set(motion.sigmas.values()))
     between = number(sigmas[0]) if len(sigmas) == 1 else f"{number(sigmas[0])} to {number(sigmas[-1])}"
     note = f"With readings whose sigma is {between}. A + says that there is more to a parameter than its name."
-    return Table("Told least", ("parameter", "model", "deviation", "unit", "of the model"), rows, (note,), left=(0, 3))
+    return Table(
+        "Identified least", ("parameter", "model", "deviation", "unit", "of the model"), rows, (note,), left=(0, 3)
+    )

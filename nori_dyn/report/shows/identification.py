@@ -1,4 +1,4 @@
-"""What `print` shows of what was found of a robot's parameters: how well it fits, what is told, what to excite next."""
+"""What `print` shows of identified parameters: how well they fit, what is identified, what to excite next."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEW = 4
 """Most links and joints that are named as those to excite next."""
 
 WORST = 5
-"""Most combinations that are listed as told worst."""
+"""Most combinations that are listed as least identified."""
 
 TERMS = 3
 """Most terms of a combination that are shown; all others are counted."""
@@ -51,19 +51,19 @@ SHORT: Mapping[str, str] = {
 """What columns are called."""
 
 ON_LINKS = (
-    "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
-    "others (in brackets) are told in sums with those of other links at most: what stands there is the nearest to the "
-    "model that fits."
+    "Identified alone: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
+    "others (in brackets) are identified in sums with those of other links at most: what stands there is the nearest "
+    "to the model that fits."
 )
 """What is said below tables of links."""
 
-IN_SUMS, NOT_TOLD = "in sums", "not told"
-"""What stands for the value of a parameter that is told only together with others, and of one that is not told."""
+IN_SUMS, OPEN = "in sums", "open"
+"""What stands for the value of a parameter that is identified only together with others, or not at all."""
 
 
 @shows(Identification)
 def identification_document(found: Identification) -> Document:
-    """Return what is shown: the verdict, doubts, the fit by reading, parameters, what is told worst, and notes."""
+    """What is shown: the verdict, doubts, the fit by reading, parameters, what is identified least, and notes."""
     parts: list[Part | str] = [Paragraph(*verdict(found))]
     if found.doubts:
         parts.append(Bullets(found.doubts, "Look at this first:"))
@@ -77,15 +77,15 @@ def identification_document(found: Identification) -> Document:
 
 
 def verdict(found: Identification) -> tuple[str, str]:
-    """Return what is told in all, in words, and how well it fits, as a heading."""
-    can, told, wanted = len(found.directions), found.n_told, len(found.problem.free)
-    logs = "this log tells" if len(found.logs) == 1 else "these logs tell"
+    """What is identified in all, in words, and as a heading."""
+    can, identified, wanted = len(found.directions), found.n_identified, len(found.problem.free)
+    logs = "this log identifies" if len(found.logs) == 1 else "these logs identify"
     which = f"{can:,} independent combinations" if can != 1 else "one combination"
     words = (
-        f"Of {wanted:,} parameters the sensors can tell {which}; {logs} {told:,} of them at least twice as well as "
-        "they were known. What is left open stays next to the model."
+        f"Of {wanted:,} parameters the sensors can identify {which}; {logs} {identified:,} of them at least twice as "
+        "well as they were known. What is left open stays next to the model."
     )
-    return words, f"{told:,} of {can:,} combinations are told."
+    return words, f"{identified:,} of {can:,} combinations are identified."
 
 
 def facts(found: Identification) -> Iterator[tuple[str, str]]:
@@ -135,7 +135,7 @@ def joint_table(found: Identification) -> Table | None:
     """Return the parameters of each joint and its reading; None where none was looked for."""
     names = found.problem.tree.joint_names
     by_owner: dict[str, dict[str, ParameterEstimate]] = {}
-    for parameter, each in zip(found.problem.all_parameters, found.found, strict=True):
+    for parameter, each in zip(found.problem.all_parameters, found.estimates, strict=True):
         if parameter.kind not in INERTIAL:
             owner = parameter.owner
             if parameter.kind in OF_READINGS:
@@ -165,26 +165,26 @@ class LinkEstimate:
         link: its name.
         inertias: spatial inertias before and as found (6, 6).
         mass: its mass as found, in words.
-        told: which of its parameters are told by themselves, in words.
+        alone: which of its parameters are identified by themselves, in words.
     """
 
     link: str
     inertias: tuple[Floats, Floats]
     mass: str
-    told: str
+    alone: str
 
 
 def link_rows(found: Identification) -> Iterator[LinkEstimate]:
     """Yield what was found of each link of which inertias were looked for."""
-    by_name = {each.name: each for each in found.found}
+    by_name = {each.name: each for each in found.estimates}
     for i in found.parameters.links():
         link = found.problem.tree.names[i]
-        own = [each for each in found.found if _is_of(each.name, link)]
-        told = [short_name(each.name) for each in own if each.how == "told"]
+        own = [each for each in found.estimates if _is_of(each.name, link)]
+        alone = [short_name(each.name) for each in own if each.how == "identified"]
         inertias = found.problem.tree.I[i], found.robot.I[i]
         mass = by_name.get(f"m:{link}")
         shown = number(inertias[1][5, 5]) if mass is None else described(mass, always=True)
-        yield LinkEstimate(link, inertias, shown, "all" if len(told) == len(own) > 1 else ", ".join(told) or "none")
+        yield LinkEstimate(link, inertias, shown, "all" if len(alone) == len(own) > 1 else ", ".join(alone) or "none")
 
 
 def link_table(found: Identification) -> Table | None:
@@ -194,10 +194,10 @@ def link_table(found: Identification) -> Table | None:
         before, after = row.inertias
         has_centres = before[5, 5] > 0 and after[5, 5] > 0
         moved = number(100 * np.linalg.norm(centre_of(after) - centre_of(before)), 2) if has_centres else ""
-        rows.append((unbroken(row.link), number(before[5, 5]), row.mass, moved, row.told))
+        rows.append((unbroken(row.link), number(before[5, 5]), row.mass, moved, row.alone))
     if not rows:
         return None
-    columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "told by themselves")
+    columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "identified alone")
     return Table("Links", columns, tuple(rows), (ON_LINKS,), left=(0, 4), most=MOST)
 
 
@@ -205,7 +205,7 @@ def load_table(found: Identification) -> Table | None:
     """Return the parameters of the load; None where there is none."""
     if found.problem.load_on is None:
         return None
-    own = [each for each in found.found if each.name in found.load]
+    own = [each for each in found.estimates if each.name in found.load]
     rows = [(each.name, described(each), each.unit) for each in own]
     rows += [(f"centre {axis}", *shown) for axis, shown in zip("xyz", _load_centre(found), strict=False)]
     title = f"Load on {unbroken(found.problem.load_on)}, in its frame"
@@ -214,11 +214,11 @@ def load_table(found: Identification) -> Table | None:
 
 def _load_centre(found: Identification) -> Iterator[tuple[str, str]]:
     """Yield the centre of mass of the load, with its deviation, along each axis."""
-    by_name = {each.name: each for each in found.found}
+    by_name = {each.name: each for each in found.estimates}
     m = by_name["m:load"]
     for axis in "xyz":
         h = by_name[f"mc:load.{axis}"]
-        if m.value <= 0 or "told" not in (m.how, h.how) or {m.how, h.how} - {"told", "known"}:
+        if m.value <= 0 or "identified" not in (m.how, h.how) or {m.how, h.how} - {"identified", "known"}:
             return
         c = h.value / m.value
         both = found.covariance_of((h.name, m.name))
@@ -228,31 +228,31 @@ def _load_centre(found: Identification) -> Iterator[tuple[str, str]]:
 
 def next_words(found: Identification) -> str:
     """Return what is open, and what to excite next."""
-    unclear = told_worst(found)
+    unclear = least_identified(found)
     if not unclear:
-        return "Each combination is told at least twice as well as it was known: nothing is left to excite."
+        return "Each combination is identified at least twice as well as it was known: nothing is left to excite."
     owners = Counter(owner_of(each.name) for each in unclear)
     return (
         f"Left open is most of {listed((name for name, _ in owners.most_common()), FEW)}. Excite these next: "
-        "nd.exciting_motion(robot) designs the motion that tells most."
+        "nd.exciting_motion(robot) designs the motion that identifies most."
     )
 
 
-def told_worst(found: Identification) -> list[BaseParameterEstimate]:
-    """Return the combinations that are told worst, the worst first: as many as independent directions are open."""
-    n_open = len(found.directions) - found.n_told
+def least_identified(found: Identification) -> list[BaseParameterEstimate]:
+    """The combinations that are identified least, the worst first: as many as independent directions are open."""
+    n_open = len(found.directions) - found.n_identified
     by_left = sorted(found.combinations, key=lambda each: -each.left)
-    return [each for k, each in enumerate(by_left) if k < n_open or not each.is_told]
+    return [each for k, each in enumerate(by_left) if k < n_open or not each.is_identified]
 
 
 def worst_table(found: Identification) -> Table | None:
-    """Return the combinations that are told worst."""
-    unclear = told_worst(found)
+    """The combinations that are identified least."""
+    unclear = least_identified(found)
     if not unclear:
         return None
     rows = tuple((described_sum(each), left_of(each)) for each in unclear)
-    note = "Left: the share of the deviation before that is left, where 100 % says that the log tells nothing of it."
-    return Table("Told worst", ("combination", "left"), rows, (note,), most=WORST)
+    note = "Left: the share of the deviation before that is left, where 100 % says that the log says nothing of it."
+    return Table("Identified least", ("combination", "left"), rows, (note,), most=WORST)
 
 
 def left_of(each: BaseParameterEstimate) -> str:
@@ -265,15 +265,15 @@ def described(found: ParameterEstimate, always: bool = False) -> str:
 
     Args:
         found: the parameter.
-        always: whether the value of one that is not told by itself stands there, without a deviation.
+        always: whether the value of one that is not identified by itself stands there, without a deviation.
     """
-    if found.how == "told":
+    if found.how == "identified":
         return with_deviation(found.value, found.deviation)
     if found.how == "known":
         return f"{number(found.value)} known"
     if always:
         return f"({number(found.value)})"
-    return IN_SUMS if found.how == "combined" else NOT_TOLD
+    return IN_SUMS if found.how == "combined" else OPEN
 
 
 def with_deviation(value: float, deviation: float) -> str:
@@ -313,9 +313,9 @@ def _notes_on(found: Iterable[ParameterEstimate]) -> Iterator[str]:
     hows = {each.how for each in found}
     said = []
     if "combined" in hows:
-        said.append(f"{IN_SUMS}: told only together with other parameters")
+        said.append(f"{IN_SUMS}: identified only together with other parameters")
     if "open" in hows:
-        said.append(f"{NOT_TOLD}: the log says less of it than was known")
+        said.append(f"{OPEN}: the log says less of it than was known")
     if said:
         yield "; ".join(said) + "."
 

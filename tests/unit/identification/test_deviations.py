@@ -37,7 +37,7 @@ def errors(folder, rho: float, n: int, seeds: range, **options) -> tuple[np.ndar
         told = [each.left < 0.1 for each in found.combinations]
         off = [(each.value - true) / each.deviation for each, true in zip(found.combinations, combined, strict=True)]
         of_combinations += np.array(off)[told].tolist()
-        alone = [(each, true) for each, true in zip(found.found, truth, strict=True) if each.how == "told"]
+        alone = [(each, true) for each, true in zip(found.estimates, truth, strict=True) if each.how == "identified"]
         of_parameters += [(each.plain - true) / each.deviation for each, true in alone]
     return np.array(of_combinations), np.array(of_parameters)
 

@@ -73,7 +73,7 @@ def test_deviations_follow_from_rate_and_sigmas(motion):
     twice = nd.exciting_motion(ARM.replace(drives=drives), ["inertias", "viscous:*"], **QUICK, torque=np.inf)
     assert dict(twice.sigmas) == {"tau:joint1": 2.0, "tau:joint2": 2.0}
     np.testing.assert_allclose(twice.deviations, 2 * motion.deviations, rtol=1e-3)
-    assert set(motion.badly_told) <= set(motion.parameters)
+    assert set(motion.poorly_identified) <= set(motion.parameters)
 
 
 def test_what_is_known_already_is_not_excited_again():
@@ -105,12 +105,12 @@ def test_a_floating_base_and_joints_that_are_not_named_stand_still():
     assert not qd[:, :6].any()
     assert np.ptp(q[:, 7:], axis=0).min() > 0.1
     assert motion.limits.joints == ("joint2", "joint3")
-    assert not motion.untold or "still" in str(motion)
+    assert not motion.unidentifiable or "still" in str(motion)
     motion = nd.exciting_motion(nd.autotree(3, skew=1.0), ["inertias"], joints=["joint2"], **QUICK)
     q, qd, qdd = motion.at(np.linspace(0, 4, 50))
     assert not np.delete(np.hstack([qd, qdd]), [1, 4], axis=1).any()
     assert np.ptp(q[:, 1]) > 0.1
-    assert motion.untold
+    assert motion.unidentifiable
 
 
 def test_sensors_of_a_system_are_those_that_count():
@@ -127,7 +127,7 @@ def test_it_is_shown(motion):
     shown = str(motion)
     assert shown.startswith("Exciting motion of autotree(2, 1, 0, 1)\n")
     assert "times smaller than after the best of these" in shown
-    assert "Told least" in shown
+    assert "Identified least" in shown
     assert repr(motion).startswith("ExcitingMotion(2 joints, 4 s, D ")
 
 

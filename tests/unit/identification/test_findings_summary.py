@@ -83,26 +83,26 @@ def test_what_is_told_by_itself_is_what_no_combination_hides(found):
     """A parameter is told alone where nothing can change it without changing some combination: rank by NumPy."""
     G = found.base.G
     rank = np.linalg.matrix_rank(G)
-    for k, each in enumerate(found.found):
+    for k, each in enumerate(found.estimates):
         alone = np.linalg.matrix_rank(np.vstack([G, np.eye(len(G[0]))[k]])) == rank
-        assert (each.how in ("told", "open")) == alone
-    by_name = {each.name: each for each in found.found}
+        assert (each.how in ("identified", "open")) == alone
+    by_name = {each.name: each for each in found.estimates}
     assert by_name["m:forearm_link"].how == "combined"
-    assert by_name["rotor:wrist_1_joint"].how == "told"
+    assert by_name["rotor:wrist_1_joint"].how == "identified"
     table = next(part for part in found.shown().parts if getattr(part, "title", "") == "Links")
     assert all(row[2].startswith("(") for row in table.cells())  # no mass of an arm is told by itself
 
 
 def test_all_of_it_is_json(found):
     given = json.loads(json.dumps(found.to_dict()))
-    assert given["directions_told"] == found.n_told <= given["combinations_of_sensors"] == found.base.rank
+    assert given["directions_identified"] == found.n_identified <= given["combinations_of_sensors"] == found.base.rank
     matrix = np.array(given["correlations"]["matrix"])
     np.testing.assert_allclose(matrix, matrix.T)
     np.testing.assert_allclose(np.diag(matrix), 1.0)
     assert np.abs(matrix).max() < 1 + 1e-9
     names = given["correlations"]["names"]
     assert found.correlation(names[0], names[1]) == pytest.approx(matrix[0, 1])
-    assert [each["name"] for each in given["parameters"]] == [each.name for each in found.found]
+    assert [each["name"] for each in given["parameters"]] == [each.name for each in found.estimates]
     with pytest.raises(UnknownNameError, match="mass:elbow"):
         found.correlation("mass:elbow", names[0])
 
@@ -144,7 +144,7 @@ def test_a_joint_that_stands_still_is_named(arm, tmp_path):
     np.savez(log, **arrays)
     found = nd.identify(log, nd.System(arm, ARM), physical=False)
     assert any("'elbow_joint' stood still" in doubt for doubt in found.doubts)
-    how = {each.name: each.how for each in found.found}
+    how = {each.name: each.how for each in found.estimates}
     assert {how[f"{kind}:elbow_joint"] for kind in ("viscous", "coulomb", "rotor")} == {"known"}
     with pytest.raises(InputError, match=r"tell nothing of viscous:elbow_joint\."):
         nd.identify(log, nd.System(arm, ARM), ["viscous:elbow_joint"], physical=False)
@@ -159,7 +159,7 @@ def test_the_posture_of_a_joint_that_stands_still_makes_no_offset(tmp_path):
     np.savez(tmp_path / "log.npz", t=np.arange(500) * 0.01, q=rest + q, qd=rest, qdd=rest, tau=tau)
     found = nd.identify(tmp_path / "log.npz", arm, ["inertias", "offsets"], physical=False)
     np.testing.assert_allclose([*found.offsets.values()], 0.0, atol=1e-3)
-    assert found.n_told == 2
+    assert found.n_identified == 2
 
 
 def test_a_motion_that_excites_nothing_is_told_with_what_it_tells(arm, tmp_path):
@@ -169,10 +169,10 @@ def test_a_motion_that_excites_nothing_is_told_with_what_it_tells(arm, tmp_path)
     t, zeros = 0.01 * np.arange(n), np.zeros((n, 6))
     np.savez(tmp_path / "log.npz", t=t, q=rest, qd=zeros, qdd=zeros, tau=tau)
     found = nd.identify(tmp_path / "log.npz", nd.System(arm, ARM), physical=False)
-    assert found.n_told <= 6
+    assert found.n_identified <= 6
     still, little = found.doubts[-2:]
     assert all(f"'{name}'" in still for name in arm.joint_names)
-    assert f"tells {found.n_told} of {len(found.directions)} combinations only" in little
+    assert f"identifies only {found.n_identified} of {len(found.directions)} combinations" in little
     assert "offset:tau:" in little
 
 

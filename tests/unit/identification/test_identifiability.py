@@ -27,12 +27,13 @@ def test_each_parameter_is_told_in_one_way(panda):
     assert len(panda.combinations) == 43 - 20
     told = set().union(*(each.terms for each in panda.combinations))
     assert told == set(panda.names_of("combined"))
-    assert panda.told["I:panda_link1.xx"] == "never"
+    assert panda.identifiable["I:panda_link1.xx"] == "never"
 
 
 def test_it_prints_within_80_columns_and_cuts_what_is_long(panda):
     lines = str(panda).splitlines()
-    assert lines[0].startswith("43 combinations of 70 parameters are told. 20 parameters are told alone")
+    first = "43 combinations of 70 parameters are identifiable. 20 parameters are identifiable alone"
+    assert " ".join(lines[:2]).startswith(first)
     assert max(map(len, lines)) <= 80
     assert any("+ 5 more" in line for line in lines)
     assert lines[-1] == "  ... 11 more"
@@ -45,7 +46,7 @@ def test_json_has_all_of_it(panda):
     assert (found["rank"], found["robot"], found["sensors"]) == (43, "panda", "identification")
     assert len(found["parameters"]) == 70
     assert found["parameters"][0] == {
-        "name": "m:panda_link1", "kind": "m", "of": "panda_link1", "unit": "kg", "told": "never",
+        "name": "m:panda_link1", "kind": "m", "of": "panda_link1", "unit": "kg", "identifiable": "never",
     }  # fmt: skip
     assert max(len(each["terms"]) for each in found["combinations"]) == 9
     assert found["combinations"][0] == {
@@ -67,8 +68,8 @@ def test_a_common_factor_is_said_in_words():
     (factor,) = found.common_factors
     assert factor.name == "gain:tau:joint2"
     assert "gain:tau:joint1" in factor.others
-    assert {found.told[name] for name in ("gain:tau:joint1", "gain:tau:joint2")} == {"alone"}
-    assert "Told up to one common factor: gain:tau:joint2, I:link1.zz" in " ".join(str(found).split())
+    assert {found.identifiable[name] for name in ("gain:tau:joint1", "gain:tau:joint2")} == {"alone"}
+    assert "Identifiable up to one common factor: gain:tau:joint2, I:link1.zz" in " ".join(str(found).split())
     assert found.to_dict()["common_factors"] == [{"name": factor.name, "others": list(factor.others)}]
     known = planar().replace(components=(nd.components.Friction(joints="joint1", viscous=0.1),))
     assert "common factor" not in str(nd.identifiability(nd.System(known, "identification"), ["inertias", "gains"]))

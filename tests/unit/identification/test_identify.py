@@ -36,7 +36,7 @@ def test_a_log_without_noise_tells_every_combination(tmp_path, arm):
     _, other = changed(arm, seed=1)
     log = saved_log(tmp_path / "log.npz", other)
     found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False)
-    assert found.base.rank == found.n_told == 36
+    assert found.base.rank == found.n_identified == 36
     assert off(found, other) < 1e-6
     assert max(fit.after for fit in found.fits) < 1e-6 < min(fit.before for fit in found.fits)
     assert found.notes == ()
@@ -88,7 +88,7 @@ def test_only_offsets_are_looked_for_in_calibration(tmp_path, arm):
     found = nd.identify(log, nd.System(arm, ARM), ["offsets"])
     assert len(found.values) == 6
     assert not found.has_robot
-    assert "6 of 6 combinations are told" in str(found)
+    assert "6 of 6 combinations are identified" in str(found)
     assert "Links" not in str(found)
     np.testing.assert_allclose([*found.offsets.values()], [1, -2, 3, -4, 5, -6], atol=0.01)
     np.testing.assert_array_equal(found.robot.I, arm.I)
@@ -120,7 +120,7 @@ def test_a_payload_that_the_model_lacks_is_found_by_the_parameters_of_its_link(t
     wanted = [f"m:{hand}", f"mc:{hand}.*", f"I:{hand}.*"]
     found = nd.identify(log, nd.System(arm, ARM), wanted, physical=physical)
     truth = type(found.parameters)(arm.replace(I=I), found.parameters.each).prior
-    assert all(each.how == "told" for each in found.found[:4])
+    assert all(each.how == "identified" for each in found.estimates[:4])
     np.testing.assert_array_less(np.abs(found.values - truth), 4 * np.array([*found.deviations.values()]))
     assert found.each[f"m:{hand}"] - arm.I[5, 5, 5] == pytest.approx(3.0, abs=0.05)
     (check,) = found.to_dict()["prior"]

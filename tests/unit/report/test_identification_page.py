@@ -59,7 +59,7 @@ def test_it_says_what_was_found():
     row = next(row for row in root.iter("tr") if text(row).startswith(fit.name))
     cells = [float(text(cell)) for cell in row.findall("td")[:2]]
     assert cells == pytest.approx([fit.before, fit.after], rel=0.01)
-    assert f"All parameters: {len(each.found)}" in said
+    assert f"All parameters: {len(each.estimates)}" in said
     assert f"All combinations: {len(each.combinations)}" in said
     assert f"Load on {each.problem.load_on}, in its frame" in said
     assert "Look at this first" not in said
