@@ -23,10 +23,9 @@ import numpy as np
 from nori_dyn.algebra.derivatives import depends_on
 from nori_dyn.errors import InputError
 from nori_dyn.identification.elimination import TOLERANCE
+from nori_dyn.identification.motion_gradient import MotionGradient
 from nori_dyn.identification.regression import Regression, RegressorProgram
-from nori_dyn.identification.sweep import swept
 from nori_dyn.identification.trajectory import MovingJoints
-from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats
 
@@ -40,7 +39,7 @@ class MotionInformation:
 
     Attributes:
         program: the rows.
-        sweep: their derivatives, for factors of the entries.
+        gradient: their derivatives, for factors of the entries.
         columns: the parameters, by their indices.
         weights: 1 / sigma of each row (n_rows,).
         units: what F is of (n_columns, n): the parameters are `units` times n numbers.
@@ -48,7 +47,7 @@ class MotionInformation:
     """
 
     program: RegressorProgram
-    sweep: CompiledFunction
+    gradient: MotionGradient
     columns: tuple[int, ...]
     weights: Floats
     units: Floats
@@ -60,7 +59,6 @@ class MotionInformation:
         columns: Sequence[int],
         joints: MovingJoints,
         weights: Floats,
-        backend: str = "auto",
     ) -> MotionInformation:
         """Compile it in SI units, with nothing known beforehand.
 
@@ -69,7 +67,6 @@ class MotionInformation:
             columns: the parameters, by their indices; they must be identifiable one by one.
             joints: those that move.
             weights: 1 / sigma of each row (n_rows,).
-            backend: as for `compile`.
 
         Raises:
             InputError: a parameter whose rows depend on what the sensors read.
@@ -83,10 +80,9 @@ class MotionInformation:
         outputs[:] = entries
         inputs = {name: found.inputs[name] for name in ("q", "qd", "qdd")}
         traced = Traced("regressor", found.system.tree, found.graph, inputs, {"entries": outputs}, None, None)
-        sweep = swept(traced, ("q", "qd", "qdd"), (joints.of_q, joints.of_v, joints.of_v), backend)
+        gradient = MotionGradient.of(traced, joints)
         n = len(columns)
-        program = found.program(columns, backend)
-        return MotionInformation(program, sweep, columns, weights, np.eye(n), np.zeros((0, n)))
+        return MotionInformation(found.program(columns), gradient, columns, weights, np.eye(n), np.zeros((0, n)))
 
     def rows(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
         """Whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
@@ -126,8 +122,7 @@ class MotionInformation:
             layout = self.program.layout
             at_W, at_N = (np.array(places, dtype=np.intp).reshape(-1, 2) for places in (layout.of_W, layout.of_N))
             factors = np.hstack([of_W[:, at_W[:, 0], at_W[:, 1]], of_N[:, at_N[:, 0], at_N[:, 1]]])
-            found = np.asarray(self.sweep.batch(q, qd, qdd, factors))
-            return np.moveaxis(found.reshape(len(q), 3, -1), 1, 0)
+            return self.gradient(q, qd, qdd, factors)
 
         return F, pullback
 

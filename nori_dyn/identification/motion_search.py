@@ -152,6 +152,6 @@ class _AugmentedLagrangian:
         if torques.limited:
             factors = np.zeros((len(q), problem.joints.tree.nv))
             factors[:, torques.limited] = pushes[3] / torques.limit
-            by_motion += np.moveaxis(torques.sweep.batch(q, qd, qdd, factors).reshape(len(q), 3, -1), 1, 0)
+            by_motion += torques.gradient(q, qd, qdd, factors)
         gradient = sum(part.T @ basis for part, basis in zip(by_motion, problem.coarse, strict=True))
         return value, (gradient * problem.units).ravel()

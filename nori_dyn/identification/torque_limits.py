@@ -8,7 +8,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.limits import MotionLimits
-from nori_dyn.identification.sweep import swept
+from nori_dyn.identification.motion_gradient import MotionGradient
 from nori_dyn.identification.trajectory import MovingJoints
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import traced
@@ -28,13 +28,13 @@ class Torques:
 
     Attributes:
         value: from q, qd, qdd to tau.
-        sweep: its derivatives by the joints that move, for factors of tau.
+        gradient: its derivatives by the joints that move, for factors of tau.
         limited: the freedoms that have a limit.
         limit: their limits.
     """
 
     value: CompiledFunction
-    sweep: CompiledFunction
+    gradient: MotionGradient
     limited: tuple[int, ...]
     limit: Floats
 
@@ -48,8 +48,8 @@ class Torques:
         """
         found = traced(rnea, joints.tree, ("q", "qd", "qdd"))
         (limited,) = np.nonzero(np.isfinite(limits))
-        sweep = swept(found, ("q", "qd", "qdd"), (joints.of_q, joints.of_v, joints.of_v))
-        return Torques(CompiledFunction(found), sweep, tuple(limited.tolist()), limits[limited])
+        gradient = MotionGradient.of(found, joints)
+        return Torques(CompiledFunction(found), gradient, tuple(limited.tolist()), limits[limited])
 
     def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """Torques (N, n_limited) of N samples that have a limit."""
