@@ -23,7 +23,7 @@ _LAYOUT: dict[str, Any] = {"sort_keys": False, "width": float("inf"), "allow_uni
 
 
 def load_components(path: str | os.PathLike[str]) -> tuple[Component, ...]:
-    """Return the components that a YAML file describes.
+    """Load the components that a YAML file describes.
 
         components:
           - {type: rotor, joints: actuated, inertia: 2.0e-5, gear: 100}
@@ -53,7 +53,7 @@ def load_components(path: str | os.PathLike[str]) -> tuple[Component, ...]:
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[tuple[Component, ...], bool]:
-    """Return the components of a YAML file, and whether they stand instead of those of a robot's own file."""
+    """Components of a YAML file, and whether they replace those of a robot's own file."""
     file = read_yaml(os.fspath(path), ModelError)
     try:
         return components_of(file.data), bool(file.data.get("instead", False))
@@ -87,7 +87,7 @@ def save_components(tree: KinematicTree, path: str | os.PathLike[str], about: Se
 
 
 def components_text(tree: KinematicTree, about: Sequence[str] = ()) -> str:
-    """Return the YAML that `save_components` writes."""
+    """The YAML that `save_components` writes."""
     entries = _merged(tree, checked_components(tree))
     lines = [
         *(f"# {line}".rstrip() for text in about for line in text.splitlines() or [""]),
@@ -100,7 +100,7 @@ def components_text(tree: KinematicTree, about: Sequence[str] = ()) -> str:
 
 
 def checked_components(tree: KinematicTree) -> tuple[Component, ...]:
-    """Return the components of a robot, each checked as one of a file is; identified ones may have any number.
+    """Components of a robot, validated as those of a file are, since identified ones may have any number.
 
     Raises:
         ModelError: a number that cannot be: names the component.
@@ -124,7 +124,7 @@ def _checked(tree: KinematicTree, component: Any) -> Component:
 
 
 def _merged(tree: KinematicTree, components: Sequence[Component]) -> list[dict[str, Any]]:
-    """Return the entries of components; joints that are named one by one and have the same numbers share one."""
+    """YAML entries of components; joints that are named one by one and have the same numbers share one."""
     entries: list[dict[str, Any]] = []
     shared: dict[str, dict[str, Any]] = {}
     for component in components:
@@ -150,12 +150,12 @@ def _unlisted(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def takes_own(components: bool | str | os.PathLike[str] | None) -> bool:
-    """Return whether all components of a robot's own file are wanted."""
+    """Whether all components of a robot's own file are wanted."""
     return components is not False and components is not None
 
 
 def moving_joints(tree: KinematicTree) -> frozenset[str]:
-    """Return the names of joints that have freedoms."""
+    """Names of the joints that have freedoms."""
     return frozenset(name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv)
 
 
@@ -165,7 +165,7 @@ def with_components(
     components: bool | str | os.PathLike[str] | None,
     locked: Collection[str] = (),
 ) -> KinematicTree:
-    """Return a robot with its own components, and those of a YAML file where one is named.
+    """The robot with its own components, and those of a YAML file if one is named.
 
     Args:
         tree: the robot.
@@ -197,5 +197,5 @@ def with_components(
 
 
 def components_schema_json() -> str:
-    """Return the JSON schema of files of components, for editors."""
+    """JSON schema of files of components, for editors."""
     return json.dumps(config_model().model_json_schema(by_alias=True), indent=2)

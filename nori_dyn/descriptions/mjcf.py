@@ -38,7 +38,7 @@ def load_mjcf(
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
 ) -> KinematicTree:
-    """Return the kinematic tree of an MJCF file, with its components.
+    """Load the kinematic tree of an MJCF file, with its components.
 
     hinge, slide, ball and free joints become Revolute, Prismatic, Spherical and Free; q is MuJoCo's qpos,
     with `ref` in X_tree and quaternions as (x, y, z, w). Velocities of ball and free joints are in body
@@ -202,7 +202,7 @@ class MjcfReader:
         )
 
     def _joint(self, number: int) -> tuple[Joint, Transform, Floats]:
-        """Return a joint's model, its X_J(-ref), and its anchor (3,) [m] in the body frame."""
+        """Model of a joint, its X_J(-ref), and its anchor (3,) [m] in the body frame."""
         m = self.model
         types = self.mujoco.mjtJoint
         anchor = np.array(m.jnt_pos[number])
@@ -234,7 +234,7 @@ class MjcfReader:
         return Transform(self.cleaner.rotation(X.E), self.cleaner.position(X.r))
 
     def welds(self, kept: Sequence[str], locked: Sequence[str] | Mapping[str, float]) -> list[str]:
-        """Return the joints to keep: the welds of bodies, and locked joints.
+        """Joints to keep: the welds of bodies, and locked joints.
 
         Raises:
             UnknownModelNameError: neither a body without joints nor a locked joint.
@@ -247,7 +247,7 @@ class MjcfReader:
         return [welded.get(name, name) for name in kept]
 
     def notes(self, locked: Sequence[str] | Mapping[str, float], kept: Sequence[str]) -> Iterator[str]:
-        """Return what was done to the model, for people."""
+        """Notes on what was done to the model."""
         n_between = len(self.links) - len(self.anchors)
         if n_between:
             yield f"{n_between} massless links between the joints of bodies that have several"
@@ -261,7 +261,7 @@ class MjcfReader:
 
 
 def _base(reader: MjcfReader, base: str) -> tuple[bool, list[int], list[str]]:
-    """Return whether to add a free joint, the bodies of the tree with its root first, and notes."""
+    """Whether to add a free joint, the bodies of the tree with its root first, and notes."""
     m = reader.model
     parents = [int(i) for i in m.body_parentid]
     everything = list(range(m.nbody))

@@ -39,7 +39,7 @@ class MjcfComponents:
 
 
 def mjcf_components(places: MjcfPlaces) -> MjcfComponents:
-    """Return the components of a model on the tree of its bare rigid bodies."""
+    """Components of a model on the tree of its bare rigid bodies."""
     reader = _ComponentReader(places)
     found = [*joint_components(reader.joint_terms()), *reader.tendons()]
     equalities = EqualityReader(places)
@@ -50,7 +50,7 @@ def mjcf_components(places: MjcfPlaces) -> MjcfComponents:
 
 
 def components_in(model: Any) -> list[str]:
-    """Return what a model has of components, for people."""
+    """Kinds of components that a model has, for notes."""
     present = {
         "armature": np.any(model.dof_armature),
         "joint damping": np.any(model.dof_damping),
@@ -63,7 +63,7 @@ def components_in(model: Any) -> list[str]:
 
 
 def beyond_components(model: Any) -> list[str]:
-    """Return what a model has that no component says, for people."""
+    """Features of a model that no component describes, for notes."""
 
     def any_in(*names: str) -> bool:  # versions of MuJoCo differ in what there is
         return any(np.any(getattr(model, name, 0.0)) for name in names)
@@ -233,7 +233,7 @@ class EqualityReader:
         return self._loop(number, name, held, (numbers[3:6], numbers[6:10]), (numbers[:3], None))
 
     def _loop(self, number: int, name: str, held: str, *on_bodies: tuple[Floats, Floats | None]) -> Loop | str:
-        """Return the loop between two sites, or two poses on bodies, each a position and a quaternion."""
+        """Loop between two sites, or two poses on bodies, each a position and a quaternion."""
         m, places = self.places.model, self.places
         ends = (int(m.eq_obj1id[number]), int(m.eq_obj2id[number]))
         are_sites = m.eq_objtype[number] == int(places.mujoco.mjtObj.mjOBJ_SITE)
@@ -274,12 +274,12 @@ class EqualityReader:
         return Coupling(name=component_name(name), joint=joint, of=of, offset=offset)
 
     def _reference(self, joint: int) -> float:
-        """Return the position of a joint at qpos0, from which its constraint counts."""
+        """Position of a joint at qpos0, from which its constraint counts."""
         m = self.places.model
         return float(m.qpos0[m.jnt_qposadr[joint]])
 
     def _tendon(self, number: int, name: str) -> Tendon | str | None:
-        """Return a tendon that is held: alone, or as a linear sum with another one."""
+        """A tendon that is held: alone, or as a linear sum with another one."""
         m, places = self.places.model, self.places
         first, second = int(m.eq_obj1id[number]), int(m.eq_obj2id[number])
         constant, slope, *bends = m.eq_data[number, POLYNOMIAL].tolist()

@@ -153,7 +153,7 @@ class MjcfPlaces:
         self.mujoco, self.model, self.name = self.mjcf.mujoco, self.mjcf.model, self.mjcf.named
 
     def is_disabled(self, *features: str) -> bool:
-        """Return whether the model turns some features off, by MuJoCo's names; versions differ in which there are."""
+        """Whether the model disables a feature, by MuJoCo's names; versions differ in which there are."""
         flags = (getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature.upper()}", 0) for feature in features)
         return any(self.model.opt.disableflags & int(flag) for flag in flags)
 
@@ -163,11 +163,11 @@ class MjcfPlaces:
         return moving_joints(self.tree)
 
     def is_led(self, body: int) -> bool:
-        """Return whether a body is led from outside, as MuJoCo's mocap bodies are."""
+        """Whether a body is one of MuJoCo's mocap bodies, which are moved from outside."""
         return bool(self.model.body_mocapid[self.model.body_rootid[body]] >= 0)
 
     def on_body(self, body: int, position: Floats, quaternion: Floats | None = None) -> Frame:
-        """Return a frame at a position (3,) [m], and of a quaternion (w, x, y, z), in a body's own frame."""
+        """Frame at a position (3,) [m] with a quaternion (w, x, y, z), in a body's own frame."""
         R = np.eye(3) if quaternion is None else rotation(quaternion)
         E = np.ascontiguousarray(self.cleaner.rotation(R).T)
         if body in self.anchors:
@@ -185,7 +185,7 @@ class MjcfPlaces:
         return data
 
     def site(self, number: int) -> str:
-        """Return the frame of a site by name, made where the site has none."""
+        """Name of the frame of a site, made if the site has none."""
         m = self.model
         if self.mjcf.given_name("site", number):
             name = self.mjcf.site_frame(number)
@@ -196,11 +196,11 @@ class MjcfPlaces:
         return name
 
     def frame(self, name: str) -> Frame:
-        """Return a frame of the tree, or one that was made here."""
+        """A frame of the tree, or one that was made here."""
         return self.frames[name] if name in self.frames else self.tree.frame(name)
 
     def tendon(self, number: int) -> TendonRun | str:
-        """Return what a tendon runs over, or why no `Tendon` says it."""
+        """What a tendon runs over, or why no `Tendon` describes it."""
         m, wraps = self.model, self.mujoco.mjtWrap
         factors = self.factors(number)
         if factors is not None:
@@ -226,14 +226,14 @@ class MjcfPlaces:
         return range(first, first + int(self.model.tendon_num[tendon]))
 
     def factors(self, tendon: int) -> dict[int, float] | None:
-        """Return the factor of each joint, by its number, of which a tendon is the sum; None where it is none."""
+        """Factors of the joints, by number, whose sum a tendon is; None if it is none."""
         at = self._wraps(tendon)
         if any(self.model.wrap_type[k] != int(self.mujoco.mjtWrap.mjWRAP_JOINT) for k in at):
             return None
         return {int(self.model.wrap_objid[k]): float(self.model.wrap_prm[k]) for k in at}
 
     def sum_of_joints(self, factors: Mapping[int, float]) -> TendonRun:
-        """Return a weighted sum of joints by their numbers; locked ones add a constant."""
+        """Weighted sum of joints by number; locked ones add a constant."""
         by_name = {self.name("joint", number): factor for number, factor in factors.items() if factor}
         joints = {name: factor for name, factor in by_name.items() if name in self.moving}
         still = sum(factor * self.locked.get(name, 0.0) for name, factor in by_name.items() if name not in joints)
@@ -241,11 +241,11 @@ class MjcfPlaces:
 
 
 def component_name(name: str) -> str:
-    """Return a name that a component can have."""
+    """A name that a component can have."""
     return re.sub(r"[^\w./-]", "_", name)
 
 
 def rotation(quaternion: Floats) -> Floats:
-    """Return R (3, 3), from body to parent coordinates, of MuJoCo's quaternion (w, x, y, z)."""
+    """Rotation R (3, 3), from body to parent coordinates, of MuJoCo's quaternion (w, x, y, z)."""
     w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
     return np.asarray(quaternion_rotation(np.array([x, y, z, w])).T)

@@ -35,13 +35,13 @@ class ModelSensor:
 
 
 def counted(sensors: Sequence[ModelSensor]) -> dict[str, int]:
-    """Return how many sensors there are of each type, the most frequent first."""
+    """Number of sensors of each type, the most frequent first."""
     types = [sensor.type for sensor in sensors]
     return {kind: types.count(kind) for kind in sorted(dict.fromkeys(types), key=lambda kind: -types.count(kind))}
 
 
 def pose_entry(xyz: Sequence[float], rpy: Sequence[float], relative_to: str | None = None) -> dict[str, Any] | None:
-    """Return a pose as a sensor config has it; None for the identity."""
+    """A pose as a sensor config has it; None for the identity."""
     if not any(xyz) and not any(rpy):
         return None
     pose: dict[str, Any] = {"xyz": [float(x) for x in xyz], "rpy": [float(x) for x in rpy]}
@@ -49,7 +49,7 @@ def pose_entry(xyz: Sequence[float], rpy: Sequence[float], relative_to: str | No
 
 
 def roll_pitch_yaw(R: Floats) -> tuple[float, float, float]:
-    """Return the fixed-axis angles [rad] of a rotation R (3, 3), R = Rz(yaw) Ry(pitch) Rx(roll).
+    """Fixed-axis angles [rad] of a rotation R (3, 3), R = Rz(yaw) Ry(pitch) Rx(roll).
 
     Where pitch is a quarter turn only the sum or difference of the others is determined: yaw is then zero.
     """

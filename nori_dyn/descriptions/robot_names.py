@@ -85,7 +85,7 @@ class Robots(Shown, Mapping[str, NamedRobot]):
         return tuple(dict.fromkeys(robot.package for robot in self.robots))
 
     def similar(self, text: str) -> tuple[str, ...]:
-        """Return the names that someone may have meant, the likeliest first: near ones, then those that it is part of.
+        """Names that someone may have meant, the likeliest first: similar ones, then those that contain the text.
 
         Of robots that are downloaded, it may also be part of what they are called, or of who makes them.
         """
@@ -98,7 +98,7 @@ class Robots(Shown, Mapping[str, NamedRobot]):
 
 
 def robots() -> Robots:
-    """Return the robots that `nd.load_robot` knows by name, and of which package each is.
+    """The robots that `nd.load_robot` knows by name, and the package of each.
 
     Those of icub-models and example-robot-data come with these packages; those of robot_descriptions are downloaded
     when they are first used, and not to be listed. The extra `robots` brings all three. `print` shows them as a table,
@@ -125,7 +125,7 @@ def robots() -> Robots:
 
 
 def robot_by_name(name: str) -> Path:
-    """Return the path of a robot of an installed package, or of robot_descriptions, which downloads it when first used.
+    """Path of a robot of an installed package, or of robot_descriptions, which downloads it when first used.
 
     Raises:
         ModelError: no such name, no package that has robots is installed, or the download fails.
@@ -159,7 +159,7 @@ def _installed() -> Iterator[NamedRobot]:
 
 
 def _described_robots() -> tuple[NamedRobot, ...]:
-    """Return the robots of robot_descriptions, from its table alone; none where it is not installed."""
+    """Robots of robot_descriptions, from its table alone; none if it is not installed."""
     try:
         from robot_descriptions import DESCRIPTIONS
     except ImportError:
@@ -168,14 +168,14 @@ def _described_robots() -> tuple[NamedRobot, ...]:
 
 
 def _about(told: object) -> str:
-    """Return who makes a robot of robot_descriptions, what it is called, and the format; older versions tell less."""
+    """Maker, name and format of a robot of robot_descriptions; older versions give less."""
     maker_and_robot = " ".join(filter(None, (getattr(told, "maker", None), getattr(told, "robot", None))))
     formats = [form for form in ("URDF", "MJCF") if getattr(told, f"has_{form.lower()}", False)]
     return ", ".join(filter(None, (maker_and_robot, *formats)))
 
 
 def _downloaded(name: str) -> Path:
-    """Return the path of a robot of robot_descriptions.
+    """Path of a robot of robot_descriptions.
 
     Raises:
         ModelError: the download fails.
@@ -203,7 +203,7 @@ def _file_of(module: ModuleType) -> Path:
 
 
 def _similar_file(name: str) -> str:
-    """Return a hint at a file with a similar name in the same folder; empty where there is none."""
+    """A hint at a file with a similar name in the same folder, or ""."""
     folder = Path(name).parent
     if not folder.is_dir():
         return f" There is no folder {folder} either."
@@ -231,7 +231,7 @@ SHORT = {
 
 
 def installed_robots() -> dict[str, Path]:
-    """Return the URDF of each robot of the installed packages, by its names.
+    """URDF of each robot of the installed packages, by its names.
 
     A robot is called as its file is, without the ending; where that is no name, or taken, as its folder is; and where
     that is taken too, PACKAGE:FILE. Files without a link, which xacro leaves where it was told nothing, are none.
@@ -254,7 +254,7 @@ def installed_robots() -> dict[str, Path]:
 
 
 def robots_folder(package: str) -> Path | None:
-    """Return a package's folder of robots; None where it is not installed.
+    """Folder of robots of a package; None if it is not installed.
 
     A wheel has it beside the modules, under cmeel's prefix, or in the folder of data; Conda in that of the environment.
     """

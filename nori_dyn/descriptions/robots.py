@@ -45,7 +45,7 @@ def load_robot(
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
 ) -> KinematicTree:
-    """Return the kinematic tree of a robot given by a path or a name.
+    """Load the kinematic tree of a robot given by a path or a name.
 
     Args:
         robot: path of a URDF or MJCF file (its content decides which); or a name such as "panda", "icub", "anymal" or
@@ -95,7 +95,7 @@ def load_robot(
 
 
 def model_sensors(robot: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
-    """Return the sensors that a robot's file describes, in its order; the robot is given as for `load_robot`.
+    """Sensors that a robot's file describes, in its order; the robot is given as for `load_robot`.
 
     Raises:
         FileFormatError: not a robot file, or a sensor in it that lacks something.
@@ -107,7 +107,7 @@ def model_sensors(robot: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
 
 
 def robot_file(robot: str | os.PathLike[str]) -> tuple[Path, str]:
-    """Return the path of a robot's file, and its root element, for a path or a name.
+    """Path of a robot's file, and its root element, for a path or a name.
 
     Raises:
         FileFormatError: not a robot file.

@@ -29,13 +29,13 @@ _FOLDERS = (_PACKAGE / "sensor_configs", _PACKAGE.parent / "sensor_configs")
 
 
 def shipped_configs() -> dict[str, Path]:
-    """Return the sensor configs that come with the package, by name."""
+    """Sensor configs that come with the package, by name."""
     folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
     return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None = None) -> SensorSet:
-    """Return the sensors that a robot's own file describes, by their names there.
+    """Load the sensors that a robot's own file describes, by their names there.
 
     Of a URDF those of iDynTree's <sensor> extension (force-torque sensors, accelerometers), or where it has none
     those in Gazebo's elements; of an MJCF model accelerometer, force, torque and jointactuatorfrc. Gyroscopes and
@@ -80,7 +80,7 @@ def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None
 def load_sensors(
     source: str | os.PathLike[str], model: str | os.PathLike[str] | None = None, tree: KinematicTree | None = None
 ) -> SensorSet:
-    """Return a set of sensors: a shipped one by name, such as "inverse_dynamics", or one that a YAML file describes.
+    """Load a set of sensors: a shipped one by name, such as "inverse_dynamics", or a YAML file.
 
     Where a file says `from_model: true`, the sensors that the robot's file describes come first, but for those whose
     names its own measurements have. `from_model` may also be a mapping that changes them: from a type of sensor, or
@@ -118,7 +118,7 @@ sensors = load_sensors
 
 
 def _file_of(source: object) -> str | Path:
-    """Return the file of a set of sensors."""
+    """File of a set of sensors."""
     if isinstance(source, os.PathLike):
         return Path(source)
     if not isinstance(source, str):
@@ -144,7 +144,7 @@ class ConfigFile:
 
     @staticmethod
     def read(path: str | Path) -> ConfigFile:
-        """Return the content of a file.
+        """Read a file.
 
         Raises:
             FileFormatError: it cannot be read.
@@ -158,7 +158,7 @@ class ConfigFile:
         return self.file.data
 
     def of_model(self, model: str | os.PathLike[str] | None, tree: KinematicTree | None) -> list[dict[str, Any]] | None:
-        """Return the entries of a robot's own sensors, where the file takes them and the robot is known."""
+        """Entries of a robot's own sensors if the file takes them and the robot is known."""
         parts = [self.data, self.data.get("candidates")] if isinstance(self.data, dict) else []
         wants_model = any(isinstance(part, dict) and part.get("from_model") for part in parts)
         return _model_entries(model, tree) if wants_model and model is not None else None
@@ -178,7 +178,7 @@ class ConfigFile:
 
 
 def _model_entries(model: str | os.PathLike[str], tree: KinematicTree | None) -> list[dict[str, Any]]:
-    """Return the entries of a robot's sensors that read something."""
+    """Entries of a robot's sensors that give rows."""
     found = [(sensor.link, dict(sensor.entry)) for sensor in model_sensors(model) if sensor.entry is not None]
     return [entry for link, entry in found if tree is None or link is None or not _on_world(tree, link)]
 
@@ -188,5 +188,5 @@ def _on_world(tree: KinematicTree, link: str) -> bool:
 
 
 def schema_json() -> str:
-    """Return the JSON schema of sensor configs, for editors."""
+    """JSON schema of sensor configs, for editors."""
     return json.dumps(config_model().model_json_schema(by_alias=True), indent=2)

@@ -49,7 +49,7 @@ def load_urdf(
     gravity: tuple[float, float, float] = GRAVITY,
     clean: bool = True,
 ) -> KinematicTree:
-    """Return the kinematic tree of a URDF file.
+    """Load the kinematic tree of a URDF file.
 
     Links on fixed (or locked) joints are lumped into the body that carries them, and stay as frames, unless their
     joint is kept. Link coordinates are the URDF's: the origin in the joint, the axes as the file has them.
@@ -159,7 +159,7 @@ def load_urdf(
 
 
 def links_and_joints(robot: UrdfRobot, cleaner: Cleaner) -> tuple[list[LinkData], list[JointData]]:
-    """Return the links and joints of a URDF, in the order of the file.
+    """Links and joints of a URDF, in the order of the file.
 
     Raises:
         ModelError: an unsupported joint, or a zero axis.
@@ -184,7 +184,7 @@ def _joint(joint: UrdfJoint, cleaner: Cleaner) -> JointData:
 
 
 def _origin(origin: UrdfOrigin | None, cleaner: Cleaner) -> tuple[Floats, Floats]:
-    """Return the position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
+    """Position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
     if origin is None:
         return np.zeros(3), np.eye(3)
     return cleaner.position(np.array(origin.xyz) + 0.0), cleaner.rpy(origin.rpy)  # -0.0 becomes 0.0
@@ -226,7 +226,7 @@ def _limits(joint: UrdfJoint) -> tuple[float, float]:
 
 
 def _drive(joint: UrdfJoint) -> DriveLimits:
-    """Return what the drive of a joint can do; what is zero, no number or huge says nothing of it."""
+    """Limits of the drive of a joint; zero, huge or invalid numbers are no limits."""
     return DriveLimits(_at_most(joint.velocity, NO_SPEED), _at_most(joint.effort, NO_EFFORT))
 
 

@@ -123,19 +123,19 @@ def _transmissions(robot: UrdfRobot, identified: bool) -> Iterator[Transmission]
 
 
 def transmitted(transmission: Any) -> str:
-    """Return the joint of a <transmission> of one; empty for others."""
+    """Joint of a <transmission> of one joint; empty for others."""
     joints = [joint.get("name") for joint in transmission.findall("joint")]
     return (joints[0] or "") if len(joints) == 1 else ""
 
 
 def first_of(element: Any, tags: tuple[str, ...]) -> Any:
-    """Return the first element within one that has one of some names, whatever their prefix; None without one."""
+    """First descendant with one of some names, whatever its prefix, or None."""
     found = (one for tag in tags for one in element.iter() if re.split("[}:]", str(one.tag))[-1] == tag)
     return next(found, None)
 
 
 def _number(path: str | os.PathLike[str], transmission: Element, tags: tuple[str, ...]) -> float | None:
-    """Return the number in the first element with one of some names; None without one."""
+    """Number in the first descendant with one of some names, or None."""
     element = first_of(transmission, tags)
     if element is None:
         return None

@@ -219,7 +219,7 @@ def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
 
 
 def _end(path: str | os.PathLike[str], joint: Element, name: str, tag: str) -> str:
-    """Return the link that a joint has at one end."""
+    """Link at one end of a joint."""
     link = _named(path, joint, name, tag, "link")
     if link is None:
         raise FileFormatError(f"{where(path, joint)}: joint '{name}' has no <{tag}>. Name its {tag} link.")
@@ -227,7 +227,7 @@ def _end(path: str | os.PathLike[str], joint: Element, name: str, tag: str) -> s
 
 
 def _named(path: str | os.PathLike[str], joint: Element, name: str, tag: str, attribute: str) -> str | None:
-    """Return what a child element of a joint names; None where there is no such element."""
+    """Name in a child element of a joint; None without the element."""
     element = joint.find(tag)
     return None if element is None else required(path, element, attribute, f"joint '{name}': its <{tag}>")
 
@@ -256,7 +256,7 @@ def _refuse_xacro(path: str | os.PathLike[str], root: Element) -> None:
 def _numbers(
     path: str | os.PathLike[str], parent: Element, table: dict[str, dict[str, tuple[int, bool]]], what: str
 ) -> dict[str, _Texts]:
-    """Return the numbers of the children of an element as printed, by child and attribute.
+    """Numbers of the children of an element as printed, by child and attribute.
 
     Raises:
         FileFormatError: one is missing that must be there, or is no number.
@@ -280,7 +280,7 @@ def _numbers(
 
 
 def not_numbers(text: str, n: int, allow_infinite: bool = False) -> str:
-    """Return what is wrong with a text that should hold n numbers; empty if nothing is."""
+    """Fault of a text that should hold n numbers, or ""."""
     parts = text.split()
     if len(parts) != n:
         return f"{n} number{'s' * (n > 1)} expected, not {len(parts)}"
@@ -297,7 +297,7 @@ def not_numbers(text: str, n: int, allow_infinite: bool = False) -> str:
 
 
 def required(path: str | os.PathLike[str], element: Element, attribute: str, what: str) -> str:
-    """Return an attribute of an element.
+    """A required attribute of an element.
 
     Raises:
         FileFormatError: it is not there, or empty.
@@ -309,5 +309,5 @@ def required(path: str | os.PathLike[str], element: Element, attribute: str, wha
 
 
 def where(path: str | os.PathLike[str], element: Element) -> str:
-    """Return the file and line of an element, for messages."""
+    """File and line of an element, for messages."""
     return f"{path}, line {element.sourceline}"

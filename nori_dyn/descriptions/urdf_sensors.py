@@ -100,7 +100,7 @@ class _SensorReader:
             raise FileFormatError(f"{where(self.path, element)}: {what}: {problem}.")
 
     def _reported(self, element: Element, name: str, default: tuple[str, str] | None) -> tuple[str, str]:
-        """Return the frame and the direction of a force-torque sensor."""
+        """Frame and direction of a force-torque sensor."""
         found: list[str] = []
         choices = (("frame", ("child", "parent", "sensor")), ("measure_direction", tuple(DIRECTIONS)))
         for k, (tag, known) in enumerate(choices):

@@ -45,7 +45,7 @@ class Shape:
 
 
 def urdf_shapes(path: str | os.PathLike[str]) -> tuple[Shape, ...]:
-    """Return what is seen of the links of a URDF; what is malformed is left out, as pictures do without.
+    """Visual shapes of the links of a URDF; malformed ones are left out.
 
     Raises:
         FileFormatError: not a readable file, or not XML.
@@ -77,7 +77,7 @@ def _shapes(
 
 
 def mesh_file(urdf: Path, name: str) -> Path | None:
-    """Return the file that a URDF calls "package://robot/meshes/hand.stl" or the like; None where there is none.
+    """File of "package://robot/meshes/hand.stl" or the like in a URDF, or None.
 
     A package is looked for in the folders above the URDF, and in those of `SEARCHED`.
     """

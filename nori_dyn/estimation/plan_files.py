@@ -156,7 +156,7 @@ class PlanData(_Data):
     @model_validator(mode="before")
     @classmethod
     def _with_states(cls, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the content with a list of states, which a plan of one did not have in earlier versions."""
+        """Content with a list of states, which a plan of one did not have in earlier versions."""
         if body["version"] not in OLDER or "states" in body:
             return body
         shared = {key: body[key] for key in cls.model_fields if key in body}
@@ -169,7 +169,7 @@ def plan_to_text(
     left_out: Mapping[ContactState, str],
     tracker: TrackerData | None = None,
 ) -> str:
-    """Return the content of a plan's file.
+    """Content of a plan's file.
 
     Args:
         plans: of each contact state; one, of no contacts, where there are none.
@@ -195,12 +195,12 @@ def plan_to_text(
 
 
 def order_to_text(plan: EliminationPlan) -> str:
-    """Return the content of a plan's entry in the cache: permutations and counts, without model and sensors."""
+    """Content of a plan's entry in the cache: permutations and counts, without model and sensors."""
     return sealed(ORDER_FORMAT, order_data(plan).model_dump())
 
 
 def order_from_text(text: str | bytes) -> CachedOrder:
-    """Return the content of an entry of the cache, checked.
+    """Parse and check an entry of the cache.
 
     Raises:
         PlanError: it is damaged, or no such entry at all.
@@ -209,7 +209,7 @@ def order_from_text(text: str | bytes) -> CachedOrder:
 
 
 def order_data(plan: EliminationPlan) -> OrderData:
-    """Return what was planned."""
+    """Permutations and counts of a plan."""
     permutations = "row_permutation", "column_permutation", "program_rows", "program_columns", "undetermined"
     return OrderData(
         fingerprint=plan.system.fingerprint,
@@ -221,13 +221,13 @@ def order_data(plan: EliminationPlan) -> OrderData:
 
 
 def sealed(format: str, content: dict[str, Any]) -> str:
-    """Return the text of a file: its format and version, its content, and a checksum of all this."""
+    """Text of a file: its format and version, its content, and a checksum of all this."""
     body = {"format": format, "version": VERSION, **content}
     return json.dumps({**body, "checksum": _checksum(body)}) + "\n"
 
 
 def plan_from_text(text: str | bytes) -> PlanData:
-    """Return the content of a plan file, checked.
+    """Parse and check a plan file.
 
     Raises:
         PlanError: it is truncated, changed, from another version, or no plan file at all.
@@ -236,7 +236,7 @@ def plan_from_text(text: str | bytes) -> PlanData:
 
 
 def unsealed(text: str | bytes, model: type[Content], what: str, maker: str) -> Content:
-    """Return the content of a file that `sealed` made, checked.
+    """Parse and check a file that `sealed` made.
 
     Args:
         text: of the file.
@@ -270,7 +270,7 @@ def unsealed(text: str | bytes, model: type[Content], what: str, maker: str) -> 
 
 
 def tree_of(data: TreeData) -> KinematicTree:
-    """Return the kinematic tree of a plan file.
+    """Kinematic tree of a plan file.
 
     Raises:
         PlanError: components that are none.
@@ -295,7 +295,7 @@ def tree_of(data: TreeData) -> KinematicTree:
 
 
 def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, kind: type[Made]) -> Made:
-    """Return the plan of a system from the data of its order, without the rows that this leaves out.
+    """Plan of a system from the data of its order, without the rows that this leaves out.
 
     Raises:
         PlanError: an output, a row or an undetermined unknown that the system does not have, or no permutations.
@@ -328,7 +328,7 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, kind
 
 
 def _permutation(values: list[int], n: int | None, what: str) -> Indices:
-    """Return a permutation of n numbers, or of as many as there are.
+    """Check a permutation of n numbers, or of as many as there are.
 
     Raises:
         PlanError: it is none.
@@ -346,7 +346,7 @@ def _checksum(body: dict[str, Any]) -> str:
 
 
 def tree_data(tree: KinematicTree) -> dict[str, Any]:
-    """Return the data of a kinematic tree, as `tree_of` takes them."""
+    """Data of a kinematic tree, as `tree_of` takes them."""
     data = TreeData(
         name=tree.name,
         names=list(tree.names),

@@ -59,35 +59,35 @@ class Convention:
     """Whether wrenches are in world axes."""
 
     def width(self, joint: Joint) -> int:
-        """Return how many configuration numbers a joint has."""
+        """Number of configuration coordinates of a joint."""
         return joint.nq
 
     def peer_q(self, joint: Joint, q: Array, width: int) -> Array:
-        """Return the program's configuration (width, ...) of a joint for ours (nq, ...)."""
+        """The program's configuration (width, ...) of a joint for ours (nq, ...)."""
         return q
 
     def own_q(self, joint: Joint, name: str, q: Array) -> Array:
-        """Return our configuration (nq, ...) of a joint for the program's."""
+        """Our configuration (nq, ...) of a joint for the program's."""
         return q
 
     def velocity_map(self, joint: Joint, q: Array) -> Array:
-        """Return P (nv, nv, ...) with qd of the program = P qd."""
+        """Matrix P (nv, nv, ...) with qd of the program = P qd."""
         return _over(np.eye(joint.nv), q)
 
     def turns(self, joint: Joint) -> bool:
-        """Return whether P changes with the motion."""
+        """Whether P changes with the motion."""
         return False
 
     def drift(self, joint: Joint, q: Array, qd: Array) -> Array:
-        """Return dP/dt qd (nv, ...)."""
+        """dP/dt qd (nv, ...)."""
         return 0 * qd
 
     def peer_wrench(self, X: Transform, f: Array) -> Array:
-        """Return the program's wrench (6, ...) for ours on a link at X, from world to link coordinates."""
+        """The program's wrench (6, ...) for ours on a link at X, from world to link coordinates."""
         return f
 
     def own_wrench(self, X: Transform, f: Array) -> Array:
-        """Return our wrench (6, ...) on a link at X for the program's."""
+        """Our wrench (6, ...) on a link at X for the program's."""
         return f
 
 
@@ -199,7 +199,7 @@ CONVENTIONS: dict[str, Convention] = {
 
 
 def _over(M: Floats, q: Array) -> Array:
-    """Return a constant matrix over the batch axes of q, to be written into."""
+    """A copy of a constant matrix over the batch axes of q."""
     return np.broadcast_to(M.reshape(M.shape + (1,) * (q.ndim - 1)), M.shape + q.shape[1:]).copy()
 
 

@@ -83,7 +83,7 @@ class PeerLayout:
         joints: Sequence[str] | None = None,
         width: Callable[[str], int] | None = None,
     ) -> PeerLayout:
-        """Return where a program has the numbers of each joint.
+        """Layout of the joints of a tree in another program.
 
         Args:
             tree: the robot.
@@ -127,7 +127,7 @@ class PeerLayout:
         tau: ArrayLike | None = None,
         fx: ArrayLike | None = None,
     ) -> PeerState:
-        """Return a state of the tree in this layout; see `to_convention`."""
+        """Convert a state of the tree to this layout; see `to_convention`."""
         tree, means, batch = self.tree, self.convention, _batch(q)
         own_q = _spatial_first(tree.normalised(checked("q", q, (*batch, tree.nq))), 1)
         v, a, t = _arguments((*batch, tree.nv), qd=qd, qdd=qdd, tau=tau)
@@ -155,7 +155,7 @@ class PeerLayout:
         tau: ArrayLike | None = None,
         fx: ArrayLike | None = None,
     ) -> PeerState:
-        """Return a state in this layout as one of the tree; see `from_convention`."""
+        """Convert a state in this layout to one of the tree; see `from_convention`."""
         tree, means, batch = self.tree, self.convention, _batch(q)
         peer_q = _spatial_first(checked("q", q, (*batch, self.nq)), 1)
         v, a, t = _arguments((*batch, tree.nv), qd=qd, qdd=qdd, tau=tau)
@@ -209,7 +209,7 @@ class PeerLayout:
         return _batch_first(own, 2)
 
     def _link_places(self, q: Array) -> dict[int, Transform]:
-        """Return the transform from the world's to each link's coordinates."""
+        """Transform from the world's to each link's coordinates."""
         if not self.convention.world_wrenches:
             return dict.fromkeys(range(self.tree.n_links), Transform.identity())
         return world_transforms(self.tree, link_transforms(self.tree, q))
@@ -226,7 +226,7 @@ def to_convention(
     *,
     joints: Sequence[str] | None = None,
 ) -> PeerState:
-    """Return a state of a tree as another program writes it: `nori_dyn.interop.conventions` says what each means.
+    """Convert a state of a tree to another program's convention, see `nori_dyn.interop.conventions`.
 
     Args:
         tree: the robot.
@@ -261,7 +261,7 @@ def from_convention(
     *,
     joints: Sequence[str] | None = None,
 ) -> PeerState:
-    """Return a state that another program has written as one of the tree: the inverse of `to_convention`.
+    """Convert a state in another program's convention to one of the tree: the inverse of `to_convention`.
 
     Args:
         tree: the robot.
@@ -282,7 +282,7 @@ def from_convention(
 
 
 def _order(tree: KinematicTree, joints: Sequence[str] | None) -> list[int]:
-    """Return the indices of the joints of a tree that move, in the order given."""
+    """Indices of the joints of a tree that move, in the order given."""
     moving = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv]
     names = moving if joints is None else [joints] if isinstance(joints, str) else list(joints)
     for name in names:

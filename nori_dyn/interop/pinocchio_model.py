@@ -60,7 +60,7 @@ def from_pinocchio(
     strict: bool = False,
     clean: bool = True,
 ) -> KinematicTree:
-    """Return the kinematic tree of a pinocchio.Model, its joints in the model's order.
+    """Kinematic tree of a pinocchio.Model, its joints in the model's order.
 
     Link coordinates are those of Pinocchio's joints, which for a URDF are its link frames. A link has the name of the
     first body that the model has on its joint, in place, or the joint's where there is none; other bodies and the
@@ -125,7 +125,7 @@ def to_pinocchio_order(
     tau: ArrayLike | None = None,
     fx: ArrayLike | None = None,
 ) -> PeerState:
-    """Return a state of a tree as the numbers that a pinocchio.Model of the same robot takes.
+    """Convert a state of a tree to the numbers of a pinocchio.Model of the same robot.
 
     Joints are matched by name, so the tree may come from anywhere. Links are taken to be where the model's joints are,
     as they are in a tree from `from_pinocchio`, or from the same URDF.
@@ -159,7 +159,7 @@ def from_pinocchio_order(
     tau: ArrayLike | None = None,
     fx: ArrayLike | None = None,
 ) -> PeerState:
-    """Return numbers of a pinocchio.Model as a state of a tree of the same robot: undoes `to_pinocchio_order`.
+    """Convert numbers of a pinocchio.Model to a state of a tree of the same robot: undoes `to_pinocchio_order`.
 
     Args:
         tree: the robot.
@@ -201,7 +201,7 @@ def _check_model(model: Any) -> None:
 
 
 def _neutral(model: Any) -> Floats:
-    """Return a configuration (model.nq,) at which no joint's subspace is undefined."""
+    """Configuration (model.nq,) at which the motion subspace of each joint is defined."""
     q = np.zeros(model.nq)
     for joint in list(model.joints)[1:]:
         if joint.nq > joint.nv:
@@ -212,7 +212,7 @@ def _neutral(model: Any) -> Floats:
 
 
 def _joint(model: Any, j: int, neutral: Floats, cleaner: Cleaner) -> Joint:
-    """Return the model of joint j, its axis read off the motion subspace that Pinocchio computes."""
+    """Model of joint j, its axis read off the motion subspace that Pinocchio computes."""
     peer, name = model.joints[j], model.names[j]
     kind = kind_of(peer)
     if kind in _WHOLE:
@@ -239,7 +239,7 @@ def _joint(model: Any, j: int, neutral: Floats, cleaner: Cleaner) -> Joint:
 
 
 def _mimicking(name: str, linear: Floats, angular: Floats, scaling: float, cleaner: Cleaner) -> Joint:
-    """Return the model of a joint that mimics another one, whose limits are those of that one.
+    """Model of a joint that mimics another one, whose limits are those of that one.
 
     Its motion subspace is that of the other one's velocity: `scaling` times its own.
     """
@@ -322,12 +322,12 @@ class PinocchioComponents:
 
 
 def kind_of(joint: Any) -> str:
-    """Return Pinocchio's name for the kind of a joint."""
+    """Pinocchio's name for the kind of a joint."""
     return str(joint.shortname()).removeprefix("JointModel")
 
 
 def pinocchio_components(model: Any, components: bool, friction: bool) -> PinocchioComponents:
-    """Return the components of a model: see `from_pinocchio`.
+    """Components of a model: see `from_pinocchio`.
 
     Raises:
         ModelError: a negative number.
@@ -353,7 +353,7 @@ def pinocchio_components(model: Any, components: bool, friction: bool) -> Pinocc
 
 
 def _of(model: Any, *names: str) -> Floats:
-    """Return the first of some arrays (nv,) of a model that it has; zeros without one."""
+    """First of some arrays (nv,) of a model that it has; zeros without one."""
     return next((np.array(getattr(model, name)) for name in names if hasattr(model, name)), np.zeros(model.nv))
 
 

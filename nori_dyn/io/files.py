@@ -18,7 +18,7 @@ BEFORE = ".before-"
 
 
 def read_text(path: str | Path) -> str:
-    """Return the content of a text file.
+    """Read a text file.
 
     Raises:
         FileFormatError: it does not exist, cannot be read, or is not text.
@@ -30,7 +30,7 @@ def read_text(path: str | Path) -> str:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Return the content of a file.
+    """Read a file.
 
     Raises:
         FileFormatError: it does not exist or cannot be read.
@@ -60,7 +60,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return in a few words why a file cannot be read or written."""
+    """Reason, in a few words, why a file cannot be read or written."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for it"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
@@ -142,7 +142,7 @@ def _is_put_back(folder: Path, changed: Sequence[str], copies: Mapping[str, Path
 
 
 def usual_mode(wanted: int) -> int:
-    """Return the mode that a new file or folder gets where it is made with some mode, by the umask."""
+    """Mode of a new file or folder under the umask."""
     umask = os.umask(0)
     os.umask(umask)
     return wanted & ~umask
@@ -208,7 +208,7 @@ def _prefix(name: str) -> str:
 
 
 def _new_folder(where: Path, name: str) -> tuple[Path, int]:
-    """Return a new folder, and what holds the lock on it for as long as this process lives."""
+    """Make a folder, and a descriptor that locks it while this process lives."""
     while True:
         folder = Path(tempfile.mkdtemp(dir=where, prefix=_prefix(name)))
         try:
@@ -224,7 +224,7 @@ def _new_folder(where: Path, name: str) -> tuple[Path, int]:
 
 
 def _lock(folder: Path) -> int:
-    """Return what holds the lock on a folder until it is closed; nothing does on a file system without locks."""
+    """Open a descriptor that locks a folder until it is closed; file systems without locks do not lock."""
     lock = os.open(folder, os.O_RDONLY)
     with suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -52,15 +52,15 @@ class XmlElement:
     children: list[XmlElement] = field(default_factory=list)
 
     def get(self, attribute: str) -> str | None:
-        """Return an attribute; None where it is not there."""
+        """An attribute, or None."""
         return self.attributes.get(attribute)
 
     def find(self, tag: str) -> XmlElement | None:
-        """Return the first child of a name; None without one."""
+        """First child of a name, or None."""
         return next(iter(self.findall(tag)), None)
 
     def findall(self, *tags: str) -> list[XmlElement]:
-        """Return the children of some names, in order."""
+        """Children of some names, in order."""
         return [child for child in self.children if child.tag in tags]
 
     def iter(self) -> Iterator[XmlElement]:
@@ -128,7 +128,7 @@ class XmlText:
         return bool(self._edits)
 
     def changed(self) -> bytes:
-        """Return the file with its changes."""
+        """Content of the file with its changes."""
         parts, at = [], 0
         for start, end, new in sorted(self._edits, key=lambda edit: edit[:2]):
             parts += [self.content[at:start], new]
@@ -224,7 +224,7 @@ class XmlText:
         return first or LEVEL.encode()
 
     def _indent(self, element: XmlElement) -> bytes | None:
-        """Return the white space before an element that begins its line; None where something is before it."""
+        """Indentation of an element that begins its line; None if something is before it."""
         begin = self.content.rfind(b"\n", 0, element.start) + 1
         before = self.content[begin : element.start]
         return before if begin and not before.strip() else None
@@ -242,7 +242,7 @@ class XmlText:
 
 
 def numbers(*values: float) -> str:
-    """Return numbers as text, each as short as it can be to be read back as it is."""
+    """Numbers as text, each with the fewest digits that read back exactly."""
     return " ".join(repr(float(value) + 0.0) for value in values)
 
 

@@ -31,7 +31,7 @@ class YamlFile:
     root: yaml.Node | None
 
     def line(self, keys: Sequence[str | int]) -> int:
-        """Return the line (from 1) of the deepest entry along some keys that exists."""
+        """Line (from 1) of the deepest existing entry along some keys."""
         node, line = self.root, 0
         for key in keys:
             if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
@@ -50,7 +50,7 @@ class YamlFile:
 
 
 def read_yaml(path: str | Path, error: type[NoriError] = SensorConfigError) -> YamlFile:
-    """Return the content of a YAML file.
+    """Read a YAML file.
 
     Args:
         path: the file.
@@ -91,7 +91,7 @@ def _read(path: str | Path) -> YamlFile:
 
 
 def _size(node: yaml.Node | None, sizes: dict[int, int]) -> int:
-    """Return the number of nodes from a node on, without following an alias twice."""
+    """Number of nodes below a node, an alias followed once."""
     if not isinstance(node, yaml.CollectionNode):
         return 1
     if id(node) not in sizes:

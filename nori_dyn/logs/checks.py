@@ -16,7 +16,7 @@ from nori_dyn.typing import Booleans, Floats, Indices
 
 
 def _is_wrong(values: Floats) -> Booleans:
-    """Return which numbers of a log are none."""
+    """Mask of invalid numbers of a log."""
     return ~(np.abs(values) < LARGEST)
 
 
@@ -25,7 +25,7 @@ def _is_any_wrong(values: Floats) -> bool:
 
 
 def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], left_out: dict[str, int]) -> Samples:
-    """Return the samples that can be estimated; those in gaps of streams, and without a motion, are left out.
+    """The samples that can be estimated, without those in gaps of streams or without a motion.
 
     Args:
         samples: the samples.
@@ -79,7 +79,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
 
 
 def samples_by_state(samples: Samples) -> dict[ContactState, Indices | slice]:
-    """Return the samples of each contact state that occurs, by their places among these.
+    """Indices of the samples of each contact state that occurs.
 
     Raises:
         UnplannedStateError: one has no system; says where.
@@ -119,12 +119,12 @@ def check_readings(samples: Samples, system: System, own: Floats, places: Indice
 
 
 def _place(samples: Samples, chosen: Indices | slice, k: int) -> str:
-    """Return where the k-th of some samples stands, for people."""
+    """Location of the k-th of the chosen samples, for messages."""
     return samples.place(int(np.arange(len(samples))[chosen][k]))
 
 
 def _exact(samples: Samples) -> Booleans:
-    """Return which readings (ny,) hold exactly in some contact state, and so cannot be left out."""
+    """Mask (ny,) of readings without a sigma in some contact state, which cannot be dropped."""
     found: set[str] = set()
     for system in samples.record.systems.values():
         found |= {name for name, k in zip(system.measurement_names, system.weight_of_readings, strict=True) if k < 0}

@@ -90,7 +90,7 @@ def samples_of(
 
 
 def configurations(source: LogSource, binding: Binding) -> Floats:
-    """Return all configurations (N, nq) of a log, which may hold nothing else.
+    """Read all configurations (N, nq) of a log, which may hold nothing else.
 
     Raises:
         InputError: the log lacks q, holds no samples, or what is no number.
@@ -110,7 +110,7 @@ def configurations(source: LogSource, binding: Binding) -> Floats:
 
 
 def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the readings that are needed in a contact state, and that neither the log gives nor differentiating."""
+    """Readings that a contact state needs and neither the log nor differentiation provides."""
     needed, given = set(binding.record.systems[state].measurement_names), set(made)
     return tuple(name for name in binding.lacking if name in needed and name not in given)
 
@@ -140,7 +140,7 @@ def _check_has(kind: str, source: LogSource, binding: Binding) -> None:
 
 
 def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState | None, memory: BufferPool) -> Samples:
-    """Return the samples that numbers on one clock make."""
+    """Samples from numbers on one clock."""
     record, n = binding.record, len(rows)
     numbers = memory.take(len(record.names), n)
     for k, constant in enumerate(binding.constants):
@@ -235,7 +235,7 @@ def _with_accelerations(
 
 
 def _step(t: Floats | None, differentiation: Derivation, counts: LogCounts, binding: Binding) -> float:
-    """Return the time between samples [s] to differentiate by.
+    """Time between samples [s] for differentiation.
 
     Raises:
         InputError: nothing says it.
@@ -256,7 +256,7 @@ def _step(t: Floats | None, differentiation: Derivation, counts: LogCounts, bind
 def _velocities(
     source: LogSource, binding: Binding, differentiation: Derivation, counts: LogCounts
 ) -> tuple[Floats, Floats, float]:
-    """Return times and velocities of a log, parts of it where it is long, and the time between samples.
+    """Read times and velocities of a log, parts of a long one, and the time between samples.
 
     Raises:
         InputError: nothing says how far apart samples are, or there are none.
@@ -285,7 +285,7 @@ class BufferPool:
     unused: list[Floats] = field(default_factory=list)
 
     def take(self, rows: int, columns: int) -> Floats:
-        """Return an array (rows, columns) that holds anything."""
+        """An uninitialised array (rows, columns)."""
         size = rows * columns
         block = next((each for each in self.unused if len(each) >= size), None)
         if block is None:

@@ -95,7 +95,7 @@ class Rows:
 
 
 def usual_step(t: Floats) -> float:
-    """Return the time between samples at times (n,) that is usual; infinite where there are fewer than two."""
+    """Median time between samples at times (n,); infinite if there are fewer than two."""
     t = t[:1000]
     steps = np.diff(t[np.isfinite(t)])
     steps = steps[steps > 0]
@@ -103,7 +103,7 @@ def usual_step(t: Floats) -> float:
 
 
 def absurd(t: Floats, last: float = -np.inf) -> Booleans:
-    """Return which times (n,) are none: no numbers, or a day off from both neighbours, which agree.
+    """Mask (n,) of invalid times: no finite number, or a day off both neighbours, which agree.
 
     Args:
         t: the times [s].
@@ -121,7 +121,7 @@ def absurd(t: Floats, last: float = -np.inf) -> Booleans:
 
 
 def _said_twice(t: Floats, values: Sequence[Floats], last: Sequence[float]) -> Booleans:
-    """Return which samples (n,) say the same as the one before, at the same time.
+    """Mask (n,) of samples that repeat the one before, time included.
 
     Args:
         t: their times [s].
@@ -204,7 +204,7 @@ class _StreamBuffer:
         return t[goes_on]
 
     def at(self, times: Floats) -> tuple[Floats, Booleans]:
-        """Return the numbers (m, n) at times (n,), and where the stream says nothing (n,)."""
+        """The numbers (m, n) at times (n,), and a mask (n,) of the times at which the stream has none."""
         if not len(self._t):
             return np.full((len(self.targets), len(times)), np.nan), np.ones(len(times), dtype=bool)
         gap = np.inf if self._gap is None else self._gap

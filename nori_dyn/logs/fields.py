@@ -44,7 +44,7 @@ def schema_of(
     memory: Sequence[Variable] = (),
     contacts: Sequence[str] = (),
 ) -> FileSchema:
-    """Return what a file of estimates holds.
+    """Schema of a file of estimates.
 
     Args:
         system: what is solved.
@@ -69,7 +69,7 @@ def schema_of(
 
 
 def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> FileSchema:
-    """Return what a file of a motion holds: q, qd, qdd and tau of all joints, named as readings of them are."""
+    """Schema of a file of a motion: q, qd, qdd and tau of all joints, named as their readings."""
     joints = tuple(zip(tree.joint_names, tree.joints, strict=True))
     found: dict[str, list[tuple[Sequence[str], Sequence[str]]]] = {}
     found["q"] = [
@@ -87,7 +87,7 @@ def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> FileSchem
 
 
 def not_estimated(memory: Sequence[Variable], outputs: Sequence[Output]) -> tuple[Variable, ...]:
-    """Return the variables that persist and are no outputs."""
+    """States over time that are no outputs."""
     return tuple(v for v in memory if not any(output.covers(v) for output in outputs))
 
 
@@ -103,11 +103,11 @@ class StateEstimate(Protocol):
         """Their standard deviations (..., k)."""
 
     def places(self, name: str) -> list[int]:
-        """Return where the numbers of a variable are."""
+        """Indices of the numbers of a variable."""
 
 
 def remembered(memory: Sequence[Variable], of: StateEstimate) -> dict[str, Floats]:
-    """Return what is written of variables that persist, with their standard deviations, by name."""
+    """States over time and their standard deviations, by name."""
     places = {v.name: of.places(v.name) for v in memory}
     found = {name: of.mean[..., own] for name, own in places.items()}
     return found | {f"{SIGMA}{name}": of.deviations[..., own] for name, own in places.items()}
@@ -119,7 +119,7 @@ def written(
     diagnosis: EstimateUncertainty | None,
     more: Mapping[str, Floats] | None = None,
 ) -> dict[str, Floats]:
-    """Return what is written of the estimates of n samples: each field (n, *shape), by name.
+    """Fields (n, *shape) of the estimates of n samples, by name.
 
     Args:
         schema: what is written.

@@ -75,7 +75,7 @@ class Log:
 def read_log(
     path: str | os.PathLike[str], mapping: LogMapping | str | os.PathLike[str] | dict[str, Any] | None = None
 ) -> Log:
-    """Return a log of any format that is known: CSV, NumPy, MATLAB; Parquet, Arrow, HDF5, MCAP and bags of ROS.
+    """Open a log of any known format: CSV, NumPy, MATLAB, Parquet, Arrow, HDF5, MCAP, ROS bags.
 
     Args:
         path: the file, or the folder of a bag.
@@ -106,7 +106,7 @@ def read_log(
 
 
 def configurations_in(path: str | os.PathLike[str], system: System) -> Floats:
-    """Return the configurations (N, nq) in a log, which may hold more.
+    """Read the configurations (N, nq) of a log; other columns are ignored.
 
     Raises:
         FileFormatError: the file cannot be read.
@@ -117,7 +117,7 @@ def configurations_in(path: str | os.PathLike[str], system: System) -> Floats:
 
 
 def whole_table(path: str | os.PathLike[str]) -> dict[str, Floats]:
-    """Return all columns (N,) of a file that is one table, such as one of estimates, by their names.
+    """Read all columns (N,) of a file that is one table, such as one of estimates, by name.
 
     Raises:
         FileFormatError: the file cannot be read, or is of several streams.

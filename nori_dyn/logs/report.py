@@ -84,7 +84,7 @@ class LogReport(Shown):
 
 
 def _subject(doubt: Doubt) -> str:
-    """Return what a doubt is about: the quoted name in its message, where there is one."""
+    """Subject of a doubt: the quoted name in its message, or ""."""
     return doubt.message.split("'")[1] if doubt.message.count("'") > 1 else ""
 
 
@@ -130,7 +130,7 @@ def look_at(
 
 
 def _said(units: Mapping[str, str], kinds: tuple[str, str] | None) -> str:
-    """Return what a mapping says of the units of two kinds, as a sentence; "" where it does not say both."""
+    """A sentence with the units that a mapping gives to two kinds; "" unless it gives both."""
     if kinds is None or not all(units.get(kind) for kind in kinds):
         return ""
     return f" The mapping says {', and '.join(f'{units[kind]} of {kind}' for kind in kinds)}."

@@ -45,14 +45,14 @@ class Samples:
     sigma: Floats | None = None
 
     def called(self, name: str) -> str:
-        """Return what the log calls a number of the record."""
+        """Name of a number of the record in the log."""
         return self.columns.get(name, name)
 
     def __len__(self) -> int:
         return len(self.q)
 
     def at(self, chosen: Indices | Booleans | slice) -> Samples:
-        """Return some of them."""
+        """A selection of the samples."""
         return replace(
             self,
             numbers=self.numbers[chosen],
@@ -67,12 +67,12 @@ class Samples:
         )
 
     def states(self) -> tuple[Any, ...]:
-        """Return what `solve_batch` takes: q, qd, y, and contacts where there are any."""
+        """Arguments of `solve_batch`: q, qd, y, and contacts where there are any."""
         return self.q, self.qd, self.y, *(() if self.contacts is None else (self.contacts == 1,))
 
     @staticmethod
     def joined(parts: Sequence[Samples]) -> Samples:
-        """Return samples of several chunks as one."""
+        """Join the samples of several chunks."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -97,7 +97,7 @@ class Samples:
 
 
 def contact_states(samples: Samples) -> Mapping[ContactState, Indices | slice]:
-    """Return the samples of each contact state that occurs, by their places among these.
+    """Indices of the samples of each contact state that occurs.
 
     Raises:
         InputError: what says whether a contact is closed is neither 1 nor 0.
@@ -120,5 +120,5 @@ def contact_states(samples: Samples) -> Mapping[ContactState, Indices | slice]:
 
 
 def shown_value(value: float) -> str:
-    """Return what a message says of a number that is none."""
+    """An invalid number as messages print it."""
     return "empty or nan" if np.isnan(value) else f"{value:g}"

@@ -37,12 +37,12 @@ class Spool:
         pickle.dump(item, self._file, pickle.HIGHEST_PROTOCOL)
 
     def __getitem__(self, number: int) -> Any:
-        """Return an item."""
+        """The item of a number."""
         self._file.seek(self._starts[number])
         return pickle.load(self._file)
 
     def pop(self) -> Any:
-        """Return the last item, and let go of it."""
+        """Remove and return the last item."""
         last = self[-1]
         self._file.seek(self._starts.pop())
         self._file.truncate()

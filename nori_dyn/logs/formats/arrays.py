@@ -76,7 +76,7 @@ class _SampledArray:
         return self.series.shape[self.axis]
 
     def read(self, start: int, stop: int) -> Floats:
-        """Return samples (n, columns)."""
+        """Read samples (n, columns)."""
         part = np.moveaxis(self.series.take(self.axis, start, stop), self.axis, 0)
         return np.asarray(part, dtype=float).reshape(stop - start, self.width)
 
@@ -205,7 +205,7 @@ class ArraySource(LogSource):
 
 
 def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
-    """Return the series that hold samples, each with the axis along which they are."""
+    """The arrays that hold samples, each with its sample axis."""
     series = [each for each in series if each.shape]
     times = {max(each.shape) for each in series if each.is_times}
     common = Counter(n for each in series for n in {each.shape[0], each.shape[-1]})
@@ -228,7 +228,7 @@ def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
 
 
 def _grouped(placed: Sequence[_SampledArray]) -> list[_ClockGroup]:
-    """Return what is on one clock together."""
+    """Arrays grouped by clock."""
     clocks = {each.series.name: each for each in placed if each.series.is_times}
     groups = {name: _ClockGroup(clock.samples, clock, [clock]) for name, clock in clocks.items()}
     others: dict[int, _ClockGroup] = {}
@@ -245,7 +245,7 @@ def _grouped(placed: Sequence[_SampledArray]) -> list[_ClockGroup]:
 
 
 def _clock_of(each: _SampledArray, clocks: Sequence[_SampledArray]) -> _SampledArray | None:
-    """Return the clock of a series, of those with as many samples."""
+    """Clock of an array, among those with as many samples, or None."""
     name, group = each.series.name, each.series.group
     alike = [clock for clock in clocks if clock.series.stem and name.startswith(clock.series.stem)]
     if alike:
@@ -255,7 +255,7 @@ def _clock_of(each: _SampledArray, clocks: Sequence[_SampledArray]) -> _SampledA
 
 
 def _names(groups: Sequence[_ClockGroup]) -> list[str]:
-    """Return a name for each group, "" for an only one."""
+    """A name for each group; "" for a single one."""
     if len(groups) == 1:
         return [""]
     names: list[str] = []
@@ -270,5 +270,5 @@ def _names(groups: Sequence[_ClockGroup]) -> list[str]:
 
 
 def part_of(array: Any, axis: int, start: int, stop: int) -> Array:
-    """Return a part of an array, or of what is sliced like one."""
+    """Slice of an array, or of what is sliced like one, along an axis."""
     return np.asarray(array[(*(slice(None),) * axis, slice(start, stop))])

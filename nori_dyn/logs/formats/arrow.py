@@ -93,7 +93,7 @@ class ArrowSource(LogSource):
         return self._share
 
     def _opened(self) -> tuple[Any, int | None]:
-        """Return the schema, and the number of samples where it is known."""
+        """Schema, and the number of samples where it is known."""
         with pa.memory_map(str(self.path)) as file:
             is_file = _is_file(self.path)
             schema = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema
@@ -156,7 +156,7 @@ class _damage:
 
 
 def _told(of: Any) -> dict[str, str]:
-    """Return the metadata of a schema or a field."""
+    """Metadata of a schema or a field."""
     return {key.decode(): value.decode() for key, value in (of.metadata or {}).items()}
 
 
@@ -180,14 +180,14 @@ def _is_list(kind: Any) -> bool:
 
 
 def _varies(kind: Any) -> bool:
-    """Return whether only samples tell how many numbers there are."""
+    """Whether the number of columns is known from samples only."""
     if pa.types.is_struct(kind):
         return any(_varies(each.type) for each in kind)
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _columns(name: str, kind: Any, sample: Any) -> list[str]:
-    """Return the names of the columns of a field; those of lists are as many as its first sample has."""
+    """Names of the columns of a field; a list has as many as its first sample."""
     if _is_number(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return [name]
     if pa.types.is_struct(kind):
@@ -205,7 +205,7 @@ def _columns(name: str, kind: Any, sample: Any) -> list[str]:
 
 
 def _numbers(name: str, array: Any, known: Collection[str]) -> dict[str, Floats]:
-    """Return the columns (n,) of a field; without a copy where its type allows it.
+    """Columns (n,) of a field, without a copy where its type allows it.
 
     Args:
         name: the field.
@@ -241,7 +241,7 @@ def _numbers(name: str, array: Any, known: Collection[str]) -> dict[str, Floats]
 
 
 def _doubles(array: Any) -> Floats:
-    """Return an array of doubles (n,) as it lies, without Arrow's way to NumPy, which loads pandas; nan for nulls."""
+    """An array of doubles (n,) from Arrow's buffers, since Arrow's `to_numpy` loads pandas; nan for nulls."""
     if array.null_count:
         array = array.fill_null(np.nan)
     if not len(array):
@@ -250,7 +250,7 @@ def _doubles(array: Any) -> Floats:
 
 
 def _of_doubles(column: Floats) -> Any:
-    """Return an array of Arrow's with doubles (n,), as they lie where they lie in one piece."""
+    """An Arrow array as doubles (n,), without a copy where it is contiguous."""
     return pa.Array.from_buffers(
         pa.float64(), len(column), [None, pa.py_buffer(np.ascontiguousarray(column, dtype=float))]
     )

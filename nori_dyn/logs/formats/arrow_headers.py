@@ -34,7 +34,7 @@ class BatchHeader:
 
 
 def batch_headers(file: Any, is_file: bool) -> list[BatchHeader]:
-    """Return the headers of all batches.
+    """Headers of all batches.
 
     Args:
         file: a file of Arrow's, or one that holds a stream.
@@ -105,7 +105,7 @@ def _header(message: Any) -> BatchHeader:
 
 
 def _entry(data: bytes, table: int, number: int) -> int:
-    """Return where an entry of a table of a flatbuffer stands; 0 where it has none."""
+    """Offset of an entry of a flatbuffer's table; 0 if it is absent."""
     vtable = table - struct.unpack_from("<i", data, table)[0]
     (size,) = struct.unpack_from("<H", data, vtable)
     (offset,) = struct.unpack_from("<H", data, vtable + 4 + 2 * number) if 4 + 2 * number < size else (0,)
@@ -113,7 +113,7 @@ def _entry(data: bytes, table: int, number: int) -> int:
 
 
 def _table(data: bytes, table: int, number: int) -> int:
-    """Return where the table stands that an entry is."""
+    """Offset of the table that an entry points to."""
     at = _entry(data, table, number)
     if not at:
         raise ValueError("it has a header without a batch")
@@ -121,7 +121,7 @@ def _table(data: bytes, table: int, number: int) -> int:
 
 
 def _vector(data: bytes, table: int, number: int, width: int) -> list[int]:
-    """Return where the parts of a vector stand, each of some bytes."""
+    """Offsets of the elements of a vector, of a given size each."""
     at = _entry(data, table, number)
     if not at:
         return []

@@ -113,7 +113,7 @@ class BagSource(MessageSource):
 
 
 def open_folder(path: Path) -> LogSource:
-    """Return the log in the folder of a bag of ROS 2; where that is one MCAP file, as such.
+    """Open the bag of ROS 2 in a folder; one MCAP file is opened as such.
 
     Raises:
         FileFormatError: it cannot be read, or is no bag.

@@ -46,7 +46,7 @@ class Head:
 
 
 def read_head(path: Path, lines: Lines) -> Head:
-    """Return what the first lines of a table say.
+    """Header of a table: what its first lines say.
 
     The first line that is no remark names the columns, unless it holds numbers: then the last remark above it does, if
     it has as many cells, and else nothing does.
@@ -90,7 +90,7 @@ def read_head(path: Path, lines: Lines) -> Head:
 
 
 def cells(line: str, delimiter: str | None) -> list[str]:
-    """Return the cells of a line, without spaces and quotes around them."""
+    """Cells of a line, stripped of spaces and quotes."""
     if delimiter is None:
         return line.split()
     try:
@@ -100,7 +100,7 @@ def cells(line: str, delimiter: str | None) -> list[str]:
 
 
 def parse_slowly(path: Path, head: Head, rows: Lines, wanted: Sequence[int]) -> Floats:
-    """Return the numbers (N, wanted) of lines with empty or quoted cells, or times; nan where a cell is empty.
+    """Numbers (N, wanted) of lines with empty or quoted cells, or dates; nan for an empty cell.
 
     Raises:
         FileFormatError: a cell is no number, or a row has more or fewer cells than there are names; says where.
@@ -121,7 +121,7 @@ def parse_slowly(path: Path, head: Head, rows: Lines, wanted: Sequence[int]) -> 
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell holds a number."""
+    """Whether a cell holds a number."""
     try:
         float(cell)
     except ValueError:
@@ -130,7 +130,7 @@ def is_number(cell: str) -> bool:
 
 
 def is_date(cell: str) -> bool:
-    """Return whether a cell holds a time by the calendar, as ISO 8601 has it."""
+    """Whether a cell holds a date and time of ISO 8601."""
     try:
         _seconds(cell)
     except ValueError:
@@ -139,7 +139,7 @@ def is_date(cell: str) -> bool:
 
 
 def _seconds(cell: str) -> float:
-    """Return a time [s] since 1970; of UTC, where nothing else is told."""
+    """Seconds since 1970 of a date and time, in UTC unless it has a time zone."""
     time = datetime.fromisoformat(cell)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 

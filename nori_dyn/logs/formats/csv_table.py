@@ -116,7 +116,7 @@ class CsvSource(LogSource):
             raise FileFormatError(f"{self.path}: cannot be read: {reason(error)}.") from None
 
     def _read(self, file: Any, is_first: bool) -> bytes:
-        """Return some megabytes of a file, of one that was cut off what there is.
+        """Read the next megabytes of a file, of a truncated one what is left.
 
         Raises:
             EOFError: nothing is there of a file that was cut off.
@@ -135,7 +135,7 @@ class CsvSource(LogSource):
         return b"".join(parts)
 
     def _is_cut(self, piece: Piece) -> bool:
-        """Return whether lines are one that ends before its last cell does: where that is the beginning of a number."""
+        """Whether a piece is a line that ends within its last cell."""
         rows = [] if piece[1].endswith(b"\n") else _rows(_lines(self.path, piece), self._head)
         found = cells(rows[0][1], self._head.delimiter) if rows else []
         if len(found) != len(self._head.names):
@@ -143,7 +143,7 @@ class CsvSource(LogSource):
         return self._head.numbers[-1] and not is_number(found[-1]) and is_number(f"{found[-1]}0")
 
     def _parse(self, piece: Piece, columns: Sequence[int]) -> Floats:
-        """Return the numbers (N, columns) of a piece."""
+        """Numbers (N, columns) of a piece of a file."""
         dates = [column for column in columns if column in self._head.dates]
         if dates:  # the others, which are many, the faster way
             rest = [column for column in columns if column not in self._head.dates]
@@ -178,7 +178,7 @@ class CsvSource(LogSource):
 
 
 def _parse_large(content: bytes, head: Head, columns: Sequence[int]) -> Floats | None:
-    """Return the numbers of many lines, quickly; None where that is not possible, or pyarrow is not there."""
+    """Numbers of many lines by pyarrow's parser; None if it cannot parse them or is not installed."""
     if head.delimiter is None or b"#" in content:
         return None
     try:
@@ -204,7 +204,7 @@ def _parse_large(content: bytes, head: Head, columns: Sequence[int]) -> Floats |
 
 
 def _lines(path: Path, piece: Piece) -> list[tuple[int, str]]:
-    """Return the lines that are not empty, with their numbers.
+    """The non-empty lines, with their numbers.
 
     Raises:
         FileFormatError: they are no text.
@@ -260,12 +260,12 @@ class CsvWriter(Writer):
 
 
 def _beside(path: Path) -> Path:
-    """Return the file beside a table that says what is known of it."""
+    """Path of the metadata file beside a table."""
     return path.with_name(f"{path.name}-metadata.json")
 
 
 def _told(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the units of columns, and what else the file beside a table says of it; nothing where there is none."""
+    """Units of the columns and other metadata from the file beside a table; empty without one."""
     try:
         said = json.loads(_beside(path).read_bytes())
         units = {str(each["titles"]): str(each.get("schema:unitText", "")) for each in said["tableSchema"]["columns"]}

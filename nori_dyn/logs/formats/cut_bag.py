@@ -135,7 +135,7 @@ class CutBag:
 
 
 def _record(file: IO[bytes]) -> tuple[dict[bytes, bytes], bytes] | None:
-    """Return the header and the data of the next record; None at the end.
+    """Read the header and data of the next record; None at the end.
 
     Raises:
         ValueError: it is cut off, or no record.

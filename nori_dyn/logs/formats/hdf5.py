@@ -77,7 +77,7 @@ class Hdf5Source(ArraySource):
         self._file.close()
 
     def _part(self, name: str, axis: int, start: int, stop: int) -> Array:
-        """Return a part of an array, which is opened for it: open ones take memory. Those in large pieces stay open."""
+        """Read a slice of an array. Open arrays take memory, so only those in large chunks stay open."""
         needed = 0 if name in self._kept else self._needed(name, axis)
         if USUAL_CACHE < needed <= CACHES - self._cached:
             access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
@@ -87,7 +87,7 @@ class Hdf5Source(ArraySource):
         return part_of(self._kept.get(name) or self._file[name], axis, start, stop)
 
     def _needed(self, name: str, axis: int) -> int:
-        """Return the bytes of the pieces that hold a sample. An array that is open cannot be opened otherwise."""
+        """Bytes of the chunks that hold a sample. The chunk cache of an open array cannot be changed."""
         each = self._file[name]
         pieces = [-(-n // k) for n, k in zip(each.shape, each.chunks or each.shape, strict=True) if k]
         across = math.prod(pieces[:axis] + pieces[axis + 1 :])
@@ -147,7 +147,7 @@ class Hdf5Source(ArraySource):
             raise FileFormatError(f"{self.path}: '{name}' is damaged: {reason(error)}.") from None
 
     def _one(self, file: Any, name: str, each: Any, is_matlab: bool) -> ArraySeries | None:
-        """Return an array, if it is one of numbers; it is opened again where it is read, as open ones take memory."""
+        """An array of numbers, or None; it is opened again where it is read, as open arrays take memory."""
         kind = _text(each.attrs.get("MATLAB_class"))
         is_number = each.dtype.kind in "biuf" and each.shape
         if name.startswith("#") or not is_number or "MATLAB_empty" in each.attrs or (kind and kind not in CLASSES):
@@ -230,7 +230,7 @@ class Mat73Source(Hdf5Source):
 
 
 def _address(each: Any) -> tuple[int, int]:
-    """Return what is the same for all names of an object."""
+    """Identity of an object, the same for all its names."""
     info = h5py.h5o.get_info(each.id)
     return int(info.fileno), int(info.addr)
 

@@ -52,7 +52,7 @@ class Mat5Source(ArraySource):
 
 
 def open_mat(path: Path) -> LogSource:
-    """Return the log in a file of MATLAB of either generation.
+    """Open a MATLAB file, of version 5 or 7.3.
 
     Raises:
         FileFormatError: it cannot be read, or is no such file.

@@ -212,7 +212,7 @@ def _definitions_in(content: bytes) -> Iterator[object]:
 
 
 def _topic(channel: Channel, definition: Definition | None) -> AnyTopic:
-    """Return what decodes a channel.
+    """Decoder of a channel.
 
     Raises:
         MalformedMessage: nothing here does; says why.
@@ -282,7 +282,7 @@ class JsonTopic:
         self._columns.update(dict.fromkeys(self._numbers(data)))
 
     def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
-        """Return columns (columns, n) of messages."""
+        """Decode columns (columns, n) of messages."""
         found = np.full((len(columns), len(messages)), np.nan)
         for k, data in enumerate(messages):
             numbers = self._numbers(data)

@@ -87,12 +87,12 @@ class Member:
             self._file = None
 
     def whole(self) -> Array:
-        """Return all of it."""
+        """Read all of it."""
         with self._archive.open(self._info) as file:
             return npy.read_array(file, allow_pickle=False)
 
     def take(self, axis: int, start: int, stop: int) -> Array:
-        """Return a part of it; forward is quick. Where its columns stand one after the other, all of it is kept."""
+        """Read a slice of it; going forward is fast. An array in Fortran order is read once and kept."""
         if axis or self._is_fortran:
             self._all = self.whole() if self._all is None else self._all
             return part_of(self._all, axis, start, stop)
@@ -124,7 +124,7 @@ Texts = dict[str, tuple[str, ...]]
 
 
 def read_about(text: str) -> tuple[Texts, Texts, dict[str, tuple[int, ...]], dict[str, str]]:
-    """Return what `about` wrote: by array the names of columns, their units, a sample's shape; and the metadata."""
+    """Parse what `about` wrote: by array the names of columns, units and shape of a sample; and the metadata."""
     try:
         told = json.loads(text or "{}")
         arrays = told.get("arrays", {})
@@ -137,7 +137,7 @@ def read_about(text: str) -> tuple[Texts, Texts, dict[str, tuple[int, ...]], dic
 
 
 def about(schema: FileSchema, names: Mapping[str, str]) -> str:
-    """Return what a file of arrays holds, as text.
+    """Description of the arrays of a file, as text.
 
     Args:
         schema: what it holds.

@@ -58,7 +58,7 @@ FORMATS = (
 
 
 def open_log(path: str | Path) -> LogSource:
-    """Return a log that is open, by what its name ends in, or what it begins with.
+    """Open a log; its suffix, or its first bytes, tell the format.
 
     Raises:
         FileFormatError: it cannot be read, or is of no known format.
@@ -71,7 +71,7 @@ def open_log(path: str | Path) -> LogSource:
 
 
 def writer_of(path: str | Path) -> type[Writer]:
-    """Return what writes estimates to a file of that name.
+    """The `Writer` of estimates for a file name.
 
     Raises:
         FileFormatError: its ending is that of no format that is written.
@@ -86,7 +86,7 @@ def writer_of(path: str | Path) -> type[Writer]:
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a file that is there.
+    """Format of an existing file.
 
     Raises:
         FileFormatError: it is of no known format.
@@ -100,7 +100,7 @@ def format_of(path: Path) -> Format:
 
 
 def endings() -> tuple[str, ...]:
-    """Return how the names of logs may end."""
+    """Suffixes of all log formats."""
     return tuple(ending for each in FORMATS for ending in each.endings)
 
 

@@ -90,11 +90,11 @@ class LogSource(ABC):
         """
 
     def place(self, stream: str, sample: int) -> str:
-        """Return where a sample stands: "log.csv:17", "log.npz, sample 15" (from 0)."""
+        """Location of a sample: "log.csv:17", "log.npz, sample 15" (from 0)."""
         return f"{self.path}, sample {sample}" + (f" of {stream}" if stream else "")
 
     def done(self) -> float | None:
-        """Return the share of the file that has been read, where that is known."""
+        """Share of the file that has been read, or None."""
         return None
 
     def close(self) -> None:  # noqa: B027  (most sources hold nothing open)
@@ -113,7 +113,7 @@ class LogSource(ABC):
 
 
 def suggestion(columns: Iterable[str], name: str, known: Iterable[str] = ()) -> str:
-    """Return a sentence on what there is instead of a column; columns of known kinds are none that it could be."""
+    """A sentence that proposes a column for one that is missing; columns of known kinds are not proposed."""
     columns = list(columns)
     others = [each for each in columns if re.split(r"[:\[]", each)[0] not in known]
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
@@ -128,12 +128,12 @@ TIMES = ("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps")
 
 
 def clock_among(columns: Iterable[str]) -> str | None:
-    """Return the column that holds the times of a table, by its name."""
+    """Column with the times of a table, by its name, or None."""
     return next((name for name in columns if name.lower() in TIMES), None)
 
 
 def together(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names with those that differ by a number or a joint alone told together: "q_d (7 columns)"."""
+    """Names, those that differ by a number or joint only as one: "q_d (7 columns)"."""
     counts: dict[str, int] = {}
     for name in names:
         kind = re.sub(r"(\[\d+\]|:[^.\[]*)$", "", name)

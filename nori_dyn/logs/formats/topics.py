@@ -59,7 +59,7 @@ class AnyTopic(Protocol):
         """Learn from a message what columns there are."""
 
     def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
-        """Return columns (columns, n) of messages."""
+        """Decode columns (columns, n) of messages."""
 
 
 class MessageSource(LogSource):
@@ -184,7 +184,7 @@ class MessageSource(LogSource):
 
 
 def topic_of(name: str, kind: str, types: Types, encoding: Encoding) -> Topic:
-    """Return what decodes a topic, with the definitions of a file, or those that come with ROS.
+    """Decoder of a topic, by the definitions in the file or those that come with ROS.
 
     Raises:
         MalformedMessage: its kind is defined in neither.

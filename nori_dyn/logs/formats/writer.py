@@ -124,12 +124,12 @@ def columns_of(schema: FileSchema, t: Floats | None, values: Mapping[str, Floats
 
 
 def flat(schema: FileSchema, t: Floats | None, values: Mapping[str, Floats]) -> Floats:
-    """Return samples as a table (n, columns), the time first where it is known."""
+    """Samples as a table (n, columns), the time first where it is known."""
     return np.column_stack(list(columns_of(schema, t, values)))
 
 
 def digest_of(path: Path) -> str:
-    """Return what tells the content of a file from others.
+    """SHA-256 of a file.
 
     Raises:
         OSError: it cannot be read.

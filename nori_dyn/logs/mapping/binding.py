@@ -47,11 +47,11 @@ class BoundStream:
         return np.concatenate([piece.targets for piece in self.pieces] or [np.zeros(0, dtype=np.intp)])
 
     def times(self, values: Sequence[Floats]) -> Floats | None:
-        """Return when the samples are of (n,) [s], from the columns; None where the stream has no clock."""
+        """Times (n,) [s] of samples from their columns; None if the stream has no clock."""
         return None if self.clock is None else values[0] * self.unit - self.settings.delay
 
     def numbers(self, values: Sequence[Floats]) -> list[Floats]:
-        """Return the numbers of the record (m of (n,)), from the columns."""
+        """Numbers of the record (m of (n,)), from the columns."""
         by_name = dict(zip(self.columns, values, strict=True))
         return [made for piece in self.pieces for made in piece.apply([by_name[column] for column in piece.columns])]
 
@@ -113,7 +113,7 @@ class Binding:
 def bind(
     columns: Mapping[str, Stream], mapping: LogMapping | None, record: SampleRecord, where: str = "the log"
 ) -> Binding:
-    """Return where each number of a sample comes from.
+    """Bind the columns of a log to the numbers of a sample.
 
     Args:
         columns: the stream of each column that there is.
@@ -198,7 +198,7 @@ def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: Map
 
 
 def _reference(mapping: LogMapping, streams: Mapping[str, BoundStream], entries: MappingEntries) -> str:
-    """Return the stream whose samples are those of the robot: the one named, or that of the first number of q."""
+    """Reference stream: the one that the mapping names, or that of the first number of q."""
     named = mapping.clock.stream
     if named is not None and named not in streams:
         taken = ", ".join(map(repr, streams))

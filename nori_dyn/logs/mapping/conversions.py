@@ -38,7 +38,7 @@ UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 
 
 def factor(unit: str, of: str) -> float | None:
-    """Return what one of a unit is in a unit of SI; None where it is no unit of such a quantity.
+    """Factor of a unit to SI; None if it is no unit of such a quantity.
 
     Args:
         unit: "deg", "Nm", "N*m", "m/s2": blanks, dots, stars and carets are of no account.
@@ -49,7 +49,7 @@ def factor(unit: str, of: str) -> float | None:
 
 
 def known_units(of: str) -> tuple[str, ...]:
-    """Return the units that a quantity may be given in."""
+    """Units that a quantity may be given in."""
     return tuple(UNITS.get(of, (of,)))
 
 
@@ -62,7 +62,7 @@ Conversion: TypeAlias = Callable[[Floats], Floats]
 
 
 def oriented(orientation: Orientation, before: int) -> Conversion | None:
-    """Return what takes an orientation, after so many other numbers, to a (x, y, z, w); None where it is one.
+    """Conversion of an orientation to a quaternion (x, y, z, w); None if it is one already.
 
     Args:
         orientation: how it is given.
@@ -77,7 +77,7 @@ def oriented(orientation: Orientation, before: int) -> Conversion | None:
 
 
 def quaternion_of_rpy(rpy: Floats) -> Floats:
-    """Return the quaternions (4, n), as (x, y, z, w), of roll, pitch and yaw (3, n) [rad]: R_z(y) R_y(p) R_x(r)."""
+    """Quaternions (4, n), as (x, y, z, w), of roll, pitch and yaw (3, n) [rad]: R_z(y) R_y(p) R_x(r)."""
     return np.asarray(Rotation.from_euler("xyz", rpy.T).as_quat().T)
 
 
@@ -86,7 +86,7 @@ VELOCITY = ("wx", "wy", "wz", "vx", "vy", "vz")
 
 
 def frame_matrix(pose: FrameSettings, columns: Sequence[str], targets: Sequence[str]) -> Floats:
-    """Return what takes the components of a reading in a log's axes (k) to those of its sensor (m).
+    """Matrix (m, k) from the components of a reading in the axes of the log to those of its sensor.
 
     Forces and couples turn, and forces add xyz x f to the couple about the sensor's origin.
 
@@ -114,7 +114,7 @@ def frame_matrix(pose: FrameSettings, columns: Sequence[str], targets: Sequence[
 
 
 def body_velocity(axes: Axes, quaternions: Floats, velocities: Floats) -> Floats:
-    """Return the velocities (6, n) of free joints in their own axes, angular first.
+    """Velocities (6, n) of free joints in their own axes, angular first.
 
     Args:
         axes: in which they are given.

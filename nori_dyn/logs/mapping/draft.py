@@ -62,7 +62,7 @@ class Draft:
     ranges: Mapping[str, tuple[float, float]]
 
     def data(self) -> dict[str, object]:
-        """Return the mapping as data."""
+        """The mapping as data."""
         said: dict[str, object] = {"robot": self.robot}
         if self.streams:
             said["streams"] = {name: dict(settings) for name, (settings, _) in self.streams.items()}
@@ -70,7 +70,7 @@ class Draft:
 
 
 def draft(source: LogSource, record: SampleRecord) -> Draft:
-    """Return a mapping that is likely for a log and a robot with sensors.
+    """Draft a mapping for a log and a robot with sensors.
 
     Args:
         source: the log; some of its samples are read.
@@ -113,7 +113,7 @@ def draft(source: LogSource, record: SampleRecord) -> Draft:
 
 
 def _sample(source: LogSource) -> dict[str, Floats]:
-    """Return the first samples of all columns."""
+    """The first samples of all columns."""
     found: dict[str, Floats] = {}
     for stream in source.streams:
         if stream.columns:
@@ -167,7 +167,7 @@ def _unit(
     times: Mapping[str, Floats],
     before: Sequence[Guess],
 ) -> tuple[str, str]:
-    """Return the unit of columns of joints, where it is not that of SI, and why."""
+    """Unit of columns of joints if it is not that of SI, and the reason."""
     si = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m"}.get(kind, "")
     match = UNIT_IN_NAME.search(columns[0])
     if match and si and (size := factor(match[1], si)) is not None:
@@ -201,7 +201,7 @@ def _unit(
 def _ratio(
     moving: Sequence[str], rates: Sequence[str], values: Mapping[str, Floats], times: Mapping[str, Floats]
 ) -> float | None:
-    """Return how many times as far columns move as others say, as numbers; None where they do not belong together."""
+    """Ratio of the motion of columns to the integral of their rates; None if the two do not correlate."""
     found = []
     for one, rate in zip(moving, rates, strict=False):
         t = times.get(one)
@@ -212,7 +212,7 @@ def _ratio(
 
 
 def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:
-    """Return whether rates are in degrees, by how far what they are of moves; None where that tells nothing."""
+    """Whether rates are in degrees, by that ratio; None if it does not tell."""
     for are_in_degrees in (True, False):
         expected = 1.0 if are_in_degrees == is_in_degrees else DEGREE ** (1 if are_in_degrees else -1)
         if 0.5 < ratio / expected < 2.0:
@@ -297,7 +297,7 @@ def _of_imus(
 
 
 def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str]) -> list[Guess]:
-    """Return what holds the pose of a free joint: a message with position and orientation."""
+    """Columns with the pose of a free joint: a message with position and orientation."""
     free = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == 7]
     for name in names:
         if free and name.endswith("position.x") and name not in taken:
@@ -322,7 +322,7 @@ def _targets(guess: Guess, record: SampleRecord, joints: Sequence[str]) -> Itera
 
 
 def _clock(stream: Stream, values: Mapping[str, Floats]) -> tuple[Mapping[str, object], str] | None:
-    """Return what is to be said of the times of a stream, and why; None where nothing is."""
+    """Settings of the clock of a stream, and the reason; None if it needs none."""
     clock = stream.clock
     settings: dict[str, object] = {}
     why = ""

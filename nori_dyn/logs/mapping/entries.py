@@ -35,7 +35,7 @@ class Piece:
     convert: Conversion | None = None
 
     def apply(self, values: Sequence[Floats]) -> Sequence[Floats]:
-        """Return the numbers of the record (m of (n,)) that columns (k of (n,)) make."""
+        """Numbers of the record (m of (n,)) from columns (k of (n,))."""
         scaled = [
             v if f == 1 and o == 0 else v * f + o for v, f, o in zip(values, self.factors, self.offsets, strict=True)
         ]
@@ -59,7 +59,7 @@ class MappingEntries:
     ignored: list[str] = field(default_factory=list)
 
     def wrong(self, message: str) -> MappingError:
-        """Return an error that names the log."""
+        """A `MappingError` that names the log."""
         return MappingError(f"{self.where}: {message}")
 
     def pieces(self, entry: MappingEntry) -> Iterator[tuple[list[int], Piece | None]]:
@@ -83,7 +83,7 @@ class MappingEntries:
             yield self._quantity(entry, names, sources, (k, len(joints)))
 
     def axes(self, entry: MappingEntry) -> dict[int, Axes]:
-        """Return in which axes the velocities of free joints are given, by the numbers of their bodies."""
+        """Axes in which the velocities of free joints are given, by body."""
         if entry.axes == "body":
             return {}
         tree = self.record.tree
@@ -93,13 +93,13 @@ class MappingEntries:
         return {free[entry.of]: entry.axes}
 
     def _fits(self, entry: MappingEntry, joint: str) -> bool:
-        """Return whether an entry that names no joints is of this one: of one number, and with a column."""
+        """Whether {joint} of an entry without `joints` includes a joint: of one number, and with a column."""
         by_name = isinstance(entry.source, str) and "{joint}" in entry.source
         has_column = not by_name or str(entry.source).replace("{joint}", joint) in self.columns
         return has_column and len(self.record.groups.get(entry.of.replace("{joint}", joint), ())) == 1
 
     def _names(self, of: str) -> tuple[str, ...] | None:
-        """Return the numbers of the record that a quantity is; None for a reading that these sensors do not take.
+        """Numbers of the record of a quantity; None for a reading that these sensors do not have.
 
         Raises:
             MappingError: it is of the robot's motion, and the robot has no such joint.
@@ -120,7 +120,7 @@ class MappingEntries:
     def _quantity(
         self, entry: MappingEntry, names: tuple[str, ...], sources: list[str] | None, nth: tuple[int, int] | None
     ) -> tuple[list[int], Piece | None]:
-        """Return the places of one quantity, and what makes it; None for a constant.
+        """Indices of one quantity in the record, and the `Piece` that computes it; None for a constant.
 
         Args:
             entry: the entry.
@@ -148,7 +148,7 @@ class MappingEntries:
     def _conversion(
         self, entry: MappingEntry, names: tuple[str, ...]
     ) -> tuple[Conversion | None, list[int], list[str]]:
-        """Return what converts the columns of a quantity, which of its numbers come of it, and the columns' units."""
+        """Conversion of the columns of a quantity, the order of its numbers, and the units of the columns."""
         units = [self.record.units[self.record.places[name]] for name in names]
         everything = list(range(len(names)))
         last = self.record.places[names[-1]]
@@ -175,12 +175,12 @@ class MappingEntries:
         return (lambda values: np.asarray(matrix @ values)), order, [units[k] for k in order]
 
     def _components(self, entry: MappingEntry, names: tuple[str, ...]) -> list[str]:
-        """Return what the components of a quantity are called; those of the velocity of a free joint have numbers."""
+        """Names of the components of a quantity; the velocity of a free joint is numbered in the record."""
         is_free = entry.of.startswith("qd:") and len(names) == len(VELOCITY)
         return list(VELOCITY) if is_free else [name.rpartition(".")[2] for name in names]
 
     def _factors(self, entry: MappingEntry, units: Sequence[str]) -> Floats:
-        """Return what one of each column is in SI; lengths beside angles in degrees are in SI, and so on.
+        """Factor of each column to SI; lengths beside angles in degrees are in SI already.
 
         Raises:
             MappingError: the unit is none of such a quantity.
@@ -199,7 +199,7 @@ class MappingEntries:
     def _each(
         self, entry: MappingEntry, what: str, given: float | list[float], n: int, nth: tuple[int, int] | None
     ) -> Floats:
-        """Return one number a column of a quantity, from one for all, one a joint, or one a column."""
+        """One number a column of a quantity, from one for all, one a joint, or one a column."""
         if not isinstance(given, list):
             return np.full(n, float(given))
         if nth is not None and len(given) == nth[1]:
@@ -211,7 +211,7 @@ class MappingEntries:
 
 
 def _sources(entry: MappingEntry, n: int, joint: str = "", k: int = 0, n_joints: int = 1) -> list[str] | None:
-    """Return the columns of one quantity of n numbers, that of the k-th joint; None for a constant."""
+    """Columns of a quantity of n numbers of the k-th joint; None for a constant."""
     if entry.source is None:
         return None
     if isinstance(entry.source, list):

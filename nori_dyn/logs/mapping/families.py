@@ -51,13 +51,13 @@ class Family:
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """Return the words of a name in small letters: "estimatorJointsPos" is estimator, joints, pos."""
+    """Words of a name in lower case: "estimatorJointsPos" is estimator, joints, pos."""
     name = re.sub(r"\{[a-z]+\}", " ", UNIT_IN_NAME.sub("", name))
     return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
 
 
 def families_of(names: Sequence[str], joints: Sequence[str]) -> list[Family]:
-    """Return the families of columns, those that are named after joints first."""
+    """Families of columns, those that are named after joints first."""
     by_joint = list(_by_joint(names, joints))
     named = {name for family in by_joint for name in family.columns}
     return [*by_joint, *_by_number(name for name in names if name not in named)]
@@ -112,14 +112,14 @@ def _by_number(names: Iterable[str]) -> Iterator[Family]:
 
 
 def kind_of(family: Family) -> str | None:
-    """Return what a family holds by its words; None where they do not say, or where it was not measured."""
+    """Quantity of a family by its words; None if they do not tell, or if it is not measured."""
     if NOT_MEASURED & set(family.words):
         return None
     return next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
 
 
 def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str], str]:
-    """Return of which joints a family is, among some of a robot's n, and why; none where that cannot be told."""
+    """Joints of a family, among some of a robot's n, and the reason; empty if unknown."""
     if family.joints is not None:
         named = "{joint}" in family.pattern
         why = "named after the joints" if named else "named after joints, which the robot calls a little otherwise"
@@ -138,7 +138,7 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
 
 
 def source_of(family: Family, columns: tuple[str, ...]) -> object:
-    """Return how an entry names its columns."""
+    """The `from` of an entry for these columns."""
     if "{joint}" in family.pattern or family.columns[0] == family.pattern.replace("{k}", "0"):
         return family.pattern
     return list(columns)

@@ -135,7 +135,7 @@ class LogMapping(Strict):
 
     @staticmethod
     def from_dict(data: Any) -> LogMapping:
-        """Return a mapping from what a YAML file says.
+        """Validate the content of a YAML file.
 
         Raises:
             InvalidMappingError: it does not follow the schema; says where.
@@ -156,7 +156,7 @@ SCHEMA = ConfigSchema(
 
 
 def load_mapping(path: str | Path) -> LogMapping:
-    """Return the mapping in a YAML file.
+    """Load a mapping from a YAML file.
 
     Raises:
         FileFormatError: the file cannot be read.

@@ -35,7 +35,7 @@ def usual_names(record: SampleRecord) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def column_named(columns: Mapping[str, Stream], names: Iterable[str]) -> str | None:
-    """Return the first column of a log that is called so, or so in the only one of its streams that has it."""
+    """The first of some names that a column of the log has, in full or within a single stream; None without one."""
     for name in names:
         if name in columns:
             return name
@@ -46,7 +46,7 @@ def column_named(columns: Mapping[str, Stream], names: Iterable[str]) -> str | N
 
 
 def _as_freedom(record: SampleRecord, name: str, place: int) -> tuple[str, int | None, str | None]:
-    """Return the kind of a number, which of its kind it is, and its joint where that has no other; None where not."""
+    """Kind of a number, its index within the kind, and its joint if that has a single one; None otherwise."""
     if place < record.qd.stop:
         kind, first = ("q", 0) if place < record.q.stop else ("qd", record.qd.start)
         return (

@@ -63,7 +63,7 @@ class SampleRecord:
 
     @staticmethod
     def of(systems: Mapping[ContactState, System], contacts: Sequence[str] = ()) -> SampleRecord:
-        """Return what samples for some systems are made of.
+        """The record of samples for some systems.
 
         Args:
             systems: what is solved in each contact state, of one robot.
@@ -140,7 +140,7 @@ class SampleRecord:
         return found
 
     def own_readings(self, state: ContactState, y: Floats) -> Floats:
-        """Return of the readings of all states (n, ny) those of one."""
+        """Readings of one contact state, from those of all (n, ny)."""
         if len(self.systems) == 1:
             return y
         place = {name: k for k, name in enumerate(self.measurement_names)}
@@ -148,5 +148,5 @@ class SampleRecord:
 
 
 def numbered(name: str, n: int) -> tuple[str, ...]:
-    """Return the names of the n numbers of q or qd of a joint."""
+    """Names of the n numbers of q or qd of a joint."""
     return (name,) if n == 1 else tuple(f"{name}[{k}]" for k in range(n))

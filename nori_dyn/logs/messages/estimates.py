@@ -81,7 +81,7 @@ class Published:
         return STAMP in self.layout.places
 
     def encode(self, t: Floats | None, table: Floats) -> list[bytes]:
-        """Return a message a sample.
+        """Encode a message a sample.
 
         Args:
             t: times (n,) [s], where they are known.
@@ -161,7 +161,7 @@ class About:
 
 
 def read_about(data: bytes, encoding: Encoding) -> About:
-    """Return what a message on `ABOUT` says; nothing where it is somebody else's."""
+    """Parse a message on `ABOUT`; empty if another program wrote it."""
     begin = 8 if encoding == "cdr" else 4
     try:
         told = json.loads(data[begin:].rstrip(b"\0"))
@@ -174,7 +174,7 @@ def read_about(data: bytes, encoding: Encoding) -> About:
 
 
 def times_of(t: Floats | None, first: int, n: int) -> list[int]:
-    """Return the times of n samples in whole nanoseconds, as logs have them; their numbers where they are not known."""
+    """Times of n samples in whole nanoseconds; the sample number where times are not known."""
     if t is None:
         return list(range(first, first + n))
     whole = np.floor(t)
@@ -183,7 +183,7 @@ def times_of(t: Floats | None, first: int, n: int) -> list[int]:
 
 
 def encode_text(text: str, encoding: Encoding) -> bytes:
-    """Return a message of the kind std_msgs/String."""
+    """A message of the kind std_msgs/String."""
     store = typestore_of(encoding)
     message = store.types[ABOUT_KIND](data=text)
     return bytes((store.serialize_cdr if encoding == "cdr" else store.serialize_ros1)(message, ABOUT_KIND))
@@ -219,13 +219,13 @@ def _messages_of(each: Field) -> Iterator[tuple[str, str, str, list[str], list[s
 
 
 def _is_spatial(each: Field, paths: Mapping[str, str]) -> bool:
-    """Return whether the numbers of a field are those of links, six each."""
+    """Whether the numbers of a field are those of links, six each."""
     rows = [each.labels[k : k + 6] for k in range(0, len(each.labels), 6)]
     return all([label.rpartition(".")[2] for label in row] == list(paths) for row in rows)
 
 
 def _layout(kind: str, encoding: Encoding, frame: str, names: Sequence[str], paths: Sequence[str]) -> MessageLayout:
-    """Return the layout of messages whose numbers are 0."""
+    """Layout of messages whose numbers are 0."""
     store = typestore_of(encoding)
     types = standard_types(encoding)
 
@@ -258,13 +258,13 @@ def _layout(kind: str, encoding: Encoding, frame: str, names: Sequence[str], pat
 
 
 def _token(name: str) -> str:
-    """Return a name as a part of the name of a topic."""
+    """A name as a token of the name of a topic."""
     token = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
     return f"_{token}" if token[0].isdigit() else token
 
 
 def _free(topic: str, taken: dict[str, None]) -> str:
-    """Return a name of a topic that is not taken, and take it."""
+    """Reserve a name of a topic that is not taken."""
     topic, k = f"{PREFIX}/{topic}", 1
     name = topic
     while name in taken:

@@ -21,7 +21,7 @@ class MalformedMessage(ValueError):
 
 @cache
 def standard_types(encoding: Encoding) -> Types:
-    """Return the definitions of the messages that come with ROS.
+    """Definitions of the messages that come with ROS.
 
     Raises:
         MissingExtraError: rosbags is not installed.
@@ -30,7 +30,7 @@ def standard_types(encoding: Encoding) -> Types:
 
 
 def parsed_types(text: str, kind: str, is_idl: bool = False) -> Types:
-    """Return the definition of a kind of message, and of those that it is made of, as a file tells it.
+    """Parse the definition of a kind of message, and of those that it contains.
 
     Args:
         text: the definitions, in the format of `.msg` files, or in IDL.
@@ -57,7 +57,7 @@ def parsed_types(text: str, kind: str, is_idl: bool = False) -> Types:
 
 @cache
 def typestore_of(encoding: Encoding) -> Any:
-    """Return rosbags' store of the messages that come with ROS.
+    """Typestore of rosbags with the messages that come with ROS.
 
     Raises:
         MissingExtraError: rosbags is not installed.

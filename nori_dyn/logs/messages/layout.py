@@ -69,12 +69,12 @@ class MessageLayout:
     runs: dict[tuple[str, ...], list[tuple[slice, FieldSlot, int]]] = field(default_factory=dict)
 
     def fits(self, table: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which messages (n, size) have this layout."""
+        """Mask (n,) of the messages (n, size) that have this layout."""
         own = np.frombuffer(self.data, np.uint8)[self.decisive]
         return np.asarray((table[:, self.decisive] == own).all(axis=1))
 
     def take(self, table: np.ndarray[Any, np.dtype[np.uint8]], paths: Sequence[str]) -> Floats:
-        """Return numbers (paths, n) of messages (n, size); nan where they have none."""
+        """Extract numbers (paths, n) from messages (n, size); nan where they have none."""
         found = np.full((len(paths), len(table)), np.nan)
         for rows, place, count in self._runs(paths):
             content = np.ascontiguousarray(table[:, place.offset : place.offset + count * place.size])
@@ -99,7 +99,7 @@ class MessageLayout:
             table[:, place.offset : place.offset + count * place.size] = parts.view(np.uint8).reshape(len(table), -1)
 
     def _runs(self, paths: Sequence[str]) -> list[tuple[slice, FieldSlot, int]]:
-        """Return which numbers stand one after the other, where the first of them is, and how many they are."""
+        """Runs of contiguous numbers: their rows, the slot of the first, and their count."""
         known = self.runs.get(key := tuple(paths))
         if known is not None:
             return known
@@ -126,7 +126,7 @@ class MessageLayout:
 
 
 def layout_of(data: bytes, kind: str, types: Types, encoding: Encoding) -> MessageLayout:
-    """Return where the numbers of a message stand.
+    """Layout of a message.
 
     Raises:
         MalformedMessage: it is no message of that kind.
@@ -217,7 +217,7 @@ class _Walk:
         return names
 
     def _dimension(self, kind: str, path: str) -> tuple[str, ...]:
-        """Return the names that the label of a dimension gives its elements, "tau:hip,tau:knee"."""
+        """Names that the label of a dimension gives its elements, "tau:hip,tau:knee"."""
         names = tuple(self._text(is_decisive=True).split(","))
         names = names if len(set(names)) == len(names) else ()
         for name, (_, told) in self.types[kind][1][1:]:

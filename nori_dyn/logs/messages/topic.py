@@ -69,7 +69,7 @@ class Topic:
             self.is_stamped |= bool(self.decode([data], [self.name + STAMP])[0, 0])
 
     def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
-        """Return columns (columns, n) of messages; nan where one has no such number.
+        """Decode columns (columns, n) of messages; nan where one has no such number.
 
         Raises:
             MalformedMessage: one of them is none; says which.
@@ -87,7 +87,7 @@ class Topic:
         return found
 
     def _decode_alike(self, messages: Sequence[bytes], numbers: Indices, paths: Sequence[str]) -> Floats:
-        """Return numbers (paths, n) of messages of one length."""
+        """Decode numbers (paths, n) of messages of one length."""
         n = len(messages)
         if not n:
             return np.empty((len(paths), 0))

@@ -70,7 +70,7 @@ class Derivation(ABC):
         """The samples that an acceleration is made of, half of them before it and half of them after."""
 
     def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> Derivation:
-        """Return this, knowing what it must know of the log.
+        """A copy with the parameters that it learns from the log.
 
         Args:
             read: reads times (N,) and velocities (N, nv) of the log, and the time between samples.
@@ -80,7 +80,7 @@ class Derivation(ABC):
 
     @abstractmethod
     def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
-        """Return the accelerations of samples that follow each other.
+        """Accelerations of successive samples.
 
         Args:
             t: times (N,) [s]; None where they are not known.
@@ -92,7 +92,7 @@ class Derivation(ABC):
         """
 
     def told(self) -> str:
-        """Return what to tell of it, where there is something."""
+        """A remark for the report, or ""."""
         return ""
 
 
@@ -114,7 +114,7 @@ class SavitzkyGolay(Derivation):
         _check_dt(self.dt)
 
     def weights(self, t: Floats) -> Floats:
-        """Return the weights (n,) of samples at increasing times (n,) in the derivative at the last of them.
+        """Weights (n,) of samples at increasing times (n,) in the derivative at the last.
 
         Raises:
             numpy.linalg.LinAlgError: the times are too uneven.
@@ -130,7 +130,7 @@ class SavitzkyGolay(Derivation):
         return Accelerations(qdd)
 
     def apply(self, qd: Floats, dt: float) -> Floats:
-        """Return the derivative of velocities (N, nv), dt [s] apart; nan where one is, and in runs too short for it.
+        """Derivative of velocities (N, nv), dt [s] apart; nan where one is, and in runs shorter than the window.
 
         Raises:
             InputError: fewer samples than the window.
@@ -153,7 +153,7 @@ class SavitzkyGolay(Derivation):
         return np.asarray(savgol_filter(qd, self.window, ORDER, deriv=1, delta=dt, axis=0))
 
     def across(self, t: Floats, dt: float) -> Booleans:
-        """Return which of the derivatives at times (N,) are over a window in which time jumps (N,)."""
+        """Mask (N,) of derivatives whose window contains a jump of time."""
         jumps = np.flatnonzero((np.diff(t) > JUMP * dt) | (np.diff(t) < 0))
         found = np.zeros(len(t), dtype=bool)
         half = self.window // 2
@@ -194,7 +194,7 @@ class JointEstimation(Derivation):
         return 2 * int(min(memory, BLOCK)) + 1
 
     def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> JointEstimation:
-        """Return this with the noise of joints that makes the velocities of the log likeliest.
+        """A copy with the maximum-likelihood noise of the velocities of the log.
 
         Raises:
             InputError: too few samples.
@@ -246,7 +246,7 @@ class JointEstimation(Derivation):
 
 
 def derivation(differentiate: Differentiate, dt: float | None = None) -> Derivation | None:
-    """Return how accelerations are made, from what users say; None where they are not.
+    """The differentiator for an option; None for none.
 
     Args:
         differentiate: a window in samples; "kalman" or "smoother"; "auto" for the latter; None.
@@ -279,6 +279,6 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _range(values: Floats) -> str:
-    """Return from where to where values go."""
+    """Range of values as text."""
     low, high = f"{values.min():.2g}", f"{values.max():.2g}"
     return low if low == high else f"{low} to {high}"

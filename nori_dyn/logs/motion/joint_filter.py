@@ -171,7 +171,7 @@ class _FilterPass:
 
 
 def even_step(t: Floats, dt: float) -> float:
-    """Return the time between samples [s] at times (N,) that is usual: the mean of those that are taken for it.
+    """Nominal time between samples [s] at times (N,): the mean of those that are equal but for rounding.
 
     Args:
         t: the times [s].
@@ -183,7 +183,7 @@ def even_step(t: Floats, dt: float) -> float:
 
 
 def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> JointStates:
-    """Return what the filter says at each sample, of the samples so far.
+    """Filtered states at each sample, by the samples so far.
 
     Args:
         noise: how restless joints are, and how noisy what is read.
@@ -195,7 +195,7 @@ def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> JointStates:
 
 
 def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> JointStates:
-    """Return what the smoother says at each sample, of all samples; for the arguments see `filtered`."""
+    """Smoothed states at each sample, by all samples; for the arguments see `filtered`."""
     run = _FilterPass(noise, t, y, dt)
     run.smooth()
     return run.motion

@@ -97,11 +97,11 @@ class JointModel:
         )
 
     def F(self, tau: ArrayLike) -> Floats:
-        """Return what takes states on (..., order, order) over times (...), in usual steps, or back if negative."""
+        """State transition F (..., order, order) over times (...), in nominal steps; backwards if negative."""
         return np.asarray(self._shares * np.asarray(tau)[..., None, None] ** self._powers)
 
     def walk(self, tau: ArrayLike) -> Floats:
-        """Return the factor G of Q = G G' (..., n, order, order) over times (...), in usual steps."""
+        """Factor G of the process noise Q = G G' (..., n, order, order) over times (...), in nominal steps."""
         powers = np.asarray(tau)[..., None, None] ** (self.order - 0.5 - np.arange(self.order)[:, None])
         return np.asarray(self.jerk[:, None, None] * (powers * self._root)[..., None, :, :])
 
@@ -113,13 +113,13 @@ class JointModel:
         return SquareRootInformation(np.broadcast_to(R, (n, order, order)), np.zeros((n, order)))
 
     def rows(self, y: Floats) -> Floats:
-        """Return the rows [0 | H | y] / sigma (n, p, 2 order + 1) of readings (n, p), of zeros where one is nan."""
+        """Measurement rows [0 | H | y] / sigma (n, p, 2 order + 1) of readings (n, p); zeros where one is nan."""
         rows = np.zeros((*y.shape, 2 * self.order + 1))
         rows[..., self.order : -1], rows[..., -1] = self.H, y
         return np.where(np.isfinite(y)[..., None], rows / self.sigma[..., None], 0.0)
 
     def step(self, after: SquareRootInformation, back: Floats, walk: Floats, y: Floats) -> SquareRootInformation:
-        """Return what is known at the next sample, of the noise e on the way to it and of its state (n, 2 order).
+        """Square-root information of process noise e and state at the next sample (n, 2 order).
 
         Args:
             after: what is known at a sample.
@@ -192,13 +192,13 @@ class JointSteadyState:
 
 
 def state_of(step: SquareRootInformation) -> SquareRootInformation:
-    """Return what is known of the state, of what is known of noise and state."""
+    """Square-root information of the state, marginal of that of noise and state."""
     order = step.z.shape[-1] // 2
     return SquareRootInformation(step.R[..., order:, order:], step.z[..., order:])
 
 
 def smooth_step(step: SquareRootInformation, back: Floats, walk: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return how a state follows from that of the next sample,  x = gain x+ + offset + noise.
+    """Backward step of the smoother,  x = gain x+ + offset + noise.
 
     Args:
         step: what is known of the noise on the way and of the next (..., n, 2 order).
@@ -217,11 +217,11 @@ def smooth_step(step: SquareRootInformation, back: Floats, walk: Floats) -> tupl
 
 
 def covariance(R: Floats) -> Floats:
-    """Return the covariances (..., order, order) of square-root information."""
+    """Covariances (..., order, order) of square-root information."""
     inverse = np.linalg.inv(R)
     return np.asarray(inverse @ inverse.swapaxes(-1, -2))
 
 
 def deviations(P: Floats) -> Floats:
-    """Return the standard deviations (..., order) of covariances."""
+    """Standard deviations (..., order) of covariances."""
     return np.asarray(np.sqrt(np.diagonal(P, axis1=-2, axis2=-1)))

@@ -58,7 +58,7 @@ def joint_motion(
     sigma_qd: ArrayLike | None = None,
     causal: bool = False,
 ) -> JointMotion:
-    """Return how joints move, from their encoders alone: positions, velocities, accelerations, and how sure they are.
+    """Motion of joints from their encoders: positions, velocities, accelerations, and standard deviations.
 
     The jerk of each joint is taken to be constant, but for a random walk. A Kalman filter says what the readings so far
     tell (`causal`), a smoother what all of them do. Times may be uneven and readings missing: then the deviations say
@@ -117,7 +117,7 @@ def joint_motion(
 
 
 def _readings(name: str, value: ArrayLike, t: Floats) -> Floats:
-    """Return readings (N, n), checked."""
+    """Readings (N, n), checked."""
     y = numeric(name, value)
     if y.ndim != 2 or t.ndim != 1 or len(y) != len(t):
         raise InputError(f"{name} must be (N, n), a row for each of the times (N,): it is {y.shape}, and t {t.shape}.")
@@ -132,7 +132,7 @@ def _readings(name: str, value: ArrayLike, t: Floats) -> Floats:
 
 
 def _usual(t: Floats) -> float:
-    """Return the usual time between samples, of times that were checked."""
+    """Nominal time between samples at checked times."""
     if not np.isfinite(t).all():
         raise InputError(f"t is not a number at sample {int(np.flatnonzero(~np.isfinite(t))[0])}.")
     back = np.flatnonzero(np.diff(t) < 0)
@@ -149,7 +149,7 @@ def _usual(t: Floats) -> float:
 
 
 def _noise(name: str, value: ArrayLike, n: int) -> Floats:
-    """Return a noise of each joint (n,); whether it is positive is seen to elsewhere."""
+    """Noise of each joint (n,); its sign is checked elsewhere."""
     found = numeric(name, value)
     if found.ndim > 1 or (found.ndim == 1 and len(found) != n):
         raise InputError(f"{name} must be one number, or one for each of {n} joints: it is {found.shape}.")

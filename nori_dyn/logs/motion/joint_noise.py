@@ -36,7 +36,7 @@ UNEVEN = 0.5
 def likeliest(
     y: Floats, dt: float, first: int, jerk: Floats | None = None, sigmas: tuple[Floats | None, ...] = (None,)
 ) -> JointNoise:
-    """Return the noise that makes readings of joints likeliest, where it is not given.
+    """Maximum-likelihood noise of readings of joints, where it is not given.
 
     The filter has settled in it, and its steps are even. Where neither the jerk nor the noise of the readings is given,
     a search over their ratio is left for each joint: the likeliest scale has a closed form. Of positions and velocities
@@ -69,7 +69,7 @@ def likeliest(
 
 
 def stretches(t: Floats, y: Floats, dt: float) -> Floats:
-    """Return stretches of samples (s, L, n, p) that follow each other evenly and without a gap, as long as there are.
+    """The longest evenly sampled stretches (s, L, n, p) without a gap.
 
     Args:
         t: times (N,) [s].
@@ -98,12 +98,12 @@ def stretches(t: Floats, y: Floats, dt: float) -> Floats:
 def _of_joint(
     y: Floats, dt: float, first: int, jerk: float | None, sigmas: list[float | None], floor: Floats
 ) -> tuple[float, list[float]]:
-    """Return the likeliest jerk and deviations of the readings of one joint (s, N, 1, p)."""
+    """Maximum-likelihood jerk and deviations of the readings of one joint (s, N, 1, p)."""
     unit = dt ** -(DERIVATIVES - 0.5 - first)
     is_free = jerk is None and sigmas == [None]
 
     def noise(ratio: float) -> tuple[float, list[float]]:
-        """Return what a ratio of the jerk of a step to the deviation of the first reading says."""
+        """Walk of the jerk and deviations of the readings, by the ratio of a step's jerk to the first deviation."""
         if is_free:
             return ratio * unit, [1.0]
         if jerk is not None:
@@ -112,7 +112,7 @@ def _of_joint(
         return ratio * unit * own[0], own
 
     def scale(ratio: float) -> float:
-        """Return by what to multiply a noise, so that it is the likeliest."""
+        """Factor that makes a noise the likeliest."""
         squares, _, count = _innovations(y, dt, first, *noise(ratio))
         return max(float(np.sqrt(squares / count)), float(floor[0])) if is_free else 1.0
 
@@ -130,7 +130,7 @@ def _of_joint(
 
 
 def _least(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function is least, which may have several minima."""
+    """Global minimum of a function with several local ones."""
     from scipy.optimize import minimize_scalar  # takes long to load
 
     tried = np.linspace(low, high, TRIED)
@@ -141,7 +141,7 @@ def _least(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _innovations(y: Floats, dt: float, first: int, jerk: float, sigmas: list[float]) -> tuple[float, float, int]:
-    """Return the squares of what is read beside what is expected, in standard deviations, their log, and their number.
+    """Squared normalised innovations, the log of their deviations, and their number.
 
     Args:
         y: readings of one joint (s, N, 1, p).
@@ -166,7 +166,7 @@ def _innovations(y: Floats, dt: float, first: int, jerk: float, sigmas: list[flo
 
 
 def _noise(jerk: Floats, sigmas: list[Floats | None], first: int) -> JointNoise:
-    """Return noise, its readings beginning with positions (0) or velocities (1)."""
+    """Noise whose readings begin with positions (0) or velocities (1)."""
     return JointNoise(jerk, None if first else sigmas[0], sigmas[-1] if first or len(sigmas) > 1 else None)
 
 

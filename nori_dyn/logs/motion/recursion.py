@@ -8,7 +8,7 @@ from nori_dyn.typing import Floats
 
 
 def linear_recursion(A: Floats, u: Floats, before: Floats) -> Floats:
-    """Return x (N, m, n) of  x_k = A x_(k-1) + u_k,  exactly.
+    """Exact solution x (N, m, n) of  x_k = A x_(k-1) + u_k.
 
     Args:
         A: what takes the state on (m, n, n).

@@ -91,7 +91,7 @@ def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -
 
 
 def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:
-    """Return the files that an earlier export of some name wrote, and this one does not.
+    """Files of an earlier export of the same name that this one does not write.
 
     Raises:
         FileFormatError: there are files that are of no such export.
