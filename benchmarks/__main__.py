@@ -11,14 +11,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import baseline, drawing, report
+from benchmarks import report
+from benchmarks.harness import Result
 from benchmarks.peers.registry import PEERS
-from benchmarks.records import Record
-from benchmarks.report import Report
+from benchmarks.report import Baseline, Report
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.registry import SUITES
 from nori_dyn.errors import NoriError
-from nori_dyn.io.files import check_writable
+from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Table, number
 from nori_dyn.tables.progress import progress_bar
@@ -33,12 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("suites", nargs="*", metavar="SUITE", help="what to measure, or 'all'; 'tick' when left out")
     add("--quick", action="store_true", help="few robots and rounds, for a first look")
     add("--robot", action="append", default=[], help="measure on this one: a URDF or MJCF file, or a name; repeatable")
-    add("--out", type=Path, metavar="FOLDER", help="where to write bench.json, with raw samples, and pictures")
+    add("--out", type=Path, metavar="FOLDER", help="where to write bench.json, with raw samples")
     add("--check", type=Path, metavar="FILE", help="measure what a baseline holds: same counts, ratios in a band")
     add("--write-baseline", type=Path, metavar="FILE", help="write counts and ratios as a baseline")
     add("--rounds", type=int, help="number of rounds that runs take turns in")
     add("--seed", type=int, default=0, help="seed of the states")
     add("--paper-counts", type=Path, metavar="FOLDER", help="counts of the paper's scripts, to show beside ours")
+    add("--data", type=Path, default=Options().data, metavar="FOLDER", help="where logs of real robots are")
     add("--list", action="store_true", help="list the suites and the peers, and stop")
     add("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args(arguments)
@@ -53,35 +54,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _measure(given: argparse.Namespace) -> None:
-    expected = baseline.read(given.check) if given.check else None
+    expected = Baseline.read(given.check) if given.check else None
     names = tuple(given.suites or (expected.suites if expected else ("tick",)))
     report.suites(names)
-    if given.out:
-        drawing.check_drawable()
-        report.check_folder(given.out)
+    path = report.report_path(given.out) if given.out else None
     if given.write_baseline:
         check_writable(given.write_baseline)
     quick, seed = (expected.quick, expected.seed) if expected else (given.quick, given.seed)
-    options = Options(quick, seed, tuple(given.robot), given.rounds, given.paper_counts)
+    options = Options(quick, seed, tuple(given.robot), given.rounds, given.paper_counts, given.data)
     with progress_bar("measuring") as stage:
         found = report.run(names, options, stage, (lambda *_: None) if given.json else _show)
-    paths = report.write_report(found, given.out) if given.out else []
+    if path:
+        write_bytes(path, json.dumps(found.to_dict(), indent=1).encode())
     if given.write_baseline:
-        baseline.write(found, given.write_baseline)
+        Baseline.of(found).write(given.write_baseline)
     if given.json:
         print(json.dumps(found.to_dict(), indent=2))
-        compared = expected.compare(found, given.check) if expected else None
-        return
-    _show_left_out(found)
-    for path in paths:
-        show(f"Written: {path}")
+    else:
+        _show_left_out(found)
     if expected:
-        compared = expected.compare(found, given.check)
-        show(f"As in {given.check}: {compared.counts} counts, and {compared.ratios} ratios in their band.")
+        counts, ratios = expected.compare(found, given.check)
+        if not given.json:
+            show(f"As in {given.check}: {counts} counts, and {ratios} ratios in their band.")
 
 
-def _show(suite: Suite, records: Sequence[Record]) -> None:
-    tables = suite.tables(suite.title, records)
+def _show(suite: Suite, results: Sequence[Result]) -> None:
+    tables = suite.tables(suite.title, results)
     if tables:
         show(*tables, *suite.notes, "")
 

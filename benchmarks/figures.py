@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.records import Record
+from benchmarks.harness import Result
 from nori_dyn.tables import number
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -46,11 +47,11 @@ class Suites:
         narrow: the same of a second run, with narrower vectors; None where there is none.
     """
 
-    records: dict[str, list[Record]]
+    records: dict[str, list[Result]]
     machines: dict[str, Machine]
     narrow: Suites | None = None
 
-    def __getitem__(self, suite: str) -> list[Record]:
+    def __getitem__(self, suite: str) -> list[Result]:
         return self.records.get(suite, [])
 
     def measured(self, suite: str) -> str:
@@ -93,13 +94,13 @@ ROBOTS = {
 }
 
 
-def robot(record: Record) -> str:
+def robot(record: Result) -> str:
     """Return what to call a record's robot."""
     name, base = str(record.case["robot"]), record.case["base"]
     return f"{ROBOTS.get(name, name)}, {base}"
 
 
-def run_of(record: Record, start: str) -> str | None:
+def run_of(record: Result, start: str) -> str | None:
     """Return the name of the quickest run that starts so."""
     found = [name for name in record.seconds if name.startswith(start)]
     return min(found, key=lambda name: record.time(name)[1], default=None)
@@ -110,7 +111,7 @@ def times(ratio: float) -> str:
     return f"{float(f'{ratio:.2g}'):,g}×"
 
 
-def against_cpp(suites: Suites, of: Record) -> str:
+def against_cpp(suites: Suites, of: Result) -> str:
     """Return how many times as long as exported C Pinocchio's C++ takes on a record's case."""
     record = next((record for record in suites["cpp"] if record.own and record.case == of.case), None)
     name = run_of(record, CPP) if record is not None else None
@@ -130,7 +131,7 @@ def overview(suites: Suites) -> Iterable[Sequence[str]]:
                 yield f"{title}; {vectors}", *(extent(one[suite], problem, start) for problem in list(SHORT)[:2])
 
 
-def extent(records: Sequence[Record], problem: str, start: str) -> str:
+def extent(records: Sequence[Result], problem: str, start: str) -> str:
     """Return the least and the largest ratio, of all robots, to the quickest run that starts so."""
     ratios = [
         record.ratio(name)[1]
@@ -168,14 +169,14 @@ def cpp(suites: Suites) -> Iterable[Sequence[str]]:
             yield robot(record), SHORT[str(record.case["problem"])], *shown, *ratios
 
 
-def median(record: Record, name: str | None, own: str) -> str:
+def median(record: Result, name: str | None, own: str) -> str:
     """Say how many times as long as one of ours a run takes; a dash where one was not timed."""
     if name is None or name not in record.seconds or own not in record.seconds:
         return "–"
     return times(record.ratio(name, own)[1])
 
 
-def spread(record: Record, name: str | None, own: str) -> str:
+def spread(record: Result, name: str | None, own: str) -> str:
     """Say the same with quartiles."""
     if (middle := median(record, name, own)) == "–":
         return middle
@@ -248,29 +249,30 @@ def tree_of(shape: str, n: int) -> str:
 
 
 @dataclass(frozen=True)
-class Shown:
+class MarkedTable:
     """A table of a document: its rows, and the suite whose machine is told below it; none where rows are counts."""
 
     rows: Callable[[Suites], Iterable[Sequence[str]]]
     suite: str = ""
 
 
-TABLES: dict[str, dict[str, Shown]] = {
+TABLES: dict[str, dict[str, MarkedTable]] = {
     "performance.md": {
-        "speed": Shown(speed, "tick"),
-        "cpp": Shown(cpp, "cpp"),
-        "estimation": Shown(estimation, "estimation"),
-        "counts": Shown(counts),
+        "speed": MarkedTable(speed, "tick"),
+        "cpp": MarkedTable(cpp, "cpp"),
+        "estimation": MarkedTable(estimation, "estimation"),
+        "counts": MarkedTable(counts),
     },
-    "algorithms.md": {"recursions": Shown(algorithms, "recursions")},
-    README: {"overview": Shown(overview)},
+    "algorithms.md": {"recursions": MarkedTable(algorithms, "recursions")},
+    README: {"overview": MarkedTable(overview)},
 }
 """Tables by document and the name of their marks: <!-- figures: speed --> and <!-- end -->."""
 
 DRAWN = ("Pinocchio", "MuJoCo", "iDynTree", "Drake", "CasADi, adam")
 """Peers of the README's picture: those that a person would otherwise call."""
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#882255", "#44aa99")
+MARKERS = "osD^vP*Xph"
 
 
 def draw_speed(suites: Suites, path: Path) -> None:
@@ -296,6 +298,29 @@ def draw_speed(suites: Suites, path: Path) -> None:
         axes.set_axisbelow(True)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.savefig(path)
+
+
+def draw_ratios(suites: Suites, path: Path) -> None:
+    """Draw how many times as long as our tick each peer takes, with quartiles, and write the picture."""
+    records = [record for record in suites["tick"] if record.own]
+    names = dict.fromkeys(name for record in records for name in record.seconds if name != record.own)
+    figure = Figure(figsize=(10.4, 6.4), dpi=130, layout="constrained")
+    for axes, problem in zip(figure.subplots(1, 2, sharex=True), list(SHORT)[:2], strict=True):
+        own = [record for record in records if record.case["problem"] == problem]
+        for name, colour, marker in zip(names, cycle(COLOURS), cycle(MARKERS), strict=False):
+            places = [i for i, record in enumerate(own) if name in record.seconds]
+            if places:
+                low, middle, high = np.transpose([own[i].ratio(name) for i in places])
+                style = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 5}
+                axes.errorbar(middle, places, xerr=(middle - low, high - middle), label=name, **style)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set(title=problem.replace("_", " "), xlabel=f"times the time of {records[0].own}", xscale="log")
+        axes.set_yticks(range(len(own)), map(robot, own), fontsize=8)
+        axes.invert_yaxis()
+        axes.grid(axis="x", alpha=0.3)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     figure.savefig(path)
 
 
@@ -328,7 +353,7 @@ def read(reports: Sequence[Path]) -> Suites:
         data = json.loads(path.read_text())
         for name, records in data["suites"].items():
             one = second if name in found.records else found
-            one.records[name] = [Record(**record) for record in records]
+            one.records[name] = [Result(**record) for record in records]
             one.machines[name] = data["machine"]
     return Suites(found.records, found.machines, second if second.records else None)
 
@@ -342,6 +367,7 @@ def main() -> None:
         path = DOCS / document
         path.write_text(with_tables(document, path.read_text(), suites))
     draw_speed(suites, DOCS / "bench" / "speed.png")
+    draw_ratios(suites, DOCS / "bench" / "tick.png")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 import nori_dyn as nd
 from benchmarks.machine import machine
 from benchmarks.real.recording import beside
-from benchmarks.records import quartiles
+from nori_dyn.bench import quartiles
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats

@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 import nori_dyn as nd
-from benchmarks.records import quartiles
 from benchmarks.robots import robot_file
+from nori_dyn.bench import quartiles
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.estimation import solved
 from nori_dyn.identification.evidence import Evidence

@@ -28,7 +28,7 @@ from mcap.writer import Writer
 from rosbags.typesys import Stores, get_typestore
 
 import nori_dyn as nd
-from benchmarks.records import quartiles
+from nori_dyn.bench import quartiles
 from nori_dyn.estimation.log_file import estimate_to_file
 from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.estimation.plan import Plan

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from benchmarks.harness import Case
 from nori_dyn.descriptions.robot_names import PACKAGES, installed_robots
 from nori_dyn.descriptions.robots import load_robot
 from nori_dyn.errors import MissingExtraError, NoriWarning
@@ -17,26 +18,24 @@ from nori_dyn.typing import Floats
 
 Base: TypeAlias = Literal["fixed", "floating"]
 
+Robots: TypeAlias = tuple[tuple[str, Base], ...]
+"""Robots by name, and the base of each."""
+
 REAL = ("panda", "ur5", "anymal", "g1", "talos_reduced", "talos_full", "iCubGenova04")
 """The real robots that are measured on, as installed packages call them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Robot:
-    """A robot to measure on.
-
-    Attributes:
-        name: what to call it.
-        base: "fixed" or "floating".
-        tree: the robot, as we have it.
-    """
+    """A robot to measure on, what to call it, and its file or name where it has one."""
 
     name: str
     base: Base
     tree: KinematicTree
+    source: str = ""
 
     @property
-    def case(self) -> dict[str, str | int | float]:
+    def case(self) -> Case:
         """What tells it from others."""
         return {"robot": self.name, "base": self.base, "nv": self.tree.nv}
 
@@ -51,7 +50,7 @@ class States:
 
 
 def robot_file(name: str) -> Path:
-    """Return the path of a robot of the table, or the name itself as a path or name of `load_robot`.
+    """Path of a robot of the table, or the name itself as a path or name of `load_robot`.
 
     Raises:
         MissingExtraError: the package that brings it is not installed.
@@ -65,21 +64,15 @@ def robot_file(name: str) -> Path:
 
 
 def real_robot(name: str, base: Base) -> Robot:
-    """Return a robot of the table, or one by a file or a name as `load_robot` takes it; unusual masses are let pass.
-
-    Raises:
-        MissingExtraError: the package that brings it is not installed.
-        ModelError: there is no such robot.
-        FileFormatError: its file is not a robot's.
-    """
+    """A robot of the table, or one by a file or a name as `load_robot` takes it; unusual masses are let pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriWarning)
-        tree = load_robot(robot_file(name), base=base)
-    return Robot(name if name in REAL else tree.name, base, tree)
+        source = robot_file(name)
+        tree = load_robot(source, base=base)
+    return Robot(name if name in REAL else tree.name, base, tree, str(source))
 
 
 def random_states(tree: KinematicTree, n: int, seed: int) -> States:
-    """Return n random states."""
     rng = np.random.default_rng(seed)
     q = np.array([tree.random_configuration(rng) for _ in range(n)])
     qd, y = rng.normal(size=(2, n, tree.nv))

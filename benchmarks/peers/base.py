@@ -7,21 +7,20 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.measure import Run
+from benchmarks.harness import Run
 from benchmarks.robots import Robot, States
 from nori_dyn.errors import NoriError
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.typing import Indices
+from nori_dyn.typing import Floats
 
 Maker: TypeAlias = Callable[[Robot, States], Run]
-"""Makes a run on a robot: a single task works on the first of the states, a batch on all of them."""
+"""Makes a run on a robot, at the first of the states."""
 
-SWAP = np.array([3, 4, 5, 0, 1, 2])
-"""Angular first to linear first, and back."""
+load = importlib.import_module
 
 
 class UnsuitableError(NoriError):
@@ -36,7 +35,7 @@ class Peer:
         name: what to call it.
         package: the distribution that brings it; its version is reported.
         module: what is imported.
-        tasks: what it can do: "inverse_dynamics", "inverse_dynamics batch", "crba", ...
+        tasks: what it can do: "inverse_dynamics", "forward_dynamics", "crba", ...
     """
 
     name: str
@@ -46,7 +45,6 @@ class Peer:
 
     @property
     def is_available(self) -> bool:
-        """Whether it is installed."""
         try:
             return importlib.util.find_spec(self.module) is not None
         except ModuleNotFoundError:  # the package that it lies in
@@ -62,7 +60,7 @@ class Peer:
 
 
 def runs_of(peers: Iterable[Peer], task: str, robot: Robot, states: States) -> tuple[dict[str, Run], dict[str, str]]:
-    """Return what peers do of a task, by name, and the reason by name of those that do not."""
+    """What peers do of a task, by name, and the reason by name of those that do not."""
     runs, skipped = {}, {}
     for peer in peers:
         if task not in peer.tasks:
@@ -77,18 +75,12 @@ def runs_of(peers: Iterable[Peer], task: str, robot: Robot, states: States) -> t
     return runs, skipped
 
 
-def load(module: str) -> Any:
-    """Return a module of a peer."""
-    return importlib.import_module(module)
-
-
 def is_floating(tree: KinematicTree) -> bool:
-    """Return whether the root link is free."""
     return tree.joints[0].kind == "free"
 
 
-def single_joints(tree: KinematicTree) -> tuple[list[str], Indices, Indices]:
-    """Return the names of the joints but a free root, and the places of each in q and in qd.
+def single_joints(tree: KinematicTree) -> list[str]:
+    """Names of the joints but a free root.
 
     Raises:
         UnsuitableError: one has not one freedom.
@@ -97,5 +89,12 @@ def single_joints(tree: KinematicTree) -> tuple[list[str], Indices, Indices]:
     for joint, name in zip(tree.joints[start:], tree.joint_names[start:], strict=True):
         if joint.nq != 1 or joint.nv != 1:
             raise UnsuitableError(f"joint '{name}' is {joint.kind}")
-    places = (np.array([s.start for s in slices[start:]], dtype=np.intp) for slices in (tree.q_slices, tree.v_slices))
-    return list(tree.joint_names[start:]), *places  # type: ignore[return-value]
+    return list(tree.joint_names[start:])
+
+
+def root_pose(tree: KinematicTree, q: Floats) -> tuple[Floats, Floats]:
+    """Rotation (3, 3) and position (3,) of a free root in the world; of a fixed base those of the world."""
+    if not is_floating(tree):
+        return np.eye(3), np.zeros(3)
+    X = tree.joints[0].transform(q[:7])
+    return np.array(X.E.T), np.array(X.r)

@@ -1,9 +1,11 @@
-"""iDynTree's BERDY on a floating base: its maximum a posteriori estimate, and the way from its numbers to ours.
+"""iDynTree's BERDY: its maximum a posteriori estimate, and the way from its numbers to ours.
 
-BERDY minimises |D d + bD|^2 / dynamics + |d|^2 / prior + |Y d + bY - y|^2 / readings by normal equations and a sparse
-LDL^T. Its vectors are linear first, in URDF link frames, which are ours; its joint wrenches are those of the parent on
-the child. A tick is a new state and readings, then its equations, its normal matrices and their factorisation; its
-arrays are filled beforehand.
+BERDY minimises |D d + bD|^2 / dynamics + |d - mean|^2 / prior + |Y d + bY - y|^2 / readings by normal equations and a
+sparse LDL^T. Its vectors are linear first, in URDF link frames, which are ours; its joint wrenches are those of the
+parent on the child. On a floating base a is the proper classical acceleration; on a fixed one a is spatial with
+gravity, as ours, every joint has one freedom, the base is no link, and d has more blocks: the "net" wrench
+I a + v x* I v on each link, and tau. A tick is a new state and readings, then its equations, its normal matrices and
+their factorisation; its arrays are filled beforehand.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.base import SWAP, load
+from benchmarks.peers.base import load
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import positions
@@ -26,8 +28,36 @@ from nori_dyn.typing import Floats
 MODULE = "idyntree.bindings"
 
 
+SWAP = np.array([3, 4, 5, 0, 1, 2])
+"""Linear first to angular first, and back."""
+
+WEAKEST_PRIOR = 1e15
+"""Largest variance of a prior, in those of the equations, at which BERDY's estimate was found to be right.
+
+It first factorises the normal matrix of the first two terms alone; from 1e16 on that has pivots which are zero to
+rounding, the estimate is wrong by percents, and nothing says so.
+"""
+
+VARIABLES = {
+    "LINK_BODY_PROPER_CLASSICAL_ACCELERATION": "a",
+    "LINK_BODY_PROPER_ACCELERATION": "a",
+    "NET_INT_AND_EXT_WRENCHES_ON_LINK_WITHOUT_GRAV": "net",
+    "JOINT_WRENCH": "f",
+    "DOF_TORQUE": "tau",
+    "NET_EXT_WRENCH": "fx",
+    "DOF_ACCELERATION": "qdd",
+}
+SENSORS = {
+    "SIX_AXIS_FORCE_TORQUE_SENSOR": "force_torque",
+    "ACCELEROMETER_SENSOR": "accelerometer",
+    "GYROSCOPE_SENSOR": "gyroscope",
+    "DOF_ACCELERATION_SENSOR": "joint_acceleration",
+    "NET_EXT_WRENCH_SENSOR": "external_wrench",
+}
+
+
 @dataclass(frozen=True, slots=True)
-class Block:
+class BerdyBlock:
     """A part of d, or of y: what it is, of which link, joint or sensor, and where it lies."""
 
     kind: str
@@ -45,44 +75,41 @@ class Berdy:
 
     Args:
         path: the URDF of the robot, with its sensors.
+        floating: whether the base is free.
 
     Raises:
         ModelError: iDynTree does not take it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._idyn = idyn = load(MODULE)
-        loader = idyn.ModelLoader()
+    def __init__(self, path: Path, floating: bool = True) -> None:
+        self._idyn, self._floating = load(MODULE), floating
+        idyn, loader = self._idyn, self._idyn.ModelLoader()
         if not loader.loadModelFromFile(str(path)):
             raise ModelError(f"iDynTree cannot load {path}.")
-        self._model = loader.model().copy()
+        self._model = model = loader.model().copy()
+        if not floating:  # what is fixed is lumped, as this variant refuses it
+            names = [model.getJointName(i) for i in _moving(model)]
+            loader.loadReducedModelFromFullModel(model, idyn.StringVector(names))
+            self._model = model = loader.model().copy()
         options = idyn.BerdyOptions()
-        options.berdyVariant = idyn.BERDY_FLOATING_BASE
-        options.includeAllJointAccelerationsAsSensors = True
-        options.includeAllNetExternalWrenchesAsSensors = True
-        options.includeAllJointTorquesAsSensors = options.includeFixedBaseExternalWrench = False
-        options.baseLink = self._model.getLinkName(self._model.getDefaultBaseLink())
-        self._base = self._model.getLinkIndex(options.baseLink)
+        options.berdyVariant = idyn.BERDY_FLOATING_BASE if floating else idyn.ORIGINAL_BERDY_FIXED_BASE
+        options.includeAllJointAccelerationsAsSensors = options.includeAllNetExternalWrenchesAsSensors = True
+        options.includeAllJointTorquesAsSensors, options.includeFixedBaseExternalWrench = False, not floating
+        options.baseLink = model.getLinkName(model.getDefaultBaseLink())
+        self._base = model.getLinkIndex(options.baseLink)
         self.helper = idyn.BerdyHelper()
-        if not self.helper.init(self._model, options):
+        if not self.helper.init(model, options):
             raise ModelError(f"BERDY does not take {path}.")
         self.solver = idyn.BerdySparseMAPSolver(self.helper)
         self.solver.initialize()
         self.shape = self.helper.getNrOfDynamicEquations(), self.helper.getNrOfDynamicVariables()
-        self.variables = _blocks(self.helper.getDynamicVariablesOrdering(), _variable_kinds(idyn))
-        self.sensors = _blocks(self.helper.getSensorsOrdering(), _sensor_kinds(idyn))
-        joints = range(self._model.getNrOfJoints())
-        self._freedoms = {
-            self._model.getJoint(i).getDOFsOffset(): self._model.getJointName(i)
-            for i in joints
-            if self._model.getJoint(i).getNrOfDOFs()
-        }
+        self.variables = _blocks(idyn, self.helper.getDynamicVariablesOrdering(), VARIABLES)
+        self.sensors = _blocks(idyn, self.helper.getSensorsOrdering(), SENSORS)
+        self._freedoms = {model.getJoint(i).getDOFsOffset(): model.getJointName(i) for i in _moving(model)}
         traversal = self.helper.dynamicTraversal()
         self._child = {
-            self._model.getJointName(i): self._model.getLinkName(
-                traversal.getChildLinkIndexFromJointIndex(self._model, i)
-            )
-            for i in joints
+            model.getJointName(i): model.getLinkName(traversal.getChildLinkIndexFromJointIndex(model, i))
+            for i in range(model.getNrOfJoints())
         }
 
     @property
@@ -91,7 +118,13 @@ class Berdy:
         return int(self.helper.getNrOfSensorsMeasurements())
 
     def set_covariances(self, dynamics: float, prior: float, readings: Floats) -> None:
-        """Set the variances of its equations, of its prior on d, whose mean is zero, and of its readings (ny,)."""
+        """Set the variances of its equations, of its prior on d, whose mean is zero, and of its readings (ny,).
+
+        Raises:
+            ValueError: a prior so weak that BERDY's first factorisation breaks down without saying so.
+        """
+        if prior > WEAKEST_PRIOR * dynamics:
+            raise ValueError(f"prior over dynamics is above {WEAKEST_PRIOR:g}: BERDY would return a wrong estimate")
         (m, n), idyn = self.shape, self._idyn
         self.solver.setDynamicsConstraintsPriorCovariance(_diagonal(idyn, np.full(m, dynamics)))
         self.solver.setDynamicsRegularizationPriorCovariance(_diagonal(idyn, np.full(n, prior)))
@@ -99,32 +132,30 @@ class Berdy:
         self.solver.setDynamicsRegularizationPriorExpectedValue(idyn.VectorDynSize.FromPython(np.zeros(n)))
 
     def inputs(self, tree: KinematicTree, q: Floats, qd: Floats, y: Floats) -> tuple[Any, ...]:
-        """Return what `update` takes at a state of a tree with a free root, with readings y (ny,)."""
+        """What `update` takes at a state of a tree with a free root, with readings y (ny,)."""
         idyn, model = self._idyn, self._model
         s, ds = idyn.JointPosDoubleArray(model), idyn.JointDOFsDoubleArray(model)
         for k, name in self._freedoms.items():
-            i = tree.joint_names.index(name)
+            i = tree.joint(name)
             s.setVal(k, float(q[tree.q_slices[i]][0]))
             ds.setVal(k, float(qd[tree.v_slices[i]][0]))
-        w, readings = idyn.Vector3.FromPython(qd[:3].copy()), idyn.VectorDynSize.FromPython(np.ascontiguousarray(y))
-        return s, ds, self._base, w, readings
+        of_base = idyn.Vector3.FromPython(qd[:3].copy() if self._floating else np.array(tree.gravity, dtype=float))
+        return s, ds, self._base, of_base, idyn.VectorDynSize.FromPython(np.ascontiguousarray(y))
 
-    def update(self, *inputs: Any) -> None:
-        """Set the state and the readings."""
-        self.solver.updateEstimateInformationFloatingBase(*inputs)
+    @property
+    def update(self) -> Callable[..., object]:
+        """Sets the state and the readings, `inputs`."""
+        of = "Floating" if self._floating else "Fixed"
+        return getattr(self.solver, f"updateEstimateInformation{of}Base")  # type: ignore[no-any-return]
 
     def estimate(self) -> Floats:
-        """Return its estimate of d."""
-        self.solver.doEstimate()
+        """Its estimate of d (n,) at the state and the readings that were set last."""
+        assert self.solver.doEstimate()
         return np.array(self.solver.getLastEstimate().toNumPy())
 
     def runs(self, inputs: Sequence[tuple[Any, ...]]) -> dict[str, Callable[[], object]]:
-        """Return a tick and its parts; each call is at the next of the inputs."""
-        turns, update, estimate = (
-            cycle(inputs),
-            self.solver.updateEstimateInformationFloatingBase,
-            self.solver.doEstimate,
-        )
+        """A tick and its parts; each call is at the next of the inputs."""
+        turns, update, estimate = cycle(inputs), self.update, self.solver.doEstimate
 
         def tick() -> None:
             update(*next(turns))
@@ -208,30 +239,17 @@ class Berdy:
         )
 
 
-def _blocks(ordering: Any, kinds: dict[int, str]) -> tuple[Block, ...]:
+def _moving(model: Any) -> list[int]:
+    """The joints that have freedoms."""
+    return [i for i in range(model.getNrOfJoints()) if model.getJoint(i).getNrOfDOFs()]
+
+
+def _blocks(idyn: Any, ordering: Any, kinds: dict[str, str]) -> tuple[BerdyBlock, ...]:
+    by_number = {getattr(idyn, name): kind for name, kind in kinds.items()}
     return tuple(
-        Block(kinds[block.type], block.id, slice(block.range.offset, block.range.offset + block.range.size))
+        BerdyBlock(by_number[block.type], block.id, slice(block.range.offset, block.range.offset + block.range.size))
         for block in ordering
     )
-
-
-def _variable_kinds(idyn: Any) -> dict[int, str]:
-    return {
-        idyn.LINK_BODY_PROPER_CLASSICAL_ACCELERATION: "a",
-        idyn.JOINT_WRENCH: "f",
-        idyn.NET_EXT_WRENCH: "fx",
-        idyn.DOF_ACCELERATION: "qdd",
-    }
-
-
-def _sensor_kinds(idyn: Any) -> dict[int, str]:
-    return {
-        idyn.SIX_AXIS_FORCE_TORQUE_SENSOR: "force_torque",
-        idyn.ACCELEROMETER_SENSOR: "accelerometer",
-        idyn.GYROSCOPE_SENSOR: "gyroscope",
-        idyn.DOF_ACCELERATION_SENSOR: "joint_acceleration",
-        idyn.NET_EXT_WRENCH_SENSOR: "external_wrench",
-    }
 
 
 def _diagonal(idyn: Any, values: Floats) -> Any:

@@ -1,12 +1,13 @@
-"""iDynTree's KinDynComputations: inverse dynamics; linear first, velocities in body axes."""
+"""iDynTree's KinDynComputations: inverse dynamics, with velocities in body axes, ordered as Pinocchio's are."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.measure import Run
-from benchmarks.peers.base import SWAP, Peer, UnsuitableError, is_floating, load, single_joints
+from benchmarks.harness import Run
+from benchmarks.peers.base import Peer, UnsuitableError, is_floating, load, root_pose, single_joints
 from benchmarks.robots import Robot, States
+from nori_dyn import interop
 from nori_dyn.interop.urdf import to_urdf
 from nori_dyn.typing import Floats
 
@@ -14,30 +15,28 @@ MODULE = "idyntree.bindings"
 
 
 def _inverse(robot: Robot, states: States) -> Run:
-    """Return a run that sets the state and computes the torques."""
+    """Make a run that sets the state and computes the torques."""
     idyn, tree = load(MODULE), robot.tree
-    names, q_from, v_from = single_joints(tree)
-    loader = idyn.ModelLoader()
+    names, n = single_joints(tree), 6 * is_floating(tree)
+    loader, computations = idyn.ModelLoader(), idyn.KinDynComputations()
     if not loader.loadReducedModelFromString(to_urdf(tree), idyn.StringVector(names), "urdf"):
         raise UnsuitableError("it cannot load the model")
-    computations = idyn.KinDynComputations()
     if not computations.loadRobotModel(loader.model()):
         raise UnsuitableError("it does not take the model")
     computations.setFrameVelocityRepresentation(idyn.BODY_FIXED_REPRESENTATION)
-    model = computations.model()
-    q, qd, qdd = states.q[0], states.qd[0], states.y[0]
-    s, ds, dds = (idyn.VectorDynSize.FromPython(np.ascontiguousarray(x)) for x in (q[q_from], qd[v_from], qdd[v_from]))
+    model, q = computations.model(), states.q[0]
+    peer = interop.to_convention(tree, "pinocchio", q, states.qd[0], states.y[0])
+    assert peer.qd is not None
+    assert peer.qdd is not None
+    root, root_rate = (np.concatenate([np.zeros(6 - n), values[:n]]) for values in (peer.qd, peer.qdd))
+    parts = (q[len(q) - len(names) :], peer.qd[n:], peer.qdd[n:])
+    s, ds, dds = (idyn.VectorDynSize.FromPython(np.ascontiguousarray(part)) for part in parts)
     gravity = idyn.Vector3.FromPython(np.array(tree.gravity, dtype=float))
     torques, none = idyn.FreeFloatingGeneralizedTorques(model), idyn.LinkWrenches(model)
     none.zero()
-    floating = is_floating(tree)
-    if floating:
-        R = np.asarray(tree.joints[0].transform(q[:7]).E.T)
-        pose = idyn.Transform(idyn.Rotation.FromPython(R.copy()), idyn.Position.FromPython(q[:3].copy()))
-        twist = idyn.Twist.FromPython(qd[:6][SWAP].copy())
-        base = idyn.Vector6.FromPython(qdd[:6][SWAP].copy())
-    else:
-        pose, twist, base = idyn.Transform.Identity(), idyn.Twist.Zero(), idyn.Vector6.FromPython(np.zeros(6))
+    R, r = root_pose(tree, q)
+    pose = idyn.Transform(idyn.Rotation.FromPython(R), idyn.Position.FromPython(r))
+    twist, base = idyn.Twist.FromPython(root), idyn.Vector6.FromPython(root_rate)
 
     def call() -> None:
         computations.setRobotState(pose, s, twist, ds, gravity)
@@ -45,11 +44,10 @@ def _inverse(robot: Robot, states: States) -> Run:
 
     def answer() -> Floats:
         call()
-        found = np.zeros(tree.nv)
-        found[v_from] = torques.jointTorques().toNumPy()
-        if floating:
-            found[:6] = torques.baseWrench().asVector().toNumPy()[SWAP]
-        return found
+        of_base, of_joints = torques.baseWrench().asVector().toNumPy(), torques.jointTorques().toNumPy()
+        tau = interop.from_convention(tree, "pinocchio", peer.q, tau=np.concatenate([of_base[:n], of_joints])).tau
+        assert tau is not None
+        return tau
 
     return Run(call, answer)
 

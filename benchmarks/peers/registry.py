@@ -9,7 +9,6 @@ PEERS: dict[str, Peer] = {
     peer.name: peer
     for peer in (
         pinocchio.PEER,
-        pinocchio.THREADED,
         pinocchio.LOOPS,
         mujoco.PEER,
         idyntree.PEER,

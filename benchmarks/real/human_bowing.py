@@ -9,6 +9,7 @@ Held against: the plate, and the accelerometer; and BERDY's estimate, with the s
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -16,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.measure import Budget, Run, timed
-from benchmarks.real.berdy import SWAP, Berdy
+from benchmarks.peers.berdy import SWAP, Berdy
 from benchmarks.real.finding import Figure, Finding, held_against
 from benchmarks.real.recording import beside, readings
+from nori_dyn.bench import in_turns
 from nori_dyn.typing import Floats
 
 DATA = "Human bowing"
@@ -62,7 +63,7 @@ class MapEstimate:
     theirs: dict[str, Floats]
     plate: Floats
     read: Floats
-    runs: dict[str, Run]
+    runs: dict[str, Callable[[], object]]
 
     def difference(self) -> float:
         """Return the largest difference, relative to the largest of its kind."""
@@ -95,14 +96,16 @@ def map_estimate(data: Path) -> MapEstimate:
     ours = {name: np.asarray(found[name]) for name in COMPARED}
     ours["qdd"] = ours["qdd"][:, 6:]
 
-    berdy = Berdy(data / "real" / "human_bowing" / "model.urdf")
+    berdy = Berdy(data / "real" / "human_bowing" / "model.urdf", floating=False)
     variances = [VARIANCES["plate" if block.owner == "foot" else block.kind] for block in berdy.sensors]
-    berdy.set_covariances(DYNAMICS, PRIOR, 0.0, np.concatenate(variances))
+    berdy.set_covariances(DYNAMICS, PRIOR, np.concatenate(variances))
     y = berdy_readings(berdy, found)
     theirs = []
+    inputs = [berdy.inputs(own.tree, *state) for state in zip(samples.q, samples.qd, y, strict=True)]
     for k in range(len(samples)):
-        berdy.update(samples.q[k, 7:], samples.qd[k, 6:], y[k])
-        named = berdy.named(berdy.estimate())
+        berdy.update(*inputs[k])
+        d = berdy.estimate()
+        named = {f"{block.kind}:{block.owner}": d[block.slice] for block in berdy.variables}
         theirs.append(
             {
                 "tau:ankle": named["tau:ankle"],
@@ -114,24 +117,19 @@ def map_estimate(data: Path) -> MapEstimate:
         )
     chosen = np.linspace(0, len(samples) - 1, STATES).astype(int).tolist()
     solver = nd.plan(own, outputs=list(COMPARED)).solver()
-    turns, others = cycle(chosen), cycle(chosen)
+    turns = cycle(chosen)
 
     def tick() -> None:
         k = next(turns)
         solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = samples.q[k], samples.qd[k], samples.y[k]
         solver.tick()
 
-    def their_tick() -> None:
-        k = next(others)
-        berdy.update(samples.q[k, 7:], samples.qd[k, 6:], y[k])
-        berdy.solver.doEstimate()
-
     return MapEstimate(
         ours,
         {name: np.array([each[name] for each in theirs]) for name in COMPARED},
         found["fx:foot"][:, SWAP],
         readings(found, *PLATE),
-        {"ours": Run(tick), "BERDY": Run(their_tick)},
+        {"ours": tick, "BERDY": berdy.runs([inputs[k] for k in chosen])["BERDY"]},
     )
 
 
@@ -185,7 +183,7 @@ def run(data: Path) -> list[Finding | Figure]:
     found.append(
         Figure(DATA, "largest difference of our MAP estimate from BERDY's, relative", together.difference(), "", 0.0)
     )
-    seconds = timed(together.runs, Budget(rounds=15, seconds=0.05))
+    seconds = in_turns(together.runs, rounds=15, seconds=0.05)
     ratios = np.array(seconds["BERDY"]) / np.array(seconds["ours"])
     low, middle, high = np.percentile(ratios, [10, 50, 90])
     found.append(

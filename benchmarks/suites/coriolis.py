@@ -7,24 +7,20 @@ of one freedom, each of revolute joints a skewed angle apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import benchmarks.peers.registry as registry
-from benchmarks.drawing import draw_against, plain_ticks
-from benchmarks.measure import Run
+import nori_dyn as nd
+from benchmarks.harness import Result, Run, compare
 from benchmarks.peers.base import runs_of
-from benchmarks.records import Record, compare
+from benchmarks.peers.registry import PEERS
 from benchmarks.robots import Robot, random_states
 from benchmarks.suites.base import Options, Suite
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.functions import compile
-from nori_dyn.recursions.christoffel import christoffel
-from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.tables.progress import Progress
 
 SKEW = 1.5
@@ -68,26 +64,25 @@ def estimate(tree: KinematicTree, power: int) -> float:
     return sum(40 * d if power == 1 else 11 * d * (d + 1) for d in depths)
 
 
-def measure(options: Options, progress: Progress) -> list[Record]:
-    """Return a record a shape and size."""
+def measure(options: Options, progress: Progress) -> list[Result]:
     sizes = QUICK if options.quick else SIZES
-    records = []
+    results = []
     for k, shape in enumerate(SHAPES):
         for n in sizes:
             progress(f"coriolis, {shape}, {n}", k / len(SHAPES))
-            records.append(_measured(shape, n, options))
-    return records
+            results.append(_measured(shape, n, options))
+    return results
 
 
-def _measured(shape: str, n: int, options: Options) -> Record:
+def _measured(shape: str, n: int, options: Options) -> Result:
     tree = SHAPES[shape](n)
     states = random_states(tree, 1, options.seed)
     q, qd = states.q[0], states.qd[0]
     wanted: dict[str, tuple[int, Callable[[str], Any], Callable[[Any], Any]]] = {
-        "C": (1, lambda backend: compile(coriolis, tree, outputs=("C",), backend=backend), lambda C: C @ qd),
+        "C": (1, lambda backend: nd.compile(nd.coriolis, tree, outputs=("C",), backend=backend), lambda C: C @ qd),
         "Christoffel symbols": (
             2,
-            lambda backend: compile(christoffel, tree, backend=backend),
+            lambda backend: nd.compile(nd.christoffel, tree, backend=backend),
             lambda Gamma: (Gamma @ qd) @ qd,
         ),
     }
@@ -100,7 +95,7 @@ def _measured(shape: str, n: int, options: Options) -> Record:
         counts[f"operations of {name}"] = program.cost.total
         if size <= NATIVE_LIMIT:
             own[f"nori_dyn {name}"] = Run(program.tick, _answer(program, product, (q, qd)))
-    peers, skipped = runs_of(registry.PEERS.values(), "coriolis", Robot(shape, "fixed", tree), states)
+    peers, skipped = runs_of(PEERS.values(), "coriolis", Robot(shape, "fixed", tree), states)
     return compare({"shape": shape, "n": n}, counts, own, peers, skipped, options.budget)
 
 
@@ -116,38 +111,9 @@ def _answer(program: Any, product: Callable[[Any], Any], state: tuple[Any, ...])
     return answer
 
 
-def draw(figure: Any, records: Sequence[Record]) -> None:
-    """Draw times and operations against the number of joints."""
-    figure.set_size_inches(13, 7)
-    grid = figure.subplots(2, len(SHAPES), sharex=True, sharey="row")
-    runs = list(dict.fromkeys(name for record in records for name in record.seconds))
-    counts = list(dict.fromkeys(name for record in records for name in record.counts))
-    for column, shape in enumerate(SHAPES):
-        own = [record for record in records if record.case["shape"] == shape]
-        for k, name in enumerate(runs):
-            draw_against(
-                grid[0, column],
-                own,
-                lambda r, name=name: 1e6 * r.time(name)[1] if name in r.seconds else None,  # type: ignore[misc]
-                name,
-                k,
-            )
-        for k, name in enumerate(counts):
-            draw_against(grid[1, column], own, lambda r, name=name: r.counts.get(name), name, k)  # type: ignore[misc]
-        grid[0, column].set(title=shape, xscale="log", yscale="log")
-        grid[1, column].set(xlabel="actuated joints", yscale="log")
-        for axes in grid[:, column]:
-            axes.grid(alpha=0.3)
-            plain_ticks(axes.xaxis)
-    grid[0, 0].set_ylabel("time of a tick [us]")
-    grid[1, 0].set_ylabel("counted operations")
-    grid[0, 0].legend(fontsize=8)
-
-
 SUITE = Suite(
     "coriolis",
     "The Coriolis matrix and the Christoffel symbols",
     measure,
-    draw=draw,
     notes=("Differences are those of C qd: C itself is not unique.",),
 )

@@ -17,33 +17,25 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.drawing import draw_against
-from benchmarks.records import Record
-from benchmarks.suites.base import Cases, Options, Suite
+import nori_dyn as nd
+from benchmarks.harness import Case, Result, figure_tables
+from benchmarks.robots import Robots
+from benchmarks.suites.base import Options, Suite
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.errors import FileFormatError
-from nori_dyn.estimation.plan import plan
-from nori_dyn.estimation.system import System
 from nori_dyn.io.files import read_text
-from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.synthetic import autotree
-from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.cost import RULES
 from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.program.functions import compile
-from nori_dyn.recursions.aba import aba
-from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.trace import trace
 from nori_dyn.tables import Table
 from nori_dyn.tables.progress import Progress
 
 SIZES = (2, 5, 10, 20, 30, 50, 70, 100)
 QUICK = (2, 5, 10)
-REAL: Cases = (
+REAL: Robots = (
     ("ur5", "fixed"),
     ("panda", "fixed"),
     ("anymal", "floating"),
@@ -51,7 +43,7 @@ REAL: Cases = (
     ("talos_reduced", "fixed"),
     ("iCubGenova04", "floating"),
 )
-QUICK_REAL: Cases = (("panda", "fixed"), ("talos_reduced", "fixed"))
+QUICK_REAL: Robots = (("panda", "fixed"), ("talos_reduced", "fixed"))
 
 LONGEST = 30
 """Links of the longest chain of the paper's figures: it is always counted."""
@@ -76,7 +68,7 @@ def formula_rnea(n: int) -> int:
     return 174 * n - 135
 
 
-def figure_2(tree: KinematicTree) -> SensorSet:
+def figure_2(tree: nd.KinematicTree) -> nd.SensorSet:
     """Return the exact sensors of fig. 2 of the paper: a chain on load cells at its first link and its last."""
     n, five = tree.n_links, ["mx", "my", "fx", "fy", "fz"]
     joints, last = tree.joint_names, tree.names[-1]
@@ -88,11 +80,11 @@ def figure_2(tree: KinematicTree) -> SensorSet:
     ]
     if known:
         entries.insert(0, {"type": "joint_acceleration", "joints": known})
-    return SensorSet.from_dict({"name": "figure 2", "measurements": entries})
+    return nd.SensorSet.from_dict({"name": "figure 2", "measurements": entries})
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CountedProblem:
     """What is counted.
 
     Attributes:
@@ -104,37 +96,37 @@ class Problem:
         recursion: the classical algorithm, and the formula of its operations.
     """
 
-    sensors: Callable[[KinematicTree], SensorSet]
-    paper: Callable[[KinematicTree], SensorSet]
+    sensors: Callable[[nd.KinematicTree], nd.SensorSet]
+    paper: Callable[[nd.KinematicTree], nd.SensorSet]
     outputs: tuple[str, ...] | None
     rule: str
     csv: str
     recursion: tuple[str, Callable[..., Any], Callable[[int], int]] | None = None
 
 
-def _measured(kind: str) -> Callable[[KinematicTree], SensorSet]:
+def _measured(kind: str) -> Callable[[nd.KinematicTree], nd.SensorSet]:
     entries: list[dict[str, Any]] = [{"type": kind, "joints": "all"}, {"type": "external_wrench", "links": "all"}]
-    return lambda tree: SensorSet.from_dict({"name": kind, "measurements": entries})
+    return lambda tree: nd.SensorSet.from_dict({"name": kind, "measurements": entries})
 
 
-PROBLEMS: dict[str, Problem] = {
-    "inverse_dynamics": Problem(
-        lambda tree: sensors("inverse_dynamics"),
+PROBLEMS: dict[str, CountedProblem] = {
+    "inverse_dynamics": CountedProblem(
+        lambda tree: nd.sensors("inverse_dynamics"),
         _measured("joint_acceleration"),
         ("tau",),
         "published_fig2",
         "id",
-        ("RNEA", rnea, formula_rnea),
+        ("RNEA", nd.rnea, formula_rnea),
     ),
-    "forward_dynamics": Problem(
-        lambda tree: sensors("forward_dynamics"),
+    "forward_dynamics": CountedProblem(
+        lambda tree: nd.sensors("forward_dynamics"),
         _measured("joint_torque"),
         ("qdd",),
         "published_fig1",
         "fig1_fd",
-        ("ABA", aba, formula_aba),
+        ("ABA", nd.aba, formula_aba),
     ),
-    "figure 2": Problem(figure_2, figure_2, None, "published_fig2", "fig2_loadcell"),
+    "figure 2": CountedProblem(figure_2, figure_2, None, "published_fig2", "fig2_loadcell"),
 }
 
 CORRECT = "textbook_without_units"
@@ -145,18 +137,17 @@ PUBLISHED = {
 """Methods of the counts made with the paper's scripts, and what to call them."""
 
 
-def measure(options: Options, progress: Progress) -> list[Record]:
-    """Return a record a tree and problem."""
-    trees: list[tuple[dict[str, str | int | float], KinematicTree]] = []
+def measure(options: Options, progress: Progress) -> list[Result]:
+    trees: list[tuple[Case, nd.KinematicTree]] = []
     sizes = QUICK if options.quick else SIZES
     for branching in (1.0, 1.5, 2.0):
         for n in sizes if not options.robots else ():
-            tree = autotree(n, branching, SKEW, 0.9)
+            tree = nd.autotree(n, branching, SKEW, 0.9)
             trees.append(({"shape": f"branching {branching:g}", "n": n}, tree))
     if not options.robots:
-        trees.append(({"shape": "branching 1", "n": LONGEST}, autotree(LONGEST, 1.0, SKEW, 0.9)))
-    robots, records = options.load(options.cases(QUICK_REAL, REAL))
-    trees += [({"robot": robot.name, "base": robot.base, "nv": robot.tree.nv}, robot.tree) for robot in robots]
+        trees.append(({"shape": "branching 1", "n": LONGEST}, nd.autotree(LONGEST, 1.0, SKEW, 0.9)))
+    robots, results = options.load(QUICK_REAL, REAL)
+    trees += [(robot.case, robot.tree) for robot in robots]
     done, limit = set(), QUICK_LIMIT if options.quick else LU_LIMIT
     for k, (case, tree) in enumerate(trees):
         for name, problem in PROBLEMS.items():
@@ -166,40 +157,38 @@ def measure(options: Options, progress: Progress) -> list[Record]:
             if key not in done:
                 done.add(key)
                 progress(f"counts, {', '.join(map(str, key))}", k / len(trees))
-                records.append(_counted(case, tree, name, problem, options))
-    return records
+                results.append(_counted(case, tree, name, problem, options))
+    return results
 
 
-def _counted(
-    case: Mapping[str, str | int | float], tree: KinematicTree, name: str, problem: Problem, options: Options
-) -> Record:
-    system = System(_as_drawn(tree, name), problem.sensors(tree))
-    made = plan(system, outputs=problem.outputs, seed=options.seed, cache=False)  # a cached one may be of other code
+def _counted(case: Case, tree: nd.KinematicTree, name: str, problem: CountedProblem, options: Options) -> Result:
+    system = nd.System(_as_drawn(tree, name), problem.sensors(tree))
+    made = nd.plan(system, outputs=problem.outputs, seed=options.seed, cache=False)  # a cached one may be of other code
     counts = {"program": made.cost.total}
     if problem.recursion is not None:
         title, algorithm, formula = problem.recursion
-        counts[title] = compile(algorithm, tree, backend="numpy").cost.total
+        counts[title] = nd.compile(algorithm, tree, backend="numpy").cost.total
         counts[f"{title} formula"] = formula(tree.nv)
     figures: dict[str, float] = {}
     skipped = {}
     if tree.n_links <= (QUICK_LIMIT if options.quick else LU_LIMIT) and "shape" in case:
         if has_umfpack():
-            figures = _lu(System(_as_drawn(tree, name), problem.paper(tree)), problem, options.seed)
+            figures = _lu(nd.System(_as_drawn(tree, name), problem.paper(tree)), problem, options.seed)
         else:
             skipped["UMFPACK's LU"] = "scikit-umfpack is not installed"
     if case.get("shape") == "branching 1" and options.paper_counts is not None:
         figures |= _published(options.paper_counts / f"{problem.csv}.csv", int(case["n"]))
-    return Record({**case, "problem": name}, counts, figures=figures, skipped=skipped)
+    return Result({**case, "problem": name}, counts, figures=figures, skipped=skipped)
 
 
-def _as_drawn(tree: KinematicTree, name: str) -> KinematicTree:
+def _as_drawn(tree: nd.KinematicTree, name: str) -> nd.KinematicTree:
     """Return the chain of fig. 2 as the paper has it, whose links are of one size; others as they are."""
     if name == "figure 2":
-        return autotree(tree.n_links, 1.0, SKEW, 1.0).replace(gravity=GRAVITY)
+        return nd.autotree(tree.n_links, 1.0, SKEW, 1.0).replace(gravity=GRAVITY)
     return tree
 
 
-def _lu(system: System, problem: Problem, seed: int) -> dict[str, float]:
+def _lu(system: nd.System, problem: CountedProblem, seed: int) -> dict[str, float]:
     """Return the median over draws of what UMFPACK's LU of D costs, by the published rule and counted correctly."""
     symbolic = trace(system)
     drawn = ordering_problem(system, symbolic, seed=seed, n_samples=DRAWS)
@@ -233,62 +222,21 @@ def _published(path: Path, n: int) -> dict[str, float]:
     return found
 
 
-def tables(title: str, records: Sequence[Record]) -> list[Table]:
-    """Return a table a problem: what our program costs, and what each other way does."""
+def tables(title: str, results: Sequence[Result]) -> list[Table]:
+    """Make a table a problem: what our program costs, and what each other way does."""
     found = []
     for problem in PROBLEMS:
-        own = [record for record in records if record.case.get("problem") == problem]
-        names = list(dict.fromkeys(key for record in own for key in (*record.counts, *record.figures)))
-        rows = []
-        for record in own:
-            values = {**record.counts, **record.figures}
-            label = record.label.removesuffix(f", {problem.replace('_', ' ')}")
-            rows.append((label, *(f"{values[key]:,.0f}" if key in values else "" for key in names)))
-        if rows:
-            found.append(Table(f"{title}: {problem.replace('_', ' ')}", ("robot", *names), tuple(rows)))
+        own = [
+            Result({key: x for key, x in one.case.items() if key != "problem"}, {**one.counts, **_whole(one.figures)})
+            for one in results
+            if one.case.get("problem") == problem
+        ]
+        found += figure_tables(f"{title}: {problem.replace('_', ' ')}", own)
     return found
 
 
-def draw(figure: Any, records: Sequence[Record]) -> None:
-    """Draw operations a link against the number of links; a row a problem, a column a shape."""
-    shapes = list(dict.fromkeys(r.case["shape"] for r in records if "shape" in r.case))
-    if not shapes:
-        _draw_robots(figure, records)
-        return
-    names = list(dict.fromkeys(key for r in records for key in (*r.counts, *r.figures)))
-    figure.set_size_inches(5 * len(shapes), 11)
-    grid = figure.subplots(len(PROBLEMS), len(shapes), sharex=True, sharey="row", squeeze=False)
-    for row, problem in enumerate(PROBLEMS):
-        for column, shape in enumerate(shapes):
-            axes = grid[row, column]
-            own = [r for r in records if (r.case.get("shape"), r.case["problem"]) == (shape, problem)]
-            if not own:
-                axes.set_axis_off()
-                continue
-            for k, name in enumerate(names):
-                style = {"linestyle": ":"} if "formula" in name else {"linestyle": "--"} if "paper" in name else {}
-                draw_against(axes, own, lambda r, name=name: _a_link(r, name), name, k, **style)  # type: ignore[misc]
-            axes.set(title=f"{problem.replace('_', ' ')}, {shape}", ylim=(0, None), xlabel="links")
-            axes.grid(alpha=0.3)
-        grid[row, 0].set_ylabel("operations a link")
-        grid[row, 0].legend(fontsize=7)
-
-
-def _a_link(record: Record, name: str) -> float | None:
-    value = {**record.counts, **record.figures}.get(name)
-    return None if value is None else value / float(record.case["n"])
-
-
-def _draw_robots(figure: Any, records: Sequence[Record]) -> None:
-    """Draw bars where there are only real robots."""
-    own = [record for record in records if record.counts]
-    figure.set_size_inches(8, 1.5 + 0.6 * len(own))
-    axes = figure.subplots()
-    for k, name in enumerate(dict.fromkeys(key for record in own for key in record.counts)):
-        values = [record.counts.get(name, 0) for record in own]
-        axes.barh(np.arange(len(own)) + 0.15 * k, values, 0.15, label=name)
-    axes.set(yticks=range(len(own)), yticklabels=[record.label for record in own], xlabel="operations")
-    axes.legend(fontsize=8)
+def _whole(figures: Mapping[str, float]) -> dict[str, int]:
+    return {name: round(x) for name, x in figures.items()}
 
 
 SUITE = Suite(
@@ -296,7 +244,6 @@ SUITE = Suite(
     "Counted operations of a tick",
     measure,
     tables=tables,
-    draw=draw,
     notes=(
         "program: all that a tick computes, from q, qd and y on; sines and cosines are counted nowhere. RNEA and ABA: "
         "ours, compiled in the same way. LU: UMFPACK's order of D, its entries given, median of some draws.",

@@ -8,32 +8,21 @@ it is the one that BERDY's large weights on them stand for.
 from __future__ import annotations
 
 import importlib.util
-import time
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 
-from benchmarks.drawing import draw_seconds
-from benchmarks.fresh import alone
-from benchmarks.measure import Run
+import nori_dyn as nd
+from benchmarks.harness import Result, Run, alone, compare, figure_tables, own_name, peak_megabytes, timing_tables
 from benchmarks.peers.berdy import MODULE, Berdy
-from benchmarks.records import Record, compare, own_name
 from benchmarks.robots import robot_file
 from benchmarks.suites.base import Options, Suite
-from benchmarks.suites.scaling import peak_memory
-from benchmarks.tables import figure_tables, timing_tables
-from nori_dyn.descriptions.urdf import load_urdf
-from nori_dyn.errors import MissingExtraError, NoriWarning
-from nori_dyn.estimation.plan import plan
-from nori_dyn.estimation.system import System
-from nori_dyn.measurements.berdy import berdy_map
-from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.tree import KinematicTree
-from nori_dyn.solve.solver import Solver
+from benchmarks.suites.planning import cpu_seconds
+from nori_dyn.errors import MissingExtraError
+from nori_dyn.measurements import berdy_map
 from nori_dyn.tables import Table
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
@@ -56,45 +45,46 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def measure(options: Options, progress: Progress) -> list[Record]:
-    """Return a record of all runs, and one of what is done once in each mode."""
+def measure(options: Options, progress: Progress) -> list[Result]:
+    """Time all runs; then, of each mode, what is done once."""
     try:
         path = robot_file(ROBOT)
     except MissingExtraError as error:
-        return [Record({"robot": ROBOT}, skipped={f"robot {ROBOT}": str(error)})]
+        return [Result({"robot": ROBOT}, skipped={f"robot {ROBOT}": str(error)})]
     if importlib.util.find_spec(MODULE.partition(".")[0]) is None:
-        return [Record({"robot": ROBOT}, skipped={"BERDY": "idyntree is not installed"})]
+        return [Result({"robot": ROBOT}, skipped={"BERDY": "idyntree is not installed"})]
     progress("estimation, preparing", 0.0)
     berdy = Berdy(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoriWarning)
-        tree = berdy.with_sensor_frames(load_urdf(path, base="floating", kept="sensors"))
+        warnings.simplefilter("ignore", nd.NoriWarning)
+        tree = berdy.with_sensor_frames(nd.load_urdf(path, base="floating", kept="sensors"))
     berdy.set_covariances(DYNAMICS, PRIOR, berdy.variances(SIGMA))
+    sensors = nd.SensorSet.from_dict({"name": "berdy", "measurements": berdy.measurements(SIGMA)})
     states = _states(berdy, tree, options.seed)
-    sensors = SensorSet.from_dict({"name": "berdy", "measurements": berdy.measurements(SIGMA)})
     own: dict[str, Run] = {}
     counts: dict[str, int] = {"BERDY's variables": berdy.shape[1], "BERDY's readings": berdy.ny}
     for k, (mode, covariances) in enumerate(MODES.items()):
         progress(f"estimation, {mode}", 0.1 + 0.4 * k)
-        solver = Solver(plan(System(tree, berdy_map(sensors, **covariances)), outputs=OUTPUTS))
+        solver = nd.plan(nd.System(tree, berdy_map(sensors, **covariances)), outputs=OUTPUTS).solver()
         counts[f"operations, {mode}"] = solver.plan.cost.total
         runs = _own(berdy, tree, solver, mode, states)
         own |= {name: run for name, run in runs.items() if run.states == 1 or not options.quick}
     inputs = [berdy.inputs(tree, *state) for state in states]
-    peers = {name: Run(call) for name, call in berdy.runs(inputs).items()}
-    peers["BERDY"] = replace(peers["BERDY"], answer=_answer(berdy, tree, states[0], inputs[0]))
-    record = compare({"robot": ROBOT, "base": "floating"}, counts, own, peers, {}, options.budget)
-    records = [record]
-    for k, mode in enumerate(MODES):
-        if not options.quick:
-            progress(f"estimation, alone, {mode}", 0.8 + 0.1 * k)
-            figures = alone(_once, tree, sensors, mode)
-            records.append(Record({"robot": ROBOT, "done once": mode}, figures=figures))
-    return records
+
+    def answer() -> Floats:
+        berdy.update(*inputs[0])
+        return _joined(berdy.to_nori(tree, states[0][0], berdy.estimate()), berdy, tree, states[0][0])
+
+    peers = {name: Run(call, answer if name == "BERDY" else None) for name, call in berdy.runs(inputs).items()}
+    results = [compare({"robot": ROBOT, "base": "floating"}, counts, own, peers, {}, options.budget)]
+    for mode in MODES if not options.quick else ():
+        progress(f"estimation, alone, {mode}", 0.9)
+        results.append(Result({"robot": ROBOT, "done once": mode}, figures=alone(_once, tree, sensors, mode)))
+    return results
 
 
-def _states(berdy: Berdy, tree: KinematicTree, seed: int) -> list[tuple[Floats, Floats, Floats]]:
-    """Return random q, qd, and the readings of BERDY of a random motion, with noise."""
+def _states(berdy: Berdy, tree: nd.KinematicTree, seed: int) -> list[tuple[Floats, Floats, Floats]]:
+    """Random q, qd, and the readings of BERDY of a random motion, with noise."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(STATES):
@@ -109,7 +99,7 @@ def _states(berdy: Berdy, tree: KinematicTree, seed: int) -> list[tuple[Floats, 
 
 
 def _own(
-    berdy: Berdy, tree: KinematicTree, solver: Solver, mode: str, states: list[tuple[Floats, Floats, Floats]]
+    berdy: Berdy, tree: nd.KinematicTree, solver: nd.Solver, mode: str, states: Sequence[tuple[Floats, Floats, Floats]]
 ) -> dict[str, Run]:
     own = [(q, qd, berdy.reading(y)) for q, qd, y in states]
     turns, inputs = cycle(own), solver.inputs
@@ -126,42 +116,30 @@ def _own(
         outputs |= {f"tau:{name}": solver.outputs.tau[tree.v_slices[i]] for i, name in enumerate(tree.joint_names)}
         return _joined(outputs, berdy, tree, own[0][0])
 
-    same = mode == next(iter(MODES))
     return {
-        own_name(f"tick, {mode}", solver.backend): Run(tick, answer if same else None),
+        own_name(f"tick, {mode}", solver.backend): Run(tick, answer if mode == next(iter(MODES)) else None),
         own_name(f"batch, {mode}", solver.backend): Run(lambda: solver.solve_batch(Q, Qd, Y), None, BATCH),
     }
 
 
-def _answer(
-    berdy: Berdy, tree: KinematicTree, state: tuple[Floats, Floats, Floats], inputs: tuple[Any, ...]
-) -> Callable[[], Floats]:
-    def answer() -> Floats:
-        berdy.update(*inputs)
-        return _joined(berdy.to_nori(tree, state[0], berdy.estimate()), berdy, tree, state[0])
-
-    return answer
+def _joined(values: dict[str, Floats], berdy: Berdy, tree: nd.KinematicTree, q: Floats) -> Floats:
+    """All that BERDY says of tau and fx, in one array."""
+    return np.concatenate([np.ravel(values[name]) for name in berdy.to_nori(tree, q, np.zeros(berdy.shape[1]))])
 
 
-def _joined(values: dict[str, Floats], berdy: Berdy, tree: KinematicTree, q: Floats) -> Floats:
-    """Return all that BERDY says of tau and fx, in one array."""
-    names = berdy.to_nori(tree, q, np.zeros(berdy.shape[1]))
-    return np.concatenate([np.ravel(values[name]) for name in names])
+def _once(tree: nd.KinematicTree, sensors: nd.SensorSet, mode: str) -> dict[str, float]:
+    """What planning and compiling take [CPU s], and the memory of the process [MB]."""
+    system = nd.System(tree, berdy_map(sensors, **MODES[mode]))
+    start = cpu_seconds()
+    plan = nd.plan(system, outputs=OUTPUTS)
+    planned = cpu_seconds()
+    plan.solver()
+    times = {"planning [CPU s]": planned - start, "compiling [CPU s]": cpu_seconds() - planned}
+    return times | {"MB": peak_megabytes()}
 
 
-def _once(tree: KinematicTree, sensors: SensorSet, mode: str) -> dict[str, float]:
-    """Return what planning and compiling take [s], and the memory of the process [MB]."""
-    system = System(tree, berdy_map(sensors, **MODES[mode]))
-    start = time.perf_counter()
-    made = plan(system, outputs=OUTPUTS)
-    planned = time.perf_counter()
-    made.solver()
-    return {"planning": planned - start, "compiling": time.perf_counter() - planned} | peak_memory()
-
-
-def tables(title: str, records: Any) -> list[Table]:
-    """Return the times, and what is done once."""
-    return [*timing_tables(title, records), *figure_tables("Done once [s, MB]", records[1:])]
+def tables(title: str, results: Sequence[Result]) -> list[Table]:
+    return [*timing_tables(title, results), *figure_tables("Done once", results[1:])]
 
 
 SUITE = Suite(
@@ -169,10 +147,9 @@ SUITE = Suite(
     "A tick of weighted estimation",
     measure,
     tables=tables,
-    draw=draw_seconds,
     notes=(
         "all covariances: BERDY's very problem. exact dynamics: the equations of motion hold exactly, and there is no "
         f"prior on d. A batch has {BATCH:,} states; --quick leaves it out. The weights are those planned for, so that "
-        "states are usual ones, which are not refined.",
+        "no state is refined.",
     ),
 )

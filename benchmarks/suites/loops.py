@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-import benchmarks.peers.registry as registry
+import nori_dyn as nd
+from benchmarks.harness import Result, compare
 from benchmarks.mechanisms import biped
 from benchmarks.peers.base import runs_of
-from benchmarks.records import Record, compare
+from benchmarks.peers.registry import PEERS
 from benchmarks.robots import Robot, random_states
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.tick import own_runs, planned
@@ -15,8 +16,6 @@ from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.functions import compile
-from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.rnea import bias_force
 from nori_dyn.tables.progress import Progress
 
@@ -31,7 +30,7 @@ def factorised_operations(tree: KinematicTree) -> int:
     are sines and cosines: so it is a lower bound.
     """
     bare = tree.replace(components=())
-    total = compile(crba, bare).cost.total + compile(bias_force, bare).cost.total
+    total = nd.compile(nd.crba, bare).cost.total + nd.compile(bias_force, bare).cost.total
     J = gap_rate(positions(tree, tree.random_configuration(np.random.default_rng(0)))) != 0
     owner = np.repeat(np.arange(tree.n_links), [joint.nv for joint in tree.joints])
     later = []
@@ -49,20 +48,19 @@ def factorised_operations(tree: KinematicTree) -> int:
     return int(total)
 
 
-def measure(options: Options, progress: Progress) -> list[Record]:
-    """Return a record of a biped with four loops, and one of the same without them."""
+def measure(options: Options, progress: Progress) -> list[Result]:
     whole = biped()
     states = random_states(whole, 1, options.seed)
-    records: list[Record] = []
+    results: list[Result] = []
     for task, tree in (("constrained_dynamics", whole), (PROBLEM, whole.replace(components=()))):
-        progress(f"loops, {tree.name}, {len(tree.components)} loops", len(records) / 2)
+        progress(f"loops, {tree.name}, {len(tree.components)} loops", len(results) / 2)
         robot = Robot(tree.name, "floating", tree)
         made = planned(robot, PROBLEM)
-        peers, skipped = runs_of(registry.PEERS.values(), task, robot, states)
+        peers, skipped = runs_of(PEERS.values(), task, robot, states)
         case = {**robot.case, "loops": len(tree.components)}
         counts = {"operations": made.cost.total, "factorised": factorised_operations(tree)}
-        records.append(compare(case, counts, own_runs(made, PROBLEM, states), peers, skipped, options.budget))
-    return records
+        results.append(compare(case, counts, own_runs(made, PROBLEM, states), peers, skipped, options.budget))
+    return results
 
 
 SUITE = Suite(

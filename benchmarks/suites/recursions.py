@@ -7,22 +7,16 @@ from typing import Any
 
 import numpy as np
 
-import benchmarks.peers.registry as registry
-from benchmarks.measure import Run
+import nori_dyn as nd
+from benchmarks.harness import Result, Run, compare, own_name
 from benchmarks.peers.base import runs_of
-from benchmarks.records import Record, compare, own_name
-from benchmarks.robots import Robot, States, random_states
-from benchmarks.suites.base import Cases, Options, Suite
-from nori_dyn.program.functions import CompiledFunction, compile
-from nori_dyn.recursions.aba import aba
-from nori_dyn.recursions.coriolis import coriolis
-from nori_dyn.recursions.crba import crba
-from nori_dyn.recursions.minverse import minverse
-from nori_dyn.recursions.rnea import rnea
+from benchmarks.peers.registry import PEERS
+from benchmarks.robots import Robots, States, random_states
+from benchmarks.suites.base import Options, Suite
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
-REAL: Cases = (
+REAL: Robots = (
     ("ur5", "fixed"),
     ("panda", "fixed"),
     ("anymal", "floating"),
@@ -30,36 +24,33 @@ REAL: Cases = (
     ("talos_reduced", "floating"),
     ("iCubGenova04", "floating"),
 )
-QUICK: Cases = (("panda", "fixed"),)
+QUICK: Robots = (("panda", "fixed"),)
 
 STATES = 1024
 
-
-def programs(robot: Robot) -> dict[str, Callable[[], CompiledFunction]]:
-    """Return what compiles each algorithm, by the name of the task."""
-    tree = robot.tree
-    return {
-        "rnea": lambda: compile(rnea, tree),
-        "aba": lambda: compile(aba, tree),
-        "crba": lambda: compile(crba, tree),
-        "minverse": lambda: compile(minverse, tree),
-        "coriolis": lambda: compile(coriolis, tree, outputs=("C",)),
-        "rnea derivatives": lambda: compile(rnea, tree).derivative("q", "qd", "qdd"),
-        "aba derivatives": lambda: compile(aba, tree).derivative("q", "qd", "tau"),
-    }
+ALGORITHMS: dict[str, Callable[[nd.KinematicTree], nd.CompiledFunction]] = {
+    "rnea": lambda tree: nd.compile(nd.rnea, tree),
+    "aba": lambda tree: nd.compile(nd.aba, tree),
+    "crba": lambda tree: nd.compile(nd.crba, tree),
+    "minverse": lambda tree: nd.compile(nd.minverse, tree),
+    "coriolis": lambda tree: nd.compile(nd.coriolis, tree, outputs=("C",)),
+    "rnea derivatives": lambda tree: nd.compile(nd.rnea, tree).derivative("q", "qd", "qdd"),
+    "aba derivatives": lambda tree: nd.compile(nd.aba, tree).derivative("q", "qd", "tau"),
+}
+"""What compiles each algorithm, by the name of the task."""
 
 
-def own_runs(program: CompiledFunction, task: str, states: States) -> dict[str, Run]:
-    """Return a tick, a call with its checks, and a batch of a compiled function."""
+def own_runs(program: nd.CompiledFunction, task: str, states: States) -> dict[str, Run]:
+    """A tick, a call with its checks, and a batch of a compiled function."""
     arrays = tuple(vars(program.inputs).values())
     batch = (states.q, states.qd, states.y)[: len(arrays)]
-    for array, values in zip(arrays, batch, strict=True):
-        array[:] = values[0]
     state = [values[0].copy() for values in batch]
+    for array, values in zip(arrays, state, strict=True):
+        array[:] = values
 
-    def answer(result: Any) -> Floats:
-        """Return one array; of C, which is not unique, what it does to qd."""
-        parts = np.concatenate([np.atleast_1d(part) for part in (result if isinstance(result, tuple) else (result,))])
+    def answer(found: Any) -> Floats:
+        """One array; of C, which is not unique, what it does to qd."""
+        parts = np.concatenate([np.atleast_1d(part) for part in (found if isinstance(found, tuple) else (found,))])
         return parts @ states.qd[0] if task == "coriolis" else parts
 
     def after_tick() -> Floats:
@@ -73,24 +64,17 @@ def own_runs(program: CompiledFunction, task: str, states: States) -> dict[str, 
     }
 
 
-def measure(options: Options, progress: Progress) -> list[Record]:
-    """Return a record a robot and algorithm."""
-    robots, records = options.load(options.cases(QUICK, REAL))
+def measure(options: Options, progress: Progress) -> list[Result]:
+    robots, results = options.load(QUICK, REAL)
     for k, robot in enumerate(robots):
         states = random_states(robot.tree, STATES, options.seed)
-        for task, make in programs(robot).items():
+        for task, make in ALGORITHMS.items():
             progress(f"recursions, {robot.name}, {task}", k / len(robots))
-            program = make()
-            peers, skipped = runs_of(registry.PEERS.values(), task, robot, states)
-            case = {**robot.case, "algorithm": task}
-            counts = {"operations": program.cost.total}
-            records.append(compare(case, counts, own_runs(program, task, states), peers, skipped, options.budget))
-    return records
+            program = make(robot.tree)
+            peers, skipped = runs_of(PEERS.values(), task, robot, states)
+            case, counts = {**robot.case, "algorithm": task}, {"operations": program.cost.total}
+            results.append(compare(case, counts, own_runs(program, task, states), peers, skipped, options.budget))
+    return results
 
 
-SUITE = Suite(
-    "recursions",
-    "Classical algorithms, compiled",
-    measure,
-    notes=(f"A batch has {STATES:,} states.",),
-)
+SUITE = Suite("recursions", "Classical algorithms, compiled", measure, notes=(f"A batch has {STATES:,} states.",))

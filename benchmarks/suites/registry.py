@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from benchmarks.suites import (
-    batch,
-    coriolis,
-    counts,
-    cpp,
-    estimation,
-    jitter,
-    loops,
-    planning,
-    recursions,
-    scaling,
-    tick,
-)
+from benchmarks.suites import coriolis, counts, cpp, estimation, loops, planning, recursions, scaling, tick
 from benchmarks.suites.base import Suite
 
-MODULES = (tick, cpp, batch, estimation, recursions, coriolis, planning, scaling, jitter, loops, counts)
-
-SUITES: dict[str, Suite] = {module.SUITE.name: module.SUITE for module in MODULES}
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        tick.SUITE,
+        cpp.SUITE,
+        estimation.SUITE,
+        recursions.SUITE,
+        coriolis.SUITE,
+        planning.suite(),
+        scaling.SUITE,
+        loops.SUITE,
+        counts.SUITE,
+    )
+}

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-import benchmarks.peers.registry as registry
-from benchmarks.measure import Run
+import nori_dyn as nd
+from benchmarks.harness import Result, Run, compare, own_name
 from benchmarks.peers.base import runs_of
-from benchmarks.records import Record, compare, own_name
-from benchmarks.robots import Robot, States, random_states
-from benchmarks.suites.base import Cases, Options, Suite
-from nori_dyn.descriptions.sensor_configs import sensors
-from nori_dyn.estimation.plan import Plan, plan
-from nori_dyn.estimation.system import System
+from benchmarks.peers.registry import PEERS
+from benchmarks.robots import Robot, Robots, States, random_states
+from benchmarks.suites.base import Options, Suite
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
 PROBLEMS = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
 """The problems, and what is asked for."""
 
-REAL: Cases = (
+REAL: Robots = (
     ("ur5", "fixed"),
     ("panda", "fixed"),
     ("anymal", "floating"),
@@ -29,44 +26,40 @@ REAL: Cases = (
     ("talos_full", "floating"),
     ("iCubGenova04", "floating"),
 )
-QUICK: Cases = (("panda", "fixed"), ("anymal", "floating"), ("talos_reduced", "floating"))
+QUICK: Robots = (("panda", "fixed"), ("anymal", "floating"), ("talos_reduced", "floating"))
 
 
-def planned(robot: Robot, problem: str) -> Plan:
-    """Return the plan of a problem on a robot."""
-    return plan(System(robot.tree, sensors(problem)), outputs=(PROBLEMS[problem],))
+def planned(robot: Robot, problem: str) -> nd.Plan:
+    return nd.plan(nd.System(robot.tree, problem), outputs=(PROBLEMS[problem],))
 
 
-def own_runs(planned: Plan, problem: str, states: States) -> dict[str, Run]:
-    """Return a tick and a call with its checks, of a plan of a problem."""
-    solver = planned.solver()
+def own_runs(plan: nd.Plan, problem: str, states: States) -> dict[str, Run]:
+    """A tick and a call with its checks, of a plan of a problem."""
+    solver, output = plan.solver(), PROBLEMS[problem]
     q, qd, y = states.q[0], states.qd[0], states.y[0]
     solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = q, qd, y
-    output = getattr(solver.outputs, PROBLEMS[problem])
 
     def after_tick() -> Floats:
         solver.tick()
-        return np.array(output)
+        return np.array(getattr(solver.outputs, output))
 
     return {
         own_name("tick", solver.backend): Run(solver.tick, after_tick),
-        "nori_dyn solve": Run(lambda: solver.solve(q, qd, y), lambda: solver.solve(q, qd, y)[PROBLEMS[problem]]),
+        "nori_dyn solve": Run(lambda: solver.solve(q, qd, y), lambda: solver.solve(q, qd, y)[output]),
     }
 
 
-def measure(options: Options, progress: Progress) -> list[Record]:
-    """Return a record a robot and problem."""
-    robots, records = options.load(options.cases(QUICK, REAL))
+def measure(options: Options, progress: Progress) -> list[Result]:
+    robots, results = options.load(QUICK, REAL)
     for k, robot in enumerate(robots):
         states = random_states(robot.tree, 1, options.seed)
         for problem in PROBLEMS:
             progress(f"tick, {robot.name}, {problem}", k / len(robots))
-            made = planned(robot, problem)
-            peers, skipped = runs_of(registry.PEERS.values(), problem, robot, states)
-            case = {**robot.case, "problem": problem}
-            counts = {"operations": made.cost.total}
-            records.append(compare(case, counts, own_runs(made, problem, states), peers, skipped, options.budget))
-    return records
+            plan = planned(robot, problem)
+            peers, skipped = runs_of(PEERS.values(), problem, robot, states)
+            case, counts = {**robot.case, "problem": problem}, {"operations": plan.cost.total}
+            results.append(compare(case, counts, own_runs(plan, problem, states), peers, skipped, options.budget))
+    return results
 
 
 SUITE = Suite(

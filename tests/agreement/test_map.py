@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from benchmarks.peers.base import SWAP
-from benchmarks.peers.berdy import Berdy
+from benchmarks.peers.berdy import SWAP, Berdy
 from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from nori_dyn.model.joints import Fixed
 from nori_dyn.model.kinematics import velocities

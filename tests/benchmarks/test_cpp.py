@@ -1,14 +1,13 @@
-"""The comparison with Pinocchio's C++: its sources, what it reads, and who is said to be missing."""
+"""The comparison with Pinocchio's C++: what it reads, and who is said to be missing."""
 
 import numpy as np
 import pytest
 
-from benchmarks.measure import TOLERANCE, difference
-from benchmarks.peers.pinocchio import prepared
+from benchmarks.harness import TOLERANCE, difference
+from benchmarks.peers.pinocchio import PinocchioModel
 from benchmarks.robots import random_states
-from benchmarks.suites import cpp, cpp_build
+from benchmarks.suites import cpp
 from benchmarks.suites.base import Options
-from benchmarks.suites.cpp_sources import DRIVER, ENDS, JOINTS, driver
 from nori_dyn.errors import CompilerError
 from tests.benchmarks.test_peers import TREES
 
@@ -24,8 +23,8 @@ set_target_properties(pinocchio::pinocchio_parsers PROPERTIES
 
 def there() -> bool:
     try:
-        cpp_build.find_pinocchio()
-        cpp_build.cpp_command()
+        cpp.installed()
+        cpp.cpp_command()
     except CompilerError:
         return False
     return True
@@ -37,18 +36,8 @@ def quiet(stage, share=None):
 
 def test_definitions_are_those_of_the_targets_but_for_conditions_and_the_librarys_own_code():
     expected = ("BOOST_MPL_LIMIT_LIST_SIZE=30", "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS", "PINOCCHIO_WITH_URDFDOM")
-    assert cpp_build.definitions(TARGETS) == expected
-    assert cpp_build.definitions("") == ()
-
-
-def test_a_driver_has_every_peer_and_size():
-    source = driver("panda", ("one", "two"), False, (7, 32, 9, 8))
-    assert '#include "panda.h"' in source
-    assert "FORWARD = 0, JOINTS = 7, N = 32, NQ = 9, NV = 8" in source
-    for peer in ("one", "two"):
-        assert f'{{"{peer}", {peer}_open, {peer}_run, {peer}_answer, nullptr}}' in source
-    for status in ENDS:
-        assert f"return {status};" in DRIVER
+    assert cpp.definitions(TARGETS) == expected
+    assert cpp.definitions("") == ()
 
 
 def test_times_are_read_by_run():
@@ -58,7 +47,7 @@ def test_times_are_read_by_run():
 @pytest.mark.parametrize("base", TREES)
 def test_states_are_written_as_we_have_them_and_as_pinocchio_has_them(base):
     tree = TREES[base]
-    states, at = random_states(tree, 3, 0), prepared(tree)
+    states, at = random_states(tree, 3, 0), PinocchioModel(tree)
     numbers = np.frombuffer(cpp.numbers_of(states, at))
     own, theirs = np.split(numbers, [3 * (tree.nq + 2 * tree.nv)])
     np.testing.assert_array_equal(own.reshape(3, -1)[1], np.hstack([states.q[1], states.qd[1], states.y[1]]))
@@ -71,16 +60,16 @@ def test_states_are_written_as_we_have_them_and_as_pinocchio_has_them(base):
 def test_a_model_that_is_made_of_the_joints_numbers_answers_as_the_model(base):
     """Made anew with Pinocchio in Python, as the peer makes it in C++."""
     tree = TREES[base]
-    states, at = random_states(tree, 1, 0), prepared(tree)
+    states, at = random_states(tree, 1, 0), PinocchioModel(tree)
     pin, model = at.pin, at.pin.Model()
     for kind, parent, *numbers in cpp.joints_of(at):
         axis, rotation, r, m, c, inertia = np.split(np.array(numbers), [3, 12, 15, 16, 19])
-        name = JOINTS[int(kind)]
+        name = cpp.JOINTS[int(kind)]
         joint = getattr(pin, f"JointModel{name}")(*([axis] if name.endswith("Unaligned") else []))
         placement = pin.SE3(rotation.reshape(3, 3).T, r)
         k = model.addJoint(int(parent), joint, placement, f"joint {model.njoints}")
         model.appendBodyToJoint(k, pin.Inertia(float(m[0]), c, inertia.reshape(3, 3)), pin.SE3.Identity())
-    q, v, y = states.q[0, at.q_places], states.qd[0, at.v_places], states.y[0, at.v_places]
+    q, v, y = at.first(states)
     for solve in (pin.rnea, pin.aba):
         expected = solve(at.model, at.data, q, v, y)
         assert difference(solve(model, model.createData(), q, v, y), expected) < 1e-12
@@ -89,7 +78,7 @@ def test_a_model_that_is_made_of_the_joints_numbers_answers_as_the_model(base):
 def test_a_joint_that_a_peer_does_not_make_is_told(monkeypatch):
     monkeypatch.setattr(cpp, "JOINTS", ("FreeFlyer",))
     with pytest.raises(ValueError, match="makes no Pinocchio joint 'R"):
-        cpp.joints_of(prepared(TREES["fixed"]))
+        cpp.joints_of(PinocchioModel(TREES["fixed"]))
 
 
 @pytest.mark.parametrize(
@@ -98,32 +87,32 @@ def test_a_joint_that_a_peer_does_not_make_is_told(monkeypatch):
 def test_the_cpp_compiler_is_that_of_the_c_compiler_with_its_flags(monkeypatch, c, cpp_name):
     compiler = type("Compiler", (), {"command": (c, "-mno-avx512f")})()
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(cpp_build, "needed_compiler", lambda what: compiler)
-    monkeypatch.setattr(cpp_build.shutil, "which", lambda name: name)
-    assert cpp_build.cpp_command() == (cpp_name, "-mno-avx512f")
-    monkeypatch.setattr(cpp_build.shutil, "which", lambda name: None)
+    monkeypatch.setattr(cpp, "needed_compiler", lambda what: compiler)
+    monkeypatch.setattr(cpp.shutil, "which", lambda name: name)
+    assert cpp.cpp_command() == (cpp_name, "-mno-avx512f")
+    monkeypatch.setattr(cpp.shutil, "which", lambda name: None)
     with pytest.raises(CompilerError, match="no C\\+\\+ compiler"):
-        cpp_build.cpp_command()
+        cpp.cpp_command()
     monkeypatch.setenv("CXX", "my++ -m64")
-    assert cpp_build.cpp_command() == ("my++", "-m64")
+    assert cpp.cpp_command() == ("my++", "-m64")
 
 
 def test_who_is_missing_is_said(monkeypatch):
-    monkeypatch.setattr(cpp_build, "HEADERS", {"no-such-distribution": ("include", "x.hpp")})
-    (record,) = cpp.measure(Options(quick=True, robots=("double_pendulum",)), quiet)[-1:]
-    assert "no-such-distribution is not installed" in record.skipped["Pinocchio C++"]
-    assert "pip install 'pin[build]'" in record.skipped["Pinocchio C++"]
+    monkeypatch.setattr(cpp, "HEADERS", {"no-such-distribution": ("include", "x.hpp")})
+    (result,) = cpp.measure(Options(quick=True, robots=("double_pendulum",)), quiet)[-1:]
+    assert "no-such-distribution is not installed" in result.skipped["Pinocchio C++"]
+    assert "pip install 'pin[build]'" in result.skipped["Pinocchio C++"]
 
 
 @pytest.mark.skipif(not there(), reason="Pinocchio's headers or a C++ compiler are missing")
 def test_exported_c_answers_as_pinocchios_cpp(tmp_path):
     """The compilation of Pinocchio takes a minute or two, once for a cache."""
-    records = cpp.measure(Options(quick=True, robots=("panda",), rounds=2), quiet)
-    assert [record.case["problem"] for record in records] == ["inverse_dynamics", "forward_dynamics"]
-    for record in records:
-        assert record.skipped == {}
-        assert record.wrong == {}
-        assert all(off < TOLERANCE / 1000 for off in record.differences.values())
-        assert {name: len(times) for name, times in record.seconds.items()} == dict.fromkeys(
+    results = cpp.measure(Options(quick=True, robots=("panda",), rounds=2), quiet)
+    assert [result.case["problem"] for result in results] == ["inverse_dynamics", "forward_dynamics"]
+    for result in results:
+        assert result.skipped == {}
+        assert result.wrong == {}
+        assert all(off < TOLERANCE / 1000 for off in result.differences.values())
+        assert {name: len(times) for name, times in result.seconds.items()} == dict.fromkeys(
             (cpp.OWN, cpp.ANYWHERE, *cpp.PEERS.values()), 2 * cpp.SHORTER
         )
