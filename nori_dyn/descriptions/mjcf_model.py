@@ -16,6 +16,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.component_files import moving_joints
 from nori_dyn.descriptions.urdf_document import LARGEST
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning
+from nori_dyn.interop.conventions import scalar_last
 from nori_dyn.io.xml_file import read_xml
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import quaternion_rotation
@@ -247,5 +248,4 @@ def component_name(name: str) -> str:
 
 def rotation(quaternion: Floats) -> Floats:
     """Rotation R (3, 3), from body to parent coordinates, of MuJoCo's quaternion (w, x, y, z)."""
-    w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
-    return np.asarray(quaternion_rotation(np.array([x, y, z, w])).T)
+    return np.asarray(quaternion_rotation(scalar_last(np.asarray(quaternion) / np.linalg.norm(quaternion))).T)

@@ -137,10 +137,10 @@ class _MuJoCoConvention(Convention):
     world_wrenches = True
 
     def peer_q(self, joint: Joint, q: Array, width: int) -> Array:
-        return np.concatenate([q[:-4], _scalar_first(q)]) if "quaternion" in joint.coordinates else q
+        return np.concatenate([q[:-4], scalar_first(q)]) if "quaternion" in joint.coordinates else q
 
     def own_q(self, joint: Joint, name: str, q: Array) -> Array:
-        return np.concatenate([q[:-4], _scalar_last(q[-4:])]) if "quaternion" in joint.coordinates else q
+        return np.concatenate([q[:-4], scalar_last(q[-4:])]) if "quaternion" in joint.coordinates else q
 
     def velocity_map(self, joint: Joint, q: Array) -> Array:
         if joint.kind != "free":
@@ -172,10 +172,10 @@ class _FeatherstoneConvention(Convention):
     world_wrenches = True
 
     def peer_q(self, joint: Joint, q: Array, width: int) -> Array:
-        return np.concatenate([_scalar_first(q), q[:-4]]) if "quaternion" in joint.coordinates else q
+        return np.concatenate([scalar_first(q), q[:-4]]) if "quaternion" in joint.coordinates else q
 
     def own_q(self, joint: Joint, name: str, q: Array) -> Array:
-        return np.concatenate([q[4:], _scalar_last(q[:4])]) if "quaternion" in joint.coordinates else q
+        return np.concatenate([q[4:], scalar_last(q[:4])]) if "quaternion" in joint.coordinates else q
 
     def velocity_map(self, joint: Joint, q: Array) -> Array:
         if joint.kind != "free":
@@ -203,11 +203,13 @@ def _over(M: Floats, q: Array) -> Array:
     return np.broadcast_to(M.reshape(M.shape + (1,) * (q.ndim - 1)), M.shape + q.shape[1:]).copy()
 
 
-def _scalar_first(q: Array) -> Array:
+def scalar_first(q: Array) -> Array:
+    """Quaternion (w, x, y, z) of the last four numbers (x, y, z, w) of a configuration."""
     return np.roll(q[-4:], 1, axis=0)
 
 
-def _scalar_last(quaternion: Array) -> Array:
+def scalar_last(quaternion: Array) -> Array:
+    """Quaternion (x, y, z, w) of (w, x, y, z)."""
     return np.roll(quaternion, -1, axis=0)
 
 

@@ -19,7 +19,6 @@ from rosbags.rosbag2 import Reader as Bag2
 from rosbags.rosbag2 import Writer as Bag2File
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.formats.cut_bag import CutBag
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, parsed_types, typestore_of
@@ -127,7 +126,7 @@ def open_folder(path: Path) -> LogSource:
 
 
 class Bag1Source(BagSource):
-    """A bag of ROS 1. Of one that was cut off what is whole is read, with a warning that says how much it is."""
+    """A bag of ROS 1."""
 
     encoding: ClassVar[Encoding] = "ros1"
 
@@ -135,10 +134,9 @@ class Bag1Source(BagSource):
         try:
             bag = Bag1(path)
             bag.open()
-        except Exception:  # the index is at its end
-            cut = CutBag(path)
-            cut.open()
-            return cut
+        except Exception as error:  # the index is at its end
+            told = _told(error).rstrip(".")
+            raise ValueError(f"{told}. If its recording was cut off, `rosbag reindex` writes a new index") from None
         return bag
 
 

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.spatial import Transform, matvec
 from nori_dyn.errors import MappingError
+from nori_dyn.interop.conventions import scalar_last
 from nori_dyn.logs.mapping.log_mapping import Axes, FrameSettings, Orientation
 from nori_dyn.model.joints import FORCE, MOTION, quaternion_rotation
 from nori_dyn.typing import Floats
@@ -71,8 +72,7 @@ def oriented(orientation: Orientation, before: int) -> Conversion | None:
     if orientation == "xyzw":
         return None
     if orientation == "wxyz":
-        order = [*range(before), before + 1, before + 2, before + 3, before]
-        return lambda values: values[order]
+        return lambda values: np.concatenate([values[:before], scalar_last(values[before:])])
     return lambda values: np.concatenate([values[:before], quaternion_of_rpy(values[before:])])
 
 
