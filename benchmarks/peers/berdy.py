@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -106,8 +107,12 @@ class Berdy:
         self.variables = _blocks(idyn, self.helper.getDynamicVariablesOrdering(), VARIABLES)
         self.sensors = _blocks(idyn, self.helper.getSensorsOrdering(), SENSORS)
         self._freedoms = {model.getJoint(i).getDOFsOffset(): model.getJointName(i) for i in _moving(model)}
-        traversal = self.helper.dynamicTraversal()
-        self._child = {
+
+    @cached_property
+    def _child(self) -> dict[str, str]:
+        """The child link of each joint; on a fixed base BERDY has no traversal to ask."""
+        model, traversal = self._model, self.helper.dynamicTraversal()
+        return {
             model.getJointName(i): model.getLinkName(traversal.getChildLinkIndexFromJointIndex(model, i))
             for i in range(model.getNrOfJoints())
         }
@@ -157,7 +162,7 @@ class Berdy:
         """A tick and its parts; each call is at the next of the inputs."""
         turns, update, estimate = cycle(inputs), self.update, self.solver.doEstimate
 
-        def tick() -> None:
+        def tick(kept: Berdy = self) -> None:  # the solver does not keep the helper that it works with
             update(*next(turns))
             estimate()
 
