@@ -99,7 +99,10 @@ def live(qd: Floats, dt: float, differentiate: Differentiate) -> Floats:
 def ways(qd: Floats, dt: float) -> dict[str, Floats]:
     """Return accelerations (N, n) by each way."""
     t = dt * np.arange(len(qd))
-    found = {"smoother": nd.joint_motion(t, None, qd).qdd, "kalman": nd.joint_motion(t, None, qd, causal=True).qdd}
+    found = {
+        "smoother": nd.tools.joint_motion(t, None, qd).qdd,
+        "kalman": nd.tools.joint_motion(t, None, qd, causal=True).qdd,
+    }
     found["live auto"] = live(qd, dt, "auto")
     for window in WINDOWS:
         found[f"{window}"] = SavitzkyGolay(window).apply(qd, dt)

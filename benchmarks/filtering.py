@@ -93,16 +93,16 @@ void kalman(const double *restrict F, const double *restrict Q, const double *re
 """The Kalman filter of textbooks, with dense matrices of fixed size."""
 
 
-def panda() -> nd.Filter:
+def panda() -> nd.Tracker:
     """Return the observer of the external torques of a Panda."""
     tree = nd.load_robot("panda", locked=FINGERS)
-    return nd.Filter(nd.plan(nd.System(tree, "momentum_observer"), outputs=["offset"]), dt=0.001)
+    return nd.Tracker(nd.plan(nd.System(tree, "momentum_observer"), outputs=["offset"]), dt=0.001)
 
 
-def icub() -> nd.Filter:
+def icub() -> nd.Tracker:
     """Return the filter of an iCub that learns the offsets of its force-torque sensors while its hands are pushed."""
     tree = nd.load_robot("icub", base="floating", kept="sensors")
-    own = nd.sensors_from_model("icub", tree)
+    own = nd.tools.sensors_from_model("icub", tree)
     read = [sensor.model_dump(by_alias=True) for sensor in own.measurements if sensor.type == "force_torque"]
     base = {"except": "actuated"}
     touched = ["l_sole", "r_sole", "l_hand", "r_hand"]
@@ -124,10 +124,10 @@ def icub() -> nd.Filter:
         },
     }
     system = nd.System(tree, nd.SensorSet.from_dict(content))
-    return nd.Filter(nd.plan(system, outputs=["tau", "fx:l_sole", "fx:r_sole"]), dt=0.01)
+    return nd.Tracker(nd.plan(system, outputs=["tau", "fx:l_sole", "fx:r_sole"]), dt=0.01)
 
 
-def peers(one: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callable[[], object]]:
+def peers(one: nd.Tracker, q: Floats) -> tuple[Callable[[], object], Callable[[], object]]:
     """Return a tick of the textbook's filter in NumPy, and in C, for the rows of a filter at a configuration (nq,)."""
     tick = TickPrograms(next(iter(one.plans.values())))
     n_s, n_v, n_f = tick.sizes
@@ -169,14 +169,14 @@ def peers(one: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callable[[],
     return in_numpy, in_c
 
 
-def windows() -> Iterator[tuple[str, nd.Filter, nd.Window]]:
+def windows() -> Iterator[tuple[str, nd.Tracker, nd.Tracker]]:
     """Yield robots, each with its filter and a window of eight ticks, at a state."""
     arm, quadruped = panda(), observer("quadruped")
     for name, plans, dt, state in (
         ("Panda, external torques", next(iter(arm.plans.values())), arm.dt, ()),
         ("quadruped, four feet", quadruped.plans, quadruped.dt, quadruped.states[0]),
     ):
-        both = nd.Filter(plans, dt), nd.Window(plans, dt, lag=8)
+        both = nd.Tracker(plans, dt), nd.Tracker(plans, dt, lag=8)
         for one in both:
             one.switch(state)
             one.inputs.q[:] = next(iter(one.plans.values())).system.tree.random_configuration(0)
@@ -185,7 +185,7 @@ def windows() -> Iterator[tuple[str, nd.Filter, nd.Window]]:
         yield name, *both
 
 
-def logged(data: Path) -> tuple[nd.Filter, tuple[Floats, Floats, Floats, Floats]] | None:
+def logged(data: Path) -> tuple[nd.Tracker, tuple[Floats, Floats, Floats, Floats]] | None:
     """Return the observer of a Panda and the times, states and readings of its log; None where there is no log."""
     path = data / "panda_log" / "beam_z_15cm_1khz.csv.gz"
     if not path.exists():

@@ -3,7 +3,7 @@
 Example:
     >>> try:
     ...     nd.autotree(2).joint("elbow")
-    ... except nd.NoriError as error:
+    ... except nd.errors.NoriError as error:
     ...     print(error)
     unknown moving joint 'elbow' in robot 'autotree(2, 1, 0, 1)'. Known: joint1, joint2.
 """
@@ -165,7 +165,7 @@ class SingularSystemError(NoriError):
         >>> twice = [joint | {"name": "left"}, joint | {"name": "right"}, unloaded]
         >>> try:
         ...     nd.plan(nd.System(nd.autotree(2), nd.SensorSet.from_dict({"name": "twice", "measurements": twice})))
-        ... except nd.SingularSystemError as error:
+        ... except nd.errors.SingularSystemError as error:
         ...     print("qdd:joint1" in error.undetermined, "qdd:joint2" in error.undetermined)
         False True
     """
@@ -306,7 +306,7 @@ def named_contacts(state: Sequence[str]) -> str:
 class UnplannedStateError(InputError):
     """A contact state without a plan.
 
-    What to do: plan it too, by the argument `states` of `nd.plan_set`; where it was left out, it is singular.
+    What to do: plan it too, by the argument `states` of `nd.plan`; where it was left out, it is singular.
 
     Attributes:
         state: the contacts that are closed in it.
@@ -549,5 +549,5 @@ class TransportError(NoriError):
 class NoriWarning(UserWarning):
     """A thing worth knowing that does not stop the work.
 
-    What to do: read it; `warnings.simplefilter("error", nd.NoriWarning)` makes errors of all.
+    What to do: read it; `warnings.simplefilter("error", nd.errors.NoriWarning)` makes errors of all.
     """

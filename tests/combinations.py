@@ -65,7 +65,7 @@ PUSH = 60.0
 
 # --------------------------------------------------------------------------------------------------------------- robots
 
-CHAIN = nd.random_tree(2, seed=7, kinds=("revolute",), chain=1.0).replace(names=("upper", "lower"))
+CHAIN = nd.tools.random_tree(2, seed=7, kinds=("revolute",), chain=1.0).replace(names=("upper", "lower"))
 
 
 def shift(*place: float) -> Transform:
@@ -186,7 +186,7 @@ def ticks_of(plans: nd.Plan, noise: float = 1.0, n: int = N) -> Ticks:
     Q, Qd, Y, closed = [], [], [], []
     for k in range(n):
         state: Contacts = (TIP,) if plans.contact_names and k % N < N // 2 else ()
-        q, qd = nd.closed(robot, robot.random_configuration(rng), rng.normal(size=robot.nv))
+        q, qd = nd.tools.closed(robot, robot.random_configuration(rng), rng.normal(size=robot.nv))
         forces = np.where(torque, 3 * rng.normal(size=dynamics.ny), 0.0) + PUSH * push * bool(state)
         d = la.lstsq(dynamics.D(q).toarray(), -dynamics.b(q, qd, forces))[0]
         y = dict.fromkeys(plans.measurement_names, 0.0)
@@ -376,7 +376,7 @@ class Run:
         runner = LogRunner(self.plan, RunOptions(**self.options))
         for outcome in estimate_logs(runner, str(self.folder / "logs" / "*.npz"), out, workers=1):
             if outcome.error:
-                raise nd.NoriError(outcome.error)
+                raise nd.errors.NoriError(outcome.error)
             assert_same(self.of_table(whole_table(outcome.out)), self.of_all, self.tolerance)
 
     def of_table(self, table: Mapping[str, Floats]) -> Floats:
@@ -491,7 +491,7 @@ class Judged(Weighed):
     def options(self) -> dict[str, Any]:
         return {"backend": "numpy", "monitor": True}
 
-    def said(self, found: nd.Diagnosis) -> Floats:
+    def said(self, found: nd.results.Diagnosis) -> Floats:
         return np.concatenate([flat(found.estimate.values), flat(found.deviations), np.c_[found.p_value]], axis=1)
 
     def runner_of(self, plan: Any) -> Any:
@@ -502,7 +502,7 @@ class Judged(Weighed):
             [self.said_once(monitor.check(t.q[0], t.qd[0], t.y[0])) for t in self.each()], self.expected, SOLVED
         )
 
-    def said_once(self, found: nd.Diagnosis) -> Floats:
+    def said_once(self, found: nd.results.Diagnosis) -> Floats:
         numbers = [*found.estimate.values.values(), *found.deviations.values(), found.p_value]
         return np.concatenate([np.ravel(each) for each in numbers])
 
@@ -587,7 +587,7 @@ class Derived(Weighed):
         self.runner.export(self.folder / "c")
 
     def page(self) -> None:
-        nd.save_html(self.runner, self.folder / "it.html")
+        nd.tools.save_html(self.runner, self.folder / "it.html")
 
 
 class Identified(Exact):
@@ -613,7 +613,7 @@ class Identified(Exact):
             np.savez(self.folder / name, t=t, q=q, qd=qd, y=y)
         return [self.folder / name for name in names]
 
-    def identified(self, logs: Sequence[Path]) -> nd.Identification:
+    def identified(self, logs: Sequence[Path]) -> nd.results.Identification:
         wrong = self.robot.replace(I=1.1 * self.robot.I)
         return nd.identify(logs, nd.System(wrong, self.sensors), ["inertias"], physical=False, backend="numpy")
 
@@ -632,7 +632,7 @@ class Identified(Exact):
         self.assert_ticked(self.runner_of(plan))
 
     def page(self) -> None:
-        nd.save_html(self.found, self.folder / "it.html")
+        nd.tools.save_html(self.found, self.folder / "it.html")
         said = text(parsed((self.folder / "it.html").read_text()))
         assert all(number(each.plain) in said for each in self.found.estimates)
 
@@ -648,7 +648,7 @@ class Placed(Weighed):
         return nd.plan(self.robot, self.found.sensors, OUTPUTS)
 
     def page(self) -> None:
-        nd.save_html(self.found, self.folder / "it.html")
+        nd.tools.save_html(self.found, self.folder / "it.html")
         said = text(parsed((self.folder / "it.html").read_text()))
         assert all(name in said for name in self.found.chosen)
 
@@ -829,14 +829,14 @@ def cells(robot: str, estimate: str) -> dict[str, str]:
     """
     found = {}
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         folder, run = Path(name), None
         for way, runs in WAYS.items():
             try:
                 run = run or _made(robot, estimate, folder)
                 runs(run)
                 found[way] = YES
-            except nd.NoriError as error:
+            except nd.errors.NoriError as error:
                 words = " ".join(str(error).replace(f"{folder}/", "").split())
                 found[way] = f"`{type(error).__name__}`: {words}"
     return found

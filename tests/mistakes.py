@@ -229,7 +229,7 @@ def printed(mistake: Mistake) -> str:
         Path(mistake.file).write_text(yaml.safe_dump(FOOT) if mistake.content == "foot" else mistake.content)
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         if mistake.run.startswith("nori-dyn "):
             sys.argv, argv, show = shlex.split(mistake.run), sys.argv, warnings.showwarning
             try:
@@ -244,7 +244,7 @@ def printed(mistake: Mistake) -> str:
 
             try:
                 exec(mistake.run, {"nd": nd, "np": np, "plan": nd.Plan.load("arm.plan")})
-            except nd.NoriError as error:
+            except nd.errors.NoriError as error:
                 print(f"{type(error).__name__}: {error}")
     if mistake.file:
         Path(mistake.file).unlink()

@@ -125,7 +125,8 @@ def unknown_names(path: Path) -> Iterator[str]:
 
 def unknown_attributes_of_public_classes(path: Path) -> Iterator[str]:
     for owner, name in named(path, r"\b([A-Z]\w+)\.([a-z]\w*)\b"):
-        there = getattr(nd, owner, None) if owner in nd.__all__ else None
+        home = next((module for module in (nd, nd.results, nd.tools) if owner in module.__all__), None)
+        there = getattr(home, owner, None)
         if isinstance(there, type):
             fields = {field for base in there.__mro__ for field in getattr(base, "__annotations__", {})}
             if not hasattr(there, name) and name not in fields:

@@ -14,9 +14,6 @@ from nori_dyn.program.compiler import find_compiler
 PACKAGE = Path(nd.__file__).parent
 PROMPT = ">>> "
 
-WITHOUT = {"__version__", "NoriError", "NoriWarning"}
-"""`nd.errors` shows how all errors are caught."""
-
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if PROMPT in path.read_text(encoding="utf-8")]
 """Those that have examples."""
 
@@ -43,7 +40,7 @@ def test_all_of_a_file_run(path, tmp_path, monkeypatch):
     found = examples(path)
     assert sum(len(one.examples) for one in found) == path.read_text(encoding="utf-8").count(PROMPT), "overlooked"
     if find_compiler() is None:
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
     report: list[str] = []
     skipped: list[str] = []
     for k, example in enumerate(found):
@@ -60,6 +57,5 @@ def test_all_of_a_file_run(path, tmp_path, monkeypatch):
 
 
 def test_every_public_name_has_one():
-    assert not [
-        f"nd.{name}" for name in nd.__all__ if name not in WITHOUT and PROMPT not in (getattr(nd, name).__doc__ or "")
-    ]
+    named = [(module, name) for module in (nd, nd.results, nd.tools) for name in module.__all__]
+    assert not [f"{module.__name__}.{name}" for module, name in named if PROMPT not in getattr(module, name).__doc__]

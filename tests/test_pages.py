@@ -41,7 +41,7 @@ def test_the_lines_of_python_run(page, tmp_path, monkeypatch):
             (tmp_path / f"{config['name']}.yaml").write_text(text)
     scope: dict = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         for code in blocks(page, "python"):
             exec(compile(code, str(page), "exec", dont_inherit=True), scope)
 
@@ -52,7 +52,7 @@ def test_the_configs_are_valid():
         if "components" in config:
             assert components_of(config), text
         elif {"columns", "streams"} & config.keys():
-            assert nd.LogMapping.from_dict(config), text
+            assert nd.tools.LogMapping.from_dict(config), text
         else:
             known = ("name", "measurements", "contacts", "memory")
             assert nd.SensorSet.from_dict({key: config[key] for key in known if key in config}).measurements, text
@@ -78,7 +78,7 @@ def test_the_lines_of_c_and_cpp_compile(tmp_path):
     arm = arm.replace(joint_names=tuple(f"panda_{name}" for name in arm.joint_names))
     nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau"]).export(tmp_path / "panda_c", name="panda")
     observed = nd.plan(nd.System(arm, "momentum_observer"), outputs=["qdd"])
-    nd.Filter(observed, dt=0.001, backend="numpy").export(tmp_path / "observer_c", name="observer")
+    nd.Tracker(observed, dt=0.001, backend="numpy").export(tmp_path / "observer_c", name="observer")
     both = '#include "panda.h"\n#include "observer.h"\n'
     folders = [f"-I{tmp_path / name}" for name in ("panda_c", "observer_c")]
     for code in blocks(ROOT / "docs" / "c.md", "c"):

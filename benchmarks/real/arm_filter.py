@@ -82,7 +82,7 @@ def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Flo
     """
     steps = np.diff(t, prepend=t[0])
     name = "offset" if told.at is None else f"fx:{told.at}"
-    observer = nd.Filter(nd.plan(nd.System(tree, told.sensors), outputs=[name]), dt=float(np.median(steps)))
+    observer = nd.Tracker(nd.plan(nd.System(tree, told.sensors), outputs=[name]), dt=float(np.median(steps)))
     pushes, spreads = [], []
     for k, dt in enumerate(steps.tolist()):
         observer.inputs.q[:], observer.inputs.qd[:], observer.inputs.y[:] = q[k], qd[k], tau[k]

@@ -28,7 +28,7 @@ class ArmLog:
         edge: samples at both ends that filters have touched.
     """
 
-    log: nd.Log
+    log: nd.results.Log
     window: int
     cutoff: float | None = None
     edge: int = 0

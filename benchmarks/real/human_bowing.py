@@ -73,7 +73,7 @@ class MapEstimate:
         )
 
 
-def estimated(data: Path, sensors: str, outputs: tuple[str, ...]) -> nd.LogEstimate:
+def estimated(data: Path, sensors: str, outputs: tuple[str, ...]) -> nd.results.LogEstimate:
     """Return what a set of sensors of this room estimates from the log."""
     folder = data / "real" / "human_bowing"
     tree = human(folder)
@@ -85,7 +85,7 @@ def estimated(data: Path, sensors: str, outputs: tuple[str, ...]) -> nd.LogEstim
 def human(folder: Path) -> nd.KinematicTree:
     """Return the human: a foot that could move, a leg and a torso."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         return nd.load_urdf(folder / "model.urdf", base="floating")
 
 
@@ -133,7 +133,7 @@ def map_estimate(data: Path) -> MapEstimate:
     )
 
 
-def berdy_readings(berdy: Berdy, found: nd.LogEstimate) -> Floats:
+def berdy_readings(berdy: Berdy, found: nd.results.LogEstimate) -> Floats:
     """Return the readings of the log as BERDY takes them (n, ny)."""
     y = np.zeros((len(found.samples), berdy.ny))
     for block in berdy.sensors:

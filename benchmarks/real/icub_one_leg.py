@@ -191,7 +191,7 @@ def identified(data: Path) -> Iterator[Figure]:
 def robot(folder: Path) -> nd.KinematicTree:
     """Return the robot, its base free."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         return nd.load_urdf(folder / "iCubGenova02.urdf", base="floating", kept="sensors")
 
 

@@ -82,12 +82,12 @@ def estimated(data: Path) -> Walk:
     """Return what was estimated of the walk."""
     folder = data / "real" / "icub_walking"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         tree = nd.load_urdf(folder / "model.urdf", base="floating", locked=WRISTS)
     reads = nd.System(tree, beside("icub_walking.read.sensors.yaml"))
     log = prepared(recorded(nd.read_log(folder / "walking.mat", beside("icub_walking.log.yaml")), reads), tree)
     outputs = ["fx:l_sole", "fx:r_sole"]
-    plans = nd.plan_set(tree, beside("icub_walking.sensors.yaml"), outputs=outputs, states=STATES)
+    plans = nd.plan(tree, beside("icub_walking.sensors.yaml"), outputs=outputs, states=STATES)
     fits, forces = [], []
     for state in STATES:
         plan = plans[state]

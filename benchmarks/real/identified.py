@@ -18,7 +18,12 @@ def with_friction(tree: nd.KinematicTree, width: float) -> nd.System:
 
 
 def judged(
-    data: str, estimated: str, against: str, components: Sequence[str], found: nd.Identification, unit: str = "N m"
+    data: str,
+    estimated: str,
+    against: str,
+    components: Sequence[str],
+    found: nd.results.Identification,
+    unit: str = "N m",
 ) -> Finding:
     """Return how far readings that were held out are from what parameters found without them make of the motion."""
     fits = found.fits
@@ -36,13 +41,13 @@ def judged(
     )
 
 
-def combination(data: str, what: str, found: nd.Identification, name: str) -> Figure:
+def combination(data: str, what: str, found: nd.results.Identification, name: str) -> Figure:
     """Return what was found of a combination of parameters, beside what the model says."""
     (one,) = (each for each in found.combinations if each.name == name)
     return Figure(data, what, one.value, one.unit, one.before, one.deviation)
 
 
-def told(data: str, found: nd.Identification) -> Iterator[Figure]:
+def told(data: str, found: nd.results.Identification) -> Iterator[Figure]:
     """Yield what the log tells of each combination that it tells."""
     for each in found.combinations:
         if each.is_identified:

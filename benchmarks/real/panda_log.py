@@ -68,7 +68,7 @@ def run(data: Path) -> list[Finding | Figure]:
     ]
 
 
-def identified(log: nd.Log, tree: nd.KinematicTree) -> list[Finding | Figure]:
+def identified(log: nd.results.Log, tree: nd.KinematicTree) -> list[Finding | Figure]:
     """Return what the log tells of inertias beside offsets."""
     arm, against = nd.System(tree, OF_ARMS), "torque sensors in the joints"
     offsets = nd.identify(log, arm, ["offsets"], cutoff=CUTOFF, differentiate=WINDOW)

@@ -80,7 +80,7 @@ def estimates(tree: nd.KinematicTree, log: PandaLog) -> Iterator[tuple[str, Floa
         yield f"momentum observer, {gain:g}/s, explicit", momentum_observer(tree, q, qd, tau, RATE, gain, True)
         yield f"momentum observer, {gain:g}/s", momentum_observer(tree, q, qd, tau, RATE, gain)
     for name, read in (("velocities", (None, qd)), ("both", (q, qd))):
-        motion = nd.joint_motion(log.t, *read, causal=True)
+        motion = nd.tools.joint_motion(log.t, *read, causal=True)
         filtered = outside(tree, q, qd, motion.qdd, tau)
         yield f"joint filter of {name}, low-passed", lagging(filtered, RATE, BANDWIDTH)
     yield "filter", by_filter(tree, log.t, q, qd, tau, TOLD).torques

@@ -185,7 +185,7 @@ def peers(push: Push) -> Iterator[Score]:
         yield score("momentum observer", gain, push, momentum_observer(tree, q, qd, tau, RATE, gain))
     for bandwidth in TUNINGS:
         yield score("differences, low-passed", bandwidth, push, by_differences(tree, q, qd, tau, RATE, bandwidth))
-    motion = nd.joint_motion(push.t, q, qd, causal=True)
+    motion = nd.tools.joint_motion(push.t, q, qd, causal=True)
     filtered = outside(tree, q, qd, motion.qdd, tau)
     yield score("joint filter", np.nan, push, filtered)
     for bandwidth in TUNINGS:
@@ -193,7 +193,7 @@ def peers(push: Push) -> Iterator[Score]:
     for window in (21, 51, 101, 201):
         estimate = outside(tree, q, qd, derivative(qd, RATE, window), tau)
         yield score("Savitzky-Golay, ahead", window, push, estimate)
-    smooth = nd.joint_motion(push.t, q, qd)
+    smooth = nd.tools.joint_motion(push.t, q, qd)
     yield score("joint smoother, ahead", np.nan, push, outside(tree, q, qd, smooth.qdd, tau))
 
 

@@ -20,7 +20,7 @@ def beside(name: str) -> Path:
     return HERE / name
 
 
-def readings(found: nd.LogEstimate, *names: str) -> Floats:
+def readings(found: nd.results.LogEstimate, *names: str) -> Floats:
     """Return what some sensors read (n, m), of the log of an estimate."""
     record = found.samples.record
     return found.samples.y[:, [record.measurement_names.index(name) for name in names]]
@@ -52,7 +52,7 @@ class Recording:
         return np.stack([self.readings[name] for name in names], axis=1)
 
 
-def recorded(log: nd.Log, system: nd.System) -> Recording:
+def recorded(log: nd.results.Log, system: nd.System) -> Recording:
     """Return what a log says of a robot.
 
     Args:

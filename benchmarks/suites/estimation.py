@@ -56,7 +56,7 @@ def measure(options: Options, progress: Progress) -> list[Result]:
     progress("estimation, preparing", 0.0)
     berdy = Berdy(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         tree = berdy.with_sensor_frames(nd.load_urdf(path, base="floating", kept="sensors"))
     berdy.set_covariances(DYNAMICS, PRIOR, berdy.variances(SIGMA))
     sensors = nd.SensorSet.from_dict({"name": "berdy", "measurements": berdy.measurements(SIGMA)})
@@ -99,7 +99,11 @@ def _states(berdy: Berdy, tree: nd.KinematicTree, seed: int) -> list[tuple[Float
 
 
 def _own(
-    berdy: Berdy, tree: nd.KinematicTree, solver: nd.Solver, mode: str, states: Sequence[tuple[Floats, Floats, Floats]]
+    berdy: Berdy,
+    tree: nd.KinematicTree,
+    solver: nd.results.Solver,
+    mode: str,
+    states: Sequence[tuple[Floats, Floats, Floats]],
 ) -> dict[str, Run]:
     own = [(q, qd, berdy.reading(y)) for q, qd, y in states]
     turns, inputs = cycle(own), solver.inputs

@@ -28,7 +28,7 @@ QUICK: Robots = (("panda", "fixed"),)
 
 STATES = 1024
 
-ALGORITHMS: dict[str, Callable[[nd.KinematicTree], nd.CompiledFunction]] = {
+ALGORITHMS: dict[str, Callable[[nd.KinematicTree], nd.results.CompiledFunction]] = {
     "rnea": lambda tree: nd.compile(nd.rnea, tree),
     "aba": lambda tree: nd.compile(nd.aba, tree),
     "crba": lambda tree: nd.compile(nd.crba, tree),
@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, Callable[[nd.KinematicTree], nd.CompiledFunction]] = {
 """What compiles each algorithm, by the name of the task."""
 
 
-def own_runs(program: nd.CompiledFunction, task: str, states: States) -> dict[str, Run]:
+def own_runs(program: nd.results.CompiledFunction, task: str, states: States) -> dict[str, Run]:
     """A tick, a call with its checks, and a batch of a compiled function."""
     arrays = tuple(vars(program.inputs).values())
     batch = (states.q, states.qd, states.y)[: len(arrays)]

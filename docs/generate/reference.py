@@ -12,7 +12,7 @@ from typing import Any
 
 import nori_dyn as nd
 
-ROOMS = ("components", "errors", "interop", "measurements", "observe", "placement", "recursions")
+ROOMS = ("components", "errors", "interop", "measurements", "observe", "placement", "recursions", "results", "tools")
 
 
 @cache

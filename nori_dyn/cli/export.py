@@ -31,7 +31,7 @@ def _identifier(name: str | None) -> str | None:
 
 def export(
     plan: Annotated[
-        Path, typer.Argument(metavar="PLAN", help="The file of a plan, or of a plan set (see `nori_dyn.plan_set`).")
+        Path, typer.Argument(metavar="PLAN", help="The file of a plan, of one contact state or of several.")
     ],
     out: Annotated[Path, typer.Option(help="The folder to write: a new or empty one, or an earlier export's.")],
     lang: Annotated[

@@ -45,7 +45,7 @@ def load_components(path: str | os.PathLike[str]) -> tuple[Component, ...]:
         ... components:
         ...   - {type: rotor, joints: all, inertia: 2.0e-5, gear: 100}
         ... ''')
-        >>> arm = nd.autotree(3).replace(components=nd.load_components("motors.yaml"))
+        >>> arm = nd.autotree(3).replace(components=nd.tools.load_components("motors.yaml"))
         >>> [component.type for component in arm.components]
         ['rotor']
     """
@@ -78,11 +78,11 @@ def save_components(tree: KinematicTree, path: str | os.PathLike[str], about: Se
 
     Example:
         >>> arm = nd.autotree(3).replace(components=[nd.components.Rotor(joints=["joint1", "joint2"], inertia=0.1)])
-        >>> nd.save_components(arm, "rotors.yaml")
-        >>> nd.load_components("rotors.yaml") == arm.components
+        >>> nd.tools.save_components(arm, "rotors.yaml")
+        >>> nd.tools.load_components("rotors.yaml") == arm.components
         True
     """
-    check_tree(tree, "nd.save_components", "'components.yaml'")
+    check_tree(tree, "nd.tools.save_components", "'components.yaml'")
     write_bytes(os.fspath(path), components_text(tree, about).encode())
 
 

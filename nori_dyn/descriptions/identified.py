@@ -60,12 +60,12 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         ... ''')
         >>> rod = nd.load_robot("rod.urdf")
         >>> spring = nd.components.Spring(joints="hinge", stiffness=3.0)
-        >>> nd.save_robot(rod.replace(I=1.1 * rod.I, components=[spring]), "rod.urdf", "found.urdf")
+        >>> nd.tools.save_robot(rod.replace(I=1.1 * rod.I, components=[spring]), "rod.urdf", "found.urdf")
         ("a URDF has no place for the spring of 'hinge': a file of components has",)
         >>> print(Path("found.urdf").read_text().splitlines()[4].strip())
         <inertial><mass value="1.1"/><inertia ixx="1.1" ixy="0" ixz="0" iyy="1.1" iyz="0" izz="1.1"/></inertial>
     """
-    check_tree(tree, "nd.save_robot", "'panda.urdf', 'identified.urdf'")
+    check_tree(tree, "nd.tools.save_robot", "'panda.urdf', 'identified.urdf'")
     path, root = check_robot(source, out)
     out = Path(out)
     if root == "mujoco":

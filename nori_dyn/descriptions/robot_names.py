@@ -109,7 +109,7 @@ def robots() -> Robots:
         it is `about`. `.similar(text)` are the names that someone may have meant.
 
     Example:
-        >>> known = nd.robots()
+        >>> known = nd.tools.robots()
         >>> "panda" in known, known["panda"].package  # doctest: +SKIP
         (True, 'example-robot-data')
         >>> known.similar("kuka")  # doctest: +SKIP

@@ -51,7 +51,7 @@ def load_robot(
         robot: path of a URDF or MJCF file (its content decides which); or a name such as "panda", "icub", "anymal" or
             "talos" of the packages icub-models and example-robot-data, where they are installed; or one of the package
             robot_descriptions such as "panda_description", which downloads the robot when it is first used. The extra
-            `robots` brings all three, and `nd.robots()` lists their robots.
+            `robots` brings all three, and `nd.tools.robots()` lists their robots.
         base: "fixed" or "floating".
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
         kept: fixed joints (of an MJCF model, bodies without joints) to keep as joints of no freedoms, or "sensors" for

@@ -69,7 +69,7 @@ def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None
         ...   <sensor name="imu" type="accelerometer"><parent link="rod"/><origin xyz="0 0 -1" rpy="0 0 0"/></sensor>
         ... </robot>
         ... ''')
-        >>> [(sensor.name, sensor.type) for sensor in nd.sensors_from_model("pendulum.urdf").measurements]
+        >>> [(sensor.name, sensor.type) for sensor in nd.tools.sensors_from_model("pendulum.urdf").measurements]
         [('imu', 'accelerometer')]
     """
     name = f"sensors of {os.path.basename(model)}"

@@ -13,7 +13,7 @@ LARGEST = 1e50
 """In SI units; products of a few such numbers still do not overflow."""
 
 IDENTIFIED, YES = "identified", "true"
-"""The attribute by which `nd.save_robot` marks friction and rotors that are the robot's own, and its value.
+"""The attribute by which `nd.tools.save_robot` marks friction and rotors that are the robot's own, and its value.
 
 No other program minds it. Where it stands they are taken in without being asked for.
 """

@@ -422,9 +422,9 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
         nd.plan(system, outputs)
         nd.plan(tree, sensors, outputs)
 
-    Of a robot and sensors with contacts all contact states are planned, see `nd.plan_set`, whose options it takes. What
-    persists, and of which nothing is known at first, need not be determined by one instant: where
-    time tells it, the plan is for filters only, `Plan.is_over_time`.
+    Of a robot and sensors with contacts all contact states are planned, or those that `states` names. What persists,
+    and of which nothing is known at first, need not be determined by one instant: where time tells it, the plan is
+    for filters only, `Plan.is_over_time`.
 
     Args:
         system: the system, of a robot and its sensors; or a robot, after which its sensors come.
@@ -437,10 +437,12 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
             `effort`: how much further to search with "auto", in entries that eliminations update. It is no time, so
             that every machine makes the same plan; a million takes about half a minute. `cache`: whether to look up,
             and store, the plan. `progress`: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on
-            a terminal when None.
+            a terminal when None. Of a robot and sensors with contacts also `states`: the contact states wanted, each
+            the names of the contacts that are closed in it; and `leave_out_singular`: whether states that have no
+            unique solution at any configuration are left out, which are an error otherwise.
 
     Raises:
-        WrongKindError: not a system.
+        WrongKindError: not a system, nor a robot with sensors.
         SystemShapeError: too few or too many rows.
         SingularSystemError: no unique solution at any configuration; nor over time, where something persists.
         SensorConfigError: a sensor whose rows do not fit.
@@ -449,6 +451,12 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
         MissingExtraError: the ordering needs an extra that is not installed.
 
     Example:
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+        >>> nd.plan(nd.autotree(1), sensors, outputs=["tau"]).states
+        (('tip',), ())
         >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
         >>> solver = plan.solver()
         >>> print(np.round(solver.solve(np.zeros(2), np.zeros(2), np.ones(2)).tau, 2))
@@ -456,8 +464,10 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
         >>> nd.plan(nd.autotree(2), "forward_dynamics", ["qdd"]).cost.total
         24
     """
-    if isinstance(system, KinematicTree) and (given or options):
-        return plan_set(system, *given, **options)
+    first = given[0] if given else None
+    is_of_robot = isinstance(system, KinematicTree) and bool(given or options)
+    if is_of_robot or isinstance(first, SensorSet | KinematicTree):
+        return plan_set(cast(KinematicTree, system), *given, **options)
     check_system(system, "nd.plan")
     return plan_system(cast(System, system), *given, **options)
 
@@ -475,45 +485,11 @@ def plan_set(
     cache: bool = True,
     progress: Watched = None,
 ) -> Plan:
-    """Return the plan of a robot with its sensors: of all contact states, where these have contacts.
-
-    Each state is looked up in the user's cache of plans.
-
-    Args:
-        tree: the robot.
-        sensors: the sensors, or what `nd.sensors` takes.
-        outputs: as for `plan`, the same in every state.
-        states: the contact states wanted, each the names of the contacts that are closed in it; all when None.
-        leave_out_singular: whether states that have no unique solution at any configuration are left out; an error
-            otherwise.
-        ordering: as for `plan`.
-        seed: as for `plan`.
-        effort: as for `plan`, for each state.
-        cache: as for `plan`.
-        progress: as for `plan`.
-
-    Raises:
-        WrongKindError: not a robot, or no sensors.
-        PlanError: there are too many contacts to plan all states; no state is wanted, or none is left; an unknown
-            ordering or output.
-        UnknownSensorNameError: a state has a contact that the sensors do not have.
-        SystemShapeError: a state has too few or too many rows; names it.
-        SingularSystemError: a state has no unique solution at any configuration; names it.
-        MissingExtraError: the ordering needs an extra that is not installed.
-
-    Example:
-        >>> wrench = {"type": "external_wrench", "links": "all"}
-        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
-        >>> motion = {"type": "joint_acceleration", "joints": "all"}
-        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
-        >>> plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
-        >>> plans.states
-        (('tip',), ())
-    """
-    check_tree(tree, "nd.plan_set", "sensors")
+    """Plan a robot with its sensors: all contact states, where these have contacts; see `plan`."""
+    check_tree(tree, "nd.plan", "sensors")
     if isinstance(sensors, str | os.PathLike):
         sensors = load_sensors(sensors)
-    check_sensors(sensors, "nd.plan_set")
+    check_sensors(sensors, "nd.plan")
     if not getattr(sensors, "contact_names", ()) and states is None:
         return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
     plans: dict[ContactState, Plan] = {}

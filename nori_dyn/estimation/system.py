@@ -22,7 +22,7 @@ class System(builder.System):
 
         nd.System(tree, "inverse_dynamics")
         nd.System(tree, "mine.yaml")
-        nd.System(tree, nd.sensors_from_model("icub.urdf", tree))
+        nd.System(tree, nd.tools.sensors_from_model("icub.urdf", tree))
 
     Rows with a sigma, and the readings of a set that has more rows than unknowns but no sigma at all, are weighed: they
     hold in the sense of weighted least squares, and all others exactly. Equations of motion may be among them.

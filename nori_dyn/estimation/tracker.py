@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from nori_dyn.errors import InputError, PlanError, WrongKindError
 from nori_dyn.estimation.plan import Plan, plan_content
@@ -32,7 +32,7 @@ class Tracker(TrackerBase[Estimated]):
     linearise. The posterior is kept as a square-root information matrix: no covariance is formed, nothing is inverted
     that may vanish, and what nobody has seen yet is simply not known.
 
-    `nd.Filter`, `nd.Window` and `nd.ContactFilter` are trackers with one of these options each.
+    Without options it is a filter; with `lag` a smoother with a fixed lag; with `hypotheses` it recognises contacts.
 
     Attributes:
         plan: the plan.
@@ -79,6 +79,45 @@ class Tracker(TrackerBase[Estimated]):
         True
     """
 
+    @overload
+    def __init__(
+        self: Tracker[Tracked], plan: Plan, dt: float, *, backend: str = "auto", wait: bool = True
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Tracker[Tracked | None],
+        plan: Plan,
+        dt: float,
+        lag: int,
+        hypotheses: None = None,
+        backend: str = "auto",
+        wait: bool = True,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Tracker[Recognised],
+        plan: Plan,
+        dt: float,
+        lag: int = 0,
+        *,
+        hypotheses: Hypotheses,
+        backend: str = "auto",
+        wait: bool = True,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        plan: Plan,
+        dt: float,
+        lag: int = 0,
+        hypotheses: Hypotheses | None = None,
+        backend: str = "auto",
+        wait: bool = True,
+    ) -> None: ...
+
     def __init__(
         self,
         plan: Plan,
@@ -88,9 +127,8 @@ class Tracker(TrackerBase[Estimated]):
         backend: str = "auto",
         wait: bool = True,
     ) -> None:
-        kind = f"nd.{type(self).__name__}"
         if not isinstance(plan, Plan):
-            raise WrongKindError(kind, "a plan", plan, f"make one, {kind}(nd.plan(system), dt=0.001)")
+            raise WrongKindError("nd.Tracker", "a plan", plan, "make one, nd.Tracker(nd.plan(system), dt=0.001)")
         self.plan, dt, later = plan, checked_time("dt", dt), None
         if not wait:
             check_auto(backend)
@@ -122,7 +160,7 @@ class Tracker(TrackerBase[Estimated]):
 
         Example:
             >>> arm = nd.System(nd.autotree(2), "momentum_observer")
-            >>> nd.Window(nd.plan(arm, outputs=["qdd"]), dt=0.001, lag=5).save("observer.plan")
+            >>> nd.Tracker(nd.plan(arm, outputs=["qdd"]), dt=0.001, lag=5).save("observer.plan")
             >>> nd.Tracker.load("observer.plan").lag
             5
         """
@@ -173,7 +211,7 @@ class Tracker(TrackerBase[Estimated]):
 
         Example:
             >>> arm = nd.System(nd.autotree(2), "momentum_observer")
-            >>> exported = nd.Filter(nd.plan(arm, outputs=["qdd"]), dt=0.001).export("observer_c", name="observer")
+            >>> exported = nd.Tracker(nd.plan(arm, outputs=["qdd"]), dt=0.001).export("observer_c", name="observer")
             >>> list(exported.outputs)
             ['qdd', 'memory', 'nis', 'degrees', 'log_likelihood']
         """
@@ -191,96 +229,14 @@ def tracking(path: str | Path) -> TrackerData | None:
 
 
 class Filter(Tracker[Tracked]):
-    """Estimates at each tick from all readings up to it: a Kalman filter, exact and for any set of sensors.
-
-    What persists is said by `memory` in the sensors' config: joint velocities, whose rate is the acceleration, offsets
-    of sensors, wrenches that last; see `nd.SensorSet`. Given q and qd all else is linear, so that there is nothing to
-    linearise. It is kept as a square-root information matrix: no covariance is formed, nothing is inverted that may
-    vanish, and what nobody has seen yet is simply not known.
-
-    Attributes:
-        plans: the plan of each contact state; one, of no contacts, where there are none.
-        contact_names: all contacts.
-        dt: usual time between ticks [s].
-        consistency: how well the readings of all ticks so far fit what is said of their noise.
-
-    Args:
-        plan: a plan of sensors with memory and weighed readings.
-        dt: usual time between ticks [s].
-        backend, wait: as for `nd.Tracker`.
-
-    Raises:
-        WrongKindError: no plan.
-        PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists.
-        InputError: a time that is not positive.
-        BackendError: there is no such backend.
-
-    Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. V to VII.
-
-    Example:
-        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
-        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
-        >>> speed = {"of": "qd", "rate": "qdd", "noise": 0.001}
-        >>> memory = {"speed": speed, "push": {"of": "offset", "walk": 5.0}}
-        >>> content = {"name": "observer", "measurements": [torque, unloaded], "memory": memory}
-        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
-        >>> observer = nd.Filter(nd.plan(system, outputs=["qdd"]), dt=0.001)
-        >>> for _ in range(200):  # it stands still although its motor gives 2 N m: something holds it
-        ...     tracked = observer.step(np.zeros(1), np.zeros(1), [2.0])
-        >>> print(np.round(tracked.memory["offset:tau:joint1"], 1))
-        [2.]
-    """
+    """Former name of `Tracker(plan, dt)`."""
 
     def __init__(self, plan: Plan, dt: float, backend: str = "auto", wait: bool = True) -> None:
         super().__init__(plan, dt, backend=backend, wait=wait)
 
 
 class Window(Tracker[Tracked | None]):
-    """Estimates some ticks late, each from all readings up to now: a smoother with a fixed lag.
-
-    As `nd.Filter`, for what can wait: a few ticks of readings that came since make accelerations, pushes and contacts
-    surer. `step` returns the estimate of the tick `lag` ticks before it; `present` tells the last, as a filter does.
-    `tick` does it on arrays that stay where they are.
-
-    Attributes:
-        plans: the plan of each contact state; one, of no contacts, where there are none.
-        contact_names: all contacts.
-        dt: usual time between ticks [s].
-        lag: how many ticks late an estimate is.
-        inputs: the arrays that `tick` reads, as those of a filter.
-        outputs: the arrays that `tick` writes, by the names of the outputs.
-        backend: name of the backend.
-        consistency: how well the readings of all ticks so far fit what is said of their noise.
-
-    Args:
-        plan: a plan of sensors with memory and weighed readings.
-        dt: usual time between ticks [s].
-        lag: how many ticks late an estimate is, at least one.
-        backend, wait: as for `nd.Tracker`.
-
-    Raises:
-        WrongKindError: no plan.
-        PlanError: see `nd.Filter`.
-        InputError: a time that is not positive, a lag below one.
-        BackendError: there is no such backend.
-
-    Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. X.
-
-    Example:
-        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
-        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
-        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
-        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
-        >>> window = nd.Window(nd.plan(system, outputs=["qdd"]), dt=0.01, lag=8)
-        >>> found = [window.step(np.zeros(1), np.zeros(1), [0.0]) for _ in range(20)]
-        >>> found[7] is None, round(found[8].memory.time, 3), round(found[19].memory.time, 3)
-        (True, 0.0, 0.11)
-        >>> bool(found[19].deviations["qdd"][0] < window.present.deviations["qdd"][0])
-        True
-        >>> len(window.rest())
-        8
-    """
+    """Former name of `Tracker(plan, dt, lag)`."""
 
     def __init__(self, plan: Plan, dt: float, lag: int, backend: str = "auto", wait: bool = True) -> None:
         if lag == 0:
@@ -289,61 +245,10 @@ class Window(Tracker[Tracked | None]):
 
 
 class ContactFilter(Tracker[Recognised]):
-    """Estimates over time of a robot whose contacts come and go, and nobody says which are closed.
-
-    At each tick all contact states that have a plan are judged by how well they explain the readings, given what
-    persists, and by what was likely before: a hidden Markov chain. `step` returns the probability of each state, the
-    estimate in the most likely one, and the mixture; a change of the most likely state is always told.
+    """Former name of `Tracker(plan, dt, hypotheses=Hypotheses(...))`.
 
     Attributes:
-        contact_names: all contacts.
-        states: the contact states, in the order of `probabilities`.
-        measurement_names: the name of each number of y (ny), the readings of all states.
-        dt: usual time between ticks [s].
-        rate: how often a contact switches on average [1/s].
-        inputs: the arrays that `tick` reads: q, qd, y and weights of all states.
-        outputs: the arrays that `tick` writes, by the names of the outputs: those of the most likely state.
-        probabilities: of each state, given all readings so far (n_states,); the array stays, its numbers change.
-        backend: name of the backend.
-        switches: the last changes of the most likely state, the newest last.
-
-    Args:
-        plans: a plan of sensors with contacts, memory and weighed readings.
-        dt: usual time between ticks [s].
-        rate: how often a contact switches on average [1/s]; the less, the more it takes to believe in a switch.
-        acceleration: from which force over the robot's mass on a touch shall about count as contact [m/s^2]; it is the
-            size of the wide density by which states are compared, see docs/design.md, 4.12. It has to be well above
-            the noise of such forces, or a contact is believed in where there is none.
-        reach: states are judged that differ from a likely one by as many contacts at most; all when None.
-        lag: how many ticks `smoothed` can look back.
-        backend, wait: as for `nd.Tracker`.
-
-    Raises:
-        WrongKindError: no plan.
-        PlanError: see `Filter`; a state whose exact rows say the same twice.
-        InputError: a time, a rate or an acceleration that is not positive; a reach or lag that is no number of them.
-        BackendError: there is no such backend.
-
-    Source: docs/design.md, 4.12; Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988.
-
-    Example:
-        >>> wrench = {"type": "external_wrench", "links": "all"}
-        >>> brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
-        >>> contacts = {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}}
-        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
-        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}}
-        >>> content = {"name": "wheel", "measurements": [torque, motion], "contacts": contacts, "memory": memory}
-        >>> plans = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx"])
-        >>> wheel = nd.ContactFilter(plans, dt=0.001)
-        >>> free = wheel.step(np.zeros(1), np.zeros(1), {"tau:joint1": 0.0, "qdd:joint1": 0.0})
-        >>> free.contacts
-        ()
-        >>> held = wheel.step(np.zeros(1), np.zeros(1), {"tau:joint1": 3.0, "qdd:joint1": 0.0})
-        >>> held.contacts, held.switch.before
-        (('brake',), ())
-        >>> print(np.round(held["fx"], 1))
-        [[ 0.  0. -3.  0.  0.  0.]]
+        rate: expected number of switches of a contact per second [1/s].
     """
 
     def __init__(
@@ -361,5 +266,4 @@ class ContactFilter(Tracker[Recognised]):
 
     @property
     def rate(self) -> float:
-        """How often a contact switches on average [1/s]."""
         return self._recognising("rate").model.options.rate

@@ -84,7 +84,7 @@ class CollisionDetector:
         collision: whether it was above the threshold at the last tick.
 
     Args:
-        filter: a filter, `nd.Filter`, in whose memory joint velocities are.
+        filter: a filter, `nd.Tracker`, in whose memory joint velocities are.
         false_alarms: see above; as true as the noise that the sensors' config tells.
         time: see above; a shorter one sees hard touches sooner, a longer one light ones at all.
 
@@ -100,7 +100,8 @@ class CollisionDetector:
         >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
         >>> content = {"name": "arm", "measurements": [torque, unloaded], "memory": memory}
         >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
-        >>> detector = nd.CollisionDetector(nd.Filter(nd.plan(system, outputs=["qdd"]), dt=0.001), false_alarms=0.1)
+        >>> observer = nd.Tracker(nd.plan(system, outputs=["qdd"]), dt=0.001)
+        >>> detector = nd.tools.CollisionDetector(observer, false_alarms=0.1)
         >>> any(detector.step(np.zeros(1), np.zeros(1), [0.0]).collision for _ in range(50))
         False
         >>> any(detector.step(np.zeros(1), np.zeros(1), [2.0]).collision for _ in range(50))  # held, although driven

@@ -51,7 +51,7 @@ class Tracked(Shown):
         >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
         >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
         >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
-        >>> tracker = nd.Filter(nd.plan(system, outputs=["qdd"]), dt=0.01)
+        >>> tracker = nd.Tracker(nd.plan(system, outputs=["qdd"]), dt=0.01)
         >>> tracked = tracker.step(np.zeros(1), np.zeros(1), [0.0])
         >>> tracked["qdd"].shape, tracked.deviations["qdd"].shape, tracked.memory.names
         ((1,), (1,), ('qd:joint1',))

@@ -492,7 +492,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             return History.joined(list(run.smoothed(Cut(whole)))[::-1])
         assert isinstance(steps, HypothesisSteps)
         if contacts is not None:
-            raise InputError("contacts are recognised here, not told: nd.Filter is a tracker that is told them.")
+            raise InputError("contacts are recognised here, not told: a tracker without hypotheses is told them.")
         recognition = HypothesisPasses(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
         passed = list(recognition.filtered(Cut(whole)))
         if causal:
@@ -500,7 +500,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         if weighed is not None:
             raise InputError(
                 "weights are of the rows of all contact states here, and a smoother takes those of one: recognise "
-                "first, then smooth, nd.Filter(plan, dt).over(..., contacts=found.contacts.closed, causal=False)."
+                "first, then smooth, nd.Tracker(plan, dt).over(..., contacts=found.contacts.closed, causal=False)."
             )
         programs = self._programs_of_states()
         y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]

@@ -107,7 +107,7 @@ def identify(
         differentiate: how accelerations are made of velocities, as in `estimate`.
         dt: time between samples [s]; that of the log's times when None.
         missing: "drop" leaves samples out that hold what is no number.
-        curves: whether to keep readings over the time beside what is found, for a page: `nd.save_html`.
+        curves: whether to keep readings over the time beside what is found, for a page: `nd.tools.save_html`.
         backend: as for `compile`.
         progress: as for `plan`.
 

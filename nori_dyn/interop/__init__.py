@@ -5,7 +5,7 @@ nd.interop.to_pinocchio_order(tree, model, q, qd)       numbers of this tree as 
 state = nd.interop.to_convention(tree, "mujoco", q, qd)   and from_convention
 
 Example:
-    >>> drone = nd.random_tree(1, seed=0, kinds=["free"])
+    >>> drone = nd.tools.random_tree(1, seed=0, kinds=["free"])
     >>> print(nd.interop.to_convention(drone, "mujoco", drone.neutral_configuration()).q)  # quaternion w, x, y, z
     [0. 0. 0. 1. 0. 0. 0.]
 """

@@ -51,9 +51,9 @@ class SensorSet(Shown):
         source: where the set stands in the literature.
         dynamics: how far the equations of motion may be off; they hold exactly when None.
         contacts: places that touch the world at times, each with its rows for either case; they come after
-            `measurements`. A set that has any is many sets: `in_contact` chooses one, `nd.plan_set` plans them all, and
+            `measurements`. A set that has any is many sets: `in_contact` chooses one, `nd.plan` plans them all, and
             `nd.System` refuses it.
-        memory: the state from tick to tick, by a name each: for `nd.Filter`.
+        memory: the state from tick to tick, by a name each: for `nd.Tracker`.
 
     Raises:
         InvalidConfigError: two sensors of one name; a sensor with an offset
@@ -196,7 +196,7 @@ class SensorSet(Shown):
             raise SensorConfigError(
                 f"sensors '{self.name}' have contacts ({names}), and it is not said which are closed. Choose a state "
                 f"with .in_contact({listed}) or --contacts {names.replace(' ', '')}, or plan all of them with "
-                "nori_dyn.plan_set or --contacts all."
+                "nd.plan(tree, sensors) or --contacts all."
             )
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):

@@ -70,7 +70,7 @@ def closed(
     Example:
         >>> belt = nd.components.Coupling(name="belt", joint="joint2", of={"joint1": -2.0})
         >>> arm = nd.autotree(2).replace(components=(belt,))
-        >>> print(np.round(nd.closed(arm, np.array([0.5, 0.0]), free=["joint2"]), 6))
+        >>> print(np.round(nd.tools.closed(arm, np.array([0.5, 0.0]), free=["joint2"]), 6))
         [ 0.5 -1. ]
     """
     moving = np.arange(tree.nv) if free is None else _freedoms(tree, free)

@@ -75,7 +75,7 @@ def random_tree(
     Source: own; a generator for tests.
 
     Example:
-        >>> tree = nd.random_tree(4, seed=0, kinds=["revolute", "spherical"])
+        >>> tree = nd.tools.random_tree(4, seed=0, kinds=["revolute", "spherical"])
         >>> [joint.kind for joint in tree.joints], tree.nq, tree.nv
         (['revolute', 'revolute', 'revolute', 'spherical'], 7, 6)
     """

@@ -315,7 +315,7 @@ class KinematicTree(Shown):
         """The configuration (nq,) at which each joint transform is the identity.
 
         Example:
-            >>> ball = nd.random_tree(1, seed=0, kinds=["spherical"])
+            >>> ball = nd.tools.random_tree(1, seed=0, kinds=["spherical"])
             >>> print(ball.neutral_configuration())  # x, y, z, w
             [0. 0. 0. 1.]
         """

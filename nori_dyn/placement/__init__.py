@@ -1,6 +1,6 @@
 """Which sensors to buy: what there is to choose from, the cheapest set that suffices, and the most precise one.
 
-candidates = nd.load_candidates("shop.yaml")
+candidates = nd.placement.load_candidates("shop.yaml")
 nd.place(tree, candidates, outputs=("tau",)).chosen     the cheapest, proven where it can be
 nd.best_sensors(tree, candidates, k=8).chosen           the most precise for their number
 
@@ -14,14 +14,23 @@ Example:
 
 from __future__ import annotations
 
-import lazy_loader
+import importlib
+from typing import Any
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "candidates": ["Candidates"],
-        "design": ["Design", "best_sensors"],
-        "purchase": ["Purchase"],
-        "selection": ["Placement", "place"],
-    },
-)
+_HOME = {
+    "Candidates": "candidates",
+    "Design": "design",
+    "Placement": "selection",
+    "Purchase": "purchase",
+    "best_sensors": "design",
+    "load_candidates": "candidates",
+    "place": "selection",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: what reads candidates needs no search for the best of them."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'nori_dyn.placement' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"nori_dyn.placement.{_HOME[name]}"), name)

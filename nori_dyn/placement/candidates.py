@@ -216,7 +216,7 @@ def load_candidates(
         ...     - {type: accelerometer, links: all}
         ... costs: {accelerometer: 40}
         ... ''')
-        >>> nd.load_candidates("shop.yaml").costs
+        >>> nd.placement.load_candidates("shop.yaml").costs
         {'accelerometer': 40.0}
     """
     content = ConfigFile.read(path)

@@ -63,6 +63,6 @@ def no_single_instant(system: System) -> PlanError:
     return PlanError(
         f"sensors '{system.sensors.name}': one instant does not determine {listed(names, SHOWN)}, and what depends on "
         f"{'it' if len(names) == 1 else 'them'}: nothing is known of {'it' if len(names) == 1 else 'them'} at first. "
-        "Over time it is learned: by nd.Filter, nd.smooth and `nori-dyn estimate`. For estimates of one instant say "
+        "Over time it is learned: by nd.Tracker, nd.smooth and `nori-dyn estimate`. For estimates of one instant say "
         "what is known at first, by the `sigma` of its entry in `memory`."
     )

@@ -92,7 +92,7 @@ def rnea_derivatives(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = N
 
     Example:
         >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
-        >>> dtau_dq, dtau_dqd, M = nd.rnea_derivatives(arm, np.array([0.0, 0.5]), np.ones(2), np.zeros(2))
+        >>> dtau_dq, dtau_dqd, M = nd.recursions.rnea_derivatives(arm, np.array([0.0, 0.5]), np.ones(2), np.zeros(2))
         >>> np.allclose(M, nd.crba(arm, np.array([0.0, 0.5])))
         True
     """
@@ -122,7 +122,7 @@ def aba_derivatives(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = No
 
     Example:
         >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
-        >>> dqdd_dq, dqdd_dqd, Minv = nd.aba_derivatives(arm, np.array([0.0, 0.5]), np.ones(2), np.zeros(2))
+        >>> dqdd_dq, dqdd_dqd, Minv = nd.recursions.aba_derivatives(arm, np.array([0.0, 0.5]), np.ones(2), np.zeros(2))
         >>> np.allclose(Minv, nd.minverse(arm, np.array([0.0, 0.5])))
         True
     """

@@ -1,8 +1,8 @@
 """Reports, placements and logs as HTML pages that stand alone: no font, nothing fetched from elsewhere.
 
-    nd.save_html(report, "page.html")                          also with conditioning=, redundancy=
-    nd.save_html(nd.place(tree, candidates), "place.html")
-    nd.save_html(nd.identify("log.csv", tree, curves=True), "identified.html")
+    nd.tools.save_html(report, "page.html")                          also with conditioning=, redundancy=
+    nd.tools.save_html(nd.place(tree, candidates), "place.html")
+    nd.tools.save_html(nd.identify("log.csv", tree, curves=True), "identified.html")
 
 That of a log and that of identified parameters have a script of its own, to look closer; the others have none.
 
@@ -52,7 +52,9 @@ def to_html(
         return rendered("identification.html", identification_page(found), script=script, script_hash=digest)
     if not isinstance(found, ObservabilityReport | Placement | Design):
         expected = "what nd.observability, nd.place, nd.best_sensors or nd.identify returns"
-        raise WrongKindError("nd.save_html", expected, found, "nd.save_html(nd.observability(system), 'page.html')")
+        raise WrongKindError(
+            "nd.tools.save_html", expected, found, "nd.tools.save_html(nd.observability(system), 'page.html')"
+        )
     name: str
     page: Page | PlacementPage
     if isinstance(found, ObservabilityReport):
@@ -118,6 +120,6 @@ def save_html(
 
     Example:
         >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
-        >>> nd.save_html(nd.observability(system), "page.html")
+        >>> nd.tools.save_html(nd.observability(system), "page.html")
     """
     write_bytes(path, to_html(found, conditioning, redundancy, outputs).encode())

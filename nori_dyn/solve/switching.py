@@ -65,7 +65,7 @@ class SwitchingSolver(Remade, Shown):
         >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
         >>> motion = {"type": "joint_acceleration", "joints": "all"}
         >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
-        >>> solver = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"]).solver()
+        >>> solver = nd.plan(nd.autotree(1), sensors, outputs=["tau"]).solver()
         >>> solver.inputs.y[:] = 1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0  # qdd, then couple and force at the tip
         >>> status = solver.tick()
         >>> print(np.round(solver.outputs.tau, 2))

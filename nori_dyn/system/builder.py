@@ -155,7 +155,7 @@ class System(Shown):
             return ""
         return (
             f"{listed(self.offsets_anew, MOST_OFFSETS)}: found anew at each tick, by the `sigma` alone. An offset that "
-            "lasts is learned over time where the sensors say so, memory: {offsets: {of: offset}}: see nd.Filter."
+            "lasts is learned over time where the sensors say so, memory: {offsets: {of: offset}}: see nd.Tracker."
         )
 
     @property

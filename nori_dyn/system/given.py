@@ -14,7 +14,7 @@ def check_tree(given: object, call: str, then: str) -> None:
 
     Args:
         given: the argument.
-        call: the function: "nd.plan_set".
+        call: the function: "nd.plan".
         then: its next arguments: "sensors".
 
     Raises:

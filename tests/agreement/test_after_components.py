@@ -33,7 +33,7 @@ def states(n: int, is_weighted: bool = False) -> tuple[np.ndarray, np.ndarray, n
     system = planned(is_weighted).system
     rng = np.random.default_rng(3)
     Q = system.tree.random_configurations(n, rng)
-    Qd = np.array([nd.closed(system.tree, q, rng.normal(size=system.tree.nv))[1] for q in Q])
+    Qd = np.array([nd.tools.closed(system.tree, q, rng.normal(size=system.tree.nv))[1] for q in Q])
     return Q, Qd, rng.normal(size=(n, system.ny))
 
 
@@ -99,7 +99,7 @@ def test_pictures_and_pages_draw_components(tmp_path):
     short = nd.System(plan.system.tree, sensor_set(TORQUES, KNOWN))
     report = nd.observability(short)
     assert "tendon:cable" in report.unseen[0].added
-    nd.save_html(report, tmp_path / "report.html")
+    nd.tools.save_html(report, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "loop:bar, between link5 and link6" in page
     assert "force of tendon" in page
@@ -127,7 +127,7 @@ def test_contacts_switch_on_a_robot_with_a_loop():
         "measurements": [TORQUES, PULL, {**KNOWN, "links": {"except": "link4"}}],
         "contacts": {"tip": {"closed": [touch], "open": [{**touch, "value": 0}]}},
     }
-    plans = nd.plan_set(tree, nd.SensorSet.from_dict(content), outputs=["loop:bar", "qdd"], cache=False)
+    plans = nd.plan(tree, nd.SensorSet.from_dict(content), outputs=["loop:bar", "qdd"], cache=False)
     assert "loop:bar" in str(plans)
     q, qd = (part[0] for part in states(1)[:2])
     y = np.random.default_rng(5).normal(size=plans[["tip"]].system.ny)

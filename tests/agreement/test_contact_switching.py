@@ -72,14 +72,14 @@ def closed(name: str) -> list[tuple[str, ...]]:
 
 
 @cache
-def planned(name: str) -> nd.PlanSet:
+def planned(name: str) -> nd.Plan:
     """Return the plans of the states that occur in the walk, and of those in the air and on all feet."""
     sensors = SETS[name][1]()
     states = {*closed(name), (), sensors.contact_names}
-    return nd.plan_set(recorded(name).tree, sensors, outputs=OUTPUTS, states=states)
+    return nd.plan(recorded(name).tree, sensors, outputs=OUTPUTS, states=states)
 
 
-def readings(plan_set: nd.PlanSet, motion: Walk) -> np.ndarray:
+def readings(plan_set: nd.Plan, motion: Walk) -> np.ndarray:
     """Return what the sensors of all states read (N, ny)."""
     Y = np.full((motion.n, len(plan_set.measurement_names)), np.nan)
     where = {reading: k for k, reading in enumerate(plan_set.measurement_names)}

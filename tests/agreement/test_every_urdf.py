@@ -61,7 +61,7 @@ LOADABLE = [
 def loaded(file, base, **options):
     """Return the robot of a file, angles as they are in it; mimic joints and unreal inertias are let pass."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
         return nd.load_urdf(FILES[file], base=base, clean=False, **options)
 
 
@@ -91,7 +91,7 @@ def test_the_walk_finds_robots():
 
 
 def test_each_has_a_name():
-    named = {robot.path for robot in nd.robots().robots if robot.path is not None}
+    named = {robot.path for robot in nd.tools.robots().robots if robot.path is not None}
     assert named == {path for file, path in FILES.items() if file not in WITHOUT_LINKS}
 
 

@@ -205,7 +205,9 @@ def test_armature_friction_and_mimic_joints_become_components():
         "friction"
     ]
     model.armature[:6] = np.arange(6.0)
-    with pytest.warns(nd.NoriWarning, match="ignored: armature of joint 'root_joint', whose freedoms have different"):
+    with pytest.warns(
+        nd.errors.NoriWarning, match="ignored: armature of joint 'root_joint', whose freedoms have different"
+    ):
         nd.interop.from_pinocchio(model)
 
 
@@ -245,7 +247,7 @@ def test_unreal_inertias_are_named():
     model = pin.buildSampleModelManipulator()
     model.inertias[2] = pin.Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))
     said = r"no distribution of mass has .* 'shoulder2_body' \(1, 1, 3 kg m\^2\)"
-    with pytest.warns(nd.NoriWarning, match=f"^{said}"):
+    with pytest.warns(nd.errors.NoriWarning, match=f"^{said}"):
         nd.interop.from_pinocchio(model)
     with pytest.raises(nd.errors.ModelError, match=said):
         nd.interop.from_pinocchio(model, strict=True)

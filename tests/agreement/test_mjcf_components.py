@@ -255,7 +255,7 @@ def test_motion_under_a_constraint(write, name):
     """What MuJoCo's rows and joint forces say together, where they hold without being soft."""
     tree, model, q, data = constrained(write, name, closed=True)
     rng = np.random.default_rng(6)
-    q, qd = nd.closed(tree, q, rng.normal(size=tree.nv))
+    q, qd = nd.tools.closed(tree, q, rng.normal(size=tree.nv))
     tau = rng.normal(size=tree.nv)
 
     def rows(t: float) -> Floats:

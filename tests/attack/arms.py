@@ -115,7 +115,7 @@ def drafted(family: str, seed: list[int]) -> Draft:
     """Return a draft of a family, whose inertias are drawn from what is known before."""
     rng = np.random.default_rng(seed)
     kinds = ["revolute", "revolute", "prismatic"]
-    arm = nd.random_tree(int(rng.integers(2, 5)), int(rng.integers(1 << 30)), kinds)
+    arm = nd.tools.random_tree(int(rng.integers(2, 5)), int(rng.integers(1 << 30)), kinds)
     real, truth = drawn(arm, rng)
     draft = Draft(rng, arm, real)
     for link, ten in zip(arm.names, truth.reshape(-1, 10), strict=True):

@@ -82,11 +82,11 @@ def robot_file(name: str) -> Damage:
 
 def use_robot(path: Path) -> object:
     tree = nd.load_robot(path)
-    sensors = nd.sensors_from_model(path, tree)
+    sensors = nd.tools.sensors_from_model(path, tree)
     system = nd.System(tree, nd.sensors("inverse_dynamics"))
     D = system.D(tree.neutral_configuration())
     if now_and_then(path, 20):
-        with contextlib.suppress(nd.NoriError):
+        with contextlib.suppress(nd.errors.NoriError):
             nd.load_robot(path, base="floating", kept="sensors")
         solve_once(nd.plan(system, cache=False))
     return tree.names, tree.joint_names, tuple(tree.frames), tree.notes, sensors.name, D.nnz
@@ -139,7 +139,7 @@ def use_sensors(path: Path) -> object:
 
 
 def use_candidates(path: Path) -> object:
-    found = nd.load_candidates(path, ARM, arm())
+    found = nd.placement.load_candidates(path, ARM, arm())
     if now_and_then(path, 40):
         return nd.best_sensors(arm(), found, 1)
     return found.name
@@ -162,10 +162,10 @@ def plan_content() -> dict[str, Any]:
 def plan_set_content() -> dict[str, Any]:
     contacts = {"tip": {"closed": [{"type": "rigid_contact", "links": "link1"}], "open": [ZERO]}}
     rows = [{"type": "joint_torque", "joints": "all"}, {**ZERO, "links": {"except": "link1"}}]
-    tree = nd.autotree(2).replace(joints=(nd.random_tree(1, 0).joints[0],) * 2)
+    tree = nd.autotree(2).replace(joints=(nd.tools.random_tree(1, 0).joints[0],) * 2)
     sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": rows, "contacts": contacts})
     with tempfile.TemporaryDirectory() as folder:
-        nd.plan_set(tree, sensors, leave_out_singular=True, cache=False).save(Path(folder) / "set")
+        nd.plan(tree, sensors, leave_out_singular=True, cache=False).save(Path(folder) / "set")
         return dict(json.loads((Path(folder) / "set").read_text()))
 
 
@@ -208,7 +208,7 @@ def use_plan(path: Path) -> object:
 
 
 def use_plan_set(path: Path) -> object:
-    plans = nd.PlanSet.load(path)
+    plans = nd.Plan.load(path)
     for plan in plans.plans.values():
         solve_once(plan)
     return repr(plans)
@@ -288,14 +288,14 @@ def npz_file(draw: st.DrawFn) -> bytes:
 
 
 @lru_cache
-def arm_solver() -> nd.Solver:
+def arm_solver() -> nd.results.Solver:
     return nd.plan(arm_system(), cache=False).solver("numpy")
 
 
 def use_log(path: Path) -> object:
-    with contextlib.suppress(nd.NoriError):
+    with contextlib.suppress(nd.errors.NoriError):
         configurations_in(path, arm_system())
-    with contextlib.suppress(nd.NoriError):
+    with contextlib.suppress(nd.errors.NoriError):
         samples_in(path, arm_system(), SavitzkyGolay(5, 0.1))
     log = samples_in(path, arm_system())
     with np.errstate(all="ignore"):
@@ -373,7 +373,7 @@ def command(*arguments: object) -> str:
         assert not list(path.parent.glob(".*"))
     if code and arguments[0] != "observe":
         assert "error: " in errors.lower(), errors
-        raise nd.NoriError(errors)
+        raise nd.errors.NoriError(errors)
     return printed + errors
 
 

@@ -90,9 +90,9 @@ def outcome(target, path):
     """
     try:
         with limits(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", nd.NoriWarning)
+            warnings.simplefilter("ignore", nd.errors.NoriWarning)
             shown, answer = repr(target.use(path)), "answered"
-    except nd.NoriError as error:
+    except nd.errors.NoriError as error:
         shown, answer = str(error), "refused"
     assert shown.strip()
     assert SECRET not in shown

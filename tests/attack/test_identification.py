@@ -43,7 +43,7 @@ again("{family}", seed={seed}, logs={logs})
 '''
 
 
-def identified(draft: Draft, folder: Path) -> nd.Identification:
+def identified(draft: Draft, folder: Path) -> nd.results.Identification:
     """Return what the logs of a draft tell."""
     paths: dict[bool, list[Path]] = {False: [], True: []}
     for k, (real, is_loaded) in enumerate(draft.logs):
@@ -53,7 +53,7 @@ def identified(draft: Draft, folder: Path) -> nd.Identification:
     return nd.identify(paths[False], draft.arm, draft.wanted, loaded=paths[True], **options)
 
 
-def off(draft: Draft, found: nd.Identification) -> dict[str, list[float]]:
+def off(draft: Draft, found: nd.results.Identification) -> dict[str, list[float]]:
     """Return the errors of the combinations, and of the parameters, that are told, in deviations."""
     truth = {each.name: draft.truth.get(each.name, each.before) for each in found.estimates}
     own = found.base.G @ np.array([truth[name] for name in found.parameters.names])
@@ -167,7 +167,7 @@ def test_it_is_asked_of_motion_what_estimate_asks(tmp_path, attack_scale, attack
     """Of arms whose joints have limits; `test_units` has whatever else logs are in."""
     for k in range(max(round(ARMS * attack_scale), 1)):
         rng = np.random.default_rng([attack_seed, len(FAMILIES) + 1, k])
-        arm = nd.random_tree(int(rng.integers(2, 5)), int(rng.integers(1 << 30)), kinds=["revolute"])
+        arm = nd.tools.random_tree(int(rng.integers(2, 5)), int(rng.integers(1 << 30)), kinds=["revolute"])
         made = log(Draft(rng, arm, arm), arm)
         reach = np.maximum(1.1 * np.abs(made["q"]).max(axis=0), rng.uniform(0.5, 3.0, size=arm.nv))
         joints = (replace(joint, limits=(-float(r), float(r))) for joint, r in zip(arm.joints, reach, strict=True))

@@ -19,7 +19,7 @@ def run(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["nori-dyn", *map(str, arguments)])
         monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
         with warnings.catch_warnings():
-            warnings.simplefilter("default", nd.NoriWarning)
+            warnings.simplefilter("default", nd.errors.NoriWarning)
             with pytest.raises(SystemExit) as stopped:
                 main()
         output, errors = capsys.readouterr()

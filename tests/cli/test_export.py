@@ -62,7 +62,7 @@ def test_a_plan_set_is_one_function_of_the_contacts(told, refused, figures, tmp_
     contact = {"closed": [cell], "open": [{**cell, "value": 0}]}
     rows = [{"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "link1", "value": 0}]
     sensors = nd.SensorSet.from_dict({"name": "walker", "measurements": rows, "contacts": {"foot": contact}})
-    nd.plan_set(nd.autotree(2), sensors, outputs=("tau",)).save(path)
+    nd.plan(nd.autotree(2), sensors, outputs=("tau",)).save(path)
     assert "in each of 2 contact states" in plain(told("export", path, "--out", out, "--name", "it"))
     assert {"it_state_foot.c", "it_state_no_contact.c", "it_states.h"} <= {*os.listdir(out)}
     found = figures("export", path, "--out", out, "--name", "it")
@@ -81,7 +81,7 @@ def test_a_filter_is_written_where_it_is_asked_for(run, told, refused, figures, 
     assert list(found["functions"]) == ["it_compute_rows", "it_compute_outputs"]
     for wrong in (["--filter"], ["--dt", "0.001"], ["--filter", "--dt", "0.001", "--monitor"]):
         assert run("export", path, "--out", tmp_path / "no", *wrong)[0] == 2
-    nd.Window(nd.Plan.load(path), 0.002, 4, "numpy").save(path)
+    nd.Tracker(nd.Plan.load(path), 0.002, 4, backend="numpy").save(path)
     assert "it_step: " in told("export", path, "--out", tmp_path / "late", "--name", "it", "--filter")
     assert "4 ticks late" in (tmp_path / "late" / "it.h").read_text()
     errors = refused("export", path, "--out", tmp_path / "no", "--filter", "--dt", "0")

@@ -71,7 +71,7 @@ def test_an_unlikely_log_is_solved_and_doubted(run, soft_plan, tmp_path):
     assert all(0 < doubt["share"] <= 1 for doubt in told)
     with np.load(tmp_path / "out.npz") as found, np.load(tmp_path / "log.npz") as log:
         solver = nd.Plan.load(soft_plan).solver("numpy")
-        with pytest.warns(nd.NoriWarning, match="Angles look like degrees"):
+        with pytest.warns(nd.errors.NoriWarning, match="Angles look like degrees"):
             expected = solver.solve_batch(log["q"], log["qd"], log["y"])
         np.testing.assert_array_equal(found["tau"], expected.tau)  # as it was given
     write_log(tmp_path / "log.npz", soft_plan, units=(1.0, 1.0, 1000.0))
@@ -163,7 +163,7 @@ def test_a_plan_set_goes_through_all_commands(run, told, refused, figures, tip, 
     assert run("observe", "foot.plan", "--contacts", "tip", "--samples", 8)[0] == 0
     assert run("observe", "foot.plan", "--sensors", "foot.yaml")[0] == 2
 
-    plans = nd.PlanSet.load("foot.plan")
+    plans = nd.Plan.load("foot.plan")
     q, qd, y = np.ones((4, 1)), np.ones((4, 1)), np.arange(28.0).reshape(4, 7)
     closed = np.array([[True], [False], [True], [True]])
     names = ["q[0]", "qd[0]", *plans.measurement_names, "contact:tip"]

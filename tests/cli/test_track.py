@@ -179,9 +179,9 @@ def test_contacts_of_the_log(run, tmp_path):
             "off": {"of": "offset", "walk": 0.5},
         },
     }
-    plans = nd.plan_set(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["qdd", "tau"])
+    plans = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["qdd", "tau"])
     plans.save(tmp_path / "arm.plan")
-    rng, n, one = np.random.default_rng(0), 60, nd.Filter(plans, DT, backend="numpy")
+    rng, n, one = np.random.default_rng(0), 60, nd.Tracker(plans, DT, backend="numpy")
     t, q, qd = DT * np.arange(n), rng.normal(0, 0.05, (n, 2)).cumsum(axis=0), rng.normal(size=(n, 2))
     y, closed = rng.normal(size=(n, len(one.inputs.y))), (t > 0.2) & (t < 0.45)
     columns = {f"q[{k}]": q[:, k] for k in range(2)} | {f"qd[{k}]": qd[:, k] for k in range(2)} | {"t": t}

@@ -98,7 +98,7 @@ def test_contacts_that_come_and_go_are_strips(run, tmp_path, monkeypatch):
     Path("foot.yaml").write_text(yaml.safe_dump(FOOT))
     command = ("--sensors", "foot.yaml", "--contacts", "all", "--outputs", "tau", "--out", "foot.plan")
     assert run("plan", "arm.urdf", *command)[0] == 0
-    names = nd.PlanSet.load("foot.plan").measurement_names
+    names = nd.Plan.load("foot.plan").measurement_names
     columns = ["t", "q[0]", "qd[0]", *names, "contact:tip"]
     table = np.ones((100, len(columns)))
     table[:, 0], table[:, -1] = np.arange(100), np.arange(100) < 40

@@ -34,8 +34,8 @@ def walker(closed: dict, *measurements: dict) -> nd.SensorSet:
 
 
 PLANS = {
-    "exact": lambda: nd.plan_set(TREE, walker({}, {"type": "joint_acceleration", "joints": "all"})),
-    "weighed": lambda: nd.plan_set(
+    "exact": lambda: nd.plan(TREE, walker({}, {"type": "joint_acceleration", "joints": "all"})),
+    "weighed": lambda: nd.plan(
         TREE,
         walker(
             {"sigma": 0.5},

@@ -60,7 +60,7 @@ ARM, WALKER = nd.autotree(3, skew=0.5), on_a_free_base(nd.autotree(3, branching=
 CASES = {
     "arm": lambda: nd.plan(nd.System(ARM, nd.sensors("momentum_observer")), outputs=("qdd", "f:link3")),
     "walker": lambda: nd.plan(nd.System(WALKER, standing("link3")), outputs=("tau", "fx:link3")),
-    "contacts": lambda: nd.plan_set(nd.autotree(2, skew=0.3), touching(), outputs=("qdd", "fx:link2")),
+    "contacts": lambda: nd.plan(nd.autotree(2, skew=0.3), touching(), outputs=("qdd", "fx:link2")),
 }
 RECOGNISED, LATE = "contacts recognised", "three ticks late"
 ROBOTS = {
@@ -78,7 +78,7 @@ def planned(name: str) -> Any:
 @lru_cache(maxsize=8)
 def compiled_filter(name: str) -> nd.Tracker[Any]:
     if name.startswith(LATE):
-        return nd.Window(planned(name.removeprefix(f"{LATE}: ")), DT, 3, backend="numpy")
+        return nd.Tracker(planned(name.removeprefix(f"{LATE}: ")), DT, 3, backend="numpy")
     hypotheses = nd.Hypotheses(rate=20.0, acceleration=0.5) if name == RECOGNISED else None
     return nd.Tracker(planned(name), DT, hypotheses=hypotheses, backend="numpy")
 

@@ -19,7 +19,7 @@ from tests.trees import TREES
 
 pytestmark = needs_compiler
 
-JOINTED = nd.random_tree(3, seed=13).replace(
+JOINTED = nd.tools.random_tree(3, seed=13).replace(
     parents=(-1, 0, -1), joints=(Revolute(), Spherical(), Planar()), frames=TREES["two_roots"].frames
 )
 SENSORS = {

@@ -355,7 +355,7 @@ def check_cut(cut: Path, share: float, expected: Columns) -> None:
             return
     is_text = cut.suffix in (".csv", ".tsv", ".txt")  # a text table may end anywhere
     at_end = share > 0.99 and format_of(cut).name not in ("NPZ", "Parquet")  # an index that nobody needs
-    assert is_text or at_end or (len(told) == 1 and issubclass(told[0].category, nd.NoriWarning)), share
+    assert is_text or at_end or (len(told) == 1 and issubclass(told[0].category, nd.errors.NoriWarning)), share
     for name, values in found.items():
         whole = len(values) - 1 if is_text else len(values)  # of a text table the last row may be cut
         np.testing.assert_array_equal(values[:whole], expected[name][:whole], err_msg=f"{name}, cut at {share}")

@@ -63,7 +63,7 @@ def things() -> dict[str, Shown]:
     )
     monitor = nd.plan(nd.System(tree, twice), ["tau", f"fx:{NASTY[0]}"], cache=False).monitor("numpy")
     contacts = nd.SensorSet.from_dict(CONTACTS)
-    plans = nd.plan_set(tree, contacts, cache=False)
+    plans = nd.plan(tree, contacts, cache=False)
     q, ones = tree.random_configuration(0), np.ones(4)
     Q, Ones = np.tile(q, (3, 1)), np.ones((3, 4))
     y = np.arange(8.0)

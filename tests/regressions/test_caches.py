@@ -147,7 +147,7 @@ def full(monkeypatch):
 def test_on_a_full_disk_auto_goes_on_with_numpy(plan, full):
     for ending in (".c", "seal"):
         full(ending)
-        with pytest.warns(nd.NoriWarning, match=r"No space left on device.*NumPy instead"):
+        with pytest.warns(nd.errors.NoriWarning, match=r"No space left on device.*NumPy instead"):
             solver = plan.solver()
         assert solver.backend == "numpy", ending
         with pytest.raises(CompilerError, match=r"cannot be written: .*No space left"):
@@ -157,7 +157,7 @@ def test_on_a_full_disk_auto_goes_on_with_numpy(plan, full):
 
 def test_a_record_without_room_costs_a_warning(plan, full):
     full(".json")
-    with pytest.warns(nd.NoriWarning, match=r"not cached: .*No space left"):
+    with pytest.warns(nd.errors.NoriWarning, match=r"not cached: .*No space left"):
         assert plan.solver("native").backend == "native"
 
 
@@ -165,7 +165,7 @@ def test_without_room_for_temporary_files_auto_goes_on_with_numpy(plan, monkeypa
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(cache_files.tempfile, "tempdir", str(tmp_path / "none"))
-    with pytest.warns(nd.NoriWarning) as caught:
+    with pytest.warns(nd.errors.NoriWarning) as caught:
         assert plan.solver().backend == "numpy"
     assert "NumPy instead" in str(caught[-1].message)
 
@@ -174,7 +174,7 @@ def test_a_compiler_that_is_no_command_is_left_out(plan, monkeypatch, forgotten)
     for command in ('gcc "', "gcc '-O2", "\\"):
         find_compiler.cache_clear()
         monkeypatch.setenv("CC", command)
-        with pytest.warns(nd.NoriWarning, match=r"^CC=.* is no command \(No .*\): another compiler is used"):
+        with pytest.warns(nd.errors.NoriWarning, match=r"^CC=.* is no command \(No .*\): another compiler is used"):
             assert plan.solver("native").backend == "native", command
 
 

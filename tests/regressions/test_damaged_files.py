@@ -63,7 +63,7 @@ def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, system):
         (np.array([["a", "b"]]), "has no column 'q:"),
     ):
         np.savez(tmp_path / "log.npz", q=array, qd=numbers, y=numbers)
-        with pytest.raises(nd.NoriError, match=message):
+        with pytest.raises(nd.errors.NoriError, match=message):
             samples_in(tmp_path / "log.npz", system)
 
 
@@ -94,7 +94,7 @@ MODEL = """<mujoco><worldbody><body><joint {}/>
 def test_mujoco_writes_no_log_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.xml").write_text(MODEL.format("armature='-1'", 1))
-    with pytest.warns(nd.NoriWarning) as told:
+    with pytest.warns(nd.errors.NoriWarning) as told:
         nd.load_mjcf("odd.xml", components=False)
     assert "MuJoCo: Inertia matrix is too close to singular" in str(told[0].message)
     assert os.listdir() == ["odd.xml"]

@@ -108,7 +108,9 @@ def test_images_beside_readings_are_left_out_and_told(ending, tmp_path):
         with h5py.File(path, "w") as file:
             for name, array in {**arrays, "camera": images}.items():
                 file[name] = array
-    with pytest.warns(nd.NoriWarning, match="'camera': it has 120,000 numbers a sample, and more than 65,536 are not"):
+    with pytest.warns(
+        nd.errors.NoriWarning, match="'camera': it has 120,000 numbers a sample, and more than 65,536 are not"
+    ):
         log = open_log(str(path))
     with log:
         assert log.streams[0].columns == ("t", "q[0]", "q[1]")

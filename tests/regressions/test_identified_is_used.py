@@ -40,21 +40,21 @@ def test_a_robot_is_loaded_as_it_was_saved_and_one_of_another_origin_as_before(t
     found = nd.load_urdf(source).replace(
         components=[Friction(joints="hinge", viscous=0.2, coulomb=0.3, width=0.02), Rotor(joints="hinge", inertia=0.3)]
     )
-    notes = nd.save_robot(found, source, out)
+    notes = nd.tools.save_robot(found, source, out)
     assert any('marked, identified="true"' in note for note in notes)
     back = nd.load_urdf(out)
     motion = states(found)
     np.testing.assert_allclose(torques(back, *motion), torques(found, *motion), rtol=1e-12)
     assert widths_by_joint(back) == {"hinge": (0.02,)}
     assert by_joint(back, Rotor) == by_joint(found, Rotor)
-    nd.save_robot(back, out, tmp_path / "again.urdf")
+    nd.tools.save_robot(back, out, tmp_path / "again.urdf")
     assert (tmp_path / "again.urdf").read_bytes() == out.read_bytes()
     for mark in ("", 'identified="no"', 'identified=""'):
         (tmp_path / "other.urdf").write_text(out.read_text().replace('identified="true"', mark))
         assert not nd.load_urdf(tmp_path / "other.urdf").components
     (tmp_path / "heavier.urdf").write_text(ARM)
     whole = nd.load_urdf(source, components=True)  # inertias that were found beside the friction of the maker
-    nd.save_robot(whole.replace(I=1.1 * whole.I), source, tmp_path / "heavier.urdf")
+    nd.tools.save_robot(whole.replace(I=1.1 * whole.I), source, tmp_path / "heavier.urdf")
     assert by_joint(nd.load_urdf(tmp_path / "heavier.urdf"), Friction) == by_joint(whole, Friction)
 
 
@@ -75,7 +75,7 @@ def test_other_programs_read_a_marked_file(tmp_path):
     source, out = tmp_path / "arm.urdf", tmp_path / "out.urdf"
     source.write_text(ARM)
     tree = nd.load_urdf(source).replace(components=[Friction(joints="hinge", viscous=0.2, coulomb=0.3, width=0.02)])
-    nd.save_robot(tree, source, out)
+    nd.tools.save_robot(tree, source, out)
     model = pin.buildModelFromUrdf(str(out))
     assert (model.damping[0], model.friction[0]) == (0.2, 0.3)
     theirs = mujoco.MjModel.from_xml_path(str(out))

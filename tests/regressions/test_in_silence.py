@@ -71,15 +71,15 @@ def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is
     assert words in plain(str(plan))
     assert words in plain(str(nd.observability(system, n=1)))
     assert "anew" not in str(observer())
-    with pytest.warns(nd.NoriWarning, match=words):
-        nd.Filter(plan, dt=0.01)
+    with pytest.warns(nd.errors.NoriWarning, match=words):
+        nd.Tracker(plan, dt=0.01)
     wrench = {"type": "external_wrench", "links": "link2"}
     contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
     motion = {"type": "joint_acceleration", "joints": "all"}
     others = {"type": "external_wrench", "links": "link1", "value": 0}
     touch = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion, others], "contacts": contacts})
     with pytest.raises(PlanError, match="nothing persists by sensors 'touch': a filter needs `memory`"):
-        nd.ContactFilter(nd.plan_set(ARM, touch, outputs=["tau"]), dt=0.01)
+        nd.Tracker(nd.plan(ARM, touch, outputs=["tau"]), dt=0.01, hypotheses=nd.Hypotheses())
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -103,13 +103,13 @@ def test_a_quadruped_on_four_feet_whose_torques_alone_are_asked_for():
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 def test_a_reading_too_large_to_go_on_from_is_refused_at_its_tick_and_does_no_harm_later(backend):
     """Natively it was `ok`, and made the next tick fail."""
-    ticking, without = (nd.Filter(observer(), dt=0.001, backend=backend) for _ in range(2))
+    ticking, without = (nd.Tracker(observer(), dt=0.001, backend=backend) for _ in range(2))
     for k in range(6):
         ticking.inputs.y[:] = [1e200 if k == 2 else 1.0, 1.0]
         without.inputs.y[:] = [np.nan if k == 2 else 1.0, 1.0]
         assert ticking.tick().ok == without.tick().ok == (k != 2)
     assert_close(ticking.outputs.offset, without.outputs.offset, SOLVED)
-    with pytest.raises(nd.InputError, match="tick 2: the reading of 'tau:joint1' is off by 2e\\+200"):
+    with pytest.raises(nd.errors.InputError, match="tick 2: the reading of 'tau:joint1' is off by 2e\\+200"):
         ticking.over(None, *np.zeros((2, 4, 2)), np.array([[1.0, 1], [1, 1], [1e200, 1], [1, 1]]))
 
 
@@ -119,7 +119,7 @@ def test_a_log_with_a_number_that_no_robot_has_is_refused_with_its_place(tmp_pat
     numbers = np.random.default_rng(0).normal(size=(50, 2))
     numbers[5, 0] = 1e160
     log = log_of(tmp_path / "log.npz", **{name: numbers})
-    with pytest.raises(nd.InputError, match=r"sample 5: .*1e\+160"):
+    with pytest.raises(nd.errors.InputError, match=r"sample 5: .*1e\+160"):
         nd.identify(log, ARM)
 
 
@@ -153,8 +153,8 @@ def test_what_is_compiled_is_copied_and_unpickled_with_what_it_was_given():
             ):
                 np.testing.assert_array_equal(one, two)
                 assert not np.shares_memory(one, two)
-    with pytest.raises(nd.InputError, match="a Filter holds what it has learned"):
-        copy.copy(nd.Filter(observer(), dt=0.01))
+    with pytest.raises(nd.errors.InputError, match="a Tracker holds its state"):
+        copy.copy(nd.Tracker(observer(), dt=0.01))
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_a_clock_that_would_make_samples_without_an_end_is_refused(tmp_path):
     log = log_of(tmp_path / "log.npz", n=3, t=np.array([0.0, 1.0, 1e12]))
     mapping = {"clock": {"rate": 100}}
     plan = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"])
-    with pytest.raises(nd.InputError, match=r"`rate: 100` would make 1e\+14 samples"):
+    with pytest.raises(nd.errors.InputError, match=r"`rate: 100` would make 1e\+14 samples"):
         nd.estimate(nd.read_log(log, mapping), plan)
     assert MOST_TIMES < 1e12 * 100
 
@@ -347,14 +347,14 @@ def test_degrees_are_told_once_a_solver_in_python_too():
             solver.solve_batch(np.full((2, 6), 90.0), np.zeros((2, 6)), np.zeros((2, 6)))
 
     with pytest.warns(
-        nd.NoriWarning, match=r"'shoulder_pan_joint' is between 90 and 90 rad.*look like degrees"
+        nd.errors.NoriWarning, match=r"'shoulder_pan_joint' is between 90 and 90 rad.*look like degrees"
     ) as told:
         ask()
     assert len(told) == 1
 
 
 def test_sensors_of_a_base_that_does_not_move_are_told():
-    with pytest.warns(nd.NoriWarning, match="it reads nothing on robot .* Its base is fixed"):
+    with pytest.warns(nd.errors.NoriWarning, match="it reads nothing on robot .* Its base is fixed"):
         nd.System(ARM, "floating_base")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

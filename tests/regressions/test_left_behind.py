@@ -138,7 +138,7 @@ def test_a_corrected_model_that_cannot_be_written_leaves_nothing(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (2, before[1]))
     try:
         with pytest.raises(FileFormatError, match=r"out\.xml: cannot be written: File too large"):
-            nd.save_robot(tree.replace(I=2 * tree.I), tmp_path / "arm.xml", tmp_path / "out.xml")
+            nd.tools.save_robot(tree.replace(I=2 * tree.I), tmp_path / "arm.xml", tmp_path / "out.xml")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)

@@ -118,7 +118,7 @@ def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_pat
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)
     assert counts.differentiated == ("my joint1", "my joint2")
     torques = [{"type": "joint_torque", "joints": joint, "name": f"qdd:{joint}"} for joint in tree.joint_names]
-    with pytest.raises(nd.InputError, match=r"lacks 2 of 2 measurements: 'qdd:joint1', 'qdd:joint2'\. Its"):
+    with pytest.raises(nd.errors.InputError, match=r"lacks 2 of 2 measurements: 'qdd:joint1', 'qdd:joint2'\. Its"):
         samples_in(tmp_path / "log.npz", nd.System(tree, sensor_set(*torques, {**WRENCHES, "value": 0})), window)
 
 

@@ -53,7 +53,7 @@ def test_plan_report_and_filter_agree_with_stacked_matrices(name):
     assert report.suffices_over_time == (is_told or is_known)
     if not (is_told or is_known):
         with pytest.raises(
-            nd.SingularSystemError, match=r"nothing is known at first of fx:link\d.*Never determined"
+            nd.errors.SingularSystemError, match=r"nothing is known at first of fx:link\d.*Never determined"
         ) as no:
             nd.plan(system, outputs=["qdd"])
         assert set(no.value.undetermined) >= set(report.over_time.undetermined)
@@ -61,7 +61,7 @@ def test_plan_report_and_filter_agree_with_stacked_matrices(name):
     plan = nd.plan(system, outputs=["qdd", f"fx:{tree.names[-1]}"])
     assert plan.is_over_time == (not is_known)
     ticks = recorded(system, 12, seed=3)
-    found = nd.Filter(plan, DT, "numpy").over(*ticks.all, singular="nan")
+    found = nd.Tracker(plan, DT, backend="numpy").over(*ticks.all, singular="nan")
     mean, _ = by_least_squares(system, *(part[:12] for part in ticks.all))
     columns = [k for v in system.variables if v.name == f"fx:{tree.names[-1]}" for k in range(*v.slice.indices(10**6))]
     assert_close(found[f"fx:{tree.names[-1]}"][-1], mean[-1, columns], SOLVED)
@@ -79,7 +79,7 @@ def test_what_knows_one_instant_alone_refuses_such_a_plan_by_name(tmp_path):
             each.export(tmp_path / "c")
         assert "fx:link7: nothing is known at first, and one instant does not tell it" in plain(str(each))
     assert not (tmp_path / "c").exists()
-    assert nd.Filter(plan, DT, "numpy").export(tmp_path / "c", name="hand").files
+    assert nd.Tracker(plan, DT, backend="numpy").export(tmp_path / "c", name="hand").files
 
 
 def test_what_a_filter_cannot_run_is_refused_as_before_when_it_is_planned():

@@ -150,7 +150,7 @@ def contact_solver():
             }
         },
     }
-    return nd.plan_set(tree, nd.SensorSet.from_dict(known), outputs=("fx",)).solver("numpy")
+    return nd.plan(tree, nd.SensorSet.from_dict(known), outputs=("fx",)).solver("numpy")
 
 
 def test_singular_states_of_a_batch_of_contacts_are_nan_on_request():

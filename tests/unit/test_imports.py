@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import nori_dyn as nd
+
 HEAVY = ("numpy", "scipy", "pydantic", "lxml", "mujoco", "matplotlib", "rich", "typer")
 
 
@@ -42,9 +44,65 @@ def test_planning_a_chain_of_a_hundred_links_stays_under_a_gigabyte(sensors):
     assert kilobytes < 1_000_000
 
 
-def test_every_public_name_is_there():
-    import nori_dyn as nd
+CONTRACT = (
+    "load_urdf",
+    "load_mjcf",
+    "autotree",
+    "sensors",
+    "load_sensors",
+    "System",
+    "plan",
+    "Plan",
+    "observability",
+    "configurations_where",
+    "rnea",
+    "aba",
+    "crba",
+    "minverse",
+    "coriolis",
+    "christoffel",
+    "ltl",
+    "ltdl",
+    "load_robot",
+    "conditioning",
+    "redundancy",
+    "place",
+    "best_sensors",
+    "identify",
+    "identifiability",
+    "exciting_motion",
+    "estimate",
+    "read_log",
+    "view",
+    "jacobian",
+    "compile",
+    "Tracker",
+)
 
+
+def test_at_most_forty_five_names_are_public():
+    assert len(nd.__all__) <= 45
+    assert {*CONTRACT} <= {*nd.__all__} <= {*dir(nd)}
     assert all(getattr(nd, name) is not None for name in nd.__all__)
     with pytest.raises(AttributeError, match="no attribute 'rnae'"):
         _ = nd.rnae
+
+
+FORMER = {
+    "Estimate": "results.Estimate",
+    "NoriError": "errors.NoriError",
+    "rnea_derivatives": "recursions.rnea_derivatives",
+    "random_tree": "tools.random_tree",
+    "ObservabilityReport": "observe.ObservabilityReport",
+    "Filter": r"Tracker\(plan, dt\)",
+    "ContactFilter": r"Tracker\(plan, dt, hypotheses=nori_dyn.Hypotheses\(\)\)",
+    "PlanSet": "Plan",
+    "plan_set": r"plan\(tree, sensors\)",
+}
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_former_names_say_the_new_ones(name):
+    with pytest.warns(DeprecationWarning, match=f"^nori_dyn.{name} is now nori_dyn.{FORMER[name]}$") as told:
+        assert getattr(nd, name) is not None
+    assert told[0].filename == __file__

@@ -124,7 +124,7 @@ class LogMapping(Strict):
 
     Example:
         >>> entry = {"of": "q:{joint}", "from": "angle[{k}]", "joints": ["joint1", "joint2"], "unit": "deg"}
-        >>> nd.LogMapping.from_dict({"columns": [entry]}).columns[0].unit
+        >>> nd.tools.LogMapping.from_dict({"columns": [entry]}).columns[0].unit
         'deg'
     """
 
@@ -165,7 +165,7 @@ def load_mapping(path: str | Path) -> LogMapping:
     Example:
         >>> from pathlib import Path
         >>> _ = Path("arm.yaml").write_text("columns: [{of: 'q:{joint}', from: 'angle[{k}]', unit: deg}]")
-        >>> nd.load_mapping("arm.yaml").columns[0].unit
+        >>> nd.tools.load_mapping("arm.yaml").columns[0].unit
         'deg'
     """
     file = read_yaml(path, MappingError)

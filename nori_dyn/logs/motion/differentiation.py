@@ -164,7 +164,7 @@ class SavitzkyGolay(Derivation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointEstimation(Derivation):
-    """By a Kalman filter a joint, or a smoother: `nd.joint_motion`, of velocities.
+    """By a Kalman filter a joint, or a smoother: `nd.tools.joint_motion`, of velocities.
 
     A free joint has velocities as well, so that its accelerations are made likewise.
 

@@ -49,7 +49,7 @@ class JointNoise:
     Example:
         >>> t = 0.01 * np.arange(500)
         >>> read = np.sin(t)[:, None] + np.random.default_rng(0).normal(0.0, 1e-3, (500, 1))
-        >>> noise = nd.joint_motion(t, read).noise
+        >>> noise = nd.tools.joint_motion(t, read).noise
         >>> print(np.round(noise.sigma_q, 4), noise.sigma_qd)
         [0.001] None
     """

@@ -1,4 +1,4 @@
-"""The motion of joints from encoders alone: `nd.joint_motion`."""
+"""The motion of joints from encoders alone: `nd.tools.joint_motion`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JointMotion:
     Example:
         >>> t = 0.01 * np.arange(500)
         >>> read = np.sin(t)[:, None] + np.random.default_rng(0).normal(0.0, 1e-3, (500, 1))
-        >>> motion = nd.joint_motion(t, read)
+        >>> motion = nd.tools.joint_motion(t, read)
         >>> motion.qdd.shape, bool(np.all(motion.sigma_q < 1e-3))
         ((500, 1), True)
     """
@@ -84,7 +84,7 @@ def joint_motion(
     Example:
         >>> t = 0.01 * np.arange(1000)
         >>> read = np.sin(t)[:, None] + np.random.default_rng(0).normal(0.0, 1e-4, (1000, 1))
-        >>> motion = nd.joint_motion(t, read)
+        >>> motion = nd.tools.joint_motion(t, read)
         >>> off = motion.qdd + np.sin(t)[:, None]
         >>> print(np.sqrt(np.mean((off / motion.sigma_qdd) ** 2)) < 1.5)
         True

@@ -52,10 +52,8 @@ def trust(estimate: Estimate) -> Iterator[tuple[str, str]]:
     yield "fell back", _counted(fell_back, N, "to fresh pivots")
     if estimate.system.tree.closing_parts:
         gap = float(np.max(np.atleast_1d(np.asarray(estimate.gap)), initial=0.0))
-        yield (
-            "gap of loops",
-            f"{number(gap, 2)} m or rad{'' if gap < NOT_CLOSED else ': this presumes closed ones, see nd.closed'}",
-        )
+        note = "" if gap < NOT_CLOSED else ": this presumes closed ones, see nd.tools.closed"
+        yield "gap of loops", f"{number(gap, 2)} m or rad{note}"
     if singular.any():
         yield "singular", _counted(singular, N, "no unique solution, and so nan")
 

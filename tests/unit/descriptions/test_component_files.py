@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_file_adds_to_the_robot(folder):
-    found = nd.load_components("mine.yaml")
+    found = nd.tools.load_components("mine.yaml")
     for load in (nd.load_urdf, nd.load_robot):
         assert load("arm.urdf", components="mine.yaml").components == found
     assert [c.name for c in found] == ["", "link_link3_link_link1", "joint2_joint1", "rope"]
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_told(folder):
     with pytest.raises(ModelError, match=r"motor\.yaml: joint 'joint2' is locked, and no component can act on it"):
         nd.load_urdf("arm.urdf", components="motor.yaml", locked=["joint2"])
     with pytest.raises(FileFormatError, match="no such file"):
-        nd.load_components("absent.yaml")
+        nd.tools.load_components("absent.yaml")
 
 
 def test_other_packages_may_offer_components_and_the_schema_names_all(monkeypatch):
@@ -94,7 +94,7 @@ def test_other_packages_may_offer_components_and_the_schema_names_all(monkeypatc
 
 def saved(tree, folder, *about):
     save_components(tree, folder / "saved.yaml", about)
-    return (folder / "saved.yaml").read_text(), nd.load_components(folder / "saved.yaml")
+    return (folder / "saved.yaml").read_text(), nd.tools.load_components(folder / "saved.yaml")
 
 
 def test_components_are_read_back_as_they_were_saved(folder):

@@ -96,7 +96,7 @@ def test_readings_of_icub_by_the_names_of_its_sensors():
         == sorted(s.on for s in model_sensors(ICUB)[:6])
     )
     assert tree.n_links == loader(str(ICUB)).model().getNrOfLinks()
-    system = System(tree, nd.sensors_from_model(ICUB))
+    system = System(tree, nd.tools.sensors_from_model(ICUB))
     named = {sensor.name: sensor for sensor in model_sensors(ICUB) if sensor.entry is not None}
     assert {row.name for row in system.measurements} == set(named)
     assert system.ny == 6 * 6 + 62 * 3
@@ -168,7 +168,7 @@ def test_every_frame_and_direction_is_that_of_idyntree(tmp_path, frame):
         for mine, expected in zip(own_pose(sensor.entry), force_torque_of(theirs, own.model()), strict=True):
             assert_close(mine, expected, PEER)
         tree = nd.load_urdf(path, kept="sensors")
-        reads, truth = reads_of(System(tree, nd.sensors_from_model(path)), *STATE)
+        reads, truth = reads_of(System(tree, nd.tools.sensors_from_model(path)), *STATE)
         found, hand = idyn.Wrench(), tree.joint("wrist")
         measured = idyn.Wrench.FromPython(np.roll(reads[-6:], 3))
         assert theirs.getWrenchAppliedOnLink(own.model().getLinkIndex("hand"), measured, found)
@@ -206,17 +206,17 @@ def test_gazebo_reports_about_the_child_in_the_axes_of_the_frame_and_where_there
 def test_a_sensor_on_a_lumped_link_stays_where_it_is_and_one_on_the_world_is_left_out(tmp_path):
     text = f'<sensor name="acc" type="accelerometer"><parent link="hand"/>{ORIGIN}</sensor>'
     path = model_file(tmp_path, text)
-    sensors = nd.sensors_from_model(path)
+    sensors = nd.tools.sensors_from_model(path)
     lumped, kept = (reads_of(System(nd.load_urdf(path, kept=each), sensors), *STATE)[0] for each in ((), "wrist"))
     assert_close(lumped[-3:], kept[-3:], PEER)
     text = "".join(
         f'<sensor name="{link}" type="accelerometer"><parent link="{link}"/></sensor>' for link in ("base", "hand")
     )
     path = model_file(tmp_path, text)
-    assert [m.name for m in nd.sensors_from_model(path).measurements] == ["base", "hand"]
-    assert [m.name for m in nd.sensors_from_model(path, nd.load_urdf(path)).measurements] == ["hand"]
+    assert [m.name for m in nd.tools.sensors_from_model(path).measurements] == ["base", "hand"]
+    assert [m.name for m in nd.tools.sensors_from_model(path, nd.load_urdf(path)).measurements] == ["hand"]
     free = nd.load_urdf(path, base="floating")
-    assert System(free, nd.sensors_from_model(path, free)).measurement_names[0] == "base.ax"
+    assert System(free, nd.tools.sensors_from_model(path, free)).measurement_names[0] == "base.ax"
 
 
 def of_x(rest: str) -> str:
@@ -245,14 +245,14 @@ LACKING = {
 def test_sensors_that_lack_something_are_refused_with_their_line(tmp_path):
     for message, sensor in LACKING.items():
         with pytest.raises(FileFormatError, match=re.escape(message)) as caught:
-            nd.sensors_from_model(model_file(tmp_path, sensor))
+            nd.tools.sensors_from_model(model_file(tmp_path, sensor))
         assert re.match(r".*arm\.urdf, line \d+: ", str(caught.value)), message
     twice = of_x('type="accelerometer"><parent link="hand"/>') * 2
     with pytest.raises(SensorConfigError, match=r"arm\.urdf: two sensors are named 'x'"):
-        nd.sensors_from_model(model_file(tmp_path, twice))
+        nd.tools.sensors_from_model(model_file(tmp_path, twice))
     path = model_file(tmp_path, WRENCH.format(parent=OWN, frame="child", direction="child_to_parent", origin=""))
     with pytest.raises(UnknownSensorNameError, match=r"'wrist'.*must be kept.*kept='sensors'"):
-        System(nd.load_urdf(path), nd.sensors_from_model(path))
+        System(nd.load_urdf(path), nd.tools.sensors_from_model(path))
     text = WRENCH.format(parent='<parent joint="shoulder"/>', frame="parent", direction="child_to_parent", origin="")
     (sensor,) = model_sensors(model_file(tmp_path, text))  # the links turn against each other
     assert sensor.entry is None
@@ -276,7 +276,7 @@ def test_a_urdf_is_parsed_once_for_its_tree_its_sensors_components_and_shapes(tm
     for loader_of in (nd.load_urdf, nd.load_robot):
         tree = loader_of(path, kept="sensors", components=True)
         assert fixed_joints(tree) == ["wrist"]
-    assert nd.sensors_from_model(path, tree).measurements
+    assert nd.tools.sensors_from_model(path, tree).measurements
     assert urdf_shapes(path) == ()
     assert counts == [str(path)]
     path.write_text(path.read_text().replace("hand", "fist"))  # another file by the same name
@@ -340,7 +340,7 @@ def test_sensors_of_an_mjcf_model(mjcf):
 def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
     tree, lumped = (nd.load_mjcf(mjcf, kept=kept, clean=False) for kept in ("sensors", ()))
     assert fixed_joints(tree) == ["hand/fixed"]
-    system = System(tree, nd.sensors_from_model(mjcf))
+    system = System(tree, nd.tools.sensors_from_model(mjcf))
     model = mujoco_model(mjcf)
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
     data = mujoco.MjData(model)

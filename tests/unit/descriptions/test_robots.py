@@ -97,8 +97,8 @@ def test_packages_that_are_not_installed_are_named(monkeypatch):
     said = r"icub-models, example-robot-data, robot_descriptions \(pip install 'nori_dyn\[robots\]'\)"
     with pytest.raises(ModelError, match=rf"there is no such file\. Give .* {said}"):
         load_robot("panda")
-    assert not nd.robots()
-    assert re.search(rf"0 robots .*Not installed, and so not listed: {said}", " ".join(str(nd.robots()).split()))
+    assert not nd.tools.robots()
+    assert re.search(rf"0 robots .*Not installed, and so not listed: {said}", " ".join(str(nd.tools.robots()).split()))
 
 
 FILES = {
@@ -128,7 +128,7 @@ def test_listing_imports_no_robot_and_names_all_those_of_packages_first(descript
     monkeypatch.setattr(
         robot_names.importlib, "import_module", lambda name: imported.append(name) or import_module(name)
     )
-    known = nd.robots()
+    known = nd.tools.robots()
     printed = str(known)
     assert not [name for name in imported if not name.startswith("nori_dyn.")]
     for robot in known.robots:
@@ -139,14 +139,14 @@ def test_listing_imports_no_robot_and_names_all_those_of_packages_first(descript
     assert (known["talos"].package, known["talos"].aliases) == ("example-robot-data", ("talos",))
     assert "broken_description" in known
     descriptions.DESCRIPTIONS["panda"] = None
-    assert nd.robots()["panda"].path == ROBOTS["panda"]
+    assert nd.tools.robots()["panda"].path == ROBOTS["panda"]
     assert robot_names.robot_by_name("panda") == ROBOTS["panda"]
 
 
 def test_similar_names_and_makers(descriptions):
     told = types.SimpleNamespace(maker="ACME Robotics", robot="Ball", has_urdf=False, has_mjcf=True)
     descriptions.DESCRIPTIONS["ball_mj_description"] = told
-    known = nd.robots()
+    known = nd.tools.robots()
     assert known["ball_mj_description"].about == "ACME Robotics Ball, MJCF"
     for text, first in {
         "pandaa": "panda",
@@ -158,12 +158,12 @@ def test_similar_names_and_makers(descriptions):
         with pytest.raises(ModelError, match=f"Did you mean '{first}'"):
             load_robot(text)
     for text in ("nonsense", "", "\u2603"):
-        assert nd.robots().similar(text) == ()
+        assert nd.tools.robots().similar(text) == ()
 
 
 def test_robots_of_the_real_package_are_told_by_maker_without_a_download():
     pytest.importorskip("robot_descriptions")
-    known = nd.robots()
+    known = nd.tools.robots()
     assert "Franka" in known["panda_description"].about
     assert known["panda_description"].path is None
     assert any(name.startswith("iiwa") for name in known.similar("kuka"))

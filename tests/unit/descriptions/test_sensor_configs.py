@@ -12,7 +12,7 @@ from tests.trees import on_a_free_base
 
 
 def any_robot():
-    return nd.autotree(3), nd.random_tree(12, 0)
+    return nd.autotree(3), nd.tools.random_tree(12, 0)
 
 
 def arms():
@@ -43,7 +43,7 @@ SHIPPED = {
     "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
     "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
     "touch": (arms, (1, 0)),
-    "identification": (any_robot, (3, nd.random_tree(12, 0).nv)),
+    "identification": (any_robot, (3, nd.tools.random_tree(12, 0).nv)),
     "identification_floating": (walkers("anymal", "talos_reduced"), (18, 38)),
     "momentum_observer": (arms, 0),
     "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
@@ -103,7 +103,7 @@ def test_links_and_joints_may_be_named_by_their_place():
 
 
 def test_hybrid_dynamics_drives_actuated_joints_and_lets_the_base_fall():
-    tree = on_a_free_base(nd.random_tree(3, 0, kinds=["revolute"]))
+    tree = on_a_free_base(nd.tools.random_tree(3, 0, kinds=["revolute"]))
     names = nd.System(tree, nd.sensors("hybrid_dynamics")).measurement_names
     assert names[:2] == ("qdd:joint2", "qdd:joint3")
     assert [name.split(".")[0] for name in names[2:]] == ["tau:joint1"] * 6
@@ -183,7 +183,7 @@ def by_name(sensors):
 def test_a_config_adds_to_the_sensors_of_the_model(tmp_path):
     found = from_model(tmp_path, "true")
     assert (found.name, len(found.measurements)) == ("mine", 6 + 62 + 1)
-    assert found.measurements[:-1] == nd.sensors_from_model(ICUB).measurements
+    assert found.measurements[:-1] == nd.tools.sensors_from_model(ICUB).measurements
     assert found.measurements[-1].type == "joint_acceleration"
     assert nd.SensorSet.from_dict(found.to_dict()) == found
     assert len(from_model(tmp_path, "false").measurements) == 1

@@ -49,7 +49,7 @@ def saved(tmp_path, one):
 
 @covering(strength=1, sensors=["inverse_dynamics", "forward_dynamics", "hybrid_dynamics"], seed=range(3))
 def test_what_is_saved_is_what_is_loaded(tmp_path, sensors, seed):
-    one = nd.plan(system(nd.random_tree(9, seed), sensors), cache=False)
+    one = nd.plan(system(nd.tools.random_tree(9, seed), sensors), cache=False)
     other = saved(tmp_path, one)
     assert other.system.fingerprint == one.system.fingerprint
     assert other.system.measurement_names == one.system.measurement_names
@@ -161,7 +161,7 @@ def test_a_damaged_cache_entry_is_made_anew(counted):
 def test_a_cache_that_cannot_be_written_costs_one_warning(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
-    with pytest.warns(nd.NoriWarning, match="not cached") as caught:
+    with pytest.warns(nd.errors.NoriWarning, match="not cached") as caught:
         nd.plan(system())
     assert len(caught) == 1
 
@@ -281,7 +281,7 @@ def test_orders_of_an_earlier_version_that_lead_to_a_zero_pivot_are_planned_anew
     content = json.loads((FILES / f"{states}_5.plan").read_text())
     of_state = content if states == "one_state" else content["states"][1]
     of_state["program_rows"].reverse()
-    with pytest.warns(nd.NoriWarning, match="of an earlier version and no longer fit") as told:
+    with pytest.warns(nd.errors.NoriWarning, match="of an earlier version and no longer fit") as told:
         loaded = load(tmp_path, content)
     assert len(told) == 1
     loaded.save(tmp_path / "again")
@@ -293,7 +293,7 @@ def test_orders_of_an_earlier_version_that_lead_to_a_zero_pivot_are_planned_anew
 
 @pytest.mark.parametrize("ordering", ["markowitz", "superlu"])
 def test_a_plan_in_an_order_of_D_itself_is_what_is_saved_and_loaded(tmp_path, ordering):
-    one = nd.plan(system(nd.random_tree(9, 1), "forward_dynamics"), ordering=ordering, cache=False)
+    one = nd.plan(system(nd.tools.random_tree(9, 1), "forward_dynamics"), ordering=ordering, cache=False)
     other = saved(tmp_path, one)
     assert (other.ordering, other.regrouped, other.tried) == (ordering, None, one.tried)
     for mine, theirs in ((one.program_rows, other.row_permutation), (one.program_columns, other.column_permutation)):
@@ -390,7 +390,7 @@ def test_angles_in_degrees_are_doubted_once(recwarn):
     tree = nd.load_urdf(ROBOTS["ur5"])
     solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=("tau",)).solver("numpy")
     states = np.full((8, tree.nq), 45.0), np.zeros((8, tree.nv)), np.zeros((8, tree.nv))
-    with pytest.warns(nd.NoriWarning, match="degrees"):
+    with pytest.warns(nd.errors.NoriWarning, match="degrees"):
         solver.solve_batch(*states)
     for _ in range(8):
         solver.solve_batch(*states)

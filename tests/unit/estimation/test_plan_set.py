@@ -79,7 +79,7 @@ def test_a_plan_has_one_state():
 def test_states_may_be_named_in_any_order_and_twice():
     named = [("b", "a"), (), ["c"], ("a", "b")]
     for states in (named, named[::-1], named[2:] + named[:2]):
-        plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=states)
+        plan_set = nd.plan(TREE, sensors(), outputs=("tau",), states=states)
         assert plan_set.states == (("a", "b"), ("c",), ())
     with pytest.raises(UnplannedStateError, match=r"state 'a' is not planned. Planned: a, b; c; no contact"):
         plan_set[("a",)]
@@ -90,7 +90,7 @@ def test_states_may_be_named_in_any_order_and_twice():
 def test_the_order_of_the_contacts_in_the_config_does_not_matter():
     straight, content = planned("tau", "fx"), sensors().to_dict()
     content["contacts"] = dict(reversed(content["contacts"].items()))
-    turned = nd.plan_set(TREE, nd.SensorSet.from_dict(content), outputs=("tau", "fx"))
+    turned = nd.plan(TREE, nd.SensorSet.from_dict(content), outputs=("tau", "fx"))
     assert turned.contact_names == ("c", "b", "a")
     Q, Qd, Y, which = data(straight, 10)
     one, other = straight.solver("numpy"), turned.solver("numpy")
@@ -106,24 +106,24 @@ def test_too_many_contacts_to_plan_all():
     content["contacts"] = {f"c{k}": {"closed": [], "open": []} for k in range(7)} | content["contacts"]
     many = nd.SensorSet.from_dict(content)
     with pytest.raises(PlanError, match=r"10 contacts, and so 1024 contact states. Name those that occur"):
-        nd.plan_set(TREE, many)
-    assert nd.plan_set(TREE, many, outputs=("tau",), states=[("c3", "a")]).states == (("c3", "a"),)
+        nd.plan(TREE, many)
+    assert nd.plan(TREE, many, outputs=("tau",), states=[("c3", "a")]).states == (("c3", "a"),)
 
 
 def test_a_set_is_a_plan_and_one_of_sensors_without_contacts_has_one_state():
-    assert nd.PlanSet is nd.Plan
-    one = nd.plan_set(TREE, nd.sensors("inverse_dynamics"), outputs=("tau",))
+    assert nd.Plan is nd.Plan
+    one = nd.plan(TREE, nd.sensors("inverse_dynamics"), outputs=("tau",))
     assert (one.states, one[()], len(one)) == (((),), one, 1)
-    assert isinstance(one.solver("numpy"), nd.Solver)
+    assert isinstance(one.solver("numpy"), nd.results.Solver)
 
 
 def test_what_is_no_set_of_states_is_refused():
     with pytest.raises(PlanError, match=r"'inverse_dynamics' have no contacts, and so one state"):
-        nd.plan_set(TREE, nd.sensors("inverse_dynamics"), states=[()])
+        nd.plan(TREE, nd.sensors("inverse_dynamics"), states=[()])
     with pytest.raises(PlanError, match="states is empty"):
-        nd.plan_set(TREE, sensors(), states=[])
+        nd.plan(TREE, sensors(), states=[])
     with pytest.raises(UnknownSensorNameError, match=r"unknown contact 'd' in sensors 'leaves'"):
-        nd.plan_set(TREE, sensors(), states=[("a", "d")])
+        nd.plan(TREE, sensors(), states=[("a", "d")])
 
 
 WRENCH = {"type": "external_wrench", "links": "link4"}
@@ -137,34 +137,34 @@ REPEATS = {"closed": [WRENCH], "open": [{"type": "joint_torque", "joints": "all"
 def test_a_singular_state_is_named_or_left_out(leaf, error, why):
     known = sensors(a=leaf, names=("a", "b", "c"))
     with pytest.raises(error, match=rf"sensors 'leaves \(b, c\)' on robot .*{why}.*leave_out_singular"):
-        nd.plan_set(TREE, known, outputs=("tau",))
-    plan_set = nd.plan_set(TREE, known, outputs=("tau",), leave_out_singular=True)
+        nd.plan(TREE, known, outputs=("tau",))
+    plan_set = nd.plan(TREE, known, outputs=("tau",), leave_out_singular=True)
     assert plan_set.states == tuple(state for state in ALL if "a" in state)
     assert set(plan_set.left_out) == {state for state in ALL if "a" not in state}
     assert why in plan_set.left_out[()]
     with pytest.raises(UnplannedStateError, match="'b'"):
         plan_set.solver("numpy").switch("b")
     with pytest.raises(PlanError, match=rf"no contact state with a unique solution.*{why}"):
-        nd.plan_set(TREE, known, outputs=("tau",), states=[("b",), ()], leave_out_singular=True)
+        nd.plan(TREE, known, outputs=("tau",), states=[("b",), ()], leave_out_singular=True)
 
 
 def test_planning_again_is_a_look_up(monkeypatch):
     calls = counted(monkeypatch)
     for _ in range(2):
-        nd.plan_set(TREE, soft(0.5), outputs=("tau",))
+        nd.plan(TREE, soft(0.5), outputs=("tau",))
     assert len(calls) == 2
     nd.plan(nd.System(TREE, soft(0.5).in_contact("a")), outputs=("tau",))
     assert len(calls) == 2
-    nd.plan_set(TREE, soft(0.5), outputs=("tau",), cache=False)
+    nd.plan(TREE, soft(0.5), outputs=("tau",), cache=False)
     assert len(calls) == 4
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_is_saved_is_what_is_loaded(tmp_path, weighted):
     known = soft(0.5) if weighted else sensors(a=CELL)
-    one = nd.plan_set(TREE, known, outputs=("tau", "fx:link5"), leave_out_singular=True, cache=False)
+    one = nd.plan(TREE, known, outputs=("tau", "fx:link5"), leave_out_singular=True, cache=False)
     one.save(tmp_path / "set")
-    other = nd.PlanSet.load(tmp_path / "set")
+    other = nd.Plan.load(tmp_path / "set")
     assert (other.states, other.left_out, other.sensors) == (one.states, one.left_out, one.sensors)
     assert other.measurement_names == one.measurement_names
     assert other.weight_names == one.weight_names
@@ -218,5 +218,5 @@ def test_damaged_files_are_refused(tmp_path):
 
 def test_a_file_of_one_of_the_states_is_that_of_a_plan(tmp_path):
     planned("tau")[("a",)].save(tmp_path / "plan")
-    one = nd.PlanSet.load(tmp_path / "plan")
+    one = nd.Plan.load(tmp_path / "plan")
     assert (one.system.sensors.name, one.contact_names) == ("leaves (a)", ())

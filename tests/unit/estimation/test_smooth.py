@@ -26,7 +26,7 @@ def arm(tmp_path_factory):
 def test_a_log_is_its_arrays(arm, causal):
     plan, ticks, path = arm
     found = nd.smooth(path, plan, dt=DT, causal=causal)
-    expected = nd.Filter(plan, DT).over(*ticks.all, causal=causal)
+    expected = nd.Tracker(plan, DT).over(*ticks.all, causal=causal)
     np.testing.assert_array_equal(found["tau"], expected["tau"])
     np.testing.assert_array_equal(found.deviations["qdd"], expected.deviations["qdd"])
     np.testing.assert_array_equal(found.memory.mean, expected.memory.mean)
@@ -59,14 +59,14 @@ def test_readings_that_are_missing_and_samples_without_a_motion(arm, tmp_path):
         nd.smooth(tmp_path / "log.npz", plan)
     found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT)
     whole = ticks.T, ticks.Q, ticks.Qd, told
-    np.testing.assert_array_equal(found["tau"], nd.Filter(plan, DT).over(*whole, missing="drop", causal=False)["tau"])
+    np.testing.assert_array_equal(found["tau"], nd.Tracker(plan, DT).over(*whole, missing="drop", causal=False)["tau"])
     assert found.report.dropped == {plan.system.measurement_names[1]: 3}
     Q, kept = ticks.Q.copy(), np.arange(N) != 10
     Q[10] = np.nan
     np.savez(tmp_path / "log.npz", t=ticks.T, q=Q, qd=ticks.Qd, y=ticks.Y)
     found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT)
     whole = (each[kept] for each in ticks.all)
-    np.testing.assert_array_equal(found["tau"], nd.Filter(plan, DT).over(*whole, causal=False)["tau"])
+    np.testing.assert_array_equal(found["tau"], nd.Tracker(plan, DT).over(*whole, causal=False)["tau"])
     np.testing.assert_array_equal(found.samples.numbers, np.flatnonzero(kept))
 
 
@@ -108,7 +108,7 @@ def test_contacts_of_a_log_are_recognised(tmp_path):
     tau, qdd = 1.5 * held + 0.3 * rng.normal(size=N), 0.1 * rng.normal(size=N)
     log = tmp_path / "log.npz"
     np.savez(log, t=t, q=still, qd=still, tau=tau[:, None], qdd=qdd[:, None])
-    tracker = nd.ContactFilter(plan, 0.01, backend="numpy")
+    tracker = nd.Tracker(plan, 0.01, hypotheses=nd.Hypotheses(), backend="numpy")
     options = options_of(contacts="recognise", backend="numpy", how="smooth", chunk=25)
     for how, found in (
         ("causal", nd.estimate(log, plan, backend="numpy", contacts="recognise")),

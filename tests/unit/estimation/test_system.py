@@ -57,7 +57,7 @@ def test_plan_sets_of_named_sensors(tmp_path):
         "  - {type: external_wrench, links: {except: [link3]}}\n"
         f"contacts:\n  tip: {{closed: {touch}, open: {touch}}}\n"
     )
-    assert nd.plan_set(TREE, path, outputs=("tau",)).states == (("tip",), ())
+    assert nd.plan(TREE, path, outputs=("tau",)).states == (("tip",), ())
 
 
 ROBOT = r"a robot \(KinematicTree\), not "
@@ -84,9 +84,9 @@ WRONG = [
     (lambda: nd.plan(SENSORS), r"not a SensorSet: .* nd\.plan\(nd\.System\(tree, sensors\)\)"),
     (lambda: nd.plan(np.eye(3)), "not a ndarray"),
     (lambda: nd.plan(object()), "not an object"),
-    (lambda: nd.plan_set(SYSTEM, SENSORS), ROBOT + "a System"),
-    (lambda: nd.plan_set(SENSORS, TREE), ROBOT + "a SensorSet"),
-    (lambda: nd.plan_set(TREE, None), "not None"),
+    (lambda: nd.plan(SYSTEM, SENSORS), ROBOT + "a System"),
+    (lambda: nd.plan(SENSORS, TREE), ROBOT + "a SensorSet"),
+    (lambda: nd.plan(TREE, None), "not None"),
     (lambda: nd.observability(TREE), r"nd\.observability\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
     (lambda: nd.conditioning(TREE), r"nd\.conditioning\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
     (lambda: nd.redundancy("robot.urdf"), r"nd\.redundancy takes a system"),
@@ -99,5 +99,5 @@ def test_one_thing_for_another():
     for call, message in WRONG:
         with pytest.raises(WrongKindError, match=message) as caught:
             call()
-        assert isinstance(caught.value, nd.NoriError)
+        assert isinstance(caught.value, nd.errors.NoriError)
         assert "\n" not in str(caught.value)

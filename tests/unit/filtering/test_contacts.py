@@ -290,17 +290,17 @@ def test_recorded_ticks_are_recognised_as_one_after_the_other():
 
 def test_ticks_are_smoothed_over_the_contacts_that_are_recognised():
     """By all readings a switch is seen when it is, and estimates are those of a smoother that is told as much."""
-    plan = nd.plan_set(autotree(1), steps_of(wheel()).tick.system.sensors.sensors, outputs=["fx", "qdd"])
+    plan = nd.plan(autotree(1), steps_of(wheel()).tick.system.sensors.sensors, outputs=["fx", "qdd"])
     rng, N = np.random.default_rng(0), 60
     held = np.arange(N) // 20 == 1
     qdd = 0.1 * rng.normal(size=N)
     y = np.column_stack([1.5 * held + 0.3 * rng.normal(size=N), qdd])
     still = np.zeros((N, 1))
-    tracker = nd.ContactFilter(plan, 0.01, rate=2.0, acceleration=1.0, backend="numpy")
+    tracker = nd.Tracker(plan, 0.01, hypotheses=nd.Hypotheses(rate=2.0, acceleration=1.0), backend="numpy")
     found, later = (tracker.over(None, still, still, y, causal=causal) for causal in (True, False))
     wrong = [int((one.contacts.closed[:, 0] != held).sum()) for one in (found, later)]
     assert wrong[1] < wrong[0]
-    told = nd.Filter(plan, 0.01, "numpy").over(None, still, still, y, later.contacts.closed, causal=False)
+    told = nd.Tracker(plan, 0.01, backend="numpy").over(None, still, still, y, later.contacts.closed, causal=False)
     np.testing.assert_array_equal(later["fx"], told["fx"])
     np.testing.assert_array_equal(later.memory.mean, told.memory.mean)
     assert not later.is_causal

@@ -72,7 +72,7 @@ def filtered(system, ticks):
 def test_filter_and_smoother_are_least_squares_over_ticks(name, every_backend):
     """What has a rate does not go on through a gap."""
     plan, ticks, smoothed, known = wide(name)
-    one, gap = nd.Filter(plan, DT, every_backend), CASES[name][1]
+    one, gap = nd.Tracker(plan, DT, backend=every_backend), CASES[name][1]
     found, later = one.over(*ticks.all), one.over(*ticks.all, causal=False)
     check(found, plan.system, *known)
     check(later, plan.system, *smoothed)
@@ -87,7 +87,7 @@ def test_filter_and_smoother_are_least_squares_over_ticks(name, every_backend):
 def test_over_says_what_steps_say(every_backend):
     plan = planned()
     ticks = recorded(plan.system, N, seed=4)
-    one = nd.Filter(plan, DT, every_backend)
+    one = nd.Tracker(plan, DT, backend=every_backend)
     found = one.over(*ticks.all)
     for k, dt in enumerate(np.diff(ticks.T, prepend=0)):
         step = one.step(ticks.Q[k], ticks.Qd[k], ticks.Y[k], dt)
@@ -107,7 +107,9 @@ def test_readings_that_are_missing_are_dropped(every_backend):
     told = ticks.Y.copy()
     told[3:6, 1] = np.nan
     weights[3:6, plan.system.weight_names.index(plan.system.measurement_names[1])] = 0.0
-    found = nd.Filter(plan, DT, every_backend).over(ticks.T, ticks.Q, ticks.Qd, told, missing="drop", causal=False)
+    found = nd.Tracker(plan, DT, backend=every_backend).over(
+        ticks.T, ticks.Q, ticks.Qd, told, missing="drop", causal=False
+    )
     check(found, plan.system, *by_least_squares(plan.system, *ticks.all, weights=weights))
 
 
@@ -141,7 +143,7 @@ def test_what_no_reading_tells_is_named():
     memory = {"push": {"of": "fx:link1", "walk": 0.1, "sigma": 3}}
     plan = planned(remembering(NOISY, UNLOADED | {"links": ["link2"]}, MOTION, memory=memory))
     ticks = recorded(plan.system, N, seed=8)
-    found = nd.Filter(plan, DT).over(*ticks.all, causal=False)
+    found = nd.Tracker(plan, DT).over(*ticks.all, causal=False)
     seen = {name for name in found.memory.names if name not in found.unseen}
     assert len(seen) >= 1
     assert len(found.unseen) >= 1  # one torque of the first joint against six numbers
@@ -152,7 +154,7 @@ def test_what_is_not_determined_is_refused(every_backend):
     plan = planned(felt(NOISY), outputs=("qdd", "tau", "fx:link1"))
     ticks = recorded(plan.system, N, seed=8)
     places = [k for k, name in enumerate(plan.system.measurement_names) if name.startswith("fx:link1")]
-    one, told = nd.Filter(plan, DT, every_backend), ticks.Y.copy()
+    one, told = nd.Tracker(plan, DT, backend=every_backend), ticks.Y.copy()
     told[:, places] = np.nan
     run = ticks.T, ticks.Q, ticks.Qd, told
     with pytest.raises(SingularSystemError, match=r"tick 0, at .* s: fx:link1.mx"):
@@ -172,7 +174,7 @@ def test_time_goes_on():
     for step, words in ((0.0, "T\\[4\\] is"), (-0.1, "after the one before")):
         ticks = recorded(plan.system, N, seed=9, steps=np.where(np.arange(N) == 4, step, DT))
         with pytest.raises(InputError, match=words):
-            nd.Filter(plan, DT).over(*ticks.all)
+            nd.Tracker(plan, DT).over(*ticks.all)
 
 
 def test_memory_does_not_grow_with_the_log():
@@ -217,8 +219,8 @@ def test_contacts_that_come_and_go(every_backend):
         contacts=contacts,
         memory={"speed": SPEED, "off": {"of": "offset", "walk": 0.5}},
     )
-    plans = nd.plan_set(TREE, touching, outputs=["qdd", "tau"])
-    one = nd.Filter(plans, DT, every_backend)
+    plans = nd.plan(TREE, touching, outputs=["qdd", "tau"])
+    one = nd.Tracker(plans, DT, backend=every_backend)
     closed = np.zeros((N, 1), dtype=bool)
     closed[4:8] = True
     ticks = recorded(plans.plans[()].system, N, seed=10)

@@ -71,7 +71,7 @@ def test_outputs_that_the_planned_order_does_not_give_are_solved_afresh():
         assert native.state.mean == pytest.approx(other.state.mean, rel=1e-9, abs=1e-9)
 
 
-def pushed_wheel() -> nd.PlanSet:
+def pushed_wheel() -> nd.Plan:
     """Return the plan of a wheel that a brake may hold."""
     wrench = {"type": "external_wrench", "links": "all"}
     brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
@@ -82,7 +82,7 @@ def pushed_wheel() -> nd.PlanSet:
         "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
         "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}},
     }
-    return nd.plan_set(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx", "qdd"])
+    return nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx", "qdd"])
 
 
 @pytest.mark.parametrize(

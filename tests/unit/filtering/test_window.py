@@ -5,6 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.estimation.tracker import Window
 from tests.compilers import needs_compiler
 from tests.observers import observer
 from tests.unit.filtering.recorded import DT, WIDE, by_least_squares, columns, felt, planned, recorded
@@ -20,7 +21,7 @@ def stepped(window, ticks, N=N):
 def test_each_tick_is_estimated_by_the_readings_up_to_now(every_backend):
     plan = planned(tree=WIDE)
     ticks = recorded(plan.system, N, seed=1)
-    window = nd.Window(plan, DT, LAG, every_backend)
+    window = nd.Tracker(plan, DT, LAG, backend=every_backend)
     found = stepped(window, ticks)
     assert found[:LAG] == [None] * LAG
     for k in range(LAG, N):
@@ -40,7 +41,7 @@ def test_each_tick_is_estimated_by_the_readings_up_to_now(every_backend):
 def test_the_rest_and_the_present_are_those_of_smoother_and_filter():
     plan = planned()
     ticks = recorded(plan.system, N, seed=2, steps=[DT] * 4 + [10 * DT] + [DT] * 4)  # with a gap
-    window, one = nd.Window(plan, DT, LAG), nd.Filter(plan, DT)
+    window, one = nd.Tracker(plan, DT, LAG), nd.Tracker(plan, DT)
     stepped(window, ticks)
     smoothed = one.over(*ticks.all, causal=False)
     rest = window.rest()
@@ -51,7 +52,7 @@ def test_the_rest_and_the_present_are_those_of_smoother_and_filter():
     np.testing.assert_allclose(window.present["tau"], one.over(*ticks.all)["tau"][-1], rtol=1e-9)
     assert window.consistency.nis == pytest.approx(smoothed.consistency.nis)
     assert "joint1" in str(window.present)
-    few = nd.Window(plan, DT, 20)
+    few = nd.Tracker(plan, DT, 20)
     stepped(few, ticks)
     assert len(few.rest()) == N
 
@@ -59,7 +60,7 @@ def test_the_rest_and_the_present_are_those_of_smoother_and_filter():
 def test_a_window_goes_back_to_the_beginning():
     plan = planned()
     ticks = recorded(plan.system, N, seed=3)
-    window = nd.Window(plan, DT, LAG)
+    window = nd.Tracker(plan, DT, LAG)
     first = stepped(window, ticks)[-1]
     window.reset()
     assert window.rest() == []
@@ -72,10 +73,10 @@ def test_a_window_goes_back_to_the_beginning():
 def test_what_is_refused():
     plan = planned()
     with pytest.raises(InputError, match="lag is 0"):
-        nd.Window(plan, DT, 0)
+        Window(plan, DT, 0)
     with pytest.raises(InputError, match=r"lag is 2\.5"):
-        nd.Window(plan, DT, 2.5)
-    window = nd.Window(plan, DT, 2)
+        nd.Tracker(plan, DT, 2.5)
+    window = nd.Tracker(plan, DT, 2)
     with pytest.raises(InputError, match="seen no tick"):
         _ = window.present
     with pytest.raises(InputError, match="dt is -1"):
@@ -88,7 +89,7 @@ def test_what_later_readings_tell_is_no_error():
     plan = planned(felt(), outputs=("tau",))
     ticks = recorded(plan.system, N, seed=4)
     lost = np.where([name.startswith("fx") for name in plan.system.measurement_names], np.nan, ticks.Y[0])
-    window = nd.Window(plan, DT, 1)
+    window = nd.Tracker(plan, DT, 1)
     assert window.step(ticks.Q[0], ticks.Qd[0], lost, missing="drop") is None
     with pytest.raises(SingularSystemError, match="at 0 s: fx:link1"):
         _ = window.present
@@ -102,7 +103,7 @@ def test_what_later_readings_tell_is_no_error():
 def moved(name, backend, N=30, lag=4):
     """Return a window of a robot, and a function that takes its tick of a number into the window's arrays."""
     of = observer(name)
-    window = nd.Window(of.plans, of.dt, lag, backend)
+    window = nd.Tracker(of.plans, of.dt, lag, backend=backend)
     rng, tree = np.random.default_rng(6), of.systems[0].tree
     dt = of.dt * rng.choice([0.5, 1.0, 2.0], N)
     Q = np.array([tree.random_configuration(seed) for seed in (6, 7)])
@@ -146,7 +147,7 @@ def test_native_and_numpy_windows_know_the_same(name):
 def test_ticks_and_steps_are_the_same_and_leave_each_other_alone():
     plan = planned()
     ticks = recorded(plan.system, 20, seed=5)
-    stepping, mixed = nd.Window(plan, DT, LAG), nd.Window(plan, DT, LAG)
+    stepping, mixed = nd.Tracker(plan, DT, LAG), nd.Tracker(plan, DT, LAG)
     assert "seen 1 ticks" in mixed.tick().cause
     mixed.reset()
     found, expected = {}, {}
@@ -167,7 +168,7 @@ def test_ticks_and_steps_are_the_same_and_leave_each_other_alone():
 def test_readings_that_are_none_leave_their_tick_without_an_estimate():
     plan = planned()
     ticks = recorded(plan.system, N, seed=6)
-    window = nd.Window(plan, DT, LAG)
+    window = nd.Tracker(plan, DT, LAG)
     for k in range(N):
         window.inputs.q[:], window.inputs.qd[:] = ticks.Q[k], ticks.Qd[k]
         window.inputs.y[:] = np.nan if k == 2 else ticks.Y[k]

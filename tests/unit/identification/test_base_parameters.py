@@ -30,7 +30,7 @@ def planar(n: int = 2, gravity=(0.0, -9.81, 0.0)) -> KinematicTree:
 
 def serial(*joints: Joint, gravity=(0.0, 0.0, -9.81), seed: int = 0, upright: bool = True) -> KinematicTree:
     """Return an arm whose links have any shape; its first axis is that of its joint in the world if upright."""
-    tree = nd.random_tree(len(joints), seed, kinds=["revolute"], chain=1.0)
+    tree = nd.tools.random_tree(len(joints), seed, kinds=["revolute"], chain=1.0)
     first = nd.autotree(1).X_tree[0] if upright else tree.X_tree[0]
     return tree.replace(joints=joints, X_tree=(first, *tree.X_tree[1:]), gravity=gravity)
 
@@ -145,7 +145,7 @@ def test_a_floating_robot_tells_seven_a_joint_and_ten():
             [TREES[name] for name in ("one_body", "three_children", "massless", "two_roots", "fixed_joints")],
             ["inertias", "rotors", "viscous:*"],
         ),
-        ([TREES["autotree_branched"], *(nd.random_tree(5, seed) for seed in range(4))], ["inertias"]),
+        ([TREES["autotree_branched"], *(nd.tools.random_tree(5, seed) for seed in range(4))], ["inertias"]),
     ],
     ids=["all kinds of joints", "random"],
 )
@@ -235,7 +235,7 @@ def test_what_is_known_tells_the_factor(wanted, tree):
 
 
 def test_two_arms_have_a_factor_each():
-    tree = nd.random_tree(4, 3, kinds=["revolute"]).replace(parents=(-1, 0, -1, 2))
+    tree = nd.tools.random_tree(4, 3, kinds=["revolute"]).replace(parents=(-1, 0, -1, 2))
     base = told(tree, ["inertias", "gains"])
     assert len(base.ties) == 2
     ends = [{base.parameters.each[k].owner[-1] for k in (tied, *others)} for tied, others in base.ties.items()]
@@ -259,7 +259,7 @@ def test_a_measured_wrench_tells_the_factor_unless_its_gain_is_unknown(sigma):
 
 def test_free_flight_alone_does_not_tell_how_heavy_a_robot_is():
     """No torque is read, and no motor moves the base: the motion is the same with all masses doubled."""
-    tree = nd.random_tree(4, 5, kinds=["revolute"], chain=1.0)
+    tree = nd.tools.random_tree(4, 5, kinds=["revolute"], chain=1.0)
     tree = tree.replace(joints=(TREES["one_free_body"].joints[0], *tree.joints[1:]))
     found = regression(System(tree, sensor_set(ACCELERATIONS, NO_MOTOR, UNTOUCHED)), ["inertias"])
     base = base_parameters(found)

@@ -150,7 +150,7 @@ REFUSED = [
         r"no posture in which robot .* can rest: in the best of 500, joint 'joint1' needs .* of the 1 N m",
     ),
     (on_a_base(Spherical()), {"joints": ["joint1"]}, InputError, r"joint 'joint1' is spherical, with 3 freedoms"),
-    (nd.random_tree(1, seed=0, kinds=["free"]), {}, InputError, r"no joint of one freedom moves"),
+    (nd.tools.random_tree(1, seed=0, kinds=["free"]), {}, InputError, r"no joint of one freedom moves"),
     (
         ARM.replace(components=(Coupling(joint="joint2", of={"joint1": 1.0}),)),
         {},

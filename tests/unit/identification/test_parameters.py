@@ -22,7 +22,7 @@ EVERYTHING = [word for word in GROUPS if word not in ("offsets", "gains")]
 
 
 def with_components() -> nd.KinematicTree:
-    return nd.random_tree(4, 2, kinds=["revolute", "prismatic"]).replace(components=COMPONENTS)
+    return nd.tools.random_tree(4, 2, kinds=["revolute", "prismatic"]).replace(components=COMPONENTS)
 
 
 def torques(tree, state):
@@ -121,7 +121,7 @@ def test_values_of_one_joint_change_that_joint_only():
 
 
 def test_values_of_what_the_model_does_not_have_add_it():
-    tree = nd.random_tree(3, 1, kinds=["revolute"])
+    tree = nd.tools.random_tree(3, 1, kinds=["revolute"])
     found = Parameters.of(tree, ["coulomb:joint2", "stiffness:joint1", "preload:joint1", "rotor:joint3"])
     assert not found.prior.any()
     coulomb, rotor, stiffness, preload = 2.0, 0.3, 5.0, 1.5

@@ -34,7 +34,7 @@ def of(tree, wanted, *sensors) -> Regression:
     ("trees", "wanted"),
     [
         ([TREES[name] for name in TREES if name != "mixed_12"], ["inertias"]),
-        ([nd.random_tree(6, 100 + seed) for seed in range(3)], ["*:link2", "*:link2.*", "m:*"]),
+        ([nd.tools.random_tree(6, 100 + seed) for seed in range(3)], ["*:link2", "*:link2.*", "m:*"]),
     ],
     ids=["all inertias", "some of random trees"],
 )
@@ -112,7 +112,7 @@ def test_coefficients_of_joints_are_their_closed_forms():
         Rotor(joints="joint1", inertia=2e-5, gear=100.0),
         Spring(joints="joint3", stiffness=7.0, reference=0.3),
     )
-    tree = nd.random_tree(3, 1, kinds=["revolute"]).replace(components=components)
+    tree = nd.tools.random_tree(3, 1, kinds=["revolute"]).replace(components=components)
     found = of(tree, ["friction", "rotors", "springs"], ACCELERATIONS, TORQUES, UNTOUCHED)
     q, qd, qdd, _ = random_state(tree, 0)
     W, _, c = numbers_of(found, q, qd, qdd)
@@ -132,7 +132,7 @@ def test_coefficients_of_joints_are_their_closed_forms():
 
 def test_offsets_and_gains_of_readings():
     """Gain reading = true value + offset."""
-    tree = nd.random_tree(3, 1, kinds=["revolute"])
+    tree = nd.tools.random_tree(3, 1, kinds=["revolute"])
     found = of(tree, ["offsets", "gains"], ACCELERATIONS, TORQUES, UNTOUCHED)
     q, qd, qdd, _ = random_state(tree, 0)
     y = np.arange(6.0)
@@ -143,7 +143,7 @@ def test_offsets_and_gains_of_readings():
 
 
 def test_an_exact_wrench_has_an_offset_and_a_gain():
-    tree = nd.random_tree(3, 1, kinds=["revolute"])
+    tree = nd.tools.random_tree(3, 1, kinds=["revolute"])
     read = {**WRENCHES, "links": "link3"}
     others = {**WRENCHES, "links": {"except": "link3"}, "value": 0}
     sensors = ACCELERATIONS, {**TORQUES, "sigma": 1.0}, read, others

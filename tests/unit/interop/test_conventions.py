@@ -34,7 +34,7 @@ def tree_of(convention: str) -> nd.KinematicTree:
     """Return a tree with a joint of each kind that a convention has, and one that does not move."""
     joints = [joint for joint in KINDS if joint.kind not in CONVENTIONS[convention].absent]
     joints.insert(3, Fixed())
-    source = nd.random_tree(len(joints), seed=4)
+    source = nd.tools.random_tree(len(joints), seed=4)
     I = np.array([spatial_inertia(1.0 + i, np.array([0.1, 0.2, 0.3]), np.eye(3)) for i in range(len(joints))])
     return source.replace(joints=tuple(joints), I=I)
 
@@ -160,16 +160,16 @@ def test_what_is_not_there_is_refused():
     for error, message, given in (
         (nd.errors.ModelError, "unknown moving joint 'elbow'", {"q": q, "joints": ("elbow",)}),
         (nd.errors.ModelError, "leave out", {"q": q, "joints": tree.joint_names[:1]}),
-        (nd.InputError, "qdd is given without qd", {"q": q, "qdd": v}),
-        (nd.InputError, "qd has shape", {"q": q, "qd": v[1:]}),
-        (nd.InputError, r"q\[3\] is nan", {"q": np.where(np.arange(tree.nq) == 3, np.nan, q)}),
-        *((nd.InputError, "q ", {"q": wrong}) for wrong in (1.0, [[1.0], [1.0, 2.0]], "q")),
+        (nd.errors.InputError, "qdd is given without qd", {"q": q, "qdd": v}),
+        (nd.errors.InputError, "qd has shape", {"q": q, "qd": v[1:]}),
+        (nd.errors.InputError, r"q\[3\] is nan", {"q": np.where(np.arange(tree.nq) == 3, np.nan, q)}),
+        *((nd.errors.InputError, "q ", {"q": wrong}) for wrong in (1.0, [[1.0], [1.0, 2.0]], "q")),
     ):
         with pytest.raises(error, match=message):
             nd.interop.to_convention(tree, "mujoco", **given)
-    with pytest.raises(nd.InputError, match="quaternion"):
+    with pytest.raises(nd.errors.InputError, match="quaternion"):
         nd.interop.from_convention(tree, "mujoco", np.zeros(tree.nq))
     tree = tree_of("pinocchio")
     numbers = nd.interop.to_convention(tree, "pinocchio", tree.neutral_configuration()).q
-    with pytest.raises(nd.InputError, match="cosine and sine of joint"):
+    with pytest.raises(nd.errors.InputError, match="cosine and sine of joint"):
         nd.interop.from_convention(tree, "pinocchio", np.where(np.arange(len(numbers)) == 8, 0.0, numbers))

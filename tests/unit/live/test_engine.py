@@ -139,7 +139,7 @@ def test_sensors_that_are_silent_or_saturated_are_left_out_where_they_have_a_sig
 def touch():
     contacts = {"tip": {"closed": [WRENCHES], "open": [WRENCHES | {"value": 0}]}}
     sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [ACCELERATIONS], "contacts": contacts})
-    return nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+    return nd.plan(nd.autotree(1), sensors, outputs=["tau"])
 
 
 WRENCH = {f"fx:link1.{c}": x for c, x in zip(("mx", "my", "mz", "fx", "fy", "fz"), (0, 0, 0.5, 0, 0, 0), strict=True)}
@@ -313,7 +313,7 @@ def test_the_adaptive_filter_comes_near_the_one_that_knows_the_noise_of_the_whol
     found = adapted(t, read, dt)
     assert np.isnan(found[:COLLECTED]).all()
     assert np.isfinite(found[COLLECTED:]).all()
-    known = nd.joint_motion(t[1000:], None, read[1000:], causal=True).qdd
+    known = nd.tools.joint_motion(t[1000:], None, read[1000:], causal=True).qdd
     assert (off(found) < 1.25 * off(np.concatenate([found[:1000], known]))).all()
 
 

@@ -235,7 +235,7 @@ def test_what_persists_and_contacts_that_are_recognised_are_published():
     plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx:link1"])
     columns = [*of_states(tau="effort"), STILL]
     rig = Rig(plan, {"columns": columns}, way=StreamOptions(hypotheses=nd.Hypotheses()))
-    one, t = nd.ContactFilter(plan, 0.001), time.time()
+    one, t = nd.Tracker(plan, 0.001, hypotheses=nd.Hypotheses()), time.time()
     for k in range(3):
         rig.send(STATES, joint_state(t + 0.001 * k, ["joint1"], [0.0], [0.0], [3.0 * (k == 2)]))
         tracked = one.step([0.0], [0.0], {"tau:joint1": 3.0 * (k == 2), "qdd:joint1": 0.0})
@@ -305,7 +305,7 @@ def test_topics_and_their_types_are_known_by_the_columns_of_a_mapping():
         ("/what", "--topic /what="),
         ("/a=std_msgs/msg/Nothing", "unknown type of messages"),
     ):
-        with pytest.raises(nd.NoriError, match=said):
+        with pytest.raises(nd.errors.NoriError, match=said):
             topics_of(None, [named])
 
 
@@ -378,7 +378,7 @@ def test_contacts_come_with_a_topic_of_their_own():
         {"of": "fx:link1", "from": WRENCH_PARTS, "components": COMPONENTS},
         {"of": "contact:tip", "from": "/foot.data", "above": 20},
     ]
-    rig = Rig(nd.plan_set(nd.autotree(1), sensors, outputs=["tau"]), {"columns": columns})
+    rig = Rig(nd.plan(nd.autotree(1), sensors, outputs=["tau"]), {"columns": columns})
     t = time.time()
     for k, pressed in enumerate((50.0, 10.0, 50.0)):
         rig.send("/foot", encode(make("std_msgs/msg/Float64", data=pressed)))

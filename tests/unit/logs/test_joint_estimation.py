@@ -53,7 +53,7 @@ def test_what_users_say():
 def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log, monkeypatch, way, causal):
     t, _, qd, qdd = motion()
     whole = samples_in(log, SYSTEM, derivation(way))
-    found = nd.joint_motion(t, None, qd, causal=causal)
+    found = nd.tools.joint_motion(t, None, qd, causal=causal)
     at = whole.numbers
     np.testing.assert_allclose(whole.y, found.qdd[at], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(whole.sigma, found.sigma_qdd[at], rtol=1e-6)
@@ -74,7 +74,7 @@ def test_deviations_are_handed_to_the_weights(tmp_path):
     plan = nd.plan(nd.System(ARM, WEIGHED), outputs=["qdd", "tau"])
     path = saved(tmp_path / "log.npz", t=t, q=q, qd=qd, tau=tau)
     found = nd.estimate(path, plan, differentiate="smoother", backend="numpy")
-    joints = nd.joint_motion(t, None, qd)
+    joints = nd.tools.joint_motion(t, None, qd)
     names = list(plan.system.weight_names)
     weights = np.tile(plan.system.weights, (N, 1))
     for k, joint in enumerate(ARM.joint_names):
@@ -95,7 +95,7 @@ def test_a_log_without_times_needs_their_step_and_a_short_one_is_refused(tmp_pat
     with pytest.raises(InputError, match="no 32 samples follow each other"):
         samples_in(short, SYSTEM, JointEstimation("kalman"))
     log = samples_in(path, SYSTEM, derivation("smoother", DT))
-    np.testing.assert_allclose(log.y, nd.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(log.y, nd.tools.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
 
 
 def test_time_that_jumps_back_begins_anew(tmp_path):
@@ -113,4 +113,4 @@ def test_a_free_base_has_accelerations_as_well(tmp_path):
     qd = np.cos(np.outer(t, np.linspace(1, 5, tree.nv))) + np.random.default_rng(0).normal(0, 1e-3, (200, tree.nv))
     path = saved(tmp_path / "log.npz", t=t, q=np.tile(tree.neutral_configuration(), (200, 1)), qd=qd)
     log = samples_in(path, system, derivation("smoother"))
-    np.testing.assert_allclose(log.y[:, : tree.nv], nd.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(log.y[:, : tree.nv], nd.tools.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)

@@ -156,7 +156,7 @@ def test_deviations_are_honest(read):
     x, q, qd = walked()
     given = given_of(read, q, qd, sigma=(1e-4, 1e-3))
     for causal in (True, False):
-        found = nd.joint_motion(DT * np.arange(6000), causal=causal, jerk=JERKS, **given)
+        found = nd.tools.joint_motion(DT * np.arange(6000), causal=causal, jerk=JERKS, **given)
         for mean, sigma, truth in ((found.qdd, found.sigma_qdd, x[..., 2]), (found.qd, found.sigma_qd, x[..., 1])):
             off = ((mean - truth) / sigma)[10:-10:60]  # so far apart that they are independent
             assert chi2.ppf(1e-4, off.size) < np.sum(off**2) < chi2.ppf(1 - 1e-4, off.size)
@@ -166,12 +166,12 @@ def test_deviations_are_honest(read):
 def test_the_noise_is_found(read):
     _, q, qd = walked()
     given = given_of(read, q[:5000], qd[:5000])
-    noise = nd.joint_motion(DT * np.arange(5000), **given).noise
+    noise = nd.tools.joint_motion(DT * np.arange(5000), **given).noise
     np.testing.assert_allclose(noise.jerk, JERKS, rtol=0.2)
     for name, sigma in (("q", 1e-4), ("qd", 1e-3)):
         if name in given:
             np.testing.assert_allclose(getattr(noise, f"sigma_{name}"), sigma, rtol=0.1)
-    some = nd.joint_motion(DT * np.arange(1000), **given_of(read, q[:1000], qd[:1000]), jerk=JERKS).noise
+    some = nd.tools.joint_motion(DT * np.arange(1000), **given_of(read, q[:1000], qd[:1000]), jerk=JERKS).noise
     np.testing.assert_allclose(some.jerk, JERKS)
 
 
@@ -182,7 +182,7 @@ def test_it_suits_each_joint_where_one_window_cannot():
     w, noise = np.array([0.5, 12.0]), np.array([1e-3, 1e-3])
     qd, qdd = np.cos(np.outer(t, w)), -w * np.sin(np.outer(t, w))
     read = qd + rng.normal(0, noise, qd.shape)
-    found = nd.joint_motion(t, None, read)
+    found = nd.tools.joint_motion(t, None, read)
 
     def off(accelerations):
         return np.sqrt(np.mean((accelerations - qdd) ** 2, axis=0)) / w
@@ -196,12 +196,12 @@ def test_a_gap_widens_the_deviations():
     t = 0.01 * np.arange(400)
     t[200:] += 0.5
     read = np.sin(t)[:, None]
-    found = nd.joint_motion(t, read, jerk=10.0, sigma_q=1e-3, causal=True)
+    found = nd.tools.joint_motion(t, read, jerk=10.0, sigma_q=1e-3, causal=True)
     assert found.sigma_qdd[200] > 3 * found.sigma_qdd[199]
     assert found.sigma_qdd[399] == pytest.approx(found.sigma_qdd[199], rel=1e-3)
     missing = read.copy()
     missing[100:150] = np.nan
-    found = nd.joint_motion(t, missing, jerk=10.0, sigma_q=1e-3)
+    found = nd.tools.joint_motion(t, missing, jerk=10.0, sigma_q=1e-3)
     assert found.sigma_q[125] > 3 * found.sigma_q[50]
     assert np.isfinite(found.qdd).all()
 
@@ -209,10 +209,10 @@ def test_a_gap_widens_the_deviations():
 def test_times_that_are_rounded_are_even_and_joints_that_stand_still_do_no_harm():
     t = 1.7e9 + 0.001 * np.arange(3000)  # of UNIX, to a quarter of a microsecond
     read = np.sin(t - t[0])[:, None]
-    found = nd.joint_motion(t, read, jerk=1000.0, sigma_q=1e-3)
-    again = nd.joint_motion(0.001 * np.arange(3000), read, jerk=1000.0, sigma_q=1e-3)
+    found = nd.tools.joint_motion(t, read, jerk=1000.0, sigma_q=1e-3)
+    again = nd.tools.joint_motion(0.001 * np.arange(3000), read, jerk=1000.0, sigma_q=1e-3)
     np.testing.assert_allclose(found.qdd, again.qdd, rtol=1e-6, atol=1e-6)
-    found = nd.joint_motion(T, Y)  # joints that stand still do no harm
+    found = nd.tools.joint_motion(T, Y)  # joints that stand still do no harm
     np.testing.assert_allclose(found.qdd, 0.0, atol=1e-12)
     assert np.isfinite(found.sigma_qdd).all()
     assert (found.sigma_qdd > 0).all()
@@ -254,7 +254,7 @@ def test_what_is_wrong_is_told():
         ({"q": [["x"]] * 100}, "q is not an array of numbers"),
     ):
         with pytest.raises(InputError, match=said):
-            nd.joint_motion(**({"t": T} | given))
+            nd.tools.joint_motion(**({"t": T} | given))
     for wrong in (0.0, np.inf):
         with pytest.raises(InputError, match=f"jerk is {wrong:g}: it must be positive"):
             JointNoise(np.array([1.0, wrong]), None, np.ones(2))

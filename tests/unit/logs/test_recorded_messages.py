@@ -64,7 +64,9 @@ ONE_MAY_BE_REFUSED = pytest.mark.filterwarnings("ignore:.*some of its topics are
 
 
 def test_topics_that_cannot_be_read_are_told_and_the_others_are_read(several):
-    with pytest.warns(nd.NoriWarning, match=r"some of its topics are not read: '/proto', as .*'protobuf', which is"):
+    with pytest.warns(
+        nd.errors.NoriWarning, match=r"some of its topics are not read: '/proto', as .*'protobuf', which is"
+    ):
         source = open_log(several)
     with source:
         assert {stream.name for stream in source.streams} == {"/x", "/json"}
@@ -96,7 +98,7 @@ def test_several_topics_come_in_about_the_order_of_their_times(several, monkeypa
 def test_what_is_whole_of_a_file_that_is_cut_off_is_read_with_a_warning(several):
     several.write_bytes(several.read_bytes()[: several.stat().st_size // 3])
     said = r"log\.mcap: is cut off, or damaged, before byte \d+.* messages before are"
-    with pytest.warns(nd.NoriWarning, match=said):
+    with pytest.warns(nd.errors.NoriWarning, match=said):
         (data,) = read(several, "/x", ["/x.data"])
     assert 10 < len(data) < 100
     assert data == list(range(len(data)))

@@ -180,7 +180,7 @@ def test_a_load_cell_in_a_rod_tells_the_torque_of_its_motor_as_a_sensor_in_the_l
     tree = nd.autotree(3).replace(
         gravity=(0.0, -9.81, 0.0), frames={"tip": Frame(2, tip), "pivot": Frame(-1, pivot)}, components=(rod,)
     )
-    q, qd = nd.closed(tree, np.array([1.2, -1.5, -0.8]), np.array([1.0, -0.5, 0.2]))
+    q, qd = nd.tools.closed(tree, np.array([1.2, -1.5, -0.8]), np.array([1.0, -0.5, 0.2]))
     truth = solved(nd.System(tree, FORWARD), q, qd, np.concatenate([[3.0, 0.5, -1.0], np.zeros(18)]))
     cell = {"type": "linear_relation", "name": "cell", "terms": {"loop:rod.fx": 1}, "value": None}
     accelerated = {"type": "joint_acceleration", "joints": "joint1"}

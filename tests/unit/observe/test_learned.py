@@ -285,9 +285,11 @@ def test_as_many_states_as_are_asked_for():
 def test_what_is_refused():
     system = two_cells(0.3)
     for states in (0, 51, 2.5, True):
-        with pytest.raises(nd.InputError, match="expected a whole number from 1 to 50"):
+        with pytest.raises(nd.errors.InputError, match="expected a whole number from 1 to 50"):
             nd.observability(system, states=states)
-    with pytest.raises(nd.InputError, match="states are those over which what persists is learned, and nothing does"):
+    with pytest.raises(
+        nd.errors.InputError, match="states are those over which what persists is learned, and nothing does"
+    ):
         nd.observability(system, memory={}, states=2)
     with pytest.raises(UnknownSensorNameError, match="'offset:ft:joint1'"):
         nd.observability(system, memory=["offset:ft:joint11"])

@@ -68,11 +68,11 @@ def test_the_likely_poses_are_looked_at_unasked_and_the_same_seed_gives_the_same
 
 
 def test_what_is_refused(cells):
-    with pytest.raises(nd.InputError, match=r"shape \(11,\), expected \(N, 11\)"):
+    with pytest.raises(nd.errors.InputError, match=r"shape \(11,\), expected \(N, 11\)"):
         nd.observability(cells, cells.tree.neutral_configuration())
-    with pytest.raises(nd.InputError, match=r"configurations\[1, 0\] is nan"):
+    with pytest.raises(nd.errors.InputError, match=r"configurations\[1, 0\] is nan"):
         nd.observability(cells, [cells.tree.neutral_configuration(), np.full(11, np.nan)])
-    with pytest.raises(nd.InputError, match="Did you mean 'parallel'"):
+    with pytest.raises(nd.errors.InputError, match="Did you mean 'parallel'"):
         nd.observability(cells, where={"parallell": ("link1", "link5")})
     with pytest.raises(nd.errors.NoConfigurationError):
         nd.observability(cells, where={"parallel": ("link1", "link2")})

@@ -50,7 +50,7 @@ def four_bar(constrains: object, ground: float = GROUND) -> KinematicTree:
 
 def closed_state(tree: KinematicTree, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return nd.closed(tree, tree.random_configuration(rng), rng.normal(size=tree.nv))
+    return nd.tools.closed(tree, tree.random_configuration(rng), rng.normal(size=tree.nv))
 
 
 def check_solution(system: System, y: np.ndarray, only: np.ndarray | None = None) -> ReducedSystem:

@@ -87,7 +87,7 @@ def test_where_nothing_can_be_written_nothing_is(sums, kind):
     place, words = MISPLACED[kind]
     q = X.copy()
     assert run(sums, q, X, place(q)) is None
-    with pytest.raises(nd.InputError, match=words):
+    with pytest.raises(nd.errors.InputError, match=words):
         sums.batch(q, X, out=place(q))
     same(q, X)
 
@@ -113,7 +113,7 @@ def test_short_rows_are_read_and_written_and_nothing_beside_them(lanes):
                 same(out, q + 2 * qd)
                 assert all(np.isnan(part.base).sum() == part.base.size - part.size for part in whole)
                 q[count - 1, n - 1] = np.inf
-                with pytest.raises(nd.InputError, match=rf"q\[{count - 1}, {n - 1}\] is inf"):
+                with pytest.raises(nd.errors.InputError, match=rf"q\[{count - 1}, {n - 1}\] is inf"):
                     function.batch(q, qd)
 
 
@@ -125,9 +125,9 @@ def test_room_grows_with_what_is_asked_for(sums):
 
 def test_threads_and_states_are_counted(sums):
     for threads in (0, -1, 1.0, True, None):
-        with pytest.raises(nd.InputError, match="threads"):
+        with pytest.raises(nd.errors.InputError, match="threads"):
             sums.batch(X, X, threads=threads)
-    with pytest.raises(nd.InputError, match="at least 1"):
+    with pytest.raises(nd.errors.InputError, match="at least 1"):
         sums.batch(X[:0], X[:0])
 
 
@@ -137,7 +137,7 @@ def test_a_solver_takes_states_however_they_lie_and_refuses_what_is_none_by_name
         plain = np.array(given, dtype=float)
         same(solver.solve_batch(given, given, given).tau, solver.solve_batch(plain, plain, plain).tau, kind)
     for kind in ("nothing", "complex", "longer", "wider", "one state", "one axis more", "a number"):
-        with pytest.raises(nd.InputError, match="Qd"):
+        with pytest.raises(nd.errors.InputError, match="Qd"):
             solver.solve_batch(X, MISFITS[kind](X), X)
 
 

@@ -130,6 +130,6 @@ class TestHowOftenTheNativeCodeRuns:
 
     def test_what_is_no_state(self, counted):
         solver, calls = counted
-        with pytest.raises(nd.InputError, match=r"qd\[1\] is nan"):
+        with pytest.raises(nd.errors.InputError, match=r"qd\[1\] is nan"):
             solver.solve(np.zeros(3), np.array([0, np.nan, 0]), np.zeros(3))
         assert calls == [Outcome.INPUT_NOT_FINITE]

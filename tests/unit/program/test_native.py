@@ -217,7 +217,7 @@ def test_a_batch_with_what_is_not_finite_is_refused_by_name():
     for which, value in product(range(3), (np.nan, np.inf)):
         batch = states(solver, 11)
         batch[which][7, 2] = value
-        with pytest.raises(nd.InputError, match=rf"{('Q', 'Qd', 'Y')[which]}\[7, 2\].*finite"):
+        with pytest.raises(nd.errors.InputError, match=rf"{('Q', 'Qd', 'Y')[which]}\[7, 2\].*finite"):
             solver.solve_batch(*batch)
 
 
@@ -232,7 +232,7 @@ def test_a_cache_that_others_may_write_is_not_used(plan):
     folder = cache_root() / "native"
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    with pytest.warns(nd.NoriWarning, match="others may write"):
+    with pytest.warns(nd.errors.NoriWarning, match="others may write"):
         solver = plan.solver("native")
     assert np.isfinite(tick(solver)).all()
     assert not list(folder.iterdir())
@@ -242,7 +242,7 @@ def test_a_cache_that_others_may_write_is_not_used(plan):
 def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(plan, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
-    with pytest.warns(nd.NoriWarning, match="not cached"):
+    with pytest.warns(nd.errors.NoriWarning, match="not cached"):
         solver = plan.solver("native")
     assert np.isfinite(tick(solver)).all()
 
@@ -271,7 +271,7 @@ def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
     try:
         with pytest.raises(CompilerError, match="out of paper"):
             plan.solver("native")
-        with pytest.warns(nd.NoriWarning, match=r"(?s)out of paper.*NumPy"):
+        with pytest.warns(nd.errors.NoriWarning, match=r"(?s)out of paper.*NumPy"):
             assert plan.solver("auto").backend == "numpy"
     finally:
         monkeypatch.undo()
@@ -280,7 +280,7 @@ def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
 
 def test_without_a_compiler_auto_is_numpy_with_one_warning(plan, monkeypatch):
     monkeypatch.setattr("nori_dyn.program.compiler.find_compiler", lambda: None)
-    with pytest.warns(nd.NoriWarning, match="C compiler") as caught:
+    with pytest.warns(nd.errors.NoriWarning, match="C compiler") as caught:
         assert plan.solver("auto").backend == "numpy"
     assert len(caught) == 1
     with pytest.raises(CompilerError, match="pip install"):

@@ -67,7 +67,7 @@ def test_what_is_wrong_is_found_in_every_part():
     for k in (0, 40, 999):
         q = np.zeros((1000, 4))
         q[k, 2] = np.nan
-        with pytest.raises(nd.InputError, match=rf"q\[{k}, 2\] is nan"):
+        with pytest.raises(nd.errors.InputError, match=rf"q\[{k}, 2\] is nan"):
             own.batch(q, threads=3)
 
 

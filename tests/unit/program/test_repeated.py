@@ -104,7 +104,7 @@ CASES = {
     "all unknowns of forward dynamics": (nd.autotree(12, 1.0, 1.5), "forward_dynamics", None),
     "pivots, and batches": (nd.autotree(20, 2.0, 1.5), "forward_dynamics", ("qdd",)),
     "several shapes of links": (
-        nd.random_tree(30, 2, ["revolute", "prismatic"], 1.0, 0.9),
+        nd.tools.random_tree(30, 2, ["revolute", "prismatic"], 1.0, 0.9),
         "inverse_dynamics",
         ("tau",),
     ),

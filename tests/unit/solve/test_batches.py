@@ -45,7 +45,7 @@ class TestOut:
     def test_what_was_wrong_before_is_forgotten(self, solver):
         Q, Qd, Y = states(solver)
         estimate = solver.solve_batch(Q, Qd, Y)
-        with pytest.raises(nd.InputError, match=r"Y\[3, 0\] .* is inf"):
+        with pytest.raises(nd.errors.InputError, match=r"Y\[3, 0\] .* is inf"):
             solver.solve_batch(Q, Qd, np.where(np.arange(N)[:, None] == 3, np.inf, Y), out=estimate)
         expected = solver.solve_batch(Q, Qd, Y)
         np.testing.assert_array_equal(solver.solve_batch(Q, Qd, Y, out=estimate).tau, expected.tau)
@@ -85,13 +85,13 @@ class TestOut:
             (lambda out: out.tolist(), "out is a list, expected a writeable array"),
             (lambda out: np.lib.stride_tricks.as_strided(out, strides=(0, 8)), "several results in one place"),
         ):
-            with pytest.raises(nd.InputError, match=words):
+            with pytest.raises(nd.errors.InputError, match=words):
                 solver.solve_batch(*given, out=spoil(np.zeros((N, size(solver)))))
         for which, name in enumerate(("Q", "Qd", "Y")):
             room = np.empty((N, 40))
             inside = room[:, : given[which].shape[1]]
             inside[:] = given[which]
-            with pytest.raises(nd.InputError, match=f"out and {name} share memory"):
+            with pytest.raises(nd.errors.InputError, match=f"out and {name} share memory"):
                 solver.solve_batch(*given[:which], inside, *given[which + 1 :], out=room[:, 2 : 2 + size(solver)])
 
     def test_an_estimate_of_another_solver_of_the_plan_and_of_something_else(self, solver, plan):
@@ -99,9 +99,9 @@ class TestOut:
         estimate = plan.solver("numpy").solve_batch(*states(solver, 1))
         assert_close(solver.solve_batch(*states(solver), out=estimate).tau, expected, SOLVED)
         other = nd.plan(plan.system, outputs=["tau"]).solver("numpy")
-        with pytest.raises(nd.InputError, match=r"out is an estimate of tau of .*, and here are tau, f:.* of"):
+        with pytest.raises(nd.errors.InputError, match=r"out is an estimate of tau of .*, and here are tau, f:.* of"):
             solver.solve_batch(*states(solver), out=other.solve_batch(*states(other)))
-        with pytest.raises(nd.InputError, match=r"out has shape \(4, 15\)"):
+        with pytest.raises(nd.errors.InputError, match=r"out has shape \(4, 15\)"):
             solver.solve_batch(*states(solver), out=solver.solve_batch(*states(solver, n=4)))
 
 
@@ -122,9 +122,9 @@ def test_quaternions_of_other_lengths_are_refused_by_joint(solver):
         Q[17, solver.system.tree.quaternions[0]] *= length
         message = rf"quaternion .* of joint 'joint1'.* has length {length:.6g} instead of 1"
         for singular in ("refuse", "nan"):
-            with pytest.raises(nd.InputError, match=message):
+            with pytest.raises(nd.errors.InputError, match=message):
                 solver.solve_batch(Q, Qd, Y, singular=singular)
-        with pytest.raises(nd.InputError, match=message):
+        with pytest.raises(nd.errors.InputError, match=message):
             solver.solve(Q[17], Qd[17], Y[17])
 
 
@@ -152,5 +152,5 @@ class TestOutOfFunctions:
             ((H, qd), r"out\[1\] and qd share memory"),
             ((np.empty((N, 3, 6))[:, :, ::2][:, ::-1], c), r"out\[0\] has its numbers at uneven steps"),
         ]:
-            with pytest.raises(nd.InputError, match=words):
+            with pytest.raises(nd.errors.InputError, match=words):
                 both.batch(q, qd, out=out)

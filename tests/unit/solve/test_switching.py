@@ -43,7 +43,7 @@ def sensors(*measurements, names=tuple(LEAVES), **contacts):
 
 @lru_cache
 def planned(*outputs):
-    return nd.plan_set(TREE, sensors(), outputs=outputs or None)
+    return nd.plan(TREE, sensors(), outputs=outputs or None)
 
 
 def data(plan_set, n=40, seed=0):
@@ -92,7 +92,7 @@ def test_every_way_to_call_gives_what_the_plan_of_the_state_gives(name, outputs)
 def test_outputs_in_a_frame_are_turned_once():
     X = TREE.X_tree[1]
     tree = TREE.replace(frames={"tip": Frame(4, X)})
-    plan_set = nd.plan_set(tree, sensors(), outputs=("fx:tip", "tau"), states=[("a", "b"), ("b",)])
+    plan_set = nd.plan(tree, sensors(), outputs=("fx:tip", "tau"), states=[("a", "b"), ("b",)])
     solver = plan_set.solver("numpy")
     Q, Qd, Y, which = data(plan_set, 6)
     batch = solver.solve_batch(Q, Qd, Y, which)
@@ -154,7 +154,7 @@ def test_what_a_state_does_not_read_may_be_anything():
 
 
 def test_wrong_contacts_and_states_are_refused_by_name():
-    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=[("a",), ("b", "a"), ()])
+    plan_set = nd.plan(TREE, sensors(), outputs=("tau",), states=[("a",), ("b", "a"), ()])
     solver = plan_set.solver("numpy")
     Q, Qd, Y, _ = data(plan_set, 3)
     with pytest.raises(UnplannedStateError, match=r"state 'b' is not planned. Planned: a, b; a; no contact") as raised:
@@ -216,7 +216,7 @@ def soft(sigma):
 
 @every_backend
 def test_weights_of_all_states(name):
-    plan_set = nd.plan_set(TREE, soft(0.5), outputs=("tau", "fx"))
+    plan_set = nd.plan(TREE, soft(0.5), outputs=("tau", "fx"))
     solver = plan_set.solver(runnable(name))
     joints = [f"tau:{joint}" for joint in TREE.joint_names]
     assert plan_set.weight_names == solver.weight_names
@@ -248,7 +248,7 @@ def test_weights_of_all_states(name):
 
 
 def test_weights_that_begin_alike_are_one():
-    plan_set = nd.plan_set(TREE, soft(0.1), outputs=("tau",))
+    plan_set = nd.plan(TREE, soft(0.1), outputs=("tau",))
     assert plan_set.weight_names[6:] == ("acc:link4", "fx:link4")
     systems = [plan.system for plan in plan_set.plans.values()]
     assert [places.tolist() for places in SideBySide(systems, "").weight_places] == [[*range(8)], [*range(7)]]
@@ -256,7 +256,7 @@ def test_weights_that_begin_alike_are_one():
 
 @needs_compiler
 def test_a_state_is_compiled_when_it_is_first_needed(own_cache):
-    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=[("a", "b"), ("a",), ("b",), ()])
+    plan_set = nd.plan(TREE, sensors(), outputs=("tau",), states=[("a", "b"), ("a",), ("b",), ()])
     solver, states = plan_set.solver("native"), plan_set.states
     Q, Qd, Y, _ = data(plan_set, 1)
 
@@ -284,7 +284,7 @@ def test_what_is_compiled_is_counted_while_it_lasts():
     def watch(title):
         yield lambda stage, done=None: told.append((title, stage, done))
 
-    solver = nd.SwitchingSolver(plan_set.plans, plan_set.contact_names, "numpy", watch=watch)
+    solver = nd.results.SwitchingSolver(plan_set.plans, plan_set.contact_names, "numpy", watch=watch)
     solver.switch("b")
     solver.prepare()
     title = f"preparing {TREE.name}"
@@ -341,7 +341,7 @@ def test_a_singular_state_is_refused_and_a_tick_says_so():
     closed, opened = {"type": "joint_torque", "joints": "all"}, {**wrench, "components": ["mz", "fx", "fy"]}
     contacts = {"tip": {"closed": [closed], "open": [opened]}}
     known = nd.SensorSet.from_dict({"name": "arm", "measurements": rows, "contacts": contacts})
-    solver = nd.plan_set(tree, known, outputs=("fx",)).solver("numpy")
+    solver = nd.plan(tree, known, outputs=("fx",)).solver("numpy")
     bent, straight, zero = np.array([0.3, 0.5, 0.7]), np.array([0.3, 0.0, 0.0]), np.zeros(3)
     y = np.zeros(solver.ny)
     good = solver.solve_batch(np.stack([bent, straight]), np.zeros((2, 3)), np.zeros((2, solver.ny)), [["tip"], []])

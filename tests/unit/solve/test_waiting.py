@@ -87,7 +87,7 @@ def test_the_states_of_a_set_are_compiled_one_after_the_other(own_cache, monkeyp
     contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
     motion = {"type": "joint_acceleration", "joints": "all"}
     sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
-    plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+    plans = nd.plan(nd.autotree(1), sensors, outputs=["tau"])
     solver = plans.solver(wait=False)
     alone = float(nd.rnea(plans.tree, np.zeros(1), np.zeros(1), np.ones(1))[0])
     for _ in range(2):

@@ -1,0 +1,44 @@
+"""Tools beside the main line: further files, random robots, closed loops, joint motion from encoders, collisions.
+
+    nd.tools.robots()                                       robots that load_robot knows by name
+    nd.tools.random_tree(10, seed=0)                        a robot at random, of any joints
+    nd.tools.sensors_from_model("arm.urdf")                 the sensors that a robot's own file describes
+    motion = nd.tools.joint_motion(t, q)                    qd and qdd from encoders alone, with standard deviations
+    nd.tools.save_html(report, "page.html")                 a report, a placement or an identification as a web page
+    nd.tools.save_robot(found.robot, "arm.urdf", "new.urdf")   the file of a robot, corrected
+
+Example:
+    >>> tree = nd.tools.random_tree(3, seed=0)
+    >>> nd.tools.closed(tree, tree.neutral_configuration()).shape == (tree.nq,)
+    True
+"""
+
+from __future__ import annotations
+
+from nori_dyn.descriptions.component_files import load_components, save_components
+from nori_dyn.descriptions.identified import save_robot
+from nori_dyn.descriptions.robot_names import robots
+from nori_dyn.descriptions.sensor_configs import sensors_from_model
+from nori_dyn.filtering.collisions import CollisionDetector
+from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
+from nori_dyn.logs.motion.joint_model import JointNoise
+from nori_dyn.logs.motion.joint_motion import joint_motion
+from nori_dyn.model.closure import closed
+from nori_dyn.model.synthetic import random_tree
+from nori_dyn.report.html import save_html
+
+__all__ = [
+    "CollisionDetector",
+    "JointNoise",
+    "LogMapping",
+    "closed",
+    "joint_motion",
+    "load_components",
+    "load_mapping",
+    "random_tree",
+    "robots",
+    "save_components",
+    "save_html",
+    "save_robot",
+    "sensors_from_model",
+]
