@@ -32,9 +32,9 @@ from nori_dyn.bench import quartiles
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.estimation import solved
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.gathering import Gathering
+from nori_dyn.identification.moment_accumulator import MomentAccumulator
 from nori_dyn.identification.prior import ParameterPrior
-from nori_dyn.identification.regression import regression
+from nori_dyn.identification.regression import Regression
 from nori_dyn.typing import Floats
 
 FINGERS = "panda_finger_joint1", "panda_finger_joint2"
@@ -62,7 +62,7 @@ class Ours:
     """
 
     def __init__(self, tree: nd.KinematicTree) -> None:
-        found = regression(nd.System(tree, "identification"), ["inertias"])
+        found = Regression.of(nd.System(tree, "identification"), ["inertias"])
         base = base_parameters(found)
         self._found, self.columns = found, base.independent
         self._program = found.program(self.columns)
@@ -70,10 +70,10 @@ class Ours:
 
     def estimate(self, q: Floats, qd: Floats, qdd: Floats, tau: Floats) -> Floats:
         """Return the base parameters (n,) that explain torques (samples, nv)."""
-        gathering = Gathering(self._found, self._program, np.ones(self._n))
-        gathering.add(q, qd, qdd, np.concatenate([qdd, tau], axis=1), 1 / RATE)
+        accumulator = MomentAccumulator(self._found, self._program, np.ones(self._n))
+        accumulator.add(q, qd, qdd, np.concatenate([qdd, tau], axis=1), 1 / RATE)
         k = len(self.columns)
-        log = Evidence(gathering.segments.each(), np.eye(k), np.zeros(k))
+        log = Evidence(accumulator.segments.each(), np.eye(k), np.zeros(k))
         return solved([log], ParameterPrior(np.zeros(k), 1e-9 * np.eye(k)), np.ones(self._n), is_known=True).values
 
 

@@ -111,11 +111,11 @@ class BaseParameters:
         return tuple(names[c] + ("" if c in self.alone else " +") for c in self.independent)
 
 
-def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0) -> BaseParameters:
+def base_parameters(regression: Regression, locked: Iterable[str] = (), seed: int = 0) -> BaseParameters:
     """Base parameters of a regression.
 
     Args:
-        found: the regression.
+        regression: the regression.
         locked: joints that stand still, wherever.
         seed: seed of the random motions.
 
@@ -123,16 +123,16 @@ def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0
         UnknownModelNameError: a joint that the robot does not have.
         InputError: a robot with loops or couplings.
     """
-    if found.system.tree.closing_parts:
-        names = ", ".join(f"'{part.name}'" for part in found.system.tree.closing_parts)
+    if regression.system.tree.closing_parts:
+        names = ", ".join(f"'{part.name}'" for part in regression.system.tree.closing_parts)
         raise InputError(
-            f"robot '{found.system.tree.name}' has loops or couplings ({names}): which of its parameters are "
+            f"robot '{regression.system.tree.name}' has loops or couplings ({names}): which of its parameters are "
             "identifiable is known for trees only. Load it without these, components=False, to see what it would be "
             "without them."
         )
-    tree, locked = found.system.tree, tuple(locked)
+    tree, locked = regression.system.tree, tuple(locked)
     bodies = [tree.joint(name) for name in locked]
-    motions = _FieldMotions(found, bodies, random.Random(seed))
+    motions = _FieldMotions(regression, bodies, random.Random(seed))
     anyhow = _Stacked.of(motions.rows)
     possible = _Stacked.of(motions.possible_rows) if motions.are_limited else anyhow
     order = motions.order
@@ -140,7 +140,7 @@ def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0
     seen = set(independent)
     dependent = tuple(column for column in order if column not in seen)
     exact = anyhow.exact(order, independent, dependent)
-    K = _in_doubles(found, bodies, independent, dependent, exact, seed)
+    K = _in_doubles(regression, bodies, independent, dependent, exact, seed)
     ties = {
         order[tied]: tuple(order[pivot] for pivot in sorted(possible.span.basis) if tied in possible.span.basis[pivot])
         for tied in sorted(anyhow.span.basis.keys() - possible.span.basis.keys())
@@ -148,7 +148,7 @@ def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0
     degree = ENTRY_DEGREE * (max(tree.depths()) + 1)
     n_motions = anyhow.n_motions + possible.n_motions
     error = min(1.0, (len(independent) + 1) * (n_motions + 1) * degree / PRIME)
-    return BaseParameters(found.parameters, independent, dependent, K, ties, locked, anyhow.n_unknown, error)
+    return BaseParameters(regression.parameters, independent, dependent, K, ties, locked, anyhow.n_unknown, error)
 
 
 @dataclass(frozen=True)
@@ -206,25 +206,25 @@ class _FieldMotions:
     """Rows of W at random motions of the field, unknown wrenches eliminated.
 
     Args:
-        found: the regression.
+        regression: the regression.
         bodies: whose joints stand still.
         rng: draws the motions.
     """
 
-    def __init__(self, found: Regression, bodies: Sequence[int], rng: random.Random) -> None:
-        self._found, self._rng = found, rng
-        self.order = column_order(found.parameters)
+    def __init__(self, regression: Regression, bodies: Sequence[int], rng: random.Random) -> None:
+        self._regression, self._rng = regression, rng
+        self.order = column_order(regression.parameters)
         self._place = {column: k for k, column in enumerate(self.order)}
-        self._still_q, self._still_v = _still(found, bodies)
-        self._positions = FieldPositions(found.graph, found.system.tree, found.inputs["q"], rng)
-        self._phi = self._random(len(found.parameters))
-        self._unread = [row for row, reading in enumerate(found.reads) if reading < 0]
-        self._own = {found.inputs["y"][k].index: row for row, k in enumerate(found.reads) if k >= 0}
+        self._still_q, self._still_v = _still(regression, bodies)
+        self._positions = FieldPositions(regression.graph, regression.system.tree, regression.inputs["q"], rng)
+        self._phi = self._random(len(regression.parameters))
+        self._unread = [row for row, reading in enumerate(regression.reads) if reading < 0]
+        self._own = {regression.inputs["y"][k].index: row for row, k in enumerate(regression.reads) if k >= 0}
 
     @property
     def are_limited(self) -> bool:
         """Whether not every motion is possible, or readings multiply a gain."""
-        return bool(self._unread or self._found.parameters.of_kinds("gain"))
+        return bool(self._unread or self._regression.parameters.of_kinds("gain"))
 
     def rows(self, n: int) -> Iterator[tuple[list[FieldVector], int]]:
         """Yield the rows of n motions over the columns in their order, and how many unknowns they determine besides."""
@@ -232,16 +232,16 @@ class _FieldMotions:
 
     def possible_rows(self, n: int) -> Iterator[tuple[list[FieldVector], int]]:
         """Yield those of n motions that a robot of some parameters can make, with what it reads."""
-        found = self._found
+        regression = self._regression
         points = self._points(n)
-        points.tell({x.index: np.repeat(value, n) for x, value in zip(found.phi, self._phi, strict=True)})
-        points.tell({x.index: self._random(n) for x in found.w})
+        points.tell({x.index: np.repeat(value, n) for x, value in zip(regression.phi, self._phi, strict=True)})
+        points.tell({x.index: self._random(n) for x in regression.w})
         if self._unread:
             points = points.elsewhere(self._corrected(points, n))
-        total = points.values(replaced(found.total, dict.fromkeys(self._own, found.graph.zero)))
+        total = points.values(replaced(regression.total, dict.fromkeys(self._own, regression.graph.zero)))
         read = {index: total[row] for index, row in self._own.items()}
         for index, row in self._own.items():
-            gain = found.parameters.place.get(f"gain:{found.row_names[row]}")
+            gain = regression.parameters.place.get(f"gain:{regression.row_names[row]}")
             if gain is not None:
                 read[index] = read[index] * pow(int(self._phi[gain]), -1, PRIME) % PRIME
         return self._rows_at(points.elsewhere(read), n)
@@ -251,10 +251,10 @@ class _FieldMotions:
 
         Rows that none of them moves are left as they are.
         """
-        found, still = self._found, set(self._still_v)
-        moved = [x for k, x in enumerate(found.inputs["qdd"]) if k not in still] + list(found.w)
-        unread = [found.total[row] for row in self._unread]
-        slopes = directional(unread, [{x.index: found.graph.one} for x in moved], "reverse")
+        regression, still = self._regression, set(self._still_v)
+        moved = [x for k, x in enumerate(regression.inputs["qdd"]) if k not in still] + list(regression.w)
+        unread = [regression.total[row] for row in self._unread]
+        slopes = directional(unread, [{x.index: regression.graph.one} for x in moved], "reverse")
         values, errors = points.values(list(slopes.values())), points.values(unread)
         corrected = points.values(moved)
         end = len(moved)
@@ -270,11 +270,11 @@ class _FieldMotions:
         return {x.index: values for x, values in zip(moved, corrected, strict=True)}
 
     def _rows_at(self, points: FieldPoints, n: int) -> Iterator[tuple[list[FieldVector], int]]:
-        found, n_w = self._found, len(self._found.unknowns)
-        places = [(row, n_w + self._place[k]) for row, k in found.W] + list(found.N)
-        values = points.values([*found.W.values(), *found.N.values()])
+        regression, n_w = self._regression, len(self._regression.unknowns)
+        places = [(row, n_w + self._place[k]) for row, k in regression.W] + list(regression.N)
+        values = points.values([*regression.W.values(), *regression.N.values()])
         for motion in range(n):
-            rows: list[dict[int, int]] = [{} for _ in range(found.n_rows)]
+            rows: list[dict[int, int]] = [{} for _ in range(regression.n_rows)]
             for (row, column), value in zip(places, values[:, motion].tolist(), strict=True):
                 if value:
                     rows[row][column] = value
@@ -287,28 +287,28 @@ class _FieldMotions:
 
     def _points(self, n: int) -> FieldPoints:
         """Random motions, and readings of any size."""
-        found = self._found
+        regression = self._regression
         inputs, tangents = self._positions.draw(n, self._still_q)
         for name in ("qd", "qdd"):
-            inputs |= {x.index: self._random(n) for x in found.inputs[name]}
-            inputs |= {found.inputs[name][k].index: np.zeros(n, dtype=object) for k in self._still_v}
-        inputs |= {x.index: self._random(n) for x in found.inputs["y"]}
-        return FieldPoints(found.graph, n, self._rng, inputs, tangents)
+            inputs |= {x.index: self._random(n) for x in regression.inputs[name]}
+            inputs |= {regression.inputs[name][k].index: np.zeros(n, dtype=object) for k in self._still_v}
+        inputs |= {x.index: self._random(n) for x in regression.inputs["y"]}
+        return FieldPoints(regression.graph, n, self._rng, inputs, tangents)
 
     def _random(self, n: int) -> Array:
         return random_numbers(self._rng, n)
 
 
-def _still(found: Regression, bodies: Sequence[int]) -> tuple[list[int], list[int]]:
+def _still(regression: Regression, bodies: Sequence[int]) -> tuple[list[int], list[int]]:
     """Numbers of q, and freedoms, of joints that stand still."""
-    tree = found.system.tree
+    tree = regression.system.tree
     return [k for i in bodies for k in numbers(tree.q_slices[i])], [
         k for i in bodies for k in numbers(tree.v_slices[i])
     ]
 
 
 def _in_doubles(
-    found: Regression,
+    regression: Regression,
     bodies: Sequence[int],
     independent: Sequence[int],
     dependent: Sequence[int],
@@ -318,7 +318,7 @@ def _in_doubles(
     """K, of which the field says where it is zero, from as many random motions as determine it well."""
     if not (independent and dependent):
         return np.zeros((len(independent), len(dependent)))
-    rows = _random_rows(found, bodies, len(independent), np.random.default_rng(seed))
+    rows = _random_rows(regression, bodies, len(independent), np.random.default_rng(seed))
     scale = np.linalg.norm(rows[:, independent], axis=0)
     K: Floats = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
     K[exact == 0] = 0.0
@@ -327,18 +327,18 @@ def _in_doubles(
     return K
 
 
-def _random_rows(found: Regression, bodies: Sequence[int], rank: int, rng: np.random.Generator) -> Floats:
+def _random_rows(regression: Regression, bodies: Sequence[int], rank: int, rng: np.random.Generator) -> Floats:
     """Rows of W (rows, columns) of random motions that determine some combinations well."""
-    tree = found.system.tree
-    n = 4 * (rank // max(found.n_rows - len(found.unknowns), 1) + 8)
-    still_q, still_v = _still(found, bodies)
+    tree = regression.system.tree
+    n = 4 * (rank // max(regression.n_rows - len(regression.unknowns), 1) + 8)
+    still_q, still_v = _still(regression, bodies)
     Q = tree.random_configurations(n, rng)
     Q[:, still_q] = Q[0, still_q]
     Qd, Qdd = rng.normal(size=(2, n, tree.nv))
     Qd[:, still_v] = Qdd[:, still_v] = 0.0
-    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": rng.normal(size=(n, found.system.ny))}
-    values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
-    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
-    W, N, _ = found.dense(np.broadcast_to(entries, (len(entries), n)).T)
-    rows = without_unknowns(W, N, np.zeros(found.n_rows, dtype=bool)) if found.unknowns else W
+    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": rng.normal(size=(n, regression.system.ny))}
+    values = {x.index: state[name][:, k] for name, array in regression.inputs.items() for k, x in enumerate(array)}
+    entries = regression.graph.evaluate([*regression.W.values(), *regression.N.values(), *regression.c], values)
+    W, N, _ = regression.dense(np.broadcast_to(entries, (len(entries), n)).T)
+    rows = without_unknowns(W, N, np.zeros(regression.n_rows, dtype=bool)) if regression.unknowns else W
     return rows.reshape(-1, W.shape[2])

@@ -20,9 +20,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.information import Moments, triangular
+from nori_dyn.identification.jackknife import covariance_of
+from nori_dyn.identification.moments import Moments, triangular
 from nori_dyn.identification.prior import ParameterPrior, PriorCheck
-from nori_dyn.identification.scatter import covariance_of
 from nori_dyn.typing import Floats
 
 ROUNDS = 50

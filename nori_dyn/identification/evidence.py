@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.identification.information import Moments, joined
+from nori_dyn.identification.moments import Moments, joined
 from nori_dyn.typing import Floats
 
 

@@ -23,7 +23,7 @@ from nori_dyn.identification.base_parameters import BaseParameters, base_paramet
 from nori_dyn.identification.criteria import Criterion, criterion_named
 from nori_dyn.identification.limits import MotionLimits, motion_limits
 from nori_dyn.identification.motion_information import MotionInformation
-from nori_dyn.identification.regression import Regression, regression
+from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.torque_limits import Torques, resting_posture
 from nori_dyn.identification.trajectory import FourierSeries, MovingJoints
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -261,13 +261,13 @@ def excitation(
     moving = MovingJoints(tree, bodies, still)
     limits = motion_limits(tree, bodies, **limits_given)
     progress("equations")
-    found = regression(system, wanted, seed)
+    regression = Regression.of(system, wanted, seed)
     stays = [name for k, name in enumerate(tree.joint_names) if tree.joints[k].nv and k not in bodies]
     progress("base parameters")
-    base = base_parameters(found, stays, seed)
-    weights = _weights(found)
+    base = base_parameters(regression, stays, seed)
+    weights = _weights(regression)
     progress("compiling")
-    information = MotionInformation.of(found, base.independent, moving, weights)
+    information = MotionInformation.of(regression, base.independent, moving, weights)
     torques = Torques.of(moving, limits.torque)
     identifiable, information = _identifiable(information, limits, moving, bool(stays), seed)
     if not identifiable:
@@ -277,19 +277,19 @@ def excitation(
         )
     information = _with_earlier(information, base, earlier)
     rest = resting_posture(moving, limits, torques, seed)
-    sigmas = dict(zip(found.row_names, (1.0 / weights).tolist(), strict=True))
+    sigmas = dict(zip(regression.row_names, (1.0 / weights).tolist(), strict=True))
     return Excitation(base, identifiable, sigmas, moving, series, limits, information, judge, torques, rate, rest)
 
 
-def _weights(found: Regression) -> Floats:
+def _weights(regression: Regression) -> Floats:
     """Weights 1 / sigma of the rows; without a sigma, as the most exact row that has one, or 1."""
     known: dict[str, float] = {}
-    for row in found.system.sensor_rows:
+    for row in regression.system.sensor_rows:
         if width(row.weights):
-            sizes = found.system.weights[list(row.weight_of_rows)]
+            sizes = regression.system.weights[list(row.weight_of_rows)]
             known.update(zip(row.component_names, np.sqrt(sizes).tolist(), strict=True))
-    most = max((known[name] for name in found.row_names if name in known), default=1.0)
-    return np.array([known.get(name, most) for name in found.row_names])
+    most = max((known[name] for name in regression.row_names if name in known), default=1.0)
+    return np.array([known.get(name, most) for name in regression.row_names])
 
 
 def _identifiable(

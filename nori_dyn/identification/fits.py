@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.information import Moments
+from nori_dyn.identification.moments import Moments
 from nori_dyn.typing import Floats
 
 

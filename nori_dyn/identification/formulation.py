@@ -13,12 +13,12 @@ from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.bodies import as_bodies, check_known
 from nori_dyn.identification.estimation import Solution, solved
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.gathering import Robust
-from nori_dyn.identification.information import Moments
+from nori_dyn.identification.moment_accumulator import HuberPseudoValues
+from nori_dyn.identification.moments import Moments
 from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.problem import IdentificationProblem
-from nori_dyn.identification.regression import Regression, regression
+from nori_dyn.identification.regression import Regression
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import Derivation
 from nori_dyn.measurements.base import VariableReading
@@ -113,22 +113,22 @@ class Formulation:
         if load_on is not None:
             system.tree.link(load_on)
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
-        found = regression(system, wanted)
-        problem = IdentificationProblem(base_parameters(found.without_gains()), load_on, known)
+        regression = Regression.of(system, wanted)
+        problem = IdentificationProblem(base_parameters(regression.without_gains()), load_on, known)
         if not problem.columns:
             raise InputError(
                 f"sensors '{system.sensors.name}' tell no combination of these parameters of '{system.tree.name}', "
-                f"however it moves: {_why_unidentifiable(found)}"
+                f"however it moves: {_why_unidentifiable(regression)}"
             )
-        _check_scale(found, problem)
+        _check_scale(regression, problem)
         if options.is_physical:
             check_known(problem)
         given: dict[str, float] = {}
         for row in system.rows:
             if row.equation.sigma is not None:
                 given |= zip(row.component_names, row.equation.sigma, strict=True)
-        sigma = np.array([given.get(name, 1.0) for name in found.row_names])
-        return Formulation(options, found, problem, sigma, all(name in given for name in found.row_names))
+        sigma = np.array([given.get(name, 1.0) for name in regression.row_names])
+        return Formulation(options, regression, problem, sigma, all(name in given for name in regression.row_names))
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -179,11 +179,11 @@ class Formulation:
         sigma, is_known = (np.ones(1), False) if self.regression.unknowns else (self.sigma, self.is_declared)
         return solved(evidence, prior, sigma, is_known, self.problem.base_of_free)
 
-    def robust(self, log: LogMoments, solution: Solution) -> Robust:
+    def robust(self, log: LogMoments, solution: Solution) -> HuberPseudoValues:
         """Residuals about an estimate, by which those of a log that are far off count less."""
         evidence = self.evidence(log)
         gains = [evidence.gain(k, solution.values) for k in range(len(self.row_names))]
-        return Robust(evidence.beta(solution.values), np.abs(gains) * solution.sigma)
+        return HuberPseudoValues(evidence.beta(solution.values), np.abs(gains) * solution.sigma)
 
     def returned(self, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """All parameters, inertias physically consistent where that was asked, and notes."""
@@ -192,16 +192,16 @@ class Formulation:
         return self.problem.whole(solution.values), ()
 
 
-def _check_scale(found: Regression, problem: IdentificationProblem) -> None:
+def _check_scale(regression: Regression, problem: IdentificationProblem) -> None:
     """Check that something tells how large forces are, where all that read them have unknown gains.
 
     Raises:
         InputError: nothing does.
     """
     free = {problem.all_parameters[k].name for k in problem.free}
-    readings = [name for name, reads in zip(found.row_names, found.reads, strict=True) if reads >= 0]
+    readings = [name for name, reads in zip(regression.row_names, regression.reads, strict=True) if reads >= 0]
     has_gains = bool(readings) and all(f"gain:{name}" in free for name in readings)
-    if has_gains and all(c.is_zero for c in found.c) and not any(problem.known.values()):
+    if has_gains and all(c.is_zero for c in regression.c) and not any(problem.known.values()):
         raise InputError(
             "gains of all sensors are looked for, and nothing tells how large forces are: all gains, inertias and "
             "frictions could be twice what they are. Say one that is known: known={'m:load': 2.5} (--known "
@@ -209,9 +209,9 @@ def _check_scale(found: Regression, problem: IdentificationProblem) -> None:
         )
 
 
-def _why_unidentifiable(found: Regression) -> str:
+def _why_unidentifiable(regression: Regression) -> str:
     """Say why the sensors determine nothing, and what to do."""
-    if not found.unknowns:
+    if not regression.unknowns:
         return "no reading depends on one. Name others, or add sensors of forces."
-    unknown = ", ".join(dict.fromkeys(name.rpartition(".")[0] or name for name in found.unknowns))
+    unknown = ", ".join(dict.fromkeys(name.rpartition(".")[0] or name for name in regression.unknowns))
     return f"what they read could all be of wrenches that nothing tells ({unknown}). Add sensors that read these."

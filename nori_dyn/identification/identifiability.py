@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.parameters import Parameter, Parameters
-from nori_dyn.identification.regression import regression
+from nori_dyn.identification.regression import Regression
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.tables import Shown
@@ -162,10 +162,12 @@ def identifiability(
         ('alone', 'never')
     """
     check_system(system, "nd.identifiability")
-    found = regression(system, [parameters] if isinstance(parameters, str) else list(parameters), seed)
+    regression = Regression.of(system, [parameters] if isinstance(parameters, str) else list(parameters), seed)
     still = (locked,) if isinstance(locked, str) else tuple(locked)
-    base = base_parameters(found, still, seed)
-    return Identifiability(system.tree.name, system.sensors.name, base, still, found.unknowns, found.row_names)
+    base = base_parameters(regression, still, seed)
+    return Identifiability(
+        system.tree.name, system.sensors.name, base, still, regression.unknowns, regression.row_names
+    )
 
 
 def _described(each: Parameter) -> dict[str, str]:

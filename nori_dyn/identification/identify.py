@@ -19,7 +19,15 @@ from threadpoolctl import threadpool_limits
 from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError
 from nori_dyn.identification.bodies import bodies
-from nori_dyn.identification.doubts import (
+from nori_dyn.identification.estimation import Solution
+from nori_dyn.identification.evidence import Evidence
+from nori_dyn.identification.findings import IDENTIFIED, Identification, combinations_of
+from nori_dyn.identification.fits import fits_of
+from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
+from nori_dyn.identification.log_reader import LogReader
+from nori_dyn.identification.moments import triangular
+from nori_dyn.identification.physical import is_physical
+from nori_dyn.identification.plausibility import (
     contradicted_priors,
     delays,
     late_readings,
@@ -28,14 +36,6 @@ from nori_dyn.identification.doubts import (
     turned_signs,
     weak_motion,
 )
-from nori_dyn.identification.estimation import Solution
-from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.findings import IDENTIFIED, Identification, combinations_of
-from nori_dyn.identification.fits import fits_of
-from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
-from nori_dyn.identification.information import triangular
-from nori_dyn.identification.log_reader import LogReader
-from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings
 from nori_dyn.logs.log import Log, read_log

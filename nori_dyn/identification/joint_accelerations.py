@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
-from nori_dyn.identification.regression import MOTIONS
+from nori_dyn.identification.regression import MOTIONS, scalar_readings
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.joints import FORCE
@@ -92,16 +92,10 @@ class JointAccelerations:
 
 def _read_accelerations(system: System) -> tuple[Indices, Floats] | None:
     """Index of the reading of each joint acceleration, and its factor; None where some are not read."""
-    tree = system.tree
-    places, factors = np.full(tree.nv, -1), np.ones(tree.nv)
-    for row in system.measurements:
-        equation = without_offset(row.equation)
-        if isinstance(equation, VariableReading) and equation.key.kind == "qdd" and equation is row.equation:
-            first = tree.v_slices[equation.key.body].start
-            for k, own in enumerate(np.asarray(equation.matrix)):
-                (at,) = np.nonzero(own)
-                if len(at) == 1:
-                    places[first + at[0]], factors[first + at[0]] = row.y.start + k, own[at[0]]
+    places, factors = np.full(system.tree.nv, -1), np.ones(system.tree.nv)
+    for row, k, freedom, factor in scalar_readings(system, "qdd"):
+        if without_offset(row.equation) is row.equation:
+            places[freedom], factors[freedom] = row.y.start + k, factor
     return None if (places < 0).any() else (places, factors)
 
 

@@ -12,8 +12,8 @@ from nori_dyn.identification.curves import Curves, Thinned
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.formulation import Formulation, LogMoments
-from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.joint_accelerations import JointAccelerations
+from nori_dyn.identification.moment_accumulator import HuberPseudoValues, MomentAccumulator, MovingRows
 from nori_dyn.identification.regression import torques_of
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
@@ -42,7 +42,7 @@ class LogReader:
         self._program = self._regression.program(formulation.problem.columns, self._options.backend)
         self._motion, self._stage = JointAccelerations(self._options.system), stage
 
-    def read(self, log: Log, is_loaded: bool = False, robust: Robust | None = None) -> LogMoments:
+    def read(self, log: Log, is_loaded: bool = False, robust: HuberPseudoValues | None = None) -> LogMoments:
         """Moments of a log, in which the robot carries the load or does not.
 
         Raises:
@@ -50,21 +50,21 @@ class LogReader:
         """
         options, report = self._options, LogReport()
         systems = {ALWAYS: options.system}
-        gathering: Gathering | None = None
+        accumulator: MomentAccumulator | None = None
         dt, n = options.dt, 0
         low, high = np.full(options.system.tree.nq, np.inf), np.full(options.system.tree.nq, -np.inf)
         for chunk, samples, dt, runs in self._chunks(log, options.missing, report, options.dt):
-            gathering = gathering or self._gathering(dt, robust)
+            accumulator = accumulator or self._accumulator(dt, robust)
             for part, is_new in runs:
                 if is_new:
-                    gathering.restart()
-                gathering.add(*self._state(samples, part), dt)
+                    accumulator.restart()
+                accumulator.add(*self._state(samples, part), dt)
             look_at(report, systems, chunk.samples, n, dt, by_model=False, units=log.units_of_motion)
             n += len(samples)
             low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
             high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
             self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", chunk.done)
-        segments = [] if gathering is None else gathering.segments.each()
+        segments = [] if accumulator is None else accumulator.segments.each()
         if not segments:
             raise InputError(
                 f"{log.path}: {n} samples are too few for a filter of {options.cutoff:g} Hz. Leave it out, or raise it."
@@ -89,15 +89,15 @@ class LogReader:
         """
         n_rows = self._regression.n_rows
         gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
-        gathering, thinned = self._gathering(moments.dt, None), Thinned()
+        accumulator, thinned = self._accumulator(moments.dt, None), Thinned()
         for chunk, samples, dt, runs in self._chunks(moments.log, "drop", LogReport(), moments.dt):
             at = samples.numbers.astype(float) if samples.t is None else samples.t
             for part, is_new in runs:
                 if is_new:
-                    gathering.restart()
-                made = gathering.filtered(*self._state(samples, part), dt, at[part])
-                old = made.read + gathering.residuals(made.entries, evidence.beta(before))
-                new = made.read + gathering.residuals(made.entries, evidence.beta(values)) / gains
+                    accumulator.restart()
+                made = accumulator.filtered(*self._state(samples, part), dt, at[part])
+                old = made.read + accumulator.residuals(made.entries, evidence.beta(before))
+                new = made.read + accumulator.residuals(made.entries, evidence.beta(values)) / gains
                 thinned.add(np.column_stack([made.t, made.read, old, new]))
             self._stage(f"{moments.log.path.name[-24:]}, curves", chunk.done)
             unit = "sample" if samples.t is None else "s"
@@ -127,14 +127,14 @@ class LogReader:
         q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
         return q, qd, self._motion.accelerations(q, qd, y), y
 
-    def _gathering(self, dt: float | None, robust: Robust | None) -> Gathering:
+    def _accumulator(self, dt: float | None, robust: HuberPseudoValues | None) -> MomentAccumulator:
         cutoff, speed = self._options.cutoff, self._options.moving
         if cutoff is not None and dt is None:
             raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
         decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
         names = self._regression.row_names
-        moving = None if speed is None else Moving(speed, torques_of(self._options.system, names))
-        return Gathering(self._regression, self._program, self._sigma, decimation, robust, moving)
+        moving = None if speed is None else MovingRows(speed, torques_of(self._options.system, names))
+        return MomentAccumulator(self._regression, self._program, self._sigma, decimation, robust, moving)
 
 
 def _whole(samples: Samples) -> Samples:

@@ -55,7 +55,7 @@ class MotionInformation:
 
     @staticmethod
     def of(
-        found: Regression,
+        regression: Regression,
         columns: Sequence[int],
         joints: MovingJoints,
         weights: Floats,
@@ -63,7 +63,7 @@ class MotionInformation:
         """Compile it in SI units, with nothing known beforehand.
 
         Args:
-            found: the regression.
+            regression: the regression.
             columns: the parameters, by their indices; they must be identifiable one by one.
             joints: those that move.
             weights: 1 / sigma of each row (n_rows,).
@@ -74,15 +74,15 @@ class MotionInformation:
         """
         columns = tuple(columns)
         place = {column: k for k, column in enumerate(columns)}
-        entries = [entry for (_, k), entry in found.W.items() if k in place] + list(found.N.values())
-        _refuse_readings(found, columns)
+        entries = [entry for (_, k), entry in regression.W.items() if k in place] + list(regression.N.values())
+        _refuse_readings(regression, columns)
         outputs = np.empty(len(entries), dtype=object)
         outputs[:] = entries
-        inputs = {name: found.inputs[name] for name in ("q", "qd", "qdd")}
-        traced = Traced("regressor", found.system.tree, found.graph, inputs, {"entries": outputs}, None, None)
+        inputs = {name: regression.inputs[name] for name in ("q", "qd", "qdd")}
+        traced = Traced("regressor", regression.system.tree, regression.graph, inputs, {"entries": outputs}, None, None)
         gradient = MotionGradient.of(traced, joints)
         n = len(columns)
-        return MotionInformation(found.program(columns), gradient, columns, weights, np.eye(n), np.zeros((0, n)))
+        return MotionInformation(regression.program(columns), gradient, columns, weights, np.eye(n), np.zeros((0, n)))
 
     def rows(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
         """Whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
@@ -135,16 +135,16 @@ def _fitted(W: Floats, N: Floats) -> Floats:
     return fitted
 
 
-def _refuse_readings(found: Regression, columns: Sequence[int]) -> None:
+def _refuse_readings(regression: Regression, columns: Sequence[int]) -> None:
     """Refuse parameters whose rows are not known before the motion, as they depend on readings."""
-    y = [x.index for x in found.inputs["y"]]
+    y = [x.index for x in regression.inputs["y"]]
     wanted = set(columns)
-    entries = {place: entry for place, entry in found.W.items() if place[1] in wanted}
-    depends = depends_on(found.graph, [*entries.values(), *found.N.values()], y)
+    entries = {place: entry for place, entry in regression.W.items() if place[1] in wanted}
+    depends = depends_on(regression.graph, [*entries.values(), *regression.N.values()], y)
     for (row, column), entry in entries.items():
         if depends[entry.index]:
             raise InputError(
-                f"'{found.parameters.names[column]}' multiplies what '{found.row_names[row]}' reads, which is known "
-                "after the motion only: no motion can be chosen for it. Leave gains out; those that excite inertias "
+                f"'{regression.parameters.names[column]}' multiplies what '{regression.row_names[row]}' reads, which is "
+                "known after the motion only: no motion can be chosen for it. Leave gains out; those that excite inertias "
                 "and friction serve them as well."
             )

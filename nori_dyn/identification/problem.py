@@ -14,7 +14,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
-from nori_dyn.identification.information import Moments
+from nori_dyn.identification.moments import Moments
 from nori_dyn.identification.parameters import INERTIAL, Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import pull_back, with_known
 from nori_dyn.identification.prior import ParameterPrior

@@ -113,6 +113,42 @@ class Regression:
     phi: tuple[Expr, ...]
     w: tuple[Expr, ...]
 
+    @staticmethod
+    def of(system: System, wanted: Sequence[str], seed: int = 0) -> Regression:
+        """Regress a system's readings on parameters, where the motion is known.
+
+        Args:
+            system: the robot and its sensors. Equations of motion are taken to hold exactly.
+            wanted: the parameters, see `Parameters.of`. Offsets that the sensors declare are among them by themselves.
+            seed: seed of the random point of the fingerprints.
+
+        Raises:
+            UnknownNameError: a parameter that does not exist.
+            InputError: no sensor of the system says anything of forces; a sensor that is not linear in a parameter.
+        """
+        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+        declared = [name for v in system.variables if v.kind == OFFSET for name in v.component_names]
+        parameters = Parameters.of(system.tree, [*wanted, *declared], force_readings(system))
+        graph = Graph(seed)
+        arrays = {
+            "q": np.array(configuration_inputs(graph, system.tree), dtype=object),
+            **{name: _inputs(graph, name, system.tree.nv) for name in ("qd", "qdd")},
+            "y": _inputs(graph, "y", system.ny),
+        }
+
+        def forward(phi: Array, are_known: bool) -> _Forward:
+            tree = ParametricTree.over(parameters, phi, graph)
+            symbolic = System(tree, system.sensors, system.of_components.repeats)
+            at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
+            named = dict(zip(parameters.names, phi, strict=True))
+            return _Forward(symbolic, at, arrays["qdd"], arrays["y"], named, graph, are_known)
+
+        none = np.array([graph.zero] * len(parameters), dtype=object)
+        # First, so that what cancels later is found among what depends on no parameter, such as m v x v of a moment.
+        without = [row for *_, row in forward(none, are_known=True).rows()]
+        phi = _inputs(graph, "phi", len(parameters))
+        return forward(phi, are_known=False).regression(system, parameters, arrays, phi, without)
+
     @property
     def n_rows(self) -> int:
         """Number of rows of a sample."""
@@ -218,59 +254,27 @@ def force_readings(system: System) -> dict[str, str]:
     return found
 
 
-def torques_of(system: System, names: Sequence[str]) -> Indices:
-    """Freedom of the joint whose torque each row reads, -1 where it reads no such."""
-    found: dict[str, int] = {}
+def scalar_readings(system: System, *kinds: str) -> Iterator[tuple[RowBlock, int, int, float]]:
+    """Yield block, number in it, freedom and factor of each reading of one component of joint variables."""
     for row in system.measurements:
         equation = without_offset(row.equation)
-        if isinstance(equation, VariableReading) and equation.key.kind in ("tau", LOAD):
+        if isinstance(equation, VariableReading) and equation.key.kind in kinds:
             first = system.tree.v_slices[equation.key.body].start
-            for name, own in zip(row.component_names, np.asarray(equation.matrix), strict=True):
+            for k, own in enumerate(np.asarray(equation.matrix)):
                 (at,) = np.nonzero(own)
                 if len(at) == 1:
-                    found[name] = first + int(at[0])
+                    yield row, k, first + int(at[0]), float(own[at[0]])
+
+
+def torques_of(system: System, names: Sequence[str]) -> Indices:
+    """Freedom of the joint whose torque each row reads, -1 where it reads no such."""
+    found = {row.component_names[k]: freedom for row, k, freedom, _ in scalar_readings(system, "tau", LOAD)}
     return np.array([found.get(name, -1) for name in names], dtype=np.intp)
 
 
 def _is_of_forces(row: RowBlock, at: Kinematics) -> bool:
     is_motion = {key.kind in MOTIONS for key in row.equation.blocks(at)} == {True}
     return not is_motion or any(unit in ("N", "N m") for unit in row.units)
-
-
-def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regression:
-    """Regression of a system's readings on parameters, where the motion is known.
-
-    Args:
-        system: the robot and its sensors. Equations of motion are taken to hold exactly.
-        wanted: the parameters, see `Parameters.of`. Offsets that the sensors declare are among them by themselves.
-        seed: seed of the random point of the fingerprints.
-
-    Raises:
-        UnknownNameError: a parameter that does not exist.
-        InputError: no sensor of the system says anything of forces; a sensor that is not linear in a parameter.
-    """
-    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
-    declared = [name for v in system.variables if v.kind == OFFSET for name in v.component_names]
-    parameters = Parameters.of(system.tree, [*wanted, *declared], force_readings(system))
-    graph = Graph(seed)
-    arrays = {
-        "q": np.array(configuration_inputs(graph, system.tree), dtype=object),
-        **{name: _inputs(graph, name, system.tree.nv) for name in ("qd", "qdd")},
-        "y": _inputs(graph, "y", system.ny),
-    }
-
-    def forward(phi: Array, are_known: bool) -> _Forward:
-        tree = ParametricTree.over(parameters, phi, graph)
-        symbolic = System(tree, system.sensors, system.of_components.repeats)
-        at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
-        named = dict(zip(parameters.names, phi, strict=True))
-        return _Forward(symbolic, at, arrays["qdd"], arrays["y"], named, graph, are_known)
-
-    none = np.array([graph.zero] * len(parameters), dtype=object)
-    # First, so that what cancels later is found among what depends on no parameter, such as m v x v of a moment.
-    without = [row for *_, row in forward(none, are_known=True).rows()]
-    phi = _inputs(graph, "phi", len(parameters))
-    return forward(phi, are_known=False).regression(system, parameters, arrays, phi, without)
 
 
 class _Forward:

@@ -15,7 +15,7 @@ import pytest
 from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.errors import NoriWarning
 from nori_dyn.identification.base_parameters import base_parameters
-from nori_dyn.identification.regression import Regression, regression
+from nori_dyn.identification.regression import Regression
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.peers import pin
@@ -84,7 +84,7 @@ def read(path: Path, base: str = "fixed", **options) -> KinematicTree:
 
 
 def inertias_of(tree: KinematicTree) -> Regression:
-    return regression(System(tree, TORQUES_ALONE), ["inertias"])
+    return Regression.of(System(tree, TORQUES_ALONE), ["inertias"])
 
 
 def states(tree: KinematicTree, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -145,7 +145,7 @@ def test_compiled_regressors_are_pinocchios_on_batches(name, base):
 def test_a_force_torque_sensor_on_board_reads_pinocchios_regressor_of_what_it_carries():
     tree = load("panda", kept=("panda_hand_joint",), clean=False)
     ft = {"type": "force_torque", "joints": "panda_hand_joint"}
-    found = regression(System(tree, sensor_set(ACCELERATIONS, ft, {**WRENCHES, "value": 0})), ["inertias"])
+    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, ft, {**WRENCHES, "value": 0})), ["inertias"])
     model = pinocchio_with_revolutes(ROBOTS["panda"], ("panda_hand_joint",))
     data = model.createData()
     Q, Qd, Qdd = states(tree, 3, 2)

@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.identification.base_parameters import base_parameters, column_order
-from nori_dyn.identification.regression import Regression, regression
+from nori_dyn.identification.regression import Regression
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import crba
@@ -21,7 +21,7 @@ NO_MOTOR = {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0
 
 
 def told(tree: KinematicTree, wanted=("inertias",), sensors=(ACCELERATIONS, TORQUES, UNTOUCHED), **options):
-    return base_parameters(regression(System(tree, sensor_set(*sensors)), wanted), **options)
+    return base_parameters(Regression.of(System(tree, sensor_set(*sensors)), wanted), **options)
 
 
 def planar(n: int = 2, gravity=(0.0, -9.81, 0.0)) -> KinematicTree:
@@ -152,7 +152,7 @@ def test_a_floating_robot_tells_seven_a_joint_and_ten():
 def test_rank_and_combinations_are_those_of_stacked_rows(trees, wanted):
     """Of all kinds of joints, fixed ones that were kept among them."""
     for seed, tree in enumerate(trees):
-        found = regression(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNTOUCHED)), wanted)
+        found = Regression.of(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNTOUCHED)), wanted)
         base = base_parameters(found, seed=seed)
         W, _, _ = numbers_of(found, 3 * (base.rank // found.n_rows + 3), seed)
         assert_rank(W, base.rank)
@@ -165,7 +165,7 @@ def test_rank_and_combinations_are_those_of_stacked_rows(trees, wanted):
 def test_joints_that_stand_still(name, still):
     """One in the middle, a spherical one, and a base: as many as rows tell at whose motions it stands anywhere."""
     tree = TREES[name]
-    found = regression(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNTOUCHED)), ["inertias"])
+    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNTOUCHED)), ["inertias"])
     base = base_parameters(found, [still])
     W, _, _ = numbers_of(found, 60, seed=2, still=[still])
     assert_rank(W, base.rank)
@@ -185,7 +185,7 @@ def test_unknown_wrenches_take_rows():
     tree = TREES["three_children"]
     foot = tree.names[-1]
     touched = ({**WRENCHES, "links": {"except": foot}, "value": 0},)
-    found = regression(System(tree, sensor_set(ACCELERATIONS, ACTUATED, NO_MOTOR, *touched)), ["inertias"])
+    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, ACTUATED, NO_MOTOR, *touched)), ["inertias"])
     base = base_parameters(found)
     W, N, _ = numbers_of(found, 80, seed=3)
     assert found.unknowns == tuple(f"fx:{foot}.{axis}" for axis in ("mx", "my", "mz", "fx", "fy", "fz"))
@@ -261,7 +261,7 @@ def test_free_flight_alone_does_not_tell_how_heavy_a_robot_is():
     """No torque is read, and no motor moves the base: the motion is the same with all masses doubled."""
     tree = nd.tools.random_tree(4, 5, kinds=["revolute"], chain=1.0)
     tree = tree.replace(joints=(TREES["one_free_body"].joints[0], *tree.joints[1:]))
-    found = regression(System(tree, sensor_set(ACCELERATIONS, NO_MOTOR, UNTOUCHED)), ["inertias"])
+    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, NO_MOTOR, UNTOUCHED)), ["inertias"])
     base = base_parameters(found)
     assert len(base.ties) == 1
     assert base.rank == len(base.independent) - 1

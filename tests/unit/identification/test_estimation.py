@@ -7,8 +7,8 @@ from scipy.stats import chi2, norm, t
 
 from nori_dyn.identification.estimation import solved
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.gathering import Robust
-from nori_dyn.identification.information import Moments
+from nori_dyn.identification.moment_accumulator import HuberPseudoValues
+from nori_dyn.identification.moments import Moments
 from nori_dyn.identification.prior import ParameterPrior
 
 
@@ -144,7 +144,7 @@ def test_least_squares_on_pseudo_values_settle_at_hubers_estimate_and_covariance
     values = np.zeros(3)
     for _ in range(30):
         residuals = (X @ values - y)[:, None]
-        far = Robust(values, np.array([sigma])).pseudo_values(residuals)
+        far = HuberPseudoValues(values, np.array([sigma])).pseudo_values(residuals)
         log = evidence([X], [y - (far - residuals)[:, 0]], [[0, 1, 2]], 3)
         found = solved([log], VAGUE, np.ones(1), is_known=False)
         values = found.values

@@ -10,7 +10,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.criteria import CRITERIA
 from nori_dyn.identification.motion_information import MotionInformation
-from nori_dyn.identification.regression import regression
+from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.trajectory import MovingJoints
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
@@ -30,7 +30,7 @@ def free_arm():
 
 def information_of(arm, wanted=("inertias", "viscous:*")):
     tree, measurements = arm
-    found = regression(nd.System(tree, sensor_set(*measurements)), wanted)
+    found = Regression.of(nd.System(tree, sensor_set(*measurements)), wanted)
     weights = np.linspace(1.0, 2.0, found.n_rows)
     columns = base_parameters(found).independent
     joints = MovingJoints(tree, tuple(range(tree.n_links)), tree.neutral_configuration())

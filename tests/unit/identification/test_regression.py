@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.components import Friction, Rotor, Spring
-from nori_dyn.identification.regression import Regression, force_readings, regression
+from nori_dyn.identification.regression import Regression, force_readings
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.builder import System
@@ -27,7 +27,7 @@ def numbers_of(found: Regression, q, qd, qdd, y=None):
 
 
 def of(tree, wanted, *sensors) -> Regression:
-    return regression(System(tree, sensor_set(*sensors)), wanted)
+    return Regression.of(System(tree, sensor_set(*sensors)), wanted)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 
 from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.filtering import Decimation
-from nori_dyn.identification.information import EXTRA, Moments, Segments, row_moments
+from nori_dyn.identification.moments import EXTRA, Moments, Segments, row_moments
 from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.typing import Floats, Indices
 
@@ -28,7 +28,7 @@ WHOLLY = 0.99
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Robust:
+class HuberPseudoValues:
     """Estimates before, by which residuals that are far off count less (Huber, 1964).
 
     In place of a residual u stands psi(u) / mean psi', with psi(u) = u up to a bound, and the bound beyond it: least
@@ -54,7 +54,7 @@ class Robust:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moving:
+class MovingRows:
     """Torques of joints count only while these move: at rest, friction is whatever it takes to stand still.
 
     Attributes:
@@ -70,7 +70,7 @@ class Moving:
         return np.where((np.abs(qd[:, self.freedoms]) > self.speed) | (self.freedoms < 0), 1.0, 0.0)
 
 
-class Filtered(NamedTuple):
+class FilteredSamples(NamedTuple):
     """Samples behind the filter.
 
     Attributes:
@@ -88,11 +88,11 @@ class Filtered(NamedTuple):
     t: Floats
 
 
-class Gathering:
+class MomentAccumulator:
     """Gathers what samples say, in order.
 
     Args:
-        found: the regression.
+        regression: the regression.
         program: its columns that are wanted.
         sigma: standard deviation of each row, by which those with unknown wrenches are weighed; 1 where not known.
         decimation: the filter; None leaves samples as they are.
@@ -102,17 +102,17 @@ class Gathering:
 
     def __init__(
         self,
-        found: Regression,
+        regression: Regression,
         program: RegressorProgram,
         sigma: Floats,
         decimation: Decimation | None = None,
-        robust: Robust | None = None,
-        moving: Moving | None = None,
+        robust: HuberPseudoValues | None = None,
+        moving: MovingRows | None = None,
     ) -> None:
         self._program, self._sigma, self._decimation, self._robust = program, sigma, decimation, robust
         self._moving = moving
-        self._reads = np.array(found.reads)
-        self._has_unknowns, self._is_exact = bool(found.unknowns), np.array(found.is_exact)
+        self._reads = np.array(regression.reads)
+        self._has_unknowns, self._is_exact = bool(regression.unknowns), np.array(regression.is_exact)
         self.segments = Segments()
         self.n_samples = 0
 
@@ -131,7 +131,7 @@ class Gathering:
 
     def filtered(
         self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None, t: Floats | None = None
-    ) -> Filtered:
+    ) -> FilteredSamples:
         """Filter samples: as many as it leaves."""
         entries = self._program.entries(q, qd, qdd, y)
         read = np.zeros((len(q), len(self._reads)))
@@ -142,13 +142,13 @@ class Gathering:
         at = np.zeros(len(q)) if t is None else t
         counts = None if self._moving is None else self._moving.counts(qd)
         if self._decimation is None:
-            return Filtered(entries, read, rates, counts, at)
+            return FilteredSamples(entries, read, rates, counts, at)
         parts = [entries, read, rates, at[:, None], *([] if counts is None else [counts])]
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]
         rows = np.split(self._decimation.add(np.concatenate(parts, axis=1)), ends, axis=1)
         if counts is not None:
             counts = np.where(rows[4] > WHOLLY, 1.0, 0.0)
-        return Filtered(rows[0], rows[1], rows[2], counts, rows[3][:, 0])
+        return FilteredSamples(rows[0], rows[1], rows[2], counts, rows[3][:, 0])
 
     def residuals(self, entries: Floats, values: Floats) -> Floats:
         """Residual of each row (n, rows) for values of the columns of the program."""

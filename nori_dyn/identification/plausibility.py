@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.formulation import LogMoments
-from nori_dyn.identification.information import EXTRA, triangular
+from nori_dyn.identification.moments import EXTRA, triangular
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.model.tree import KinematicTree

@@ -19,7 +19,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.information import Moments
+from nori_dyn.identification.moments import Moments
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.typing import Floats
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from nori_dyn.identification.information import EXTRA, Moments, Segments, joined, row_moments, triangular
+from nori_dyn.identification.moments import EXTRA, Moments, Segments, joined, row_moments, triangular
 from nori_dyn.identification.regression import RegressorLayout
 
 
