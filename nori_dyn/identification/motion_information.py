@@ -144,7 +144,7 @@ def _refuse_readings(regression: Regression, columns: Sequence[int]) -> None:
     for (row, column), entry in entries.items():
         if depends[entry.index]:
             raise InputError(
-                f"'{regression.parameters.names[column]}' multiplies what '{regression.row_names[row]}' reads, which is "
-                "known after the motion only: no motion can be chosen for it. Leave gains out; those that excite inertias "
-                "and friction serve them as well."
+                f"'{regression.parameters.names[column]}' multiplies what '{regression.row_names[row]}' reads, which "
+                "is known after the motion only: no motion can be chosen for it. Leave gains out; those that excite "
+                "inertias and friction serve them as well."
             )
