@@ -54,12 +54,12 @@ def check_known(problem: IdentificationProblem) -> None:
 
 
 def bodies(problem: IdentificationProblem, plain: Floats) -> Parameters:
-    """Parameters that are looked for, of a robot that has the load as a link of its own.
+    """Free parameters, of a robot that has the load as a link of its own.
 
-    Of the load nothing is known before: what least squares say of its mass and centre stands for that, and some extent.
+    The load has no prior of its own: the mass and centre by least squares stand for one, with some extent.
 
     Args:
-        problem: what is looked for.
+        problem: the parameters.
         plain: all parameters by least squares (n,).
     """
     n = len(problem.parameters)
@@ -73,7 +73,7 @@ def as_bodies(
     """All parameters (n,), inertias physically consistent, and notes.
 
     Args:
-        problem: what is looked for.
+        problem: the parameters.
         solution: the estimate by least squares.
         hulls: as for `consistent`.
 

@@ -73,7 +73,7 @@ class ConsistentFit:
         values: of all parameters (n,).
         excess: no others that bodies can have have an objective lower by more than this.
         at_bounds: names of the parameters at the least that they may be, which the rows would have less.
-        notes: what was taken otherwise than the model says, in sentences.
+        notes: where the prior is not that of the model, in sentences.
     """
 
     values: Floats
@@ -94,10 +94,10 @@ def consistent(
 ) -> ConsistentFit:
     """Physically consistent parameters that fit a log best, near the prior model.
 
-    Parameters of a link that are not looked for stay as the model gives them.
+    Parameters of a link that are not free stay as the model gives them.
 
     Args:
-        R: what a log says, as rows R phi = z with deviation 1 (n_rows, n); any number of them, of any rank.
+        R: rows R phi = z with deviation 1 (n_rows, n); any number of them, of any rank.
         z: their right-hand side (n_rows,).
         parameters: the parameters phi, with their prior values.
         gamma: weight of the distance of inertias from the prior: 1 / gamma is the square of the share by which they are

@@ -1,4 +1,4 @@
-"""Parameters from what logs say of them: weighted least squares with what was known before, and how sure that is.
+"""Estimates of parameters from logs: weighted least squares with a prior, and their covariance.
 
     minimise  sum over rows r of |R_r beta_r - z_r|^2 / sigma_r^2  +  |L (phi - phi_0)|^2,    beta = G phi
 
@@ -44,11 +44,11 @@ class Solution:
         covariance: of the estimate, prior included (n, n).
         by_number: the same by the number of samples, as independent residuals scatter.
         sigma: standard deviation of each row's residual (rows,).
-        R: triangular factor of what the logs say, in units of these (n, n).
+        R: square-root information of the logs, in units of these (n, n).
         z: its right-hand side (n,): R phi = z.
         rounds: how many rounds of weights it took.
         prior: what was known before, as wide as the logs allow.
-        checks: what the logs say of it.
+        checks: tests of the prior against the logs.
     """
 
     values: Floats
@@ -73,8 +73,8 @@ def solved(
     """Weighted least-squares estimate from some logs.
 
     Args:
-        logs: what they say.
-        prior: what was known before.
+        logs: their evidence.
+        prior: the prior.
         sigma: standard deviation of each row, to begin with.
         is_known: whether that is what it is, or is to be found from the residuals.
         base: the identifiable combinations of parameters (k, n); each parameter by itself when None.

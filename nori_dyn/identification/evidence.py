@@ -1,8 +1,8 @@
-"""What a log says of the parameters that are looked for: moments of columns of a program, which depend on these.
+"""Evidence of a log on the free parameters: moments of columns of a program, which depend on these.
 
 A row with an unknown gain g, W phi - g y, is noisy in y, and the smallest residual is that of no gain at all. So it is
 the residual of the reading, W phi / g - y, that counts, to first order about an estimate: in place of y, its noise and
-all, stands what the estimate says it should be (Koopmans, 1937: errors in variables).
+all, stands what the estimate predicts (Koopmans, 1937: errors in variables).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nori_dyn.typing import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What one log says.
+    """Evidence of one log on the free parameters.
 
     Attributes:
-        segments: for each segment what it says of each row, over the columns of the program.
-        E: those columns over the parameters that are looked for (columns, n).
+        segments: moments of each row over the columns of the program, segment by segment.
+        E: those columns over the free parameters (columns, n).
         shift: what known parameters add (columns,).
         gains: for each row which of its columns is its reading, multiplied by a gain; -1 where there is none.
     """
@@ -34,25 +34,25 @@ class Evidence:
 
     @property
     def rows(self) -> list[Moments]:
-        """What all segments together say of each row."""
+        """Moments of each row over all segments."""
         return joined(self.segments)
 
     def beta(self, values: Floats) -> Floats:
-        """Values of the columns (columns,), for values of the parameters that are looked for (n,)."""
+        """Values of the columns (columns,), for values of the free parameters (n,)."""
         found: Floats = self.E @ values + self.shift
         return found
 
     def gain(self, row: int, values: Floats) -> float:
-        """Gain of a row, for values of the parameters that are looked for: 1 where it has none."""
+        """Gain of a row, for values of the free parameters: 1 where it has none."""
         column = self.gains[row] if self.gains else -1
         return 1.0 if column < 0 else float(self.E[column] @ values + self.shift[column])
 
     def over(self, row: int, moments: Moments, values: Floats | None = None) -> Floats:
-        """Rows [W c] (k, n + 1) over the parameters that are looked for, in units of the reading.
+        """Rows [W c] (k, n + 1) over the free parameters, in units of the reading.
 
         Args:
             row: which row it is.
-            moments: what samples say of it.
+            moments: those of the row.
             values: the parameters about which a row with a gain is linear; None leaves the residual as it is, linear in
                 its gain.
         """

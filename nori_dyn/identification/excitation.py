@@ -51,7 +51,7 @@ HALVINGS = 12
 """Times that the interval is halved in which the largest motion is that keeps the limits."""
 
 STATES = 400
-"""Random states that say how much each parameter moves the readings."""
+"""Random states from which the sensitivity of readings to each parameter is taken."""
 
 DEPENDENT = 1e-9
 """Share of a column that other columns leave of it below which it depends on them, where joints stand still."""

@@ -148,7 +148,7 @@ class ExcitingMotion(Shown):
     def to_csv(self, path: str | os.PathLike[str], rate: float | None = None) -> int:
         """Write the motion as a table, whole or not at all: columns t, q:, qd:, qdd: and tau: of each joint.
 
-        `nd.read_log` reads it. Beside it stands a file that tells the units.
+        `nd.read_log` reads it. Beside it stands a file with the units.
 
         Args:
             path: the file.
@@ -199,7 +199,7 @@ def exciting_motion(
 ) -> ExcitingMotion:
     """Find the motion, within limits, that identifies parameters best: a Fourier series of each joint.
 
-    What the robot's file tells of positions, speeds and torques is used up to nine tenths; arguments are used in full.
+    Limits of position, speed and torque in the robot's file are used up to nine tenths; arguments are used in full.
     Where nothing is known: positions within pi of zero, 1 rad/s or 0.25 m/s, an acceleration that reaches the largest
     speed in a quarter of a second, any torque. Nothing is known of what the robot could hit: look at the motion in a
     simulator first, and narrow `position`.

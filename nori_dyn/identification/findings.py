@@ -87,10 +87,10 @@ class Identification(Shown):
     """Parameters identified from logs.
 
     Attributes:
-        problem: what was looked for.
-        values: all parameters (n,): those that were looked for as bodies can have them, where that was asked.
+        problem: the parameters.
+        values: all parameters (n,): free ones physically consistent, where that was asked.
         plain: the same by least squares alone, which may be what no body can have.
-        solution: the latter with its covariance, over the parameters that were looked for.
+        solution: the latter with its covariance, over the free parameters.
         fits: how well each reading is explained.
         combinations: those that are identifiable, in the order of the base parameters.
         directions: the share of the prior deviation that is left along independent directions, the best identified
@@ -99,7 +99,7 @@ class Identification(Shown):
         remarks: what was done, and what else there is to say.
         n_samples: number of samples.
         is_physical: whether `values` are inertias that bodies can have.
-        prior_covariance: of what was looked for, before (n_free, n_free).
+        prior_covariance: of the free parameters (n_free, n_free).
         logs: names of the logs, with those that carry the load.
         held_out: what the fit was judged on, in words; "" where nothing was held out.
         curves: readings over the time, where that was asked for.
@@ -156,7 +156,7 @@ class Identification(Shown):
 
     @property
     def has_robot(self) -> bool:
-        """Whether parameters of the robot were looked for, and not only those of sensors and of a load."""
+        """Whether parameters of the robot are free, and not only those of sensors and of a load."""
         kinds = {self.problem.all_parameters[k].kind for k in self.problem.free if k < len(self.parameters)}
         return bool(kinds - {*OF_READINGS})
 
@@ -174,7 +174,7 @@ class Identification(Shown):
 
     @property
     def prior(self) -> tuple[PriorCheck, ...]:
-        """What the logs say of the prior of each link, and of each other parameter."""
+        """Tests of the prior of each link, and of each other parameter."""
         return self.solution.checks
 
     @property
@@ -227,10 +227,10 @@ class Identification(Shown):
         return tuple(found)
 
     def correlation(self, first: str, second: str) -> float:
-        """Correlation of two parameters that were looked for, by their names.
+        """Correlation of two free parameters, by their names.
 
         Raises:
-            UnknownNameError: no such parameter was looked for.
+            UnknownNameError: there is no such free parameter.
         """
         names = self._free_names
         for name in (first, second):
@@ -290,10 +290,10 @@ def combinations_of(
     """Estimates of the identifiable combinations.
 
     Args:
-        problem: what was looked for.
+        problem: the parameters.
         solution: the estimate.
         values: of all parameters (n,).
-        prior_covariance: of what was looked for (n_free, n_free).
+        prior_covariance: of the free parameters (n_free, n_free).
     """
     names, n = problem.parameters.names, len(problem.parameters)
     found = []

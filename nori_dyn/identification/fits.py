@@ -57,8 +57,8 @@ def fits_of(
     Args:
         names: of the rows.
         units: of those that are readings.
-        logs: what the logs say, all samples.
-        held_out: what the samples say that were held out; none where none were.
+        logs: evidence of all samples.
+        held_out: evidence of samples that were held out.
         before: parameters by the model as it was.
         values: those found.
         values_without: those found without what was held out.

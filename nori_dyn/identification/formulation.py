@@ -83,7 +83,7 @@ class Formulation:
     Attributes:
         options: how logs are read.
         regression: the rows.
-        problem: the parameters that are looked for.
+        problem: the parameters.
         sigma: standard deviation of each row by its sensor (n_rows,), 1 where it has none.
         is_declared: whether all have one.
     """
@@ -155,12 +155,12 @@ class Formulation:
         return replace(self, problem=replace(problem, known={**problem.known, **own}))
 
     def evidence(self, log: LogMoments, part: slice = slice(None)) -> Evidence:
-        """Rows of a log, or of some of its segments, over the parameters that are looked for."""
+        """Evidence of a log, or of some of its segments, on the free parameters."""
         E, shift = self.problem.evidence(log.is_loaded)
         return Evidence(log.segments[part], E, shift, self.problem.gains_of(self.row_names))
 
     def prior(self, logs: Sequence[LogMoments]) -> ParameterPrior:
-        """Prior of the parameters that are looked for, with the offsets that sensors declare."""
+        """Prior of the free parameters, with the offsets that sensors declare."""
         declared: dict[str, tuple[float, float]] = {}
         for row in self.options.system.rows:
             equation = row.equation
@@ -193,7 +193,7 @@ class Formulation:
 
 
 def _check_scale(regression: Regression, problem: IdentificationProblem) -> None:
-    """Check that something tells how large forces are, where all that read them have unknown gains.
+    """Check that something gives the scale of forces, where all that read them have unknown gains.
 
     Raises:
         InputError: nothing does.

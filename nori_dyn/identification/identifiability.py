@@ -52,8 +52,8 @@ class Identifiability(Shown):
         robot, sensors: their names.
         base: the combinations, as numbers.
         still: the joints that do not move.
-        unknowns: the components of wrenches that no sensor tells by itself.
-        rows: the names of the rows that say something of parameters.
+        unknowns: the components of wrenches that no sensor reads by itself.
+        rows: the names of the rows that depend on parameters.
     """
 
     robot: str

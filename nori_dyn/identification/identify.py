@@ -80,7 +80,7 @@ def identify(
 ) -> Identification:
     """Identify a robot's parameters from logs: inertias, friction, rotors, springs, offsets and gains of sensors.
 
-    Every sensor of forces says something: joint torques, motor currents, force-torque sensors anywhere, plates. Which
+    Every sensor of forces is used: joint torques, motor currents, force-torque sensors anywhere, plates. Which
     combinations of parameters are identifiable at all is found exactly; within these, what the log leaves open stays
     next to what the model says.
 
@@ -113,7 +113,7 @@ def identify(
 
     Raises:
         InputError: the log lacks what is needed, the sensors say nothing of forces or of the motion, or gains of all
-            sensors are looked for and nothing is known that tells their common factor.
+            sensors are free and nothing is known that fixes their common factor.
         UnknownNameError: a parameter, joint or link that does not exist.
         MappingError: the mapping fits neither the log nor the robot.
         FileFormatError: the log is damaged.

@@ -1,8 +1,8 @@
-"""How sure an estimate is where residuals are alike from sample to sample: by the scatter of segments of the logs.
+"""Covariance of an estimate where residuals are correlated in time: by the scatter of segments of the logs.
 
-A segment that lasts longer than residuals are alike is about independent of the others. The estimate is made without
-one after the other, and scatters as its error does. Few segments give a poor variance: it is drawn to that of all
-combinations, and deviations are as much larger as Student's t is wider than a normal distribution.
+A segment that lasts longer than residuals are correlated is about independent of the others. The estimate is made
+without one after the other, and scatters as its error does. Few segments give a poor variance: it is drawn to that of
+all combinations, and deviations are as much larger as Student's t is wider than a normal distribution.
 
 Source: Bester, Conley and Hansen, Inference with dependent data using cluster covariance estimators, 2011, for segments
 of a time series as clusters, with Student's t; Bell and McCaffrey, Bias reduction in standard errors for linear
@@ -78,13 +78,13 @@ def covariance_of(
 def _jackknife(
     logs: Sequence[Evidence], values: Floats, inverse: Floats, sigma: Floats, base: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Jackknife variances of combinations, leaving out one segment after the other, and how sure these are.
+    """Jackknife variances of combinations, leaving out one segment after the other, and their degrees of freedom.
 
     Without the segment whose information is A_j and whose gradient is g_j the estimate would move by
     (R^T R - A_j)^-1 g_j, as far as it is linear.
 
     Args:
-        logs: what they say.
+        logs: their evidence.
         values: the estimate (n,).
         inverse: R^-1, of the factor of its information (n, n).
         sigma: standard deviation of each row.
@@ -117,7 +117,7 @@ def _of_segment(
 
     Args:
         log: of which it is one.
-        segment: what it says of each row.
+        segment: moments of each row.
         values: the estimate (n,).
         inverse: R^-1, of the factor of the information of all (n, n).
         over: the columns of the program over these coordinates (columns, n).

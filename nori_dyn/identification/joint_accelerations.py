@@ -26,7 +26,7 @@ from nori_dyn.typing import Floats, Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionSensors:
-    """The sensors of a system that tell its motion, and no wrench from outside, which changes no motion.
+    """The sensors of a system that read its motion, and no wrench from outside, which changes no motion.
 
     Attributes:
         of: the system's.
@@ -72,7 +72,7 @@ class JointAccelerations:
         system: the system.
 
     Raises:
-        InputError: its sensors do not tell all joint accelerations.
+        InputError: its sensors do not determine all joint accelerations.
     """
 
     def __init__(self, system: System) -> None:
@@ -103,7 +103,7 @@ def _solver(system: System) -> tuple[Solver, Indices]:
     """Solver for joint accelerations, and the readings that it takes.
 
     Raises:
-        InputError: the sensors do not tell all joint accelerations.
+        InputError: the sensors do not determine all joint accelerations.
     """
     at = positions(system.tree, system.tree.neutral_configuration())
     rows = [row for row in system.rows if isinstance(row.key, SensorRow)]

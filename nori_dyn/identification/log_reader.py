@@ -84,7 +84,7 @@ class LogReader:
         Args:
             moments: those of the log.
             evidence: its rows.
-            before: the parameters that are looked for, by the model as it was (n,).
+            before: the free parameters by the model as it was (n,).
             values: their estimates (n,).
         """
         n_rows = self._regression.n_rows

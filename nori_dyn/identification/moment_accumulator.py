@@ -1,4 +1,4 @@
-"""What samples say of a robot's parameters, gathered as they come, with flat memory."""
+"""Moments of samples, accumulated as they come, with flat memory."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class FilteredSamples(NamedTuple):
 
 
 class MomentAccumulator:
-    """Gathers what samples say, in order.
+    """Accumulates the moments of samples, in order.
 
     Args:
         regression: the regression.

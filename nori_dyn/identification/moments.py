@@ -1,4 +1,4 @@
-"""What samples say of a reading, remembered as a triangular factor: flat memory, however many there are.
+"""Moments of the samples of a reading, kept as a triangular factor: flat memory, however many there are.
 
 The rows of a reading over some samples, [W e 1 y c], are kept as the triangular factor of their QR decomposition. All
 that is asked of them later is an inner product of two combinations of their columns, (A u) . (A v) = (R u) . (R v).
@@ -32,7 +32,7 @@ BLOCK = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What some samples say of a reading.
+    """Moments of some samples of a reading.
 
     Attributes:
         columns: the parameters that it depends on (k,).
@@ -163,7 +163,7 @@ def row_moments(
 
 
 class Segments:
-    """What a log says of its rows, segment by segment: few of them, of as many samples each, in order.
+    """Moments of the rows of a log, segment by segment: few of them, of as many samples each, in order.
 
     Attributes:
         size: samples of a segment, which grows with the log.
@@ -190,7 +190,7 @@ class Segments:
                 self.size *= 2
 
     def add(self, rows: Sequence[Moments], n: int) -> None:
-        """Add what the n samples that come next, at most `size`, say of each row."""
+        """Add the moments of each row over the next n samples, at most `size`."""
         self._open.append(list(rows))
         self._n += n
         if self._n < self.size:

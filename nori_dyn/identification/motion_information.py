@@ -1,11 +1,11 @@
 """Fisher information of parameters from a motion, and its derivatives by the motion, exactly.
 
-With W_k the whitened rows of sample k over the parameters and N_k those over wrenches that nothing tells, what is left
+With W_k the whitened rows of sample k over the parameters and N_k those over unknown wrenches, what is left
 of W_k where the wrenches are fitted as well is V_k = W_k - N_k C_k, C_k = N_k^+ W_k, and
 
     F = R0^T R0 + n sum_k V_k^T V_k
 
-where n is how many samples of a log each one stands for, and R0 is the square root of what is known beforehand. For any
+where n is how many samples of a log each one stands for, and R0 is the square root of the prior information. For any
 criterion J(F) with the derivative G, dJ = 2 n sum_k tr(G V_k^T (dW_k - dN_k C_k)): the derivatives of C_k drop out, as
 V_k is what is least. The last step, from factors of the entries to the motion, is one reverse sweep of their program.
 

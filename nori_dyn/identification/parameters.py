@@ -41,7 +41,7 @@ TEN: tuple[tuple[Kind, str, str], ...] = (
 INERTIAL: tuple[Kind, ...] = ("m", "mc", "I")
 OF_READINGS: tuple[Kind, ...] = ("offset", "gain")
 OF_MOTION: tuple[Kind, ...] = ("viscous", "coulomb", "rotor")
-"""Those of which a joint that stands still tells nothing."""
+"""Those that a joint that stands still does not identify."""
 
 
 ON_JOINTS: tuple[type[OnJoints], ...] = (Friction, Rotor, Spring)

@@ -64,11 +64,11 @@ class RelativeInertia:
 
     Attributes:
         link: its name.
-        places: where those of its ten parameters that are looked for are among all (k,).
+        places: indices of its free parameters among all (k,).
         which: which of the ten they are (k,).
         prior: its ten parameters by the model, or the nearest that a body with extent in all directions can have (10,).
         is_mended: whether they are not those of the model.
-        D: derivative of the ten numbers of X by the parameters looked for (10, k), off the diagonal times sqrt(2).
+        D: derivative of the ten numbers of X by the free parameters (10, k), off the diagonal times sqrt(2).
     """
 
     link: str
@@ -120,9 +120,9 @@ def ten_numbers(X: Array) -> Array:
 
 
 def relative_inertias(parameters: Parameters) -> list[RelativeInertia]:
-    """Inertia relative to the prior of each link with inertial parameters among those looked for.
+    """Inertia relative to the prior of each link with free inertial parameters.
 
-    Parameters of a link that are not looked for stay as they are in the prior.
+    Parameters of a link that are not free stay as they are in the prior.
     """
     tree = parameters.tree
     masses = tree.I[:, 5, 5]
@@ -165,7 +165,7 @@ def with_known(parameters: Parameters, known: Mapping[str, float]) -> tuple[Floa
     """Values (n,) of the bodies nearest to the model's that have some known ones, and what no body has.
 
     Of a link of which something is known, the parameters that are not known are those with the least entropic
-    divergence from the model; those that are not looked for stay as the model has them. Where no body has all of that,
+    divergence from the model; those that are not free stay as the model has them. Where no body has all of that,
     they stay too, and the known ones are returned by the name of the link.
     """
     values, _ = mended_prior(parameters)
@@ -185,7 +185,7 @@ def with_known(parameters: Parameters, known: Mapping[str, float]) -> tuple[Floa
 
 
 def _nearest(body: RelativeInertia, goal: Floats) -> Floats | None:
-    """Parameters of a link that are looked for (k,), of the nearest body with some values; None where there is none.
+    """Free parameters of a link (k,), of the nearest body with some values; None where there is none.
 
     The values go from those of the prior to the goal along a line. All before the goal are those of some body where
     the goal is, and Newton's method follows the nearest: it goes on only as far as it is near.

@@ -31,7 +31,7 @@ LOOKS = 8
 """Configurations at which the inertia that joints feel is looked at."""
 
 OPPOSITE = -0.5
-"""Correlation of a reading with what the model says it should be, below which its sign is likely turned."""
+"""Correlation of a reading with what the model predicts, below which its sign is likely turned."""
 
 LATE = 0.02
 """Share of a reading's residual, squared, that its delay has to explain."""
@@ -97,11 +97,11 @@ def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
 
 
 def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Floats) -> Iterator[str]:
-    """Yield a sentence for each reading that goes against what the model says it should be.
+    """Yield a sentence for each reading that goes against what the model predicts.
 
     Args:
         names: of the rows.
-        logs: what the logs say.
+        logs: their evidence.
         before: parameters by the model as it was (n,).
     """
     for k, name in enumerate(names):
@@ -115,10 +115,10 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
 
 
 def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:
-    """Yield a sentence for each link, and each other parameter, of which logs contradict what was known before.
+    """Yield a sentence for each link, and each other parameter, of which logs contradict the prior.
 
     Args:
-        checks: what logs say of that.
+        checks: tests of the priors.
     """
     for each in checks:
         if each.widened > 1.0:
@@ -138,9 +138,9 @@ def delays(names: Sequence[str], logs: Sequence[Evidence], solution: Solution, d
 
     Args:
         names: of the rows.
-        logs: what the logs say.
+        logs: their evidence.
         solution: the estimate.
-        dt: time between samples [s]; None where it is not known, and nothing is said.
+        dt: time between samples [s]; None where it is not known, and there is no answer.
     """
     if dt is None or not logs:
         return {}

@@ -1,6 +1,6 @@
-"""What is looked for in some logs: a robot's parameters, a load that some of them carry, less what is known.
+"""The parameters of an identification: those of a robot and of a load that some logs carry, free or known.
 
-Each log says something of combinations beta of the robot's parameters, beta = G phi. A load on a link adds its own ten
+Each log depends on combinations beta of the robot's parameters, beta = G phi. A load on a link adds its own ten
 to those of the link, in the logs that carry it. Known values are moved to the right-hand side.
 """
 
@@ -30,7 +30,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class IdentificationProblem:
-    """What is looked for.
+    """The parameters of an identification: free ones and known ones.
 
     Attributes:
         base: which combinations of the robot's parameters are identifiable; gains are not among these.
@@ -70,7 +70,7 @@ class IdentificationProblem:
 
     @cached_property
     def free(self) -> Indices:
-        """Which of these are looked for."""
+        """Which of these are free."""
         found = [k for k, name in enumerate(self._all_names) if name not in self.known]
         return np.array(found, dtype=np.intp)
 
@@ -114,14 +114,14 @@ class IdentificationProblem:
         return tuple(names.index(f"gain:{row}") if f"gain:{row}" in names else -1 for row in rows)
 
     def evidence(self, is_loaded: bool) -> tuple[Floats, Floats]:
-        """Matrix E and shift of a log: beta = E (those that are looked for) + shift."""
+        """Matrix E and shift of a log: beta = E (free ones) + shift."""
         over_all = self.over_all(is_loaded)
         fixed = np.setdiff1d(np.arange(over_all.shape[1]), self.free)
         return over_all[:, self.free], over_all[:, fixed] @ self.before[fixed]
 
     @cached_property
     def identifiable(self) -> Floats:
-        """The identifiable directions, orthonormal, over what is looked for (rank, n_free).
+        """The identifiable directions, orthonormal, over the free parameters (rank, n_free).
 
         Where there is a load, by logs with it and without.
         """
@@ -139,7 +139,7 @@ class IdentificationProblem:
 
     @property
     def base_of_free(self) -> Floats:
-        """The identifiable combinations of what is looked for (k, n_free); what is in none, by itself."""
+        """The identifiable combinations of free parameters (k, n_free); what is in none, by itself."""
         over_all = np.zeros((len(self.base.G), len(self.all_parameters)))
         over_all[:, : len(self.parameters)] = self.base.G
         own = over_all[:, self.free]
@@ -147,19 +147,19 @@ class IdentificationProblem:
         return np.vstack([own[own.any(axis=1)], alone])
 
     def whole(self, values: Floats) -> Floats:
-        """All parameters, for those that are looked for."""
+        """All parameters, for values of the free ones."""
         found = self.before.copy()
         found[self.free] = values
         return found
 
     def prior(self, logs: Sequence[Sequence[Moments]], declared: Mapping[str, tuple[float, float]]) -> ParameterPrior:
-        """Prior of what is looked for.
+        """Prior of the free parameters.
 
         Inertias: by the metric of physical inertias, a deviation as large as the inertia itself. Others: a deviation as
         large as what would explain all that a sensor reads by that parameter alone.
 
         Args:
-            logs: for each log what it says of each row, which tells how large parameters can be.
+            logs: moments of each row of each log, by which parameters can be only so large.
             declared: mean and standard deviation of parameters, by name.
         """
         n = len(self.all_parameters)

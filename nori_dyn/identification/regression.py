@@ -5,7 +5,7 @@ reads is
 
     W(q, qd, qdd) phi + N(q) w + c(q, qd, qdd, y) = 0
 
-with parameters phi and those wrenches w, of contacts, loops and tendons, that no row tells by itself. W and N are the
+with parameters phi and those wrenches w, of contacts, loops and tendons, that no row gives by itself. W and N are the
 derivatives of the system's own equations, so that they are written once.
 
 Source: Nori (3); Atkeson, An and Hollerbach (1986) for the linearity in inertias; docs/design.md, 4.11.
@@ -45,7 +45,7 @@ MOST_NAMES = 5
 """Most names of parameters in an error."""
 
 MOTIONS = ("a", "qdd")
-"""The variables that a known motion tells."""
+"""The variables that a known motion gives."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class ParametricTree(ExactTree):
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """W phi + N w + c = 0 over expressions, for the rows of a system that say something of parameters.
+    """W phi + N w + c = 0 over expressions, for the rows of a system that depend on parameters.
 
     Attributes:
         system: whose rows.
@@ -245,7 +245,7 @@ class RegressorProgram:
 
 
 def force_readings(system: System) -> dict[str, str]:
-    """Readings of a system that say something of forces, each with its unit."""
+    """Readings of a system that depend on forces, each with its unit."""
     at = moving(positions(system.tree, system.tree.neutral_configuration()), np.zeros(system.tree.nv))
     found: dict[str, str] = {}
     for row in system.measurements:
