@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.jackknife import covariance_of
-from nori_dyn.identification.moments import Moments, triangular
+from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.prior import ParameterPrior, PriorCheck
 from nori_dyn.typing import Floats
 
@@ -101,16 +101,15 @@ def solved(
 
 def _solution(logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is_known: bool, base: Floats) -> Solution:
     """Estimate with a prior as it is; arguments as those of `solved`."""
-    rows = [log.rows for log in logs]
     has_gains = any(column >= 0 for log in logs for column in log.gains)
-    over = _over(logs, rows, prior.values if has_gains else None)
-    floor = _least_sigma(rows)
+    over = _over(logs, prior.values if has_gains else None)
+    floor = _least_sigma(logs)
     last = sigma
     for count in range(1, ROUNDS + 1):
         R, z = _information(over, sigma)
         values, root = _with_prior(R, z, prior)
-        over = _over(logs, rows, values) if has_gains else over
-        found = _sigma_of_residuals(rows, over, values, root, sigma, floor)
+        over = _over(logs, values) if has_gains else over
+        found = _sigma_of_residuals(logs, over, values, root, sigma, floor)
         if (is_known and not has_gains) or np.all(np.abs(found - last) <= SETTLED * found) or count == ROUNDS:
             break
         last = found
@@ -122,9 +121,9 @@ def _solution(logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is
     return Solution(values, covariance, by_number, sigma, R, z, count, prior, checks)
 
 
-def _over(logs: Sequence[Evidence], rows: Sequence[Sequence[Moments]], values: Floats | None) -> list[list[Floats]]:
+def _over(logs: Sequence[Evidence], values: Floats | None) -> list[list[Floats]]:
     """Rows [W c] of each reading of each log."""
-    return [[log.over(k, m, values) for k, m in enumerate(each)] for log, each in zip(logs, rows, strict=True)]
+    return [[log.over(k, m, values) for k, m in enumerate(log.rows)] for log in logs]
 
 
 def _information(over: Sequence[Sequence[Floats]], sigma: Floats) -> tuple[Floats, Floats]:
@@ -145,7 +144,7 @@ def _with_prior(R: Floats, z: Floats, prior: ParameterPrior) -> tuple[Floats, Fl
 
 
 def _sigma_of_residuals(
-    rows: Sequence[Sequence[Moments]],
+    logs: Sequence[Evidence],
     over: Sequence[Sequence[Floats]],
     values: Floats,
     root: Floats,
@@ -156,16 +155,16 @@ def _sigma_of_residuals(
     found = np.zeros(len(sigma))
     for k in range(len(sigma)):
         square = taken = n = 0.0
-        for of_log, each in zip(rows, over, strict=True):
-            n += of_log[k].n
+        for log, each in zip(logs, over, strict=True):
+            n += log.rows[k].n
             square += float(np.sum((each[k][:, :-1] @ values + each[k][:, -1]) ** 2))
             taken += float(np.sum(solve_triangular(root, each[k][:, :-1].T / sigma[k], trans="T") ** 2))
         found[k] = np.sqrt(square / max(n - taken, 1.0))
     return np.maximum(found, floor)
 
 
-def _least_sigma(rows: Sequence[Sequence[Moments]]) -> Floats:
+def _least_sigma(logs: Sequence[Evidence]) -> Floats:
     """Least standard deviation of each row's residual: no sensor is better than that."""
-    sizes = [[m.rms(m.unit("constant")) for m in of_log] for of_log in rows]
+    sizes = [[m.rms(m.unit("constant")) for m in log.rows] for log in logs]
     largest: Floats = np.max(sizes, axis=0)
     return NO_BETTER * np.where(largest > 0, largest, max(float(largest.max()), 1.0))

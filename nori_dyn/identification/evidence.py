@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from nori_dyn.identification.moments import Moments, joined
 from nori_dyn.typing import Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """Evidence of one log on the free parameters.
 
@@ -32,15 +33,14 @@ class Evidence:
     shift: Floats
     gains: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def rows(self) -> list[Moments]:
         """Moments of each row over all segments."""
         return joined(self.segments)
 
     def beta(self, values: Floats) -> Floats:
         """Values of the columns (columns,), for values of the free parameters (n,)."""
-        found: Floats = self.E @ values + self.shift
-        return found
+        return np.asarray(self.E @ values + self.shift)
 
     def gain(self, row: int, values: Floats) -> float:
         """Gain of a row, for values of the free parameters: 1 where it has none."""

@@ -21,10 +21,9 @@ from nori_dyn.algebra.ranges import width
 from nori_dyn.errors import InputError, UnknownModelNameError
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.criteria import Criterion, criterion_named
-from nori_dyn.identification.limits import MotionLimits, motion_limits
+from nori_dyn.identification.limits import MotionLimits, Torques, motion_limits, resting_posture
 from nori_dyn.identification.motion_information import MotionInformation
 from nori_dyn.identification.regression import Regression
-from nori_dyn.identification.torque_limits import Torques, resting_posture
 from nori_dyn.identification.trajectory import FourierSeries, MovingJoints
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Free

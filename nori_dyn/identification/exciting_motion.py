@@ -20,7 +20,7 @@ from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.identification.excitation import Excitation, excitation, torque_sensors
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
 from nori_dyn.identification.motion_search import BestMotion, most_exciting
-from nori_dyn.identification.trajectory import FourierSeries, Trajectory
+from nori_dyn.identification.trajectory import FourierSeries, Trajectory, is_number
 from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.fields import motion_schema
 from nori_dyn.logs.formats.registry import writer_of
@@ -272,11 +272,7 @@ def checked_rate(rate: Any, duration: float) -> float:
     Raises:
         InputError: it is not positive, or makes too many samples.
     """
-    if (
-        isinstance(rate, bool)
-        or not isinstance(rate, int | float | np.floating | np.integer)
-        or not 0 < rate < math.inf
-    ):
+    if not is_number(rate) or not 0 < rate < math.inf:
         raise InputError(f"rate is {rate!r:.40}: it must be a positive number of samples a second.")
     if not 1 <= rate * duration <= MOST_ROWS:
         raise InputError(

@@ -163,14 +163,12 @@ class Identification(Shown):
     @cached_property
     def each(self) -> dict[str, float]:
         """The value of each parameter, by its name."""
-        return {p.name: float(v) for p, v in zip(self.problem.all_parameters, self.values, strict=True)}
+        return {each.name: each.value for each in self.estimates}
 
     @cached_property
     def deviations(self) -> dict[str, float]:
         """The standard deviation of each parameter by its name, 0 of known ones; prior knowledge is counted in."""
-        found = np.zeros(len(self.values))
-        found[self.problem.free] = self.solution.deviations
-        return {p.name: float(v) for p, v in zip(self.problem.all_parameters, found, strict=True)}
+        return {each.name: each.deviation for each in self.estimates}
 
     @property
     def prior(self) -> tuple[PriorCheck, ...]:
@@ -200,29 +198,19 @@ class Identification(Shown):
     @cached_property
     def estimates(self) -> tuple[ParameterEstimate, ...]:
         """The estimate of each parameter, those of the load last."""
-        prior = np.zeros(len(self.values))
-        prior[self.problem.free] = np.sqrt(np.diag(self.prior_covariance))
-        alone = self.problem.identifiable_alone
-        before = np.concatenate([self.parameters.prior, np.zeros(len(self.values) - len(self.parameters))])
-        is_free = np.isin(np.arange(len(self.values)), self.problem.free)
+        problem, values = self.problem, zip(self.values.tolist(), self.plain.tolist(), strict=True)
+        before = [*self.parameters.prior.tolist(), *[0.0] * len(self.values)]  # a load has none
+        prior = np.sqrt(np.diag(self.prior_covariance)).tolist()
+        free = dict(zip(problem.free.tolist(), zip(self.solution.deviations.tolist(), prior, strict=True), strict=True))
         found = []
-        for k, parameter in enumerate(self.problem.all_parameters):
-            deviation = self.deviations[parameter.name]
-            left = deviation / prior[k] if is_free[k] else 0.0
+        for k, (parameter, (value, plain)) in enumerate(zip(problem.all_parameters, values, strict=True)):
+            deviation, before_it = free.get(k, (0.0, 1.0))
+            left = deviation / before_it
             how: How = "known"
-            if is_free[k]:
-                how = "combined" if not alone[k] else "identified" if left < IDENTIFIED else "open"
+            if k in free:
+                how = "combined" if not problem.identifiable_alone[k] else "identified" if left < IDENTIFIED else "open"
             found.append(
-                ParameterEstimate(
-                    name=parameter.name,
-                    unit=parameter.unit,
-                    before=float(before[k]),
-                    value=float(self.values[k]),
-                    plain=float(self.plain[k]),
-                    deviation=deviation,
-                    left=float(left),
-                    how=how,
-                )
+                ParameterEstimate(parameter.name, parameter.unit, before[k], value, plain, deviation, left, how)
             )
         return tuple(found)
 

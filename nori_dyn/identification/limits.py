@@ -1,4 +1,4 @@
-"""Limits within which a robot may move: positions, speeds, accelerations and torques, from its model or as given.
+"""Limits of motions: positions, speeds, accelerations and torques, from the robot's model or as given.
 
 What the model says is used up to nine tenths; what is given is used in full. Where neither says anything, joints that
 turn have positions up to pi beside zero and speeds of 1 rad/s, those that shift speeds of 0.25 m/s; an acceleration
@@ -15,7 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nori_dyn.errors import InputError, UnknownModelNameError
+from nori_dyn.identification.motion_gradient import MotionGradient
+from nori_dyn.identification.trajectory import MovingJoints, is_number
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.tracing import traced
+from nori_dyn.recursions.rnea import rnea
 from nori_dyn.typing import Floats
 
 PerJoint: TypeAlias = float | Mapping[str, float]
@@ -32,6 +37,12 @@ TURNING_SPEED, SHIFTING_SPEED = 1.0, 0.25
 
 TIME_TO_SPEED = 0.25
 """Time [s] in which the largest speed is reached where nothing is known of accelerations."""
+
+POSTURES = 500
+"""Random postures among which one is sought in which the robot can rest."""
+
+AT_REST = (0.9, 0.998)
+"""The share of the torques that rest may need: of the posture that is wanted, and of one that has to do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +138,7 @@ def _numbers(what: str, given: PerJoint | None, names: Sequence[str], tree: Kine
     """Check a limit of each joint that has one."""
     found = {}
     for name, value in _by_joint(what, given, names, tree).items():
-        if not _is_number(value) or not value > 0 or (math.isinf(value) and what != "torque"):
+        if not is_number(value) or not value > 0 or (math.isinf(value) and what != "torque"):
             raise InputError(f"the limit of {what} of joint '{name}' is {value!r:.40}: it must be a positive number.")
         found[name] = float(value)
     return found
@@ -135,13 +146,13 @@ def _numbers(what: str, given: PerJoint | None, names: Sequence[str], tree: Kine
 
 def _pair(name: str, value: Any) -> tuple[float, float]:
     """Check the limits of position of a joint."""
-    if _is_number(value):
+    if is_number(value):
         value = (-value, value)
     if not isinstance(value, Iterable) or isinstance(value, str) or len(pair := tuple(value)) != 2:
         raise InputError(
             f"the limits of position of joint '{name}' are {value!r:.40}: give a number, or a smallest and a largest."
         )
-    if not all(map(_is_number, pair)) or not -math.inf < pair[0] < pair[1] < math.inf:
+    if not all(map(is_number, pair)) or not -math.inf < pair[0] < pair[1] < math.inf:
         raise InputError(
             f"the limits of position of joint '{name}' are {pair[0]!r:.20} and {pair[1]!r:.20}: the first must be "
             "smaller than the second."
@@ -172,5 +183,66 @@ def _positions(tree: KinematicTree, i: int, given: tuple[float, float] | None) -
     return middle - room, middle + room
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+@dataclass(frozen=True, eq=False)
+class Torques:
+    """The torques of motions, where some are limited.
+
+    Attributes:
+        value: from q, qd, qdd to tau.
+        gradient: its derivatives by the joints that move, for factors of tau.
+        limited: the freedoms that have a limit.
+        limit: their limits.
+    """
+
+    value: CompiledFunction
+    gradient: MotionGradient
+    limited: tuple[int, ...]
+    limit: Floats
+
+    @staticmethod
+    def of(joints: MovingJoints, limits: Floats) -> Torques:
+        """Compile them, by inverse dynamics.
+
+        Raises:
+            UnsupportedComponentError: see `nori_dyn.rnea`.
+            CompilerError: as for `compile`.
+        """
+        found = traced(rnea, joints.tree, ("q", "qd", "qdd"))
+        (limited,) = np.nonzero(np.isfinite(limits))
+        gradient = MotionGradient.of(found, joints)
+        return Torques(CompiledFunction(found), gradient, tuple(limited.tolist()), limits[limited])
+
+    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """Torques (N, n_limited) of N samples that have a limit."""
+        if not self.limited:
+            return np.zeros((len(q), 0))
+        return np.asarray(self.value.batch(q, qd, qdd)[:, self.limited])
+
+
+def resting_posture(joints: MovingJoints, limits: MotionLimits, torques: Torques, seed: int) -> Floats:
+    """Positions (n_joints,) near the middle of the limits in which the torques suffice for rest.
+
+    Raises:
+        InputError: there are none: the limits of torque are too small to hold the robot.
+    """
+    if not torques.limited:
+        return limits.middle
+    tree = joints.tree
+    drawn = np.random.default_rng(seed).uniform(-0.9, 0.9, (POSTURES, len(limits.joints)))
+    drawn[0] = 0.0
+    postures, rest = limits.middle + limits.room * drawn, np.zeros(drawn.shape)
+    loads = np.abs(torques.of_motion(*joints.whole(postures, rest, rest))) / torques.limit
+    easy, hard = ((loads.max(axis=1) <= share).nonzero()[0] for share in AT_REST)
+    fine = easy if len(easy) else hard
+    if not len(fine):
+        best = int(np.argmin(loads.max(axis=1)))
+        k = int(np.argmax(loads[best]))
+        joint = next(i for i, s in enumerate(tree.v_slices) if s.start == torques.limited[k])
+        raise InputError(
+            f"the limits leave no posture in which robot '{tree.name}' can rest: in the best of {POSTURES}, joint "
+            f"'{tree.joint_names[joint]}' needs {loads[best, k] * torques.limit[k]:.3g} of the "
+            f"{torques.limit[k]:.3g} {tree.joints[joint].units('N m', 'N')[0]} that it may have. Raise its limit of "
+            "torque, or let the joints move where less is to be held."
+        )
+    nearest = fine[int(np.argmin(np.abs(drawn[fine]).max(axis=1)))]
+    return np.asarray(postures[nearest])

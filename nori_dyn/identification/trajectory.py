@@ -28,6 +28,11 @@ from nori_dyn.recursions.rnea import rnea
 from nori_dyn.typing import Floats
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is one real number."""
+    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class FourierSeries:
     """The functions of time that a joint's motion is a sum of.
@@ -46,7 +51,7 @@ class FourierSeries:
     at_rest: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.duration, bool) or not isinstance(self.duration, int | float | np.floating | np.integer):
+        if not is_number(self.duration):
             raise InputError(f"duration is {self.duration!r:.40}: give a number of seconds.")
         if not 0 < self.duration < math.inf:
             raise InputError(f"duration is {self.duration:g} s: a motion lasts longer than 0 s, and ends.")
