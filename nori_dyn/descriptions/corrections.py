@@ -68,19 +68,19 @@ class FileModel:
         return n_placed + sum(np.array_equal(lumped(parts), I) for parts, I in zip(bodies, tree.I, strict=True))
 
 
-def likeliest(tree: KinematicTree, readings: Sequence[FileModel], path: str | os.PathLike[str]) -> FileModel:
-    """The one of several readings of a file that a tree was most likely made of.
+def likeliest(tree: KinematicTree, models: Sequence[FileModel], path: str | os.PathLike[str]) -> int:
+    """Index of that of several models of a file, cleaned or not, which a tree was most likely made of.
 
     Raises:
         ModelError: the tree is of another file: names a link or a joint that only one of them has.
     """
-    _check_same_robot(tree, readings[0], path)
-    return max(readings, key=lambda reading: reading.likeness(tree))
+    _check_same_robot(tree, models[0], path)
+    return max(range(len(models)), key=lambda k: models[k].likeness(tree))
 
 
-def _check_same_robot(tree: KinematicTree, reading: FileModel, path: str | os.PathLike[str]) -> None:
-    children = {joint.name: joint.child for joint in reading.joints}
-    links = [link.name for link in reading.links]
+def _check_same_robot(tree: KinematicTree, model: FileModel, path: str | os.PathLike[str]) -> None:
+    children = {joint.name: joint.child for joint in model.joints}
+    links = [link.name for link in model.links]
     for link, joint in zip(tree.names, tree.joint_names, strict=True):
         if link not in links:
             raise UnknownModelNameError("link", link, links, f"{path}; is it the file that the robot was loaded from?")

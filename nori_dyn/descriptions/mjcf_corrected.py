@@ -91,11 +91,9 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     text = XmlText(source)
     checked_components(tree)
     readers = [_reader(tree, mjcf, source, clean) for clean in (True, False)]
-    readings = [FileModel(reader.links, reader.joints) for reader in readers]
-    reading = likeliest(tree, readings, source)
-    reader = readers[[*map(id, readings)].index(id(reading))]
+    reader = readers[likeliest(tree, [FileModel(each.links, each.joints) for each in readers], source)]
     writer = _MjcfEditor(text, reader, os.fspath(source))
-    links, notes = corrected_links(tree, reading.links, writer.numbers)
+    links, notes = corrected_links(tree, reader.links, writer.numbers)
     writer.write_links(links)
     writer.write_joints(tree)
     own = {component_name(name) for name in writer.constraints()}

@@ -55,9 +55,8 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     text = XmlText(source)
     checked_components(tree)
     with naming_file(source):
-        cleaned, printed = (FileModel(*links_and_joints(robot, Cleaner(active=clean))) for clean in (True, False))
-    reading = likeliest(tree, (cleaned, printed), source)
-    links, notes = corrected_links(tree, reading.links)
+        models = [FileModel(*links_and_joints(robot, Cleaner(active=clean))) for clean in (True, False)]
+    links, notes = corrected_links(tree, models[likeliest(tree, models, source)].links)
     elements = {element.get("name"): element for element in text.root.findall("link")}
     for name, link in links.items():
         _write_inertial(text, elements[name], link)
