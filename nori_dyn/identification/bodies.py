@@ -53,7 +53,7 @@ def check_known(problem: IdentificationProblem) -> None:
             raise InputError(f"'{each.name}' is known as {known[each.name]:g}: it is at least {least:g}. {OTHERWISE}")
 
 
-def bodies(problem: IdentificationProblem, plain: Floats) -> Parameters:
+def with_load(problem: IdentificationProblem, plain: Floats) -> Parameters:
     """Free parameters, of a robot that has the load as a link of its own.
 
     The load has no prior of its own: the mass and centre by least squares stand for one, with some extent.
@@ -67,7 +67,7 @@ def bodies(problem: IdentificationProblem, plain: Floats) -> Parameters:
     return Parameters(_carrying(problem, robot, plain), tuple(problem.all_parameters[k] for k in problem.free))
 
 
-def as_bodies(
+def consistent_estimate(
     problem: IdentificationProblem, solution: Solution, hulls: Mapping[str, Any] | None = None
 ) -> tuple[Floats, tuple[str, ...]]:
     """All parameters (n,), inertias physically consistent, and notes.
@@ -80,13 +80,13 @@ def as_bodies(
     Raises:
         InputError, UnknownNameError, MissingExtraError: as `consistent`.
     """
-    parameters, prior = bodies(problem, problem.whole(solution.values)), solution.prior
+    parameters, prior = with_load(problem, problem.whole(solution.values)), solution.prior
     shift = prior.values - parameters.prior
     shift[parameters.of_kinds(*INERTIAL)] = 0.0
     sizes = 1.0 / np.linalg.norm(prior.L, axis=0)
     z = solution.z - solution.R @ shift
     fit = consistent(solution.R, z, parameters, wider=prior.factors, sigma=sizes, hulls=hulls)
-    at_least = (f"At the least that they may be: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
+    at_least = (f"At their lower bounds: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
     return problem.whole(fit.values + shift), (*fit.notes, *at_least)
 
 
@@ -94,13 +94,13 @@ def _carrying(problem: IdentificationProblem, tree: KinematicTree, plain: Floats
     """Robot with the load as a link of its own, where there is one, of what is known of it."""
     if problem.load_on is None:
         return tree
-    tree = _with_load(tree, tree.link(problem.load_on), plain[len(problem.parameters) :])
+    tree = _tree_with_load(tree, tree.link(problem.load_on), plain[len(problem.parameters) :])
     load = Parameters(tree, ten_parameters(LOAD))
     values, _ = with_known(load, {name: value for name, value in problem.known.items() if name in load.place})
     return tree.replace(I=load.inertias(values))
 
 
-def _with_load(tree: KinematicTree, i: int, ten: Floats) -> KinematicTree:
+def _tree_with_load(tree: KinematicTree, i: int, ten: Floats) -> KinematicTree:
     """Robot with a load of about these ten parameters, fixed to a link."""
     m = max(float(ten[0]), LEAST_LOAD)
     c = np.clip(ten[1:4] / m, -1.0, 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
-from nori_dyn.identification.bodies import as_bodies, check_known
+from nori_dyn.identification.bodies import check_known, consistent_estimate
 from nori_dyn.identification.estimation import Solution, solved
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.moment_accumulator import HuberPseudoValues
@@ -188,7 +188,7 @@ class Formulation:
     def returned(self, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """All parameters, inertias physically consistent where that was asked, and notes."""
         if self.options.is_physical:
-            return as_bodies(self.problem, solution, self.options.hulls)
+            return consistent_estimate(self.problem, solution, self.options.hulls)
         return self.problem.whole(solution.values), ()
 
 

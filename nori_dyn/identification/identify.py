@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError
-from nori_dyn.identification.bodies import bodies
+from nori_dyn.identification.bodies import with_load
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import IDENTIFIED, Identification, combinations_of
@@ -263,7 +263,7 @@ def _findings(
         doubts=tuple(doubts),
         remarks=notes,
         n_samples=sum(each.n_samples for each in weighted),
-        is_physical=is_physical(bodies(problem, plain), values[problem.free]),
+        is_physical=is_physical(with_load(problem, plain), values[problem.free]),
         prior_covariance=inverse @ inverse.T,
         logs=tuple(each.name for each in weighted),
         held_out=words,
