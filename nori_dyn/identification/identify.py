@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -179,100 +180,105 @@ def identify(
                     reader.read(each.log, each.is_loaded, formulation.robust(each, solution)) for each in weighted
                 ]
                 solution = formulation.solution(weighted, prior)
-            held = _held_out(formulation, prior, solution, moments, weighted, validation, share)
-            return _findings(formulation, reader, solution, moments, weighted, validation, held, still)
+            estimation = _Estimation(formulation, moments, weighted, validation, still, prior, solution)
+            return estimation.findings(reader, share)
 
 
-_HeldOut: TypeAlias = tuple[list[Evidence], Solution, str]
-"""Rows that an estimate did not see, that estimate, and what they are, in words."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Estimation:
+    """An estimate, and what it was made from.
 
+    Attributes:
+        formulation: the regression.
+        moments: of all logs, where all residuals count alike.
+        weighted: those that the estimate is from, where residuals that are far off may count less.
+        validation: of other logs.
+        still: the joints that stand still.
+        prior: the prior.
+        solution: the estimate.
+    """
 
-def _held_out(
-    formulation: Formulation,
-    prior: ParameterPrior,
-    solution: Solution,
-    moments: Sequence[LogMoments],
-    weighted: Sequence[LogMoments],
-    validation: Sequence[LogMoments],
-    share: float,
-) -> _HeldOut:
-    """Hold out other logs, or the last segments of each, with an estimate from those before them."""
-    if validation:
-        return [formulation.evidence(each) for each in validation], solution, listed(each.name for each in validation)
-    ends = [_end(each, share) for each in weighted]
-    if not share or not all(0 < end < len(each.segments) for end, each in zip(ends, weighted, strict=True)):
-        return [], solution, ""
-    rows = [formulation.evidence(each, slice(end, None)) for end, each in zip(ends, moments, strict=True)]
-    return rows, formulation.solution(weighted, prior, ends), f"the last {100 * share:.2g} % of each log"
+    formulation: Formulation
+    moments: Sequence[LogMoments]
+    weighted: Sequence[LogMoments]
+    validation: Sequence[LogMoments]
+    still: Sequence[str]
+    prior: ParameterPrior
+    solution: Solution
+
+    def held_out(self, share: float) -> tuple[list[Evidence], Solution, str]:
+        """Evidence that was held out, an estimate without it, and what it is, in words.
+
+        It is of other logs, or of the last segments of each, with an estimate from those before them.
+        """
+        evidence, others, weighted = self.formulation.evidence, self.validation, self.weighted
+        if others:
+            return [evidence(each) for each in others], self.solution, listed(each.name for each in others)
+        ends = [_end(each, share) for each in weighted]
+        if not share or not all(0 < end < len(each.segments) for end, each in zip(ends, weighted, strict=True)):
+            return [], self.solution, ""
+        rows = [evidence(each, slice(end, None)) for end, each in zip(ends, self.moments, strict=True)]
+        return rows, self.formulation.solution(weighted, self.prior, ends), f"the last {100 * share:.2g} % of each log"
+
+    def findings(self, reader: LogReader, share: float) -> Identification:
+        """Judge the estimate, on other logs or on a share of each at its end."""
+        formulation, solution, weighted = self.formulation, self.solution, self.weighted
+        problem, names, evidence = formulation.problem, formulation.row_names, formulation.evidence
+        has_unknowns = bool(formulation.regression.unknowns)
+        held_out, without, words = self.held_out(share)
+        logs = [evidence(each) for each in weighted]
+        before, plain = problem.before[problem.free], problem.whole(solution.values)
+        values, notes = formulation.returned(solution)
+        judged = values if without is solution else formulation.returned(without)[0]
+        late = delays(names, logs, solution, weighted[0].dt) if not has_unknowns else {}
+        inverse = solve_triangular(triangular(np.array(solution.prior.L)), np.eye(len(before)))
+        singular = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.identifiable)]
+        directions = 1.0 / np.sqrt(1.0 + singular**2)
+        combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
+        doubts = [
+            f"{log.log.path.name}: {doubt.message}" for log in (*weighted, *self.validation) for doubt in log.doubts
+        ]
+        doubts += turned_signs(problem.parameters, plain)
+        doubts += contradicted_priors(solution.checks)
+        doubts += late_readings(late)
+        doubts += [] if has_unknowns else opposite_readings(names, logs, before)
+        identified = [each.name for each in combinations if each.is_identified]
+        doubts += weak_motion(self.still, identified, int(np.sum(directions < IDENTIFIED)), len(directions))
+        first = {each.is_loaded: each for each in reversed(self.validation or weighted)}
+        drawn = sorted(first) if formulation.options.has_curves and not has_unknowns else ()
+        return Identification(
+            problem=problem,
+            values=values,
+            plain=plain,
+            solution=solution,
+            fits=fits_of(
+                names,
+                force_readings(formulation.options.system),
+                [evidence(each) for each in self.moments],
+                held_out,
+                before,
+                values[problem.free],
+                judged[problem.free],
+                solution.sigma,
+                late,
+            ),
+            combinations=combinations,
+            directions=directions,
+            doubts=tuple(doubts),
+            remarks=notes,
+            n_samples=sum(each.n_samples for each in weighted),
+            is_physical=is_physical(with_load(problem, plain), values[problem.free]),
+            prior_covariance=inverse @ inverse.T,
+            logs=tuple(each.name for each in weighted),
+            held_out=words,
+            curves=tuple(reader.curves(first[k], evidence(first[k]), before, values[problem.free]) for k in drawn),
+        )
 
 
 def _end(moments: LogMoments, share: float) -> int:
     """Number of segments before the last ones that hold a share of the samples."""
     counts = np.cumsum([segment[0].n for segment in moments.segments])
     return int(np.searchsorted(counts, (1.0 - share) * counts[-1], side="right"))
-
-
-def _findings(
-    formulation: Formulation,
-    reader: LogReader,
-    solution: Solution,
-    moments: Sequence[LogMoments],
-    weighted: Sequence[LogMoments],
-    validation: Sequence[LogMoments],
-    held: _HeldOut,
-    still: Sequence[str],
-) -> Identification:
-    """Judge an estimate; fits are of `moments`, in which all residuals count alike, and not of `weighted`."""
-    problem, has_unknowns = formulation.problem, bool(formulation.regression.unknowns)
-    held_out, without, words = held
-    names, logs = formulation.row_names, [formulation.evidence(each) for each in weighted]
-    before, plain = problem.before[problem.free], problem.whole(solution.values)
-    values, notes = formulation.returned(solution)
-    judged = values if without is solution else formulation.returned(without)[0]
-    late = delays(names, logs, solution, weighted[0].dt) if not has_unknowns else {}
-    inverse = solve_triangular(triangular(np.array(solution.prior.L)), np.eye(len(before)))
-    singular = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.identifiable)]
-    directions = 1.0 / np.sqrt(1.0 + singular**2)
-    combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
-    n_identified = int(np.count_nonzero(directions < IDENTIFIED))
-    doubts = [f"{log.log.path.name}: {each.message}" for log in (*weighted, *validation) for each in log.doubts]
-    doubts += [*turned_signs(problem.parameters, plain), *contradicted_priors(solution.checks), *late_readings(late)]
-    doubts += [] if has_unknowns else opposite_readings(names, logs, before)
-    doubts += weak_motion(
-        still, [each.name for each in combinations if each.is_identified], n_identified, len(directions)
-    )
-    curves = {each.is_loaded: each for each in reversed(validation or weighted)}  # of the first log of each kind
-    return Identification(
-        problem=problem,
-        values=values,
-        plain=plain,
-        solution=solution,
-        fits=fits_of(
-            names,
-            force_readings(formulation.options.system),
-            [formulation.evidence(each) for each in moments],
-            held_out,
-            before,
-            values[problem.free],
-            judged[problem.free],
-            solution.sigma,
-            late,
-        ),
-        combinations=combinations,
-        directions=directions,
-        doubts=tuple(doubts),
-        remarks=notes,
-        n_samples=sum(each.n_samples for each in weighted),
-        is_physical=is_physical(with_load(problem, plain), values[problem.free]),
-        prior_covariance=inverse @ inverse.T,
-        logs=tuple(each.name for each in weighted),
-        held_out=words,
-        curves=tuple(
-            reader.curves(curves[is_loaded], formulation.evidence(curves[is_loaded]), before, values[problem.free])
-            for is_loaded in sorted(curves)
-            if formulation.options.has_curves and not has_unknowns
-        ),
-    )
 
 
 def with_sensors(tree: KinematicTree) -> System:
