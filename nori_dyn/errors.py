@@ -277,7 +277,7 @@ class SaturatedReadingError(InputError):
 
     def __init__(self, where: str, name: str, value: float, range: tuple[float, float], is_exact: bool) -> None:
         self.name, self.value, self.range, self.is_exact = name, value, range, is_exact
-        hint = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact else "With"
+        hint = "The sensor is exact and cannot be left out: give it a `sigma`; then" if is_exact else "With"
         super().__init__(
             f"{where} ('{name}') is {value:g}: the sensor is saturated, it works between {range[0]:g} and "
             f"{range[1]:g}. {hint} missing='drop' the estimate does without it."

@@ -167,10 +167,10 @@ def estimate(
     A CSV has one column a number: q[0] or q:joint, qd[0] or qd:joint, and each measurement by name (`nori-dyn info
     PLAN` lists them), accelerations and torques also as qdd[0] and tau[0]. ROS's position, velocity, effort and
     libfranka's dq, tau_J are read as well. An NPZ has arrays q, qd, y. For other names, units and clocks there is
-    --mapping. What is not likely about the log, such as angles that look like degrees, is told as a warning; nothing is
-    changed. The file of estimates appears whole, or not at all. With --logs, many logs are run at once; those whose
-    estimates by the same plan are there already are left alone, one that fails is named, the rest finish, and the exit
-    status is 1.
+    --mapping. Plausibility warnings name what is unlikely about the log, such as angles that look like degrees; no
+    number is changed. The file of estimates appears whole, or not at all. With --logs, many logs are run at once;
+    those whose estimates by the same plan are there already are left alone, one that fails is named, the rest finish,
+    and the exit status is 1.
 
     With --view, the page stands alone, in any browser: a verdict in words first, then plots that share their time. The
     recording shows the robot as it moves, contact wrenches as arrows, and the same series. Where the sensors of the

@@ -113,7 +113,7 @@ def load_mjcf(
     tree = with_components(tree, found.components, components, still)
     if found.ignored:
         warnings.warn(
-            f"robot '{mjcf.name}': ignored: {', '.join(found.ignored)}. The equations are without them.",
+            f"robot '{mjcf.name}': ignored: {', '.join(found.ignored)}. The equations do not include them.",
             NoriWarning,
             stacklevel=2,
         )
@@ -250,7 +250,7 @@ class MjcfReader:
         """Notes on what was done to the model."""
         n_between = len(self.links) - len(self.anchors)
         if n_between:
-            yield f"{n_between} massless links between the joints of bodies that have several"
+            yield f"{n_between} massless links added between the joints of bodies with several joints"
         n_fixed = sum(joint.joint is None and joint.child not in kept for joint in self.joints)
         if n_fixed:
             yield f"{_bodies(n_fixed)} without joints lumped, kept as frames"

@@ -163,7 +163,7 @@ class _ComponentReader:
         if self.is_smooth:
             yield SMOOTH.format(width=Friction.model_fields["width"].default)
         if self.still:
-            yield f"locked, and without their components: {', '.join(self.still)}"
+            yield f"locked joints, whose components are left out: {', '.join(self.still)}"
 
 
 def _distinct(components: Sequence[Component]) -> Iterator[Component]:
@@ -238,7 +238,7 @@ class EqualityReader:
         ends = (int(m.eq_obj1id[number]), int(m.eq_obj2id[number]))
         are_sites = m.eq_objtype[number] == int(places.mujoco.mjtObj.mjOBJ_SITE)
         if any(places.is_led(int(m.site_bodyid[end]) if are_sites else end) for end in ends):
-            return "it is to a mocap body, which is led from outside"
+            return "one end is on a mocap body, which is moved from outside"
         if are_sites:
             own = {name: places.frame(name) for name in map(places.site, ends)}
         else:

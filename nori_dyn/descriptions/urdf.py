@@ -151,7 +151,7 @@ def load_urdf(
     tree = with_components(tree, own, components, frozen)
     if followed:
         warnings.warn(
-            f"robot '{robot.name}': its mimic joints are followed as independent ones: {', '.join(followed)}.",
+            f"robot '{robot.name}': its mimic joints are taken as independent: {', '.join(followed)}.",
             NoriWarning,
             stacklevel=2,
         )
@@ -248,12 +248,12 @@ def _notes(
     if kept:
         yield f"kept, without freedoms: {', '.join(kept)}"
     if mimics:
-        yield f"mimic joints followed as independent: {', '.join(mimics)}"
+        yield f"mimic joints taken as independent: {', '.join(mimics)}"
 
 
 def _notes_on_friction(n: int) -> Iterator[str]:
     if n:
-        yield f"friction of {n} {'joint' if n == 1 else 'joints'} left out: components=True takes it in"
+        yield f"friction of {n} {'joint' if n == 1 else 'joints'} left out: components=True includes it"
 
 
 def _notes_on_identified(n_frictions: int, n_rotors: int) -> Iterator[str]:
@@ -263,9 +263,9 @@ def _notes_on_identified(n_frictions: int, n_rotors: int) -> Iterator[str]:
         if n
     ]
     if parts:
-        yield f"{' and '.join(parts)} taken in, as identified ones are: components=False leaves them out"
+        yield f"{' and '.join(parts)} included, since identified: components=False leaves them out"
 
 
 def _notes_on_gears(without: Sequence[str]) -> Iterator[str]:
     if without:
-        yield f"transmissions that tell no inertia of a rotor left out: {', '.join(without)}"
+        yield f"transmissions without a rotor inertia left out: {', '.join(without)}"

@@ -250,17 +250,17 @@ def unsealed(text: str | bytes, model: type[Content], what: str, maker: str) -> 
     try:
         body = json.loads(text)
     except ValueError as error:
-        raise PlanError(f"it is not {what}, or is truncated ({error}). Make it anew with {maker}.") from None
+        raise PlanError(f"it is not {what}, or is truncated ({error}). Create it again with {maker}.") from None
     except RecursionError:
-        raise PlanError(f"it is not {what}: it is nested too deeply. Make one with {maker}.") from None
+        raise PlanError(f"it is not {what}: it is nested too deeply. Create one with {maker}.") from None
     if not isinstance(body, dict) or body.get("format") not in get_args(model.model_fields["format"].annotation):
-        raise PlanError(f"it is not {what}. Make one with {maker}.")
+        raise PlanError(f"it is not {what}. Create one with {maker}.")
     if body.get("version") not in (VERSION, *OLDER):
         raise PlanError(
-            f"it is of version {body.get('version')!r}, this program reads {VERSION}. Make it anew with {maker}."
+            f"its version is {body.get('version')!r}, and this program reads {VERSION}. Create it again with {maker}."
         )
     if body.pop("checksum", None) != _checksum(body):
-        raise PlanError(f"its content was changed or damaged. Make it anew with {maker}.")
+        raise PlanError(f"its content was changed or damaged. Create it again with {maker}.")
     try:
         return model.model_validate(body)
     except ValidationError as error:

@@ -338,7 +338,7 @@ def pinocchio_components(model: Any, components: bool, friction: bool) -> Pinocc
     if np.any(armature) and not components:
         found.notes.append("armature left out")
     if (np.any(damping) or np.any(dry)) and not friction:
-        found.notes.append("damping and dry friction left out: friction=True takes them in")
+        found.notes.append("damping and dry friction left out: friction=True includes them")
     one_way = friction and np.any(_of(model, "lowerDryFrictionLimit") + dry) and hasattr(model, "lowerDryFrictionLimit")
     if one_way:
         found.ignored.append("dry friction that is not the same both ways")

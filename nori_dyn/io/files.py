@@ -62,7 +62,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 def reason(error: Exception) -> str:
     """Reason, in a few words, why a file cannot be read or written."""
     if isinstance(error, MemoryError):
-        return "there is not enough memory for it"
+        return "not enough memory"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
 
 
@@ -120,7 +120,7 @@ def put_files(folder: Path, files: Mapping[str, Path], stale: Sequence[str] = ()
                 parent.rmdir()  # where it is empty
         if is_whole or not isinstance(error, OSError):
             raise
-        why = f"{reason(error)}, nor can what was there be put back: it is in '{spare}'"
+        why = f"{reason(error)}, and the previous files cannot be restored: they are in '{spare}'"
         raise FileFormatError(f"{folder}: cannot be written: {why}.") from None
     finally:
         if spare and is_whole:

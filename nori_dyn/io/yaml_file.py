@@ -76,7 +76,7 @@ def _read(path: str | Path) -> YamlFile:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if _size(root, {}) > LARGEST:
-            raise _NotYamlError(f"{path}: its aliases make it larger than {LARGEST} entries. Write out what is meant.")
+            raise _NotYamlError(f"{path}: its aliases expand to more than {LARGEST} entries. Write the entries out.")
         return YamlFile(path, None if root is None else loader.construct_document(root), root)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -85,7 +85,7 @@ def _read(path: str | Path) -> YamlFile:
         hint = " Indent with spaces, not with tabs." if "\\t" in problem else ""
         raise _NotYamlError(f"{path}{line}: is not YAML: {problem}.{hint}") from None
     except RecursionError:
-        raise _NotYamlError(f"{path}: is nested too deeply, or an alias stands for what it is in.") from None
+        raise _NotYamlError(f"{path}: is nested too deeply, or an alias refers to an entry that contains it.") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a value unlike its tag
         raise _NotYamlError(f"{path}: is not YAML: a value in it cannot be read ({error}).") from None
 

@@ -46,17 +46,16 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
             left[new] = True
 
     if samples.silent is not None:
-        leave_out("in a gap of a stream that tells q or qd", samples.silent[:, : record.y.start].any(axis=1))
+        leave_out("in a gap of a stream with q or qd", samples.silent[:, : record.y.start].any(axis=1))
         if record.contacts:
-            leave_out("in a gap of a stream that tells contacts", samples.silent[:, record.closed].any(axis=1))
+            leave_out("in a gap of a stream with contacts", samples.silent[:, record.closed].any(axis=1))
         is_needed = np.ones(record.y.stop - record.y.start, dtype=bool) if missing == "refuse" else _exact(samples)
-        leave_out("in a gap of a stream of readings", (samples.silent[:, record.y] & is_needed).any(axis=1))
+        leave_out("in a gap of a stream with readings", (samples.silent[:, record.y] & is_needed).any(axis=1))
     if differentiated:
         places = [record.places[name] - record.y.start for name in differentiated]
         has_motion = ~_is_wrong(samples.qd).any(axis=1)
-        leave_out(
-            "where time begins or jumps: no accelerations", ~np.isfinite(samples.y[:, places]).all(axis=1) & has_motion
-        )
+        is_lacking = ~np.isfinite(samples.y[:, places]).all(axis=1)
+        leave_out("without accelerations, where time begins or jumps", is_lacking & has_motion)
     for kind, values, part in (("q", samples.q, record.q), ("qd", samples.qd, record.qd)):
         if not _is_any_wrong(values):
             continue
@@ -68,9 +67,8 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
             called = samples.called(record.names[part.start + j])
             n = int(np.count_nonzero(wrong[:, j]))
             raise InputError(
-                f"{samples.place(k)}: column '{called}' is {shown_value(values[k, j])}. Without "
-                f"q and qd nothing can be said: --missing drop leaves such samples out ({n} of {len(samples)} read), "
-                "or fill them in."
+                f"{samples.place(k)}: column '{called}' is {shown_value(values[k, j])}. Without q and qd nothing can "
+                f"be estimated: --missing drop leaves such samples out ({n} of {len(samples)} read), or fill them in."
             )
     samples = samples if not left.any() else samples.at(~left)
     if missing == "drop" and _is_any_wrong(samples.y):
@@ -107,7 +105,7 @@ def check_readings(samples: Samples, system: System, own: Floats, places: Indice
     is_exact = system.weight_of_readings < 0
     counts = is_exact if missing == "drop" else np.ones(system.ny, dtype=bool)
     for k, j in np.argwhere(_is_wrong(own) & counts)[:1].tolist():
-        advice = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact[j] else "With"
+        advice = "The sensor is exact and cannot be left out: give it a `sigma`; then" if is_exact[j] else "With"
         raise InputError(
             f"{_place(samples, places, k)}: '{system.measurement_names[j]}' is {shown_value(own[k, j])}. {advice} "
             "--missing drop the estimate does without it."

@@ -130,12 +130,12 @@ def _check_has(kind: str, source: LogSource, binding: Binding) -> None:
     hint = suggestion(source.columns, f"{kind}[{k}]", KINDS)
     if binding.is_mapped:
         raise InputError(
-            f"{binding.where}: the mapping does not say what '{missing[0]}' is ({len(missing)} of {len(names)} numbers "
-            f"of {kind} are missing). {hint} What does not change is given by `value`."
+            f"{binding.where}: the mapping has no entry for '{missing[0]}' ({len(missing)} of {len(names)} numbers of "
+            f"{kind} are missing). {hint} A constant is given by `value`."
         )
     raise InputError(
         f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are needed). "
-        f"{hint} Where they are called otherwise, a mapping says how: nori-dyn info LOG --robot ROBOT drafts it."
+        f"{hint} If they have other names, map them: nori-dyn info LOG --robot ROBOT drafts a mapping."
     )
 
 

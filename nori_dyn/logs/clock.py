@@ -25,7 +25,7 @@ DAY = 86_400.0
 LARGEST = 1e50
 """Numbers of a log from which on they are none: no robot has such in any unit, and their squares end in nothing."""
 
-NO_TIME, TWICE = "at a time that is no number, or absurd", "that say again what the one before says, its time too"
+NO_TIME, TWICE = "with an invalid time", "that repeat the one before, its time too"
 
 MOST_TIMES = 1 << 26
 """Times that a clock of so many a second makes between two samples, at most: 18 hours of 1 kHz."""

@@ -125,7 +125,7 @@ def whole_table(path: str | os.PathLike[str]) -> dict[str, Floats]:
     with open_log(os.fspath(path)) as source:
         if len(source.streams) != 1:
             names = ", ".join(repr(stream.name) for stream in source.streams[:6])
-            raise FileFormatError(f"{path}: is of {len(source.streams)} streams ({names}), and one table is needed.")
+            raise FileFormatError(f"{path}: has {len(source.streams)} streams ({names}); a single table is needed.")
         (stream,) = source.streams
         blocks = [block.values for block in source.read({stream.name: stream.columns})]
     return {name: np.concatenate([values[k] for values in blocks]) for k, name in enumerate(stream.columns)}

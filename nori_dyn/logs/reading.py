@@ -108,7 +108,7 @@ class SampleReader:
         is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
         hint = " Joint accelerations can be made from the velocities: --differentiate auto." if is_derivative else ""
         needed = len(self.systems[state].measurement_names)
-        mapped = f" The mapping speaks of {', '.join(binding.ignored[:6])}." if binding.ignored else ""
+        mapped = f" The mapping has entries for {', '.join(binding.ignored[:6])}." if binding.ignored else ""
         lacks = "the mapping lacks" if binding.is_mapped else "lacks"
         return InputError(
             f"{binding.where}: {lacks} {len(names)} of {needed} measurements: {shown}.{hint}{mapped} "

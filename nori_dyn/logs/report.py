@@ -32,7 +32,7 @@ class LogReport(Shown):
         samples: how many samples were estimated.
         counts: what was counted on the way: streams, samples that were left out.
         dropped: in how many samples a sensor was dropped, by its name, where it was at all.
-        doubts: what is not likely about the log.
+        doubts: plausibility warnings about the log.
         n_singular: how many samples have no unique solution.
         singular: the numbers of the first of them in the log.
         fell_back: how many samples were solved afresh.

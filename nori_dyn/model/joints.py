@@ -423,7 +423,7 @@ def notes_on_limits(names: Sequence[str], joints: Sequence[Joint]) -> Iterator[s
     pairs = zip(names, joints, strict=True)
     without = [name for name, joint in pairs if getattr(joint, "limits", joint.room) != joint.room]
     if without:
-        yield f"limits that leave no room taken as none: {', '.join(without)}"
+        yield f"limits of zero range ignored: {', '.join(without)}"
 
 
 JOINTS: dict[str, type[Joint]] = {

@@ -114,7 +114,7 @@ def _odd(log: RecordedLog) -> Iterator[str]:
         longest = float(np.diff(log.time).max())
         yield f"The log has {counted(len(log.gaps), 'gap')}, the longest of {number(longest)} s."
     if log.doubts:
-        yield f"{counted(len(log.doubts), 'thing is', 'things are')} not likely about the log; see below."
+        yield f"{counted(len(log.doubts), 'plausibility warning')} about the log; see below."
 
 
 def counted(n: int, one: str, more: str = "") -> str:

@@ -193,7 +193,7 @@ def test_armature_friction_and_mimic_joints_become_components():
     model.damping = np.full(model.nv, 0.2)
     tree = nd.interop.from_pinocchio(model)
     assert {c.type for c in tree.components} == {"rotor"}
-    assert "damping and dry friction left out: friction=True takes them in" in tree.notes
+    assert "damping and dry friction left out: friction=True includes them" in tree.notes
     solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"]).solver("numpy")
     q, qd, qdd = random_state(tree, 4)[:3]
     peer = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd)

@@ -285,7 +285,7 @@ def test_locked_joints_take_their_components_along(write):
     path = write(MIXED + EQUALITIES)
     tree = nd.load_mjcf(path, locked={"a1": 0.3, "d1": 0.1})
     kinds = {c.name or c.type: c for c in tree.components}
-    assert any(note == "locked, and without their components: a1" for note in tree.notes)
+    assert any(note == "locked joints, whose components are left out: a1" for note in tree.notes)
     assert any("'held' left out: joint 'd1' is locked" in note for note in tree.notes)
     assert kinds["curve"].of == {}
     curve = 0.3 + 0.1 + np.polynomial.Polynomial([0, 0.5, -0.3, 0.2, 0.05])(0.3 - 0.4)

@@ -189,7 +189,7 @@ BAD = {
     f"{SOLVE_IT} short.csv --out x.csv": "lacks 7 of 7 measurements",
     f"{SOLVE_IT} narrow.csv --out x.csv": "no column 'qd:panda_joint7'",
     f"{SOLVE_IT} nan.csv --out x.csv": "nan.csv:7: column 'q[0]' is empty or nan",
-    f"{SOLVE_IT} words.csv --out x.csv": "words.csv:2: column 'q[0]' is 'one', which is no number",
+    f"{SOLVE_IT} words.csv --out x.csv": "words.csv:2: column 'q[0]' is 'one', which is not a number",
     f"{SOLVE_IT} pickled.npz --out x.csv": "its array 'q' holds object, not plain numbers",
     f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
     f"{SOLVE_IT} empty.npz --out x.csv --differentiate kalman --dt 0.01": "holds no samples",

@@ -22,9 +22,9 @@ NO_SENSORS = {
     "name: !!bool x": "a value in it cannot be read",
     f"name: {'9' * 5000}": "a value in it cannot be read",
     "[" * 1000 + "]" * 1000: "nested too deeply",
-    "name: &a [*a]": "nested too deeply, or an alias stands for what it is in",
-    f"a: &a [1]\n{BOMB}name: *i": "its aliases make it larger",
-    f"a: &a {{x: 1}}\n{BOMB}<<: *i": "its aliases make it larger",
+    "name: &a [*a]": "nested too deeply, or an alias refers to an entry that contains it",
+    f"a: &a [1]\n{BOMB}name: *i": "its aliases expand to more than",
+    f"a: &a {{x: 1}}\n{BOMB}<<: *i": "its aliases expand to more than",
 }
 
 

@@ -57,29 +57,29 @@ def deep(file):
 
 
 HOSTILE = {
-    "made of itself": (itself, "'x' is made of 'x', which is made of others itself"),  # SIGSEGV
-    "made of each other": (each_other, "'x' is made of 'y', which is made of others itself"),
-    "made of itself by a link": (by_a_link, "'x' is made of 'y', which is made of others itself"),
+    "made of itself": (itself, "'x' is made of 'x', which itself refers to others"),  # SIGSEGV
+    "made of each other": (each_other, "'x' is made of 'y', which itself refers to others"),
+    "made of itself by a link": (by_a_link, "'x' is made of 'y', which itself refers to others"),
     "many rows": (
         lambda f: f.create_dataset("x", (1 << 40, 2), "f8", chunks=(8, 2)),
-        "'x' is said to be in 137,438,953,472 pieces",
+        "'x' declares 137,438,953,472 pieces",
     ),
     "many rows in one piece": (
         lambda f: f.create_dataset("x", (1 << 40,), "f8"),
-        "are said to hold 8,796.1 GB, 'x' most of it",
+        "its arrays declare 8,796.1 GB, 'x' most of it",
     ),
     "more than a number holds": (
         lambda f: f.create_dataset("x", (1 << 40, 1 << 40), "f8", chunks=(8, 8)),
-        "'x' is said to be in [0-9,]+ pieces",
+        "'x' declares [0-9,]+ pieces",
     ),
     "many axes": (
         lambda f: f.create_dataset("x", (N,) + (2,) * 30, "f8", chunks=(1,) * 31),
-        "'x' is said to be in [0-9,]+ pieces",
+        "'x' declares [0-9,]+ pieces",
     ),
     "large pieces": (pieces, "'x' is in pieces of 0.4 GB"),
     "many pieces": (
         lambda f: f.create_dataset("x", (1 << 27,), "u2", chunks=(1,)),
-        "'x' is said to be in 134,217,728 pieces",
+        "'x' declares 134,217,728 pieces",
     ),
     "deep groups": (deep, "'x/x.*' is in more groups than 64"),  # 18 s of the processor
     "many names": (names, "'/x/elements_names' has 1,048,576 names"),

@@ -371,7 +371,7 @@ def test_a_folder_does_not_hide_a_robot(tmp_path, monkeypatch):
 def test_memory_that_runs_out_is_no_damage():
     from nori_dyn.io.files import reason
 
-    assert reason(MemoryError()) == "there is not enough memory for it"
+    assert reason(MemoryError()) == "not enough memory"
     assert reason(OSError(errno.ENOSPC, "No space left on device")) == "No space left on device"
     assert reason(ValueError()) == "ValueError"
     assert reason(sqlite3.OperationalError("locked")) == "locked"

@@ -42,7 +42,7 @@ def test_a_joint_without_room_moves_as_one_without_limits():
 
 
 def test_the_tree_says_so(system):
-    assert "limits that leave no room taken as none: joint1, joint2" in system.tree.notes
+    assert "limits of zero range ignored: joint1, joint2" in system.tree.notes
 
 
 def test_what_the_report_calls_observable_is_so_at_the_poses_that_it_samples(system):

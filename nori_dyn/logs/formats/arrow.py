@@ -87,7 +87,7 @@ class ArrowSource(LogSource):
                     start += n
                     self._share = start / samples if samples else None
         if samples is not None and start != samples:
-            raise FileFormatError(f"{self.path}: is damaged: it holds {start} of the {samples} rows that it says.")
+            raise FileFormatError(f"{self.path}: is damaged: it holds {start} of the {samples} rows that it declares.")
 
     def done(self) -> float | None:
         return self._share

@@ -65,7 +65,7 @@ def _of_file(file: Any) -> Iterator[Any]:
     file.seek(end)
     (size,) = struct.unpack("<i", file.read(4))
     if not 0 < size <= end:
-        raise ValueError(f"its footer of {size} bytes is none")
+        raise ValueError(f"its footer of {size} bytes is invalid")
     file.seek(end - size)
     footer = file.read(size)
     try:

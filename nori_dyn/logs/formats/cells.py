@@ -160,7 +160,7 @@ def _no_number(path: Path, n: int, head: Head, found: Sequence[str], column: int
     else:
         advice = "Leave the cell empty where there is no reading."
     return FileFormatError(
-        f"{path}:{n}: column '{head.names[column]}' is '{found[column]:.40}', which is no number. {advice}"
+        f"{path}:{n}: column '{head.names[column]}' is '{found[column]:.40}', which is not a number. {advice}"
     )
 
 

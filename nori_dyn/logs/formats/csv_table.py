@@ -101,7 +101,7 @@ class CsvSource(LogSource):
                     if not end:
                         rest += content
                         if len(rest) > LONGEST:
-                            raise FileFormatError(f"{self.path}:{n}: is no line of text.")
+                            raise FileFormatError(f"{self.path}:{n}: is not a line of text.")
                         continue
                     yield n, (piece := rest + content[:end])
                     n += piece.count(b"\n")

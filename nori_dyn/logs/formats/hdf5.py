@@ -107,8 +107,8 @@ class Hdf5Source(ArraySource):
         if whole > max(CLAIMED, EXPANDS * self._size):
             largest = max(claimed, key=lambda name: claimed[name])
             raise FileFormatError(
-                f"{self.path}: its arrays are said to hold {whole / 1e9:,.1f} GB, '{largest}' most of it, and the file "
-                f"has {self._size / 1e3:,.0f} kB. Where more was set aside than written, resize them by h5py."
+                f"{self.path}: its arrays declare {whole / 1e9:,.1f} GB, '{largest}' most of it, and the file "
+                f"has {self._size / 1e3:,.0f} kB. If more was allocated than written, resize them with h5py."
             )
         yield from (series for series in found if series is not None)
 
@@ -173,7 +173,7 @@ class Hdf5Source(ArraySource):
             other = file.get(source.dset_name)
             if "%" in source.dset_name or (isinstance(other, h5py.Dataset) and other.is_virtual):
                 raise FileFormatError(
-                    f"{self.path}: '{name}' is made of '{source.dset_name}', which is made of others itself. Copy its "
+                    f"{self.path}: '{name}' is made of '{source.dset_name}', which itself refers to others. Copy its "
                     "numbers, by h5repack or h5py."
                 )
         chunks = each.chunks or each.shape or ()
@@ -181,8 +181,8 @@ class Hdf5Source(ArraySource):
         n, size = math.prod(-(-n // k) for n, k in zip(each.shape or (), chunks, strict=True) if k), self._size
         if n > max(FEW_PIECES, size // LEAST):
             raise FileFormatError(
-                f"{self.path}: '{name}' is said to be in {n:,} pieces, and the file has {size / 1e3:,.0f} kB. Where "
-                "more was set aside than written, resize it by h5py."
+                f"{self.path}: '{name}' declares {n:,} pieces, and the file has {size / 1e3:,.0f} kB. If "
+                "more was allocated than written, resize it with h5py."
             )
         if piece > LARGEST_PIECE:
             raise FileFormatError(
@@ -192,7 +192,7 @@ class Hdf5Source(ArraySource):
 
     def _outside(self, name: str, how: str, other: str) -> FileFormatError:
         return FileFormatError(
-            f"{self.path}: '{name}' {how} another file, '{other}', and a log brings in no others. Copy its numbers "
+            f"{self.path}: '{name}' {how} another file, '{other}', and a log must be one file. Copy its numbers "
             "into the log, by h5repack or h5py."
         )
 
@@ -204,13 +204,13 @@ class Hdf5Source(ArraySource):
             return
         if names.size > LONGEST:
             raise FileFormatError(
-                f"{self.path}: '{names.name}' has {names.size:,} names, and more than {LONGEST:,} are none."
+                f"{self.path}: '{names.name}' has {names.size:,} names; at most {LONGEST:,} are read."
             )
         for reference in np.ravel(names[()]):
             text = file[reference]
             if text.size > LONGEST_NAME:
                 raise FileFormatError(
-                    f"{self.path}: '{text.name}' is a name of {text.size:,} characters, which is none."
+                    f"{self.path}: '{text.name}' is a name of {text.size:,} characters, which is too long."
                 )
             content = np.asarray(text[()])
             yield "".join(map(chr, np.ravel(content))) if content.dtype.kind in "ui" else ""

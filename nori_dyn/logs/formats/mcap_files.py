@@ -122,7 +122,7 @@ class McapSource(MessageSource):
             self._file.seek(index.chunk_start_offset)
             opcode, length = RECORD.unpack(self._file.read(RECORD.size))
             if opcode != Opcode.CHUNK or length > LARGEST:
-                raise McapError("no chunk is there")
+                raise McapError("there is no chunk")
             content = _content(Chunk.read(ReadDataStream(self._file)))
         except Exception as error:  # the library, and those of compression, raise all kinds of them
             place = f"the chunk at byte {index.chunk_start_offset}"
@@ -172,7 +172,7 @@ class McapSource(MessageSource):
         if why and is_first:
             at = self._file.tell()
             if not self._channels or not read:
-                raise FileFormatError(f"{self.path}: is damaged, or no MCAP file: nothing in it is whole ({why}).")
+                raise FileFormatError(f"{self.path}: is damaged, or no MCAP file: no record in it is complete ({why}).")
             warnings.warn(
                 f"{self.path}: is cut off, or damaged, before byte {at}: {why}. The {read} messages before are read.",
                 NoriWarning,

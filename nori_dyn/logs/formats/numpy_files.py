@@ -75,7 +75,7 @@ class Member:
             self.shape, self._is_fortran, self.dtype = read(file)
             self._begin = file.tell()
         if not self.dtype.hasobject and info.file_size != self._begin + int(np.prod(self.shape)) * self.dtype.itemsize:
-            raise ValueError(f"the array '{self.name}' is not as long as it says")
+            raise ValueError(f"the array '{self.name}' is shorter than it declares")
         self._row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         self._file: IO[bytes] | None = None
         self._all: Array | None = None

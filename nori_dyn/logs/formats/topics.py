@@ -192,7 +192,7 @@ def topic_of(name: str, kind: str, types: Types, encoding: Encoding) -> Topic:
     if kind not in types:
         types = standard_types(encoding)
     if kind not in types:
-        raise MalformedMessage(f"{kind} is not defined in the file, and is no kind that comes with ROS")
+        raise MalformedMessage(f"{kind} is not defined in the file, and does not come with ROS")
     return Topic(name, kind, types, encoding)
 
 

@@ -153,7 +153,7 @@ def bind(
     for name in mapping.streams:
         if name not in (known := dict.fromkeys(stream.name for stream in columns.values())):
             listed = ", ".join(repr(each) for each in list(known)[:8])
-            raise entries.wrong(f"has no stream '{name}', of which the mapping speaks. It has {listed}.")
+            raise entries.wrong(f"has no stream '{name}', which the mapping names. It has {listed}.")
     streams = {name: _bound(name, mapping, pieces, entries) for name, pieces in found.items()}
     read = {column for bound in streams.values() for column in bound.columns}
     return Binding(
@@ -175,8 +175,8 @@ def _stream_of(piece: Piece, entries: MappingEntries, of: str) -> str:
     names = list(dict.fromkeys(entries.columns[column].name for column in piece.columns))
     if len(names) > 1:
         raise entries.wrong(
-            f"the columns of '{of}' are of several streams, {', '.join(map(repr, names))}. "
-            "Those of one quantity must be of one."
+            f"the columns of '{of}' are from several streams, {', '.join(map(repr, names))}. "
+            "Those of one quantity must be from one stream."
         )
     return names[0]
 
@@ -202,11 +202,13 @@ def _reference(mapping: LogMapping, streams: Mapping[str, BoundStream], entries:
     named = mapping.clock.stream
     if named is not None and named not in streams:
         taken = ", ".join(map(repr, streams))
-        raise entries.wrong(f"the clock is to be stream '{named}', of which nothing is taken. Taken are {taken}.")
+        raise entries.wrong(
+            f"the mapping takes the clock from stream '{named}', but none of its columns. It takes columns of {taken}."
+        )
     without = next((name for name, bound in streams.items() if bound.clock is None), None)
     if without is not None and (len(streams) > 1 or mapping.clock.rate is not None):
         raise entries.wrong(
-            f"stream '{without}' has no times, without which it cannot be brought to one clock with others. Name the "
+            f"stream '{without}' has no times, so it cannot be resampled with others. Name the "
             f"column with them in the mapping: streams: {{'{without}': {{clock: COLUMN}}}}."
         )
     if named is not None or not streams:

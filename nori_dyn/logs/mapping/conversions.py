@@ -102,10 +102,10 @@ def frame_matrix(pose: FrameSettings, columns: Sequence[str], targets: Sequence[
     full = X.motion_matrix().T  # of forces, to the sensor; without `xyz` of motions too
     names = next((names for names in (FORCE, VELOCITY) if set(columns) <= set(names)), MOTION)
     if any(pose.xyz) and names is not FORCE:
-        raise MappingError("`xyz` of a frame is for forces and couples: motion elsewhere is another one.")
+        raise MappingError("`xyz` of a frame applies to forces and couples only.")
     unknown = [name for name in (*columns, *targets) if name not in names]
     if unknown:
-        raise MappingError(f"a frame turns components {', '.join(names)}, and '{unknown[0]}' is none of them.")
+        raise MappingError(f"a frame rotates components {', '.join(names)}, and '{unknown[0]}' is none of them.")
     rows = full[[names.index(name) for name in targets]]
     missing = [name for k, name in enumerate(names) if name not in columns and np.abs(rows[:, k]).max() > 1e-12]
     if missing:

@@ -114,7 +114,7 @@ class MappingEntries:
         close = difflib.get_close_matches(of, [*groups, *self.record.places], n=1, cutoff=0.5)
         hint = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(groups[:6])} and others."
         raise self.wrong(
-            f"the mapping says what '{of}' is, and robot '{self.record.tree.name}' has no such joint. {hint}"
+            f"the mapping has an entry for '{of}', but robot '{self.record.tree.name}' has no such joint. {hint}"
         )
 
     def _quantity(
@@ -192,7 +192,7 @@ class MappingEntries:
             known = ", ".join(dict.fromkeys(name for unit in units if unit for name in known_units(unit)))
             raise self.wrong(
                 f"'{entry.of}' cannot be in '{entry.unit}'. {f'Known: {known}. ' if known else ''}"
-                "For any other, leave `unit` out and give `scale`: what one of it is in SI."
+                "For any other, leave `unit` out and give `scale`: the size of its unit in SI."
             )
         return np.array([1.0 if size is None else size for size in sizes])
 

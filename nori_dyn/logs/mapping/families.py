@@ -122,7 +122,7 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
     """Joints of a family, among some of a robot's n, and the reason; empty if unknown."""
     if family.joints is not None:
         named = "{joint}" in family.pattern
-        why = "named after the joints" if named else "named after joints, which the robot calls a little otherwise"
+        why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
         return [joint for joint in family.joints if joint in joints], why
     size = len(family.columns)
     limbs = [limb for limb, words in LIMBS.items() if words & set(family.words)]

@@ -159,7 +159,7 @@ class _Walk:
     def __post_init__(self) -> None:
         if self.encoding == "cdr":
             if self.data[:2] not in (b"\0\0", b"\0\1"):
-                raise MalformedMessage(f"{len(self.data)} bytes are no message in CDR")
+                raise MalformedMessage(f"{len(self.data)} bytes are not a message in CDR")
             self.order = "<" if self.data[1] else ">"
             self.at = 4
             self.decisive.append((0, 2))

@@ -183,7 +183,8 @@ class JointEstimation(Derivation):
     def __post_init__(self) -> None:
         if self.way not in WAYS:
             raise InputError(
-                f"accelerations are made by '{self.way}'. Known: a window in samples, such as 51, or {_listed(WAYS)}."
+                f"accelerations cannot be derived by '{self.way}'. Known: a window in samples, such as 51, or "
+                f"{_listed(WAYS)}."
             )
         _check_dt(self.dt)
 
@@ -207,8 +208,8 @@ class JointEstimation(Derivation):
             noise = self.noise or likeliest(stretches(t, qd[..., None], step), step, 1)
         except InputError as error:
             raise InputError(
-                f"the log lacks joint accelerations, and they are not made of its velocities: {error} Or choose a "
-                "window in samples: --differentiate 5."
+                f"the log lacks joint accelerations, and they cannot be derived from its velocities: {error} Or choose "
+                "a window in samples: --differentiate 5."
             ) from None
         return replace(self, noise=noise, step=step)
 
@@ -234,7 +235,7 @@ class JointEstimation(Derivation):
         usual = self._model.deviations[:, ACCELERATION]
         return (
             f"by a {'Kalman filter' if self.way == 'kalman' else 'smoother'}: noise of velocities "
-            f"{_range(sigma)} rad/s, walk of the jerk {_range(jerk)} rad/s^3/sqrt(s)"
+            f"{_range(sigma)} rad/s, random walk of the jerk {_range(jerk)} rad/s^3/sqrt(s)"
             + (f", accelerations within {_range(usual)} rad/s^2" if self.way == "kalman" else "")
         )
 

@@ -144,7 +144,7 @@ def _usual(t: Floats) -> float:
         )
     dt = usual_step(t)
     if not np.isfinite(dt):
-        raise InputError(f"{len(t)} samples at one time tell no motion: at least two times are needed.")
+        raise InputError(f"{len(t)} samples share one time: at least two times are needed.")
     return even_step(t, dt)
 
 

@@ -91,7 +91,7 @@ def test_joints_bodies_and_names(write):
     np.testing.assert_array_equal(tree.X_tree[6].E, [[1, 0, 0], [0, 0, 1], [0, -1, 0]])
     assert tree.notes == (
         "2 rotations with components within 1e-12 of 0 or 1 made exact",
-        "2 massless links between the joints of bodies that have several",
+        "2 massless links added between the joints of bodies with several joints",
         "1 body without joints lumped, kept as frames",
     )
 
@@ -218,7 +218,7 @@ IGNORED = {
 def test_one_warning_for_what_is_ignored(write):
     for names, (world, more) in IGNORED.items():
         path = write(world, more)
-        with pytest.warns(NoriWarning, match=f"robot 'test': ignored: {names}.*The equations are without") as caught:
+        with pytest.warns(NoriWarning, match=f"robot 'test': ignored: {names}.*do not include them") as caught:
             load_mjcf(path)
         assert len(caught) == 1, names
         assert caught[0].filename == __file__
@@ -237,7 +237,7 @@ def test_constraints_that_hold_nothing_are_noted(write):
     assert [note for note in tree.notes if "equality" in note] == [
         "equality constraint 'off' is not active at first, and left out",
         "equality constraint 'one' left out: both ends are on one link",
-        "equality constraint 'led' left out: it is to a mocap body, which is led from outside",
+        "equality constraint 'led' left out: one end is on a mocap body, which is moved from outside",
     ]
     world = f'<body><joint name="j" damping="1" stiffness="1" frictionloss="1" armature="1"/>{GEOM}</body>'
     flags = '<option><flag spring="disable" damper="disable" frictionloss="disable"/></option>'

@@ -166,12 +166,12 @@ MIMIC = (
 
 def test_mimic_joints_are_independent_with_one_warning_or_refused_or_locked(write):
     path = write(MIMIC)
-    with pytest.warns(NoriWarning, match="mimic joints are followed as independent ones: follower") as caught:
+    with pytest.warns(NoriWarning, match="mimic joints are taken as independent: follower") as caught:
         tree = load_urdf(path)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert tree.nv == 2
-    assert "mimic joints followed as independent: follower" in tree.notes
+    assert "mimic joints taken as independent: follower" in tree.notes
     with pytest.raises(ModelError, match=r"robot\.urdf: robot 'test' has mimic joints: follower\. Lock them"):
         load_urdf(path, mimic="refuse")
     assert load_urdf(path, mimic="refuse", locked=("follower",)).nv == 1
@@ -209,7 +209,7 @@ def test_friction_is_left_out_and_noted_unless_asked_for(write):
     path = write(GEARED.replace("<mimic", "<mimicks"))
     tree = load_urdf(path)
     assert tree.components == ()
-    assert "friction of 1 joint left out: components=True takes it in" in tree.notes
+    assert "friction of 1 joint left out: components=True includes it" in tree.notes
     (friction,) = load_urdf(path, components=True).components
     assert (friction.joints, friction.viscous, friction.coulomb) == ("j", 0.5, 0.2)
     assert load_urdf(path, components=True, locked="j").components == ()
@@ -224,7 +224,7 @@ def test_transmissions_with_a_rotor(write):
     tree = load_urdf(write(GEARED + drake + TRANSMISSION.format("follower", "")), components=True)
     (rotor,) = (c for c in tree.components if c.type == "rotor")
     assert (rotor.joints, rotor.inertia, rotor.gear) == ("j", 2e-5, 50.0)
-    assert "transmissions that tell no inertia of a rotor left out: follower" in tree.notes
+    assert "transmissions without a rotor inertia left out: follower" in tree.notes
     for inertia, message in (("-1", "cannot be negative"), ("x", "'x' is not a number")):
         wrong = TRANSMISSION.format("j", f"<rotorInertia>{inertia}</rotorInertia>")
         with pytest.raises(FileFormatError, match=message):

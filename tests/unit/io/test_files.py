@@ -105,7 +105,8 @@ def test_where_all_fails_from_then_on_what_was_there_is_where_the_error_says(err
         assert spares or contents(folder) == OLD, number
         assert (found.type is FileFormatError) == bool(spares) or isinstance(error, KeyboardInterrupt), number
         if found.type is FileFormatError:
-            assert f"left on device, nor can what was there be put back: it is in '{spares[0]}'." in str(found.value)
+            kept_in = f"and the previous files cannot be restored: they are in '{spares[0]}'."
+            assert f"left on device, {kept_in}" in str(found.value)
         kept += len(spares)
     assert kept == 6
 

@@ -79,7 +79,7 @@ def test_names_alone_are_no_samples_and_what_is_too_long_is_told(path, monkeypat
         assert list(source.read({"": ["q[0]"]})) == []
     monkeypatch.setattr("nori_dyn.logs.formats.csv_table.LONGEST", 1 << 20)
     path.with_suffix(".csv.gz").write_bytes(gzip.compress(b"1" * (6 << 20)))
-    with pytest.raises(FileFormatError, match="is no line of text"):
+    with pytest.raises(FileFormatError, match="is not a line of text"):
         open_log(path.with_suffix(".csv.gz"))
     with pytest.raises(FileFormatError, match=r"log\.csv:3: column 'a'"):
         read(path, text='a,b\n1,2\n"' + "1" * 200_000 + '",2\n')
@@ -97,7 +97,7 @@ def test_times_by_the_calendar(path):
     found = read(path, "q", "stamp of it")
     np.testing.assert_array_equal(found["q"], [1, 2, np.nan])
     np.testing.assert_allclose(found["stamp of it"], times.as_unit("ns").astype("int64") / 1e9, rtol=0, atol=1e-6)
-    with pytest.raises(FileFormatError, match=r"log\.csv:3: column 'column\[0\]' is 'soon', which is no number"):
+    with pytest.raises(FileFormatError, match=r"log\.csv:3: column 'column\[0\]' is 'soon', which is not a number"):
         read(path, text="2024-05-01T12:30:00Z,1\n2024-05-01T12:30:01Z,2\nsoon,3\n")
 
 

@@ -114,7 +114,7 @@ def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
     np.testing.assert_allclose(log.qd[:, :3], Rotation.from_euler("xyz", rpy).apply(felt), atol=1e-12)
     np.testing.assert_array_equal(log.qd[:, 3:], 0.5)
     columns[0] = gyroscope | {"frame": {"rpy": rpy, "xyz": [0, 0, 1]}}
-    with pytest.raises(MappingError, match="`xyz` of a frame is for forces and couples"):
+    with pytest.raises(MappingError, match="`xyz` of a frame applies to forces and couples"):
         samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
 
 
@@ -122,7 +122,7 @@ WRONG = {
     "has no column 'Q[0]', which the mapping names for 'q:{joint}'. Did you mean its column": {"from": "Q[{k}]"},
     "'q:{joint}' cannot be in 'N'. Known: rad, deg, mrad, rev.": {"from": "q[{k}]", "unit": "N"},
     "`scale` of 'q:{joint}' has 3 numbers, expected one or 2.": {"from": "q[{k}]", "scale": [1, 2, 3]},
-    "the mapping says what 'q:elbow' is, and robot 'autotree(2, 1, 0, 1)' has no such joint.": {
+    "the mapping has an entry for 'q:elbow', but robot 'autotree(2, 1, 0, 1)' has no such joint.": {
         "of": "q:elbow",
         "from": "q[0]",
     },
@@ -196,7 +196,7 @@ def test_names_that_end_as_those_of_joints_are_theirs(tmp_path):
     np.savez(tmp_path / "log.npz", **{f"position:fer_joint{k}": np.ones(N) for k in (2, 1)})
     found, text = drafted(tmp_path / "log.npz", arm("panda_joint1", "panda_joint2"))
     assert entries(found)["q:{joint}"]["from"] == ["position:fer_joint1", "position:fer_joint2"]
-    assert "which the robot calls a little otherwise" in text
+    assert "whose names in the robot differ a little" in text
 
 
 def test_degrees_and_milliseconds_are_seen_and_what_was_wanted_is_not_taken_for_what_was_measured(tmp_path):
