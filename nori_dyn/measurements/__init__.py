@@ -4,9 +4,9 @@
     nd.measurements.measurement_types()                     the types that exist, by name
     nd.measurements.berdy_map(...)                          BERDY's maximum a posteriori estimate
 
-To add one: subclass `Measurement`, yield equations from `on(tree)`, name it in `registry.BUILT_IN` (or, from
-another package, under the entry-point group "nori_dyn.measurements"), and add a row to the tables of
-test_measurements.py, test_equations.py and test_names.py in tests/contracts.
+To add one: a module here with a subclass of `Measurement`, which is found by its field `type`, and a row in each table
+of sensors in tests/contracts; CONTRIBUTING.md has the list. Another package names its own under the entry-point group
+"nori_dyn.measurements".
 
 Example:
     >>> "force_torque" in nd.measurements.measurement_types()

@@ -1,24 +1,21 @@
-"""Types of sensors and of components from other packages, by entry point."""
+"""Types of sensors and of components: those of our own modules, and those of other packages by entry point."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from pkgutil import iter_modules
+from typing import Any, get_args
 
 from nori_dyn.errors import NoriError
 
-Plugin = TypeVar("Plugin")
 
-
-def types_by_name(
-    group: str, built_in: Mapping[str, type[Plugin]], base: type[Any], what: str, error: type[NoriError]
-) -> dict[str, type[Plugin]]:
+def types_by_name(group: str, base: type[Any], what: str, error: type[NoriError]) -> dict[str, type[Any]]:
     """Return the built-in types, and those of other packages, by the names that configs use.
 
     Args:
-        group: the entry-point group.
-        built_in: our own types.
+        group: the package of our own types, and the entry-point group of others.
         base: the base class of every type.
         what: such a type in words: "sensor".
         error: the exception to raise.
@@ -26,7 +23,7 @@ def types_by_name(
     Raises:
         NoriError: a package offers an object that cannot be loaded, is no such type, or has the name of another one.
     """
-    types = dict(built_in)
+    types = types_in(group, base)
     for entry in entry_points(group=group):
         try:
             offered: Any = entry.load()
@@ -40,3 +37,11 @@ def types_by_name(
             raise error(f"{what} '{entry.name}' ({entry.value}) has the name of another {what}.")
         types[entry.name] = offered
     return types
+
+
+def types_in(package: str, base: type[Any]) -> dict[str, type[Any]]:
+    """The types that the modules of a package define, by the word that their field `type` takes."""
+    modules = [import_module(f"{package}.{each.name}") for each in iter_modules(import_module(package).__path__)]
+    classes: Iterator[Any] = (part for module in modules for part in vars(module).values() if isinstance(part, type))
+    types = {kind: get_args(kind.model_fields["type"].annotation) for kind in classes if issubclass(kind, base)}
+    return dict(sorted((name, kind) for kind, names in types.items() for name in names))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
 
-from nori_dyn.components.registry import BUILT_IN
+from nori_dyn.components.registry import component_types
 from nori_dyn.model.closure import closed
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.synthetic import random_tree
@@ -91,7 +91,7 @@ def bare() -> KinematicTree:
 
 
 def with_components(*entries: dict[str, Any]) -> KinematicTree:
-    return bare().replace(components=tuple(BUILT_IN[entry["type"]].model_validate(entry) for entry in entries))
+    return bare().replace(components=tuple(component_types()[entry["type"]].model_validate(entry) for entry in entries))
 
 
 def state(tree: KinematicTree, seed: int = 0) -> Kinematics:
@@ -115,7 +115,7 @@ def row_of(tree: KinematicTree, equation: Equation, at: Kinematics, qdd: np.ndar
 
 
 def test_every_component_is_tested():
-    assert set(ENTRIES) == set(BUILT_IN)
+    assert set(ENTRIES) == set(component_types())
 
 
 @pytest.mark.parametrize("entries", OWN.values(), ids=OWN)
@@ -125,7 +125,7 @@ def test_configs_go_to_a_dictionary_and_back_and_parts_keep_their_laws(entries):
             tree = with_components(entry)
             (component,) = tree.components
             content = json.loads(json.dumps(component.to_dict()))
-            assert BUILT_IN[entry["type"]].model_validate(content) == component
+            assert component_types()[entry["type"]].model_validate(content) == component
             check_parts(tree)
 
 

@@ -535,7 +535,7 @@ class _Entry:
         (_Entry("odd", Measurement.on), "not a subclass of Measurement"),
         (_Entry("joint_torque", BaseException), "not a subclass"),
         (_Entry("broken", ImportError("no module named torch")), "cannot be loaded.*no module named torch"),
-        (_Entry("joint_torque", registry.JointTorque), "has the name of another sensor"),
+        (_Entry("joint_torque", registry.measurement_types()["joint_torque"]), "has the name of another sensor"),
     ],
 )
 def test_what_other_packages_offer_wrongly_is_refused(monkeypatch, entry, message):
@@ -545,7 +545,7 @@ def test_what_other_packages_offer_wrongly_is_refused(monkeypatch, entry, messag
 
 
 def test_other_packages_may_offer_sensors(monkeypatch):
-    class Other(registry.JointTorque):
+    class Other(registry.measurement_types()["joint_torque"]):
         pass
 
     monkeypatch.setattr(plugins, "entry_points", lambda group: [_Entry("other", Other)])

@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from nori_dyn.measurements.binding import OffsetReading, without_offset
-from nori_dyn.measurements.registry import BUILT_IN
+from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.observe.contacts import wrench_readings
 from tests.agreement.test_weighted import reference
@@ -29,7 +29,7 @@ def system(*entries: dict) -> nd.System:
 
 
 def test_every_sensor_but_the_prior_has_an_offset():
-    assert set(READINGS) == set(BUILT_IN) - {"prior"}
+    assert set(READINGS) == set(measurement_types()) - {"prior"}
 
 
 @every_sensor
