@@ -137,10 +137,16 @@ def fresh_cache() -> Iterator[None]:
             os.environ.update({} if before is None else {CACHE: before})
 
 
+def in_process(function: Callable[..., Any], *args: object) -> Any:
+    """Call a function of a module in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, args)
+
+
 def alone(function: Callable[..., Any], *args: object) -> Any:
     """Call a function of a module in a process of its own, with an empty cache."""
-    with fresh_cache(), multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, args)
+    with fresh_cache():
+        return in_process(function, *args)
 
 
 def peak_megabytes() -> float:

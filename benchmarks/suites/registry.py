@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from benchmarks.suites import coriolis, counts, cpp, estimation, loops, planning, recursions, scaling, tick
+from benchmarks.suites import (
+    coriolis,
+    counts,
+    cpp,
+    estimation,
+    logs,
+    loops,
+    planning,
+    recursions,
+    scaling,
+    tick,
+    trackers,
+)
 from benchmarks.suites.base import Suite
 
 SUITES: dict[str, Suite] = {
@@ -17,5 +29,7 @@ SUITES: dict[str, Suite] = {
         scaling.SUITE,
         loops.SUITE,
         counts.SUITE,
+        trackers.SUITE,
+        logs.SUITE,
     )
 }

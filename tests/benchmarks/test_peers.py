@@ -5,11 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+import nori_dyn as nd
 from benchmarks.harness import TOLERANCE, difference
 from benchmarks.mechanisms import biped
 from benchmarks.peers.base import UnsuitableError
 from benchmarks.peers.registry import PEERS
 from benchmarks.robots import Robot, random_states
+from benchmarks.suites.trackers import kalman_filters
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError
 from nori_dyn.interop.urdf import to_urdf
@@ -102,3 +104,10 @@ def test_a_joint_that_peers_are_not_given_is_refused_by_name():
         to_urdf(random_tree(3, 0, kinds=("spherical",)))
     with pytest.raises(ModelError, match="not from the world's own frame"):
         to_urdf(TREES["floating"].replace(X_tree=ARM.X_tree))
+
+
+def test_the_kalman_filters_of_textbooks_agree_in_c_and_numpy():
+    """`kalman_filters` compares mean and covariance after fifty ticks."""
+    plan = nd.plan(nd.System(ARM.replace(components=()), "momentum_observer"), outputs=["offset"])
+    for run in kalman_filters(plan, 0.001).values():
+        run.call()
