@@ -100,7 +100,7 @@ def test_mujoco_writes_no_log_file(tmp_path, monkeypatch):
     assert os.listdir() == ["odd.xml"]
 
 
-@pytest.mark.filterwarnings("ignore::nori_dyn.NoriWarning")
+@pytest.mark.filterwarnings("ignore::nori_dyn.errors.NoriWarning")
 def test_a_joint_with_a_negative_number_is_refused(tmp_path):
     for attribute, message in (
         ("armature='-1'", "rotor of 'joint0': its inertia is -1"),

@@ -146,10 +146,6 @@ class _damage:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        if isinstance(error, FileNotFoundError):
-            raise FileFormatError(f"{self._path}: there is no such file.") from None
-        if isinstance(error, PermissionError | IsADirectoryError):
-            raise FileFormatError(f"{self._path}: cannot be read: {reason(error)}.") from None
         if isinstance(error, pa.ArrowException | OSError | EOFError | ValueError | KeyError | MemoryError):
             why = " ".join(reason(error).split()).rstrip(".")
             raise FileFormatError(f"{self._path}: is damaged, or not what its name says: {why}.") from None

@@ -36,8 +36,6 @@ class BagSource(MessageSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.exists():
-            raise FileFormatError(f"{path}: there is no such file.")
         try:
             self._bag = self._opened(path)
         except Exception as error:  # rosbags and SQLite raise all kinds of them

@@ -108,8 +108,6 @@ class CsvSource(LogSource):
                     rest = content[end:]
                 if rest and not self._ends_early:
                     yield n, rest
-        except FileNotFoundError:
-            raise FileFormatError(f"{self.path}: there is no such file.") from None
         except (EOFError, zlib.error, gzip.BadGzipFile, MemoryError) as error:
             raise FileFormatError(f"{self.path}: is damaged or not text: {error}.") from None
         except (OSError, ValueError) as error:

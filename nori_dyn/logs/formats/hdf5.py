@@ -57,8 +57,6 @@ class Hdf5Source(ArraySource):
             self._file, self._size = h5py.File(path, "r"), path.stat().st_size
             self._kept: dict[str, Any] = {}
             self._cached = 0
-        except FileNotFoundError:
-            raise FileFormatError(f"{path}: there is no such file.") from None
         except Exception as error:  # h5py raises all kinds of them for damaged files
             raise FileFormatError(f"{path}: is damaged, or no HDF5 file: {reason(error)}.") from None
         try:

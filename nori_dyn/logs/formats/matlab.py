@@ -58,13 +58,8 @@ def open_mat(path: Path) -> LogSource:
         FileFormatError: it cannot be read, or is no such file.
         MissingExtraError: it is of the newer one, and h5py is not installed.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(520)
-    except FileNotFoundError:
-        raise FileFormatError(f"{path}: there is no such file.") from None
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {reason(error)}.") from None
+    with path.open("rb") as file:
+        head = file.read(520)
     if not head.startswith(b"MATLAB 7.3") and b"\x89HDF" not in (head[:4], head[512:516]):
         return Mat5Source(path)
     if util.find_spec("h5py") is None:

@@ -45,8 +45,6 @@ class McapSource(MessageSource):
         self._index: list[ChunkIndex] | None = None
         try:
             self._file = path.open("rb")
-        except FileNotFoundError:
-            raise FileFormatError(f"{path}: there is no such file.") from None
         except OSError as error:
             raise FileFormatError(f"{path}: cannot be read: {reason(error)}.") from None
         try:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.lib import format as npy
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
@@ -32,17 +31,9 @@ class NpzSource(ArraySource):
     def __init__(self, path: Path) -> None:
         try:
             self._archive = zipfile.ZipFile(path)
-        except (OSError, ValueError) as error:
-            missing = isinstance(error, FileNotFoundError)
-            why = "there is no such file" if missing else f"cannot be read: {reason(error)}"
-            raise FileFormatError(f"{path}: {why}.") from None
-        except Exception as error:
-            raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
-        try:
             members = [Member(self._archive, info) for info in self._archive.infolist()]
             told = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
         except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
-            self._archive.close()
             raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
         for each in members:
             if each.dtype.kind not in "biufUS":
@@ -108,8 +99,6 @@ class NpySource(ArraySource):
     def __init__(self, path: Path) -> None:
         try:
             array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError:
-            raise FileFormatError(f"{path}: there is no such file.") from None
         except Exception as error:
             raise FileFormatError(f"{path}: is not an NPY file of plain numbers: {error}.") from None
         fields = array.dtype.names

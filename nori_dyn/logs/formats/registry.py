@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.errors import FileFormatError, MissingExtraError
+from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.writer import Writer
 
@@ -67,7 +68,14 @@ def open_log(path: str | Path) -> LogSource:
     path = Path(path)
     found = format_of(path)
     source: Callable[[Path], LogSource] = _loaded(found, found.source)
-    return source(path)
+    try:
+        if path.is_file() or not path.exists():
+            path.open("rb").close()
+        return source(path)
+    except FileNotFoundError:
+        raise FileFormatError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {reason(error)}.") from None
 
 
 def writer_of(path: str | Path) -> type[Writer]:

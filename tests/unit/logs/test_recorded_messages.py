@@ -60,7 +60,7 @@ def several(tmp_path):
     return path
 
 
-ONE_MAY_BE_REFUSED = pytest.mark.filterwarnings("ignore:.*some of its topics are not read:nori_dyn.NoriWarning")
+ONE_MAY_BE_REFUSED = pytest.mark.filterwarnings("ignore:.*some of its topics are not read:nori_dyn.errors.NoriWarning")
 
 
 def test_topics_that_cannot_be_read_are_told_and_the_others_are_read(several):
