@@ -89,11 +89,6 @@ class BaseParameters:
         """The parameters that are identifiable by themselves."""
         return tuple(c for k, c in enumerate(self.independent) if not self.K[k].any())
 
-    @cached_property
-    def unidentifiable(self) -> tuple[int, ...]:
-        """The parameters that no reading depends on, or only through an offset that is none of these parameters."""
-        return tuple(c for k, c in enumerate(self.dependent) if not self.K[:, k].any())
-
     def terms(self, k: int) -> dict[str, float]:
         """Factors of the k-th combination by the names of parameters, its independent one first."""
         names = self.parameters.names

@@ -46,7 +46,6 @@ class Solution:
         sigma: standard deviation of each row's residual (rows,).
         R: square-root information of the logs, in units of these (n, n).
         z: its right-hand side (n,): R phi = z.
-        rounds: how many rounds of weights it took.
         prior: what was known before, as wide as the logs allow.
         checks: tests of the prior against the logs.
     """
@@ -57,7 +56,6 @@ class Solution:
     sigma: Floats
     R: Floats
     z: Floats
-    rounds: int
     prior: ParameterPrior
     checks: tuple[PriorCheck, ...] = ()
 
@@ -118,7 +116,7 @@ def _solution(logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is
     by_number = inverse @ inverse.T
     covariance = covariance_of(logs, values, root, sigma, base, prior)
     checks = prior.checks(values, by_number, covariance)
-    return Solution(values, covariance, by_number, sigma, R, z, count, prior, checks)
+    return Solution(values, covariance, by_number, sigma, R, z, prior, checks)
 
 
 def _over(logs: Sequence[Evidence], values: Floats | None) -> list[list[Floats]]:

@@ -41,7 +41,6 @@ class IdentifyOptions:
     cutoff: float | None
     missing: Missing
     backend: str
-    is_robust: bool
     is_physical: bool
     hulls: Mapping[str, Any]
     has_curves: bool

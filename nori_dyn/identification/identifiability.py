@@ -51,7 +51,6 @@ class Identifiability(Shown):
     Attributes:
         robot, sensors: their names.
         base: the combinations, as numbers.
-        still: the joints that do not move.
         unknowns: the components of wrenches that no sensor reads by itself.
         rows: the names of the rows that depend on parameters.
     """
@@ -59,7 +58,6 @@ class Identifiability(Shown):
     robot: str
     sensors: str
     base: BaseParameters
-    still: tuple[str, ...]
     unknowns: tuple[str, ...]
     rows: tuple[str, ...]
 
@@ -67,6 +65,11 @@ class Identifiability(Shown):
     def parameters(self) -> Parameters:
         """All parameters that were asked for."""
         return self.base.parameters
+
+    @property
+    def still(self) -> tuple[str, ...]:
+        """The joints that do not move."""
+        return self.base.locked
 
     @property
     def rank(self) -> int:
@@ -163,11 +166,8 @@ def identifiability(
     """
     check_system(system, "nd.identifiability")
     regression = Regression.of(system, [parameters] if isinstance(parameters, str) else list(parameters), seed)
-    still = (locked,) if isinstance(locked, str) else tuple(locked)
-    base = base_parameters(regression, still, seed)
-    return Identifiability(
-        system.tree.name, system.sensors.name, base, still, regression.unknowns, regression.row_names
-    )
+    base = base_parameters(regression, (locked,) if isinstance(locked, str) else locked, seed)
+    return Identifiability(system.tree.name, system.sensors.name, base, regression.unknowns, regression.row_names)
 
 
 def _described(each: Parameter) -> dict[str, str]:

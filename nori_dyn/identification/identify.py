@@ -143,7 +143,6 @@ def identify(
         cutoff=cutoff,
         missing=missing,
         backend=backend,
-        is_robust=robust,
         is_physical=physical,
         hulls=dict(hulls or {}),
         has_curves=curves,
