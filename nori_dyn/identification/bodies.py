@@ -23,7 +23,7 @@ from nori_dyn.typing import Floats
 LEAST_LOAD = 0.05
 """Mass [kg] of a load about which nothing is known, at the least."""
 
-OTHERWISE = "Say another value, or ask for least squares alone: physical=False (--no-physical)."
+OTHERWISE = "Give another value, or ask for least squares alone: physical=False (--no-physical)."
 """What to do where no body has what is known."""
 
 GYRATION = 0.1
@@ -43,14 +43,14 @@ def check_known(problem: IdentificationProblem) -> None:
     for link, names in impossible.items():
         values = spaced(listed(f"{name} = {known[name]:g} {units[name]}" for name in names))
         raise InputError(
-            f"no body has what is known of '{link}': {values}. The mass of a body is above 0, as are its moments of "
-            "inertia about the centre of mass, none of them larger than the sum of the others; what is not looked for "
-            f"is as in the model. {OTHERWISE}"
+            f"no body has these known values of '{link}': {values}. The mass of a body is positive, as are its moments "
+            "of inertia about the centre of mass, none of them larger than the sum of the others; parameters that are "
+            f"not identified are those of the model. {OTHERWISE}"
         )
     for each in problem.all_parameters:
         least = LEAST.get(each.kind, -math.inf)
         if known.get(each.name, math.inf) < least:
-            raise InputError(f"'{each.name}' is known as {known[each.name]:g}: it is at least {least:g}. {OTHERWISE}")
+            raise InputError(f"'{each.name}' is known as {known[each.name]:g}, which is below {least:g}. {OTHERWISE}")
 
 
 def with_load(problem: IdentificationProblem, plain: Floats) -> Parameters:

@@ -153,7 +153,7 @@ def _checked(
     """
     n = len(parameters)
     if not n:
-        raise InputError("there are no parameters to look for.")
+        raise InputError("there are no parameters to estimate.")
     R, z = np.asarray(R, dtype=float), np.asarray(z, dtype=float)
     if R.ndim != 2 or R.shape[1] != n or z.shape != R.shape[:1]:
         raise InputError(f"R has shape {R.shape} and z {z.shape}, expected (n_rows, {n}) and (n_rows,).")
@@ -182,9 +182,7 @@ def _corners(hulls: Mapping[str, Any], parameters: Parameters) -> dict[str, Floa
         if link not in parameters.tree.names:
             raise UnknownNameError("link", link, parameters.tree.names, "the hulls")
         if link not in movable:
-            raise InputError(
-                f"the hull of '{link}' bounds nothing: neither its mass nor its first moments are looked for."
-            )
+            raise InputError(f"the hull of '{link}' bounds nothing: neither its mass nor its first moments are free.")
         at = np.asarray(points, dtype=float)
         if at.ndim != 2 or at.shape[1] != 3 or not len(at) or not np.isfinite(at).all():
             raise InputError(f"the hull of '{link}' has shape {at.shape}, expected finite points (n_points, 3).")
@@ -206,7 +204,7 @@ def _unconstrained(
     The solver's coordinates count its standard deviations, v = root (phi - solution).
 
     Raises:
-        InputError: neither the rows nor the prior say anything of some parameters.
+        InputError: neither the rows nor the prior determine some parameters.
     """
     known = np.diag([0.0 if each.kind in INERTIAL else 1.0 for each in parameters.each]) / deviations[:, None]
     each = np.repeat(np.sqrt([*weights.values()]), 10)
@@ -215,7 +213,7 @@ def _unconstrained(
     unknown = np.abs(np.diag(root)) <= UNKNOWN * np.linalg.norm(root, axis=0)
     if unknown.any():
         names = ", ".join(np.array(parameters.names)[unknown])
-        raise InputError(f"neither the rows nor the prior say what {names} is: give it a finite sigma.")
+        raise InputError(f"neither the rows nor the prior determine {names}: give it a finite sigma.")
     return la.solve_triangular(root, right), root
 
 

@@ -207,8 +207,8 @@ def _answer(problem: MaxdetProblem, unit: float) -> Answer | None:
         return None
     if in_hulls and "infeasible" in found.status:
         raise InputError(
-            "no inertias fulfil all constraints: where only some parameters of a link are looked for, the others may "
-            "keep its centre of mass out of its hull. Look for all ten, or widen the hull."
+            "no inertias fulfil all constraints: where only some parameters of a link are free, the others may keep "
+            "its centre of mass out of its hull. Identify all ten, or widen the hull."
         )
     if v.value is None:
         return None

@@ -211,7 +211,7 @@ def moving_joints(tree: KinematicTree, joints: Sequence[str] | None) -> tuple[in
     if tree.closing_parts:
         names = ", ".join(part.name for part in tree.closing_parts[:4])
         raise InputError(
-            f"robot '{tree.name}' has loops or couplings ({names}), so that its joints do not move each for itself. "
+            f"robot '{tree.name}' has loops or couplings ({names}), so its joints do not move independently. "
             "Load it without components, or lock the joints that follow others."
         )
     single = [i for i, joint in enumerate(tree.joints) if (joint.nq, joint.nv) == (1, 1)]
@@ -228,10 +228,10 @@ def moving_joints(tree: KinematicTree, joints: Sequence[str] | None) -> tuple[in
             if i not in single:
                 raise InputError(
                     f"joint '{tree.joint_names[i]}' is {tree.joints[i].kind}, with {tree.joints[i].nv} freedoms: "
-                    "joints of one are moved. Leave it out of `joints`; it stays where `at` says."
+                    "only joints of one freedom are moved. Leave it out of `joints`; it stays where `at` puts it."
                 )
     if not found:
-        raise InputError(f"robot '{tree.name}': no joint of one freedom moves, so that there is nothing to excite.")
+        raise InputError(f"robot '{tree.name}': no joint of one freedom moves, so there is nothing to excite.")
     return tuple(found)
 
 
@@ -271,8 +271,8 @@ def excitation(
     identifiable, information = _identifiable(information, limits, moving, bool(stays), seed)
     if not identifiable:
         raise InputError(
-            "the motion of these joints tells nothing of the parameters that are wanted. Let other joints move, or ask "
-            "for other parameters: `nd.identify` and its report say which a motion identified."
+            "the motion of these joints identifies none of the requested parameters. Let other joints move, or request "
+            "other parameters: the report of `nd.identify` says which a motion identified."
         )
     information = _with_earlier(information, base, earlier)
     rest = resting_posture(moving, limits, torques, seed)
@@ -335,8 +335,8 @@ def _with_earlier(information: MotionInformation, base: BaseParameters, earlier:
         others = R0[:, list(base.dependent)] - independent @ base.K
         if np.abs(others).max(initial=0.0) > 1e-6 * np.abs(R0).max(initial=0.0):
             raise InputError(
-                "earlier tells of combinations of parameters that this motion does not: take the same robot, sensors "
-                "and moving joints for both."
+                "earlier has information on combinations that this motion does not identify: use the same robot, "
+                "sensors and moving joints for both."
             )
         R0 = independent
     return replace(information, earlier=R0 @ information.units)

@@ -116,7 +116,7 @@ class Formulation:
         problem = IdentificationProblem(base_parameters(regression.without_gains()), load_on, known)
         if not problem.columns:
             raise InputError(
-                f"sensors '{system.sensors.name}' tell no combination of these parameters of '{system.tree.name}', "
+                f"sensors '{system.sensors.name}' identify no combination of these parameters of '{system.tree.name}', "
                 f"however it moves: {_why_unidentifiable(regression)}"
             )
         _check_scale(regression, problem)
@@ -148,7 +148,7 @@ class Formulation:
         }
         if len(own) == len(problem.free):
             raise InputError(
-                f"{spaced(listed(still))} stood still all the time, so that the logs tell nothing of "
+                f"{spaced(listed(still))} stood still all the time, so the logs do not identify "
                 f"{spaced(listed(own))}. Give a log in which these joints move."
             )
         return replace(self, problem=replace(problem, known={**problem.known, **own}))
@@ -202,15 +202,15 @@ def _check_scale(regression: Regression, problem: IdentificationProblem) -> None
     has_gains = bool(readings) and all(f"gain:{name}" in free for name in readings)
     if has_gains and all(c.is_zero for c in regression.c) and not any(problem.known.values()):
         raise InputError(
-            "gains of all sensors are looked for, and nothing tells how large forces are: all gains, inertias and "
-            "frictions could be twice what they are. Say one that is known: known={'m:load': 2.5} (--known "
-            "m:load=2.5), for a load in some logs, or leave out the gain of one sensor."
+            "the gains of all sensors are free, and nothing fixes the scale of forces: all gains, inertias and "
+            "friction could be twice as large. Give one known value, known={'m:load': 2.5} (--known m:load=2.5) for a "
+            "load in some logs, or leave out the gain of one sensor."
         )
 
 
 def _why_unidentifiable(regression: Regression) -> str:
     """Say why the sensors determine nothing, and what to do."""
     if not regression.unknowns:
-        return "no reading depends on one. Name others, or add sensors of forces."
+        return "no reading depends on one. Name others, or add force sensors."
     unknown = ", ".join(dict.fromkeys(name.rpartition(".")[0] or name for name in regression.unknowns))
-    return f"what they read could all be of wrenches that nothing tells ({unknown}). Add sensors that read these."
+    return f"unknown wrenches ({unknown}) could explain all that they read. Add sensors that measure these."

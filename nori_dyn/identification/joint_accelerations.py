@@ -114,8 +114,8 @@ def _solver(system: System) -> tuple[Solver, Indices]:
         plan: EliminationPlan = make_plan(motion, ["qdd"])
     except (SingularSystemError, SystemShapeError) as error:
         raise InputError(
-            f"sensors '{system.sensors.name}' do not tell the motion of '{system.tree.name}': the accelerations of all "
-            "joints, a floating base included, are needed. Add joint_acceleration for the joints, and an accelerometer "
-            f"and a gyroscope's rate for the base. ({error})"
+            f"sensors '{system.sensors.name}' do not determine the motion of '{system.tree.name}': the accelerations "
+            "of all joints, a floating base included, are needed. Add joint_acceleration for the joints, and an "
+            f"accelerometer and a gyroscope's rate for the base. ({error})"
         ) from None
     return Solver(plan), np.array(own, dtype=np.intp)

@@ -174,7 +174,7 @@ def _positions(tree: KinematicTree, i: int, given: tuple[float, float] | None) -
     if math.isinf(low) or math.isinf(high):
         if not joint.is_angular[0]:
             raise InputError(
-                f"joint '{name}' shifts, and the robot has no limits for it. Give some: "
+                f"joint '{name}' is prismatic, and the robot has no limits for it. Give some: "
                 f"position={{'{name}': (-0.1, 0.1)}} [m]."
             )
         low, high = max(low, min(-math.pi, high - 2 * math.pi)), min(high, max(math.pi, low + 2 * math.pi))
@@ -242,7 +242,7 @@ def resting_posture(joints: MovingJoints, limits: MotionLimits, torques: Torques
             f"the limits leave no posture in which robot '{tree.name}' can rest: in the best of {POSTURES}, joint "
             f"'{tree.joint_names[joint]}' needs {loads[best, k] * torques.limit[k]:.3g} of the "
             f"{torques.limit[k]:.3g} {tree.joints[joint].units('N m', 'N')[0]} that it may have. Raise its limit of "
-            "torque, or let the joints move where less is to be held."
+            "torque, or let the joints move where the load is smaller."
         )
     nearest = fine[int(np.argmin(np.abs(drawn[fine]).max(axis=1)))]
     return np.asarray(postures[nearest])

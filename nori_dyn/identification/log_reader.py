@@ -69,11 +69,11 @@ class LogReader:
             raise InputError(
                 f"{log.path}: {n} samples are too few for a filter of {options.cutoff:g} Hz. Leave it out, or raise it."
                 if options.cutoff is not None
-                else f"{log.path}: holds no sample that says anything."
+                else f"{log.path}: holds no usable sample."
             )
         if options.moving is not None and not any(row.n for segment in segments for row in segment):
             raise InputError(
-                f"{log.path}: no joint moves faster than {options.moving:g} rad/s or m/s for long. Say a lower speed: "
+                f"{log.path}: no joint moves faster than {options.moving:g} rad/s or m/s for long. Give a lower speed: "
                 "moving (--moving)."
             )
         return LogMoments(log, segments, is_loaded, n, dt, low, high, report.doubts)

@@ -114,11 +114,9 @@ class MomentAccumulator:
         self._reads = np.array(regression.reads)
         self._has_unknowns, self._is_exact = bool(regression.unknowns), np.array(regression.is_exact)
         self.segments = Segments()
-        self.n_samples = 0
 
     def add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
         """Add samples that follow those before, dt [s] apart, each argument (n, ...)."""
-        self.n_samples += len(q)
         self.segments.expect(len(q) // (1 if self._decimation is None else self._decimation.step))
         for first in range(0, len(q), AT_ONCE):
             part = slice(first, first + AT_ONCE)

@@ -60,17 +60,18 @@ def weak_motion(
     """
     if still:
         plural = len(still) > 1
+        their, they = ("their", "they") if plural else ("its", "it")
         yield (
-            f"{'Joints' if plural else 'Joint'} {listed(map(repr, still))} stood still all the time: the log tells "
-            f"nothing of {'their' if plural else 'its'} friction and rotor{'s' if plural else ''}, and little of what "
-            f"{'they carry' if plural else 'it carries'}. Friction and rotor{'s' if plural else ''} there are taken to "
-            f"be those of the model: move {'them' if plural else 'it'} to find out."
+            f"{'Joints' if plural else 'Joint'} {listed(map(repr, still))} stood still all the time: the log does not "
+            f"identify {their} friction and rotor{'s' if plural else ''}, and says little of what "
+            f"{they} carr{'y' if plural else 'ies'}. Friction and rotor{'s' if plural else ''} are left as in the "
+            f"model: move {'them' if plural else 'it'} to identify these."
         )
     if n_identified < FEW * n_identifiable:
         names = listed(identified, LISTED) or "none by itself"
         yield (
             f"This motion identifies only {n_identified:,} of {n_identifiable:,} combinations, which are, or are sums "
-            f"of: {names}. All else is as the model says. Move all joints at once, far and fast."
+            f"of: {names}. All else is as in the model. Move all joints at once, far and fast."
         )
 
 
@@ -97,7 +98,7 @@ def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
 
 
 def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Floats) -> Iterator[str]:
-    """Yield a sentence for each reading that goes against what the model predicts.
+    """Yield a sentence for each reading that is opposite to what the model predicts.
 
     Args:
         names: of the rows.
@@ -109,8 +110,8 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
         correlation = m.correlation(m.unit("reading"), m.prediction(log.beta(before)))
         if correlation < OPPOSITE:
             yield (
-                f"'{name}' goes against what the model says it should be: their correlation is {correlation:.2f}. "
-                "Its sign is likely turned: map it with scale -1."
+                f"'{name}' is opposite to what the model predicts: their correlation is {correlation:.2f}. Its sign is "
+                "probably wrong: map it with scale -1."
             )
 
 
@@ -123,10 +124,10 @@ def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:
     for each in checks:
         if each.widened > 1.0:
             yield (
-                f"The logs contradict what was known before of '{each.of}': chi-square {number(each.chi_square)}, "
-                f"where {each.freedoms} is usual. Its deviations are taken {number(each.widened)} times as large, "
-                "so that the logs decide. Does a link carry what the model does not have? A load is found for itself "
-                "from a log without it and one with it: loaded, load_on (--loaded, --load-on)."
+                f"The logs contradict the prior of '{each.of}': chi-square {number(each.chi_square)} for "
+                f"{each.freedoms} degrees of freedom. Its standard deviations are multiplied by "
+                f"{number(each.widened)}, so that the logs decide. Does a link carry something that the model lacks? A "
+                "load is identified from a log without it and one with it: loaded, load_on (--loaded, --load-on)."
             )
 
 
@@ -179,14 +180,13 @@ def _explained(T: Floats, n: int, rows: int) -> Floats:
 
 def late_readings(found: Mapping[str, float]) -> Iterator[str]:
     """Yield sentences on readings that are late."""
-    for when, sign in (("after", 1.0), ("before", -1.0)):
+    for verb, sign in (("lag", 1.0), ("lead", -1.0)):
         own = {name: sign * late for name, late in found.items() if sign * late > 0}
         if own:
             shown = ", ".join(f"'{name}' by {1e3 * late:.3g} ms" for name, late in own.items())
             yield (
-                f"Readings seem to come {when} the motion: {shown}. Say it in the mapping (delay), so that both are of "
-                "the same instant; what is found of friction and inertia is wrong by as much. Of single joints, "
-                "friction that is no function of the velocity looks the same."
+                f"Readings {verb} the motion: {shown}. Correct it in the mapping (delay); until then friction and "
+                "inertia are biased. For a single joint, friction that is no function of the velocity looks the same."
             )
 
 

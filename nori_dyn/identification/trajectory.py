@@ -54,7 +54,7 @@ class FourierSeries:
         if not is_number(self.duration):
             raise InputError(f"duration is {self.duration!r:.40}: give a number of seconds.")
         if not 0 < self.duration < math.inf:
-            raise InputError(f"duration is {self.duration:g} s: a motion lasts longer than 0 s, and ends.")
+            raise InputError(f"duration is {self.duration:g} s: it must be positive and finite.")
         if counted("harmonics", self.harmonics) < 2 and self.at_rest:
             raise InputError(
                 "harmonics is 1: a motion that begins and ends at rest needs 2 or more. Take 5, or at_rest=False."

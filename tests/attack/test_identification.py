@@ -123,7 +123,7 @@ def test_known_values_are_those_of_a_body_or_refused(tmp_path, attack_scale, att
         try:
             found = nd.identify(tmp_path / "log.npz", draft.arm, ["inertias"], **options)
         except InputError as error:
-            if "no body has what is known" not in str(error) or margin > MARGIN or most > MARGIN:
+            if "no body has these known values" not in str(error) or margin > MARGIN or most > MARGIN:
                 pytest.fail(f"{where}, a body has them by {margin:.1e}, none by more than {most:.1e}: {error}")
             continue
         assert margin > 0, (*where, margin)

@@ -118,7 +118,7 @@ REFUSED = [
     (("--parameters", "gains,inertias"), "nothing tells how large forces are"),
     (("--out", "no/found.urdf"), "does not exist"),
     (("--html", "no/found.html"), "does not exist"),
-    (("--sensors", "forward_dynamics"), "do not tell the motion"),
+    (("--sensors", "forward_dynamics"), "do not determine the motion"),
 ]
 
 

@@ -280,7 +280,7 @@ def test_hulls_must_be_of_links_that_move():
 
 def test_what_nothing_says_is_named():
     parameters = bodies(1, 0, ("inertias", "viscous:*"))
-    with pytest.raises(InputError, match="say what viscous:joint1 is"):
+    with pytest.raises(InputError, match="determine viscous:joint1"):
         consistent(np.zeros((0, 11)), np.zeros(0), parameters, sigma=np.full(11, np.inf))
     with pytest.raises(InputError, match="no parameters"):
         consistent(np.zeros((0, 0)), np.zeros(0), Parameters(parameters.tree, ()))

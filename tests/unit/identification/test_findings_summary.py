@@ -146,7 +146,7 @@ def test_a_joint_that_stands_still_is_named(arm, tmp_path):
     assert any("'elbow_joint' stood still" in doubt for doubt in found.doubts)
     how = {each.name: each.how for each in found.estimates}
     assert {how[f"{kind}:elbow_joint"] for kind in ("viscous", "coulomb", "rotor")} == {"known"}
-    with pytest.raises(InputError, match=r"tell nothing of viscous:elbow_joint\."):
+    with pytest.raises(InputError, match=r"do not identify viscous:elbow_joint\."):
         nd.identify(log, nd.System(arm, ARM), ["viscous:elbow_joint"], physical=False)
 
 

@@ -128,7 +128,7 @@ def test_a_payload_that_the_model_lacks_is_found_by_the_parameters_of_its_link(t
     assert check["chi_square"] > 1e4 > check["freedoms"] == 10
     assert check["widened"] > 10
     text = " ".join(str(found).split())
-    assert f"The logs contradict what was known before of '{hand}': chi-square" in text
+    assert f"The logs contradict the prior of '{hand}': chi-square" in text
     assert "loaded, load_on (--loaded, --load-on)" in text
 
 
@@ -138,16 +138,19 @@ def test_a_prior_that_logs_do_not_contradict_stays(tmp_path, arm):
     assert all(check.widened == 1.0 for check in found.prior)
     chi_square, freedoms = (sum(getattr(each, name) for each in found.prior) for name in ("chi_square", "freedoms"))
     assert chi_square < 2 * freedoms
-    assert spaced(f"prior     chi-square {number(chi_square)}, where {freedoms} is usual") in str(found)
+    assert spaced(f"prior     chi-square {number(chi_square)} for {freedoms} degrees of freedom") in str(found)
 
 
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"m:wrist_3_link": -1}, r"no body has what is known of 'wrist_3_link': m:wrist_3_link = -1 kg\. .*--no-phys"),
-        ({"m:load": -1}, r"no body has what is known of 'load': m:load = -1 kg"),
+        (
+            {"m:wrist_3_link": -1},
+            r"no body has these known values of 'wrist_3_link': m:wrist_3_link = -1 kg\. .*--no-phys",
+        ),
+        ({"m:load": -1}, r"no body has these known values of 'load': m:load = -1 kg"),
         ({"I:forearm_link.yy": -0.1, "m:forearm_link": 2}, r"forearm_link': m:forearm_link = 2 kg, I:forearm_link.yy"),
-        ({"viscous:elbow_joint": -1}, r"'viscous:elbow_joint' is known as -1: it is at least 0\. .*--no-physical"),
+        ({"viscous:elbow_joint": -1}, r"'viscous:elbow_joint' is known as -1, which is below 0\. .*--no-physical"),
     ],
 )
 def test_what_no_body_has_is_not_known(tmp_path, arm, known, message):
@@ -235,11 +238,11 @@ def test_signs_and_delays_are_noticed(tmp_path, arm):
         return nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False)
 
     found = identified(tau=arrays["tau"] * np.array([1, -1, 1, 1, 1, 1]))
-    assert any("'tau:shoulder_lift_joint'" in note and "Its sign is likely turned" in note for note in found.notes)
+    assert any("'tau:shoulder_lift_joint'" in note and "Its sign is probably wrong" in note for note in found.notes)
     found = identified(tau=-arrays["tau"])
     assert any("would have a negative inertia in every pose" in note for note in found.notes)
     found = identified(**{k: v[late:] for k, v in arrays.items()} | {"tau": arrays["tau"][:-late]})
-    assert any("seem to come after the motion" in note for note in found.notes)
+    assert any("Readings lag the motion" in note for note in found.notes)
     assert found.fits[1].delay == pytest.approx(late * 0.002, rel=0.1)
 
 
@@ -303,7 +306,7 @@ def test_contacts_that_explain_everything_are_told(tmp_path):
     torques = {"type": "joint_torque", "joints": "actuated"}, {**TORQUES, "joints": tree.joint_names[0], "value": 0.0}
     system = nd.System(tree, sensor_set(ACCELERATIONS, *torques))
     np.savez(tmp_path / "log.npz", q=np.zeros((3, 19)))
-    with pytest.raises(InputError, match=r"tell no combination .* nothing tells"):
+    with pytest.raises(InputError, match=r"identify no combination .* unknown wrenches"):
         nd.identify(tmp_path / "log.npz", system, ["inertias"])
 
 

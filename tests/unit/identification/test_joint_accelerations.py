@@ -37,5 +37,5 @@ def test_a_floating_base_is_told_by_its_accelerometer():
 
 def test_sensors_that_do_not_tell_the_motion_are_refused_in_words():
     tree = nd.autotree(3)
-    with pytest.raises(InputError, match="do not tell the motion"):
+    with pytest.raises(InputError, match="do not determine the motion"):
         JointAccelerations(system(tree, {"type": "joint_acceleration", "joints": ["joint1"]}))

@@ -72,6 +72,6 @@ def test_what_is_no_limit_and_a_joint_that_shifts_without_end_needs_one(tree):
         with pytest.raises(InputError, match=message):
             motion_limits(tree, range(3), **told)
     tree = tree.replace(joints=(Prismatic(), *tree.joints[1:]))
-    with pytest.raises(InputError, match=r"joint 'joint1' shifts, and the robot has no limits for it"):
+    with pytest.raises(InputError, match=r"joint 'joint1' is prismatic, and the robot has no limits for it"):
         motion_limits(tree, range(3))
     assert motion_limits(tree, range(3), {"joint1": 0.3}).upper[0] == 0.3
