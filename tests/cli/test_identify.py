@@ -77,7 +77,7 @@ def test_all_of_it_in_json_judged_on_another_log(figures, here):
     assert viscous["value"] == pytest.approx(0.7, abs=5 * viscous["deviation"])
 
 
-def test_a_load_whose_mass_is_known_tells_gains(figures, here):
+def test_a_load_whose_mass_is_known_identifies_gains(figures, here):
     I = here.I.copy()
     I[5] += np.diag([0.02] * 3 + [2.0] * 3)
     gains = np.array([2.0, 3.0, 1.5, 4.0, 2.5, 3.5])
@@ -131,7 +131,7 @@ def test_what_is_refused_in_words(refused, here):
 PENDULUM = ROBOTS["double_pendulum"]
 
 
-def test_it_says_what_is_told(told):
+def test_it_says_what_is_identifiable(told):
     output = told("observe", PENDULUM, "--parameters", "inertias")
     assert output.startswith("6 combinations of 20 parameters are identifiable.")
     assert "Identifiable combinations:" in output

@@ -1,4 +1,4 @@
-"""Which combinations of parameters are told: counts of the literature, singular values, possible motions."""
+"""Which combinations of parameters are identifiable: counts of the literature, singular values, possible motions."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ ACTUATED = {"type": "joint_torque", "joints": "actuated"}
 NO_MOTOR = {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0}
 
 
-def told(tree: KinematicTree, wanted=("inertias",), sensors=(ACCELERATIONS, TORQUES, UNTOUCHED), **options):
+def base_of(tree: KinematicTree, wanted=("inertias",), sensors=(ACCELERATIONS, TORQUES, UNTOUCHED), **options):
     return base_parameters(Regression.of(System(tree, sensor_set(*sensors)), wanted), **options)
 
 
@@ -80,7 +80,7 @@ PLANAR = [
 def test_planar_arms():
     """Three a joint: I.zz, mc.x, mc.y; on a level table the first two moments of the first link are not felt."""
     for n, gravity, wanted, rank in PLANAR:
-        assert told(planar(n, gravity), wanted).rank == rank, (n, gravity, wanted)
+        assert base_of(planar(n, gravity), wanted).rank == rank, (n, gravity, wanted)
 
 
 def test_serial_arms_of_any_shape():
@@ -90,7 +90,7 @@ def test_serial_arms_of_any_shape():
     """
     for kinds, lost in {"rrr": 0, "rrp": 0, "rrpr": 0, "rrrrrr": 0, "rpp": 2, "rprr": 1}.items():
         joints = [Revolute() if kind == "r" else Prismatic() for kind in kinds]
-        rank = told(serial(*joints, upright=False)).rank
+        rank = base_of(serial(*joints, upright=False)).rank
         assert rank == 7 * kinds.count("r") + 4 * kinds.count("p") - 4 - lost, kinds
 
 
@@ -100,8 +100,8 @@ def test_an_upright_first_axis_costs_two():
     Source: Mayeda, Yoshida and Osuka, Base parameters of manipulator dynamic models (1990).
     """
     six = (Revolute(),) * 6
-    assert told(serial(*six, upright=False)).rank == 7 * 6 - 4
-    assert told(serial(*six)).rank == 7 * 6 - 4 - 2
+    assert base_of(serial(*six, upright=False)).rank == 7 * 6 - 4
+    assert base_of(serial(*six)).rank == 7 * 6 - 4 - 2
 
 
 def test_rx90_of_khalil_and_dombre(tmp_path):
@@ -127,15 +127,15 @@ def test_rx90_of_khalil_and_dombre(tmp_path):
     path = tmp_path / "rx90.urdf"
     path.write_text(f'<robot name="rx90"><link name="l0"/>{links}{joints}</robot>')
     tree = nd.load_urdf(path)
-    assert told(tree, ["inertias"]).rank == 36
-    assert told(tree, ["inertias", "rotors"]).rank == 40
+    assert base_of(tree, ["inertias"]).rank == 36
+    assert base_of(tree, ["inertias", "rotors"]).rank == 40
 
 
-def test_a_floating_robot_tells_seven_a_joint_and_ten():
+def test_a_floating_robot_has_seven_base_parameters_a_joint_and_ten():
     tree = TREES["three_children"]
     revolute = sum(joint.kind == "revolute" for joint in tree.joints)
     prismatic = sum(joint.kind == "prismatic" for joint in tree.joints)
-    assert told(tree).rank == 10 + 7 * revolute + 4 * prismatic
+    assert base_of(tree).rank == 10 + 7 * revolute + 4 * prismatic
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_joints_that_stand_still(name, still):
 
 
 def test_a_spring_in_a_joint_that_stands_still_is_a_torque():
-    both = told(planar(), ["springs"], locked=["joint1"])
+    both = base_of(planar(), ["springs"], locked=["joint1"])
     assert both.terms(0).keys() == {"stiffness:joint1", "preload:joint1"}
     assert both.rank == 3
-    assert told(planar(), ["springs"]).rank == 4
-    assert told(planar(), ["friction", "rotors"], locked=["joint1", "joint2"]).rank == 0
+    assert base_of(planar(), ["springs"]).rank == 4
+    assert base_of(planar(), ["friction", "rotors"], locked=["joint1", "joint2"]).rank == 0
 
 
 def test_unknown_wrenches_take_rows():
@@ -195,7 +195,7 @@ def test_unknown_wrenches_take_rows():
         U, s, _ = np.linalg.svd(N[k])
         left.append(U[:, np.sum(s > 1e-9) :].T @ W[k])
     assert_rank(np.vstack(left), base.rank)
-    assert base.rank < told(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED)).rank
+    assert base.rank < base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED)).rank
 
 
 @pytest.mark.parametrize("sigma", [{}, {"sigma": 1.0}])
@@ -204,13 +204,15 @@ def test_known_contact_wrenches_cost_nothing(sigma):
     foot = tree.names[-1]
     measured = {**WRENCHES, "links": foot, **sigma}
     touched = ({**WRENCHES, "links": {"except": foot}, "value": 0}, measured)
-    in_the_air = told(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED))
-    assert told(tree, sensors=(ACCELERATIONS, {**ACTUATED, "sigma": 1.0}, NO_MOTOR, *touched)).rank == in_the_air.rank
+    in_the_air = base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED))
+    assert (
+        base_of(tree, sensors=(ACCELERATIONS, {**ACTUATED, "sigma": 1.0}, NO_MOTOR, *touched)).rank == in_the_air.rank
+    )
 
 
-def test_gains_are_told_up_to_one_factor():
+def test_gains_are_identifiable_up_to_one_factor():
     """All forces could be twice as large, and all gains."""
-    base = told(planar(), ["inertias", "gains"])
+    base = base_of(planar(), ["inertias", "gains"])
     assert base.rank == 6 + 2 - 1
     ((tied, others),) = base.ties.items()
     assert base.parameters.names[tied] == "gain:tau:joint2"
@@ -227,37 +229,37 @@ def test_gains_are_told_up_to_one_factor():
     ],
     ids=["a gain is known", "friction is known", "inertias are known", "a link is known"],
 )
-def test_what_is_known_tells_the_factor(wanted, tree):
-    without = told(tree, [word for word in wanted if "gain" not in word])
-    base = told(tree, wanted)
+def test_what_is_known_fixes_the_factor(wanted, tree):
+    without = base_of(tree, [word for word in wanted if "gain" not in word])
+    base = base_of(tree, wanted)
     assert not base.ties
     assert base.rank == without.rank + len(base.parameters.of_kinds("gain"))
 
 
 def test_two_arms_have_a_factor_each():
     tree = nd.tools.random_tree(4, 3, kinds=["revolute"]).replace(parents=(-1, 0, -1, 2))
-    base = told(tree, ["inertias", "gains"])
+    base = base_of(tree, ["inertias", "gains"])
     assert len(base.ties) == 2
     ends = [{base.parameters.each[k].owner[-1] for k in (tied, *others)} for tied, others in base.ties.items()]
     assert sorted(map(sorted, ends)) == [["1", "2"], ["3", "4"]]
 
 
 @pytest.mark.parametrize("sigma", [{}, {"sigma": 1.0}])
-def test_a_measured_wrench_tells_the_factor_unless_its_gain_is_unknown(sigma):
+def test_a_measured_wrench_fixes_the_factor_unless_its_gain_is_unknown(sigma):
     sensors = (
         ACCELERATIONS,
         {**TORQUES, "sigma": 1.0},
         {**WRENCHES, "links": "link2", **sigma},
         {**UNTOUCHED, "links": "link1"},
     )
-    assert not told(planar(), ["inertias", "gain:tau*"], sensors).ties
-    assert len(told(planar(), ["inertias", "gains"], sensors).ties) == 1
-    offsets = told(planar(), ["inertias", "offset:fx*"], sensors)
+    assert not base_of(planar(), ["inertias", "gain:tau*"], sensors).ties
+    assert len(base_of(planar(), ["inertias", "gains"], sensors).ties) == 1
+    offsets = base_of(planar(), ["inertias", "offset:fx*"], sensors)
     names = [offsets.parameters.names[k] for k in offsets.independent]
     assert {name for name in names if "fx:" in name} == {f"offset:fx:link2.{axis}" for axis in ("mz", "fx", "fy")}
 
 
-def test_free_flight_alone_does_not_tell_how_heavy_a_robot_is():
+def test_free_flight_alone_does_not_identify_how_heavy_a_robot_is():
     """No torque is read, and no motor moves the base: the motion is the same with all masses doubled."""
     tree = nd.tools.random_tree(4, 5, kinds=["revolute"], chain=1.0)
     tree = tree.replace(joints=(TREES["one_free_body"].joints[0], *tree.joints[1:]))
@@ -265,7 +267,7 @@ def test_free_flight_alone_does_not_tell_how_heavy_a_robot_is():
     base = base_parameters(found)
     assert len(base.ties) == 1
     assert base.rank == len(base.independent) - 1
-    assert not told(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED)).ties
+    assert not base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED)).ties
     n, rng = 60, np.random.default_rng(0)  # motions in the air, by RNEA and the inertia matrix
     Q = tree.random_configurations(n, rng)
     Qd, Qdd = rng.normal(size=(2, n, tree.nv))
@@ -279,20 +281,20 @@ def test_free_flight_alone_does_not_tell_how_heavy_a_robot_is():
 
 def test_offsets_that_sensors_declare_are_parameters():
     declared = {**TORQUES, "sigma": 1.0, "offset": {"sigma": 2.0}}
-    base = told(planar(), ["inertias"], (ACCELERATIONS, declared, UNTOUCHED))
+    base = base_of(planar(), ["inertias"], (ACCELERATIONS, declared, UNTOUCHED))
     assert base.rank == 8
     assert {"offset:tau:joint1", "offset:tau:joint2"} <= {base.parameters.names[k] for k in base.alone}
 
 
 def test_a_seed_changes_nothing_that_is_exact():
-    a, b = (told(TREES["three_children"], seed=seed) for seed in (0, 1))
+    a, b = (base_of(TREES["three_children"], seed=seed) for seed in (0, 1))
     assert (a.independent, a.dependent) == (b.independent, b.dependent)
     assert_close(a.K, b.K, SOLVED)
     assert a.error < 1e-25
 
 
 def test_offsets_and_friction_come_first_then_links_from_the_root():
-    parameters = told(planar(), ["inertias", "gains", "rotors", "offsets"]).parameters
+    parameters = base_of(planar(), ["inertias", "gains", "rotors", "offsets"]).parameters
     names = [parameters.names[k] for k in column_order(parameters)]
     assert names[:4] == ["rotor:joint1", "rotor:joint2", "offset:tau:joint1", "offset:tau:joint2"]
     assert names[4] == "I:link1.xx"
@@ -301,7 +303,7 @@ def test_offsets_and_friction_come_first_then_links_from_the_root():
 
 
 def test_combinations_in_words():
-    base = told(planar())
+    base = base_of(planar())
     assert base.combination(0) == "I:link1.zz + m:link2"
     assert base.names[:2] == ("I:link1.zz +", "mc:link1.x +")
     assert base.terms(2) == {"mc:link1.y": 1.0}
@@ -309,11 +311,11 @@ def test_combinations_in_words():
 
 def test_what_is_refused():
     with pytest.raises(nd.errors.InputError, match="depends on any of the parameters asked for: m:link1"):
-        told(planar(), ["m:link1"])
-    assert told(planar(), ["I:link2.zz"]).names == ("I:link2.zz",)
+        base_of(planar(), ["m:link1"])
+    assert base_of(planar(), ["I:link2.zz"]).names == ("I:link2.zz",)
     belt = nd.components.Coupling(name="belt", joint="joint2", of={"joint1": -2.0})
     loops = r"'arm' has loops or couplings \('coupling:belt'\).*components=False"
     with pytest.raises(nd.errors.InputError, match=loops):
-        told(planar().replace(name="arm", components=(belt,)))
+        base_of(planar().replace(name="arm", components=(belt,)))
     with pytest.raises(nd.errors.UnknownModelNameError, match="joint 'joint9'"):
-        told(planar(), locked=["joint9"])
+        base_of(planar(), locked=["joint9"])

@@ -28,7 +28,7 @@ def test_derivatives_are_those_of_differences(F, name):
 
 
 @pytest.mark.parametrize("name", CRITERIA)
-def test_what_is_not_told_at_all_is_bad_and_no_error(F, name):
+def test_what_is_not_identified_at_all_is_bad_and_no_error(F, name):
     less = F.copy()
     less[0], less[:, 0] = 0.0, 0.0
     assert CRITERIA[name](less)[0] < CRITERIA[name](F)[0] - 10

@@ -1,4 +1,4 @@
-"""Deviations of what is told, where residuals are alike from sample to sample: a Monte Carlo over logs of an arm."""
+"""Deviations of what is identified, where residuals are correlated in time: a Monte Carlo over logs of an arm."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SPEEDS = 0.4 * np.pi * np.array([[1.0, 2.3, 3.1], [1.3, 2.0, 3.7], [0.9, 2.7, 3.
 
 
 def errors(folder, rho: float, n: int, seeds: range, **options) -> tuple[np.ndarray, np.ndarray]:
-    """Return the errors of combinations, and of parameters, that logs tell, over their deviations.
+    """Return the errors of combinations, and of parameters, that logs identify, over their deviations.
 
     The arm is drawn from what was known before, and the noise is of first order.
 
@@ -34,9 +34,9 @@ def errors(folder, rho: float, n: int, seeds: range, **options) -> tuple[np.ndar
         np.savez(folder / "log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=tau)
         found = nd.identify(folder / "log.npz", ARM, ["inertias"], physical=False, held_out=0.0, **options)
         combined = found.base.G @ truth
-        told = [each.left < 0.1 for each in found.combinations]
+        identified = [each.left < 0.1 for each in found.combinations]
         off = [(each.value - true) / each.deviation for each, true in zip(found.combinations, combined, strict=True)]
-        of_combinations += np.array(off)[told].tolist()
+        of_combinations += np.array(off)[identified].tolist()
         alone = [(each, true) for each, true in zip(found.estimates, truth, strict=True) if each.how == "identified"]
         of_parameters += [(each.plain - true) / each.deviation for each, true in alone]
     return np.array(of_combinations), np.array(of_parameters)

@@ -123,8 +123,8 @@ def test_deviations_are_those_of_estimates_without_one_segment_after_the_other()
     np.testing.assert_allclose(found.deviations, expected, rtol=1e-6)
 
 
-def test_what_one_segment_tells_is_as_sure_as_residuals_elsewhere_say():
-    """Of a parameter that one segment tells all of, nothing is left without it: its own scatter says nothing."""
+def test_what_one_segment_identifies_is_as_sure_as_residuals_elsewhere_say():
+    """Of a parameter that one segment identifies alone, nothing is left without it: its own scatter says nothing."""
     rng = np.random.default_rng(6)
     W = np.repeat(rng.normal(size=(120, 2)), 20, axis=0)
     W[:, 1] *= np.arange(2400) // 100 == 7

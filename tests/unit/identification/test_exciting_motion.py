@@ -77,7 +77,7 @@ def test_deviations_follow_from_rate_and_sigmas(motion):
 
 
 def test_what_is_known_already_is_not_excited_again():
-    """With an earlier log of all but one parameter, that one is told better than without."""
+    """With an earlier log of all but one parameter, that one is identified better than without."""
     alone = nd.exciting_motion(ARM, ["inertias"], **QUICK)
     n = len(alone.parameters)
     for k in (0, n - 1):
@@ -114,7 +114,7 @@ def test_a_floating_base_and_joints_that_are_not_named_stand_still():
 
 
 def test_sensors_of_a_system_are_those_that_count():
-    """A force-torque sensor in the base tells more than the torques do."""
+    """A force-torque sensor in the base identifies more than the torques do."""
     tree = ARM
     base = {"type": "force_torque", "joints": "joint1", "sigma": 0.1}
     more = sensor_set(*torque_sensors(tree).to_dict()["measurements"], base)

@@ -1,4 +1,4 @@
-"""What is said of identified parameters: figures as simulated, what is told by itself, and what is odd."""
+"""What is said of identified parameters: figures as simulated, what is identified alone, and what is implausible."""
 
 import json
 
@@ -79,8 +79,8 @@ def test_it_says_what_was_simulated(found):
     assert not found.doubts
 
 
-def test_what_is_told_by_itself_is_what_no_combination_hides(found):
-    """A parameter is told alone where nothing can change it without changing some combination: rank by NumPy."""
+def test_what_is_identifiable_alone_is_what_no_combination_hides(found):
+    """A parameter is identifiable alone where no change of it leaves all combinations as they are: rank by NumPy."""
     G = found.base.G
     rank = np.linalg.matrix_rank(G)
     for k, each in enumerate(found.estimates):
@@ -90,7 +90,7 @@ def test_what_is_told_by_itself_is_what_no_combination_hides(found):
     assert by_name["m:forearm_link"].how == "combined"
     assert by_name["rotor:wrist_1_joint"].how == "identified"
     table = next(part for part in found.shown().parts if getattr(part, "title", "") == "Links")
-    assert all(row[2].startswith("(") for row in table.cells())  # no mass of an arm is told by itself
+    assert all(row[2].startswith("(") for row in table.cells())  # no mass of an arm is identifiable alone
 
 
 def test_all_of_it_is_json(found):
@@ -162,7 +162,7 @@ def test_the_posture_of_a_joint_that_stands_still_makes_no_offset(tmp_path):
     assert found.n_identified == 2
 
 
-def test_a_motion_that_excites_nothing_is_told_with_what_it_tells(arm, tmp_path):
+def test_a_motion_that_excites_nothing_is_named_with_what_it_identifies(arm, tmp_path):
     n = 600
     rest = np.tile([0.1, -0.8, 1.2, 0.3, 0.5, 0.0], (n, 1))
     tau = nd.rnea(arm, rest[0], np.zeros(6), np.zeros(6)) + 0.01 * np.random.default_rng(0).normal(size=(n, 6))

@@ -1,4 +1,4 @@
-"""What is said of parameters that are told: counts, words within 80 columns, and all of it as JSON."""
+"""What is said of identifiable parameters: counts, words within 80 columns, and all of it as JSON."""
 
 import json
 
@@ -21,12 +21,12 @@ def panda():
     return nd.identifiability(nd.System(tree, "identification"))
 
 
-def test_each_parameter_is_told_in_one_way(panda):
+def test_each_parameter_is_identifiable_in_one_way(panda):
     assert panda.rank == 43
     assert [len(panda.names_of(how)) for how in ("alone", "combined", "never")] == [20, 39, 11]
     assert len(panda.combinations) == 43 - 20
-    told = set().union(*(each.terms for each in panda.combinations))
-    assert told == set(panda.names_of("combined"))
+    combined = set().union(*(each.terms for each in panda.combinations))
+    assert combined == set(panda.names_of("combined"))
     assert panda.identifiable["I:panda_link1.xx"] == "never"
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_system_is_refused(given):
         nd.identifiability(given)
 
 
-def test_names_that_do_not_exist_are_told():
+def test_names_that_do_not_exist_are_refused():
     system = nd.System(planar(), "identification")
     with pytest.raises(nd.errors.UnknownNameError, match="unknown parameter 'masses'"):
         nd.identifiability(system, "masses")

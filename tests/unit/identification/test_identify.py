@@ -1,4 +1,4 @@
-"""Parameters that robots were simulated with are found from their logs, as far as the sensors tell them."""
+"""Parameters that robots were simulated with are found from their logs, as far as they are identifiable."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def off(found, robot: nd.KinematicTree) -> float:
     return np.abs(errors_of(found, robot)).max()
 
 
-def test_a_log_without_noise_tells_every_combination(tmp_path, arm):
+def test_a_log_without_noise_identifies_every_combination(tmp_path, arm):
     _, other = changed(arm, seed=1)
     log = saved_log(tmp_path / "log.npz", other)
     found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False)
@@ -246,7 +246,7 @@ def test_signs_and_delays_are_noticed(tmp_path, arm):
     assert found.fits[1].delay == pytest.approx(late * 0.002, rel=0.1)
 
 
-def test_a_wrist_sensor_tells_what_it_carries(tmp_path):
+def test_a_wrist_sensor_identifies_what_it_carries(tmp_path):
     tree = load("panda")
     _, other = changed(tree, seed=8)
     wrist = {"type": "force_torque", "joints": "panda_joint6", "offset": {"sigma": 50.0}}
@@ -261,9 +261,9 @@ def test_a_wrist_sensor_tells_what_it_carries(tmp_path):
     np.savez(tmp_path / "log.npz", t=t, q=q, qd=qd, qdd=qdd, **columns)
     found = nd.identify(tmp_path / "log.npz", nd.System(tree, sensors), ["inertias"], physical=False)
     np.testing.assert_allclose([*found.offsets.values()], offset, atol=1e-4)
-    told = [found.parameters.each[c] for c in found.base.independent]
-    np.testing.assert_allclose(errors_of(found, other)[[each.kind != "offset" for each in told]], 0, atol=1e-4)
-    assert not {each.owner for each in told} & {f"panda_link{k}" for k in range(1, 6)}
+    base = [found.parameters.each[c] for c in found.base.independent]
+    np.testing.assert_allclose(errors_of(found, other)[[each.kind != "offset" for each in base]], 0, atol=1e-4)
+    assert not {each.owner for each in base} & {f"panda_link{k}" for k in range(1, 6)}
 
 
 @pytest.mark.parametrize("contact", ["measured", pytest.param("noisy", marks=pytest.mark.long), "unknown"])
@@ -301,7 +301,7 @@ def test_a_floating_robot_in_contact(tmp_path, contact):
         assert np.sqrt(np.mean(np.square(z))) > 0.3
 
 
-def test_contacts_that_explain_everything_are_told(tmp_path):
+def test_contacts_that_explain_everything_are_named(tmp_path):
     tree = load("solo12", base="floating")
     torques = {"type": "joint_torque", "joints": "actuated"}, {**TORQUES, "joints": tree.joint_names[0], "value": 0.0}
     system = nd.System(tree, sensor_set(ACCELERATIONS, *torques))

@@ -20,7 +20,7 @@ def test_accelerations_that_are_read_are_taken_as_they_are():
     np.testing.assert_array_equal(motion.accelerations(np.zeros((5, 4)), np.zeros((5, 4)), y), y[:, 4:])
 
 
-def test_a_floating_base_is_told_by_its_accelerometer():
+def test_a_floating_base_is_determined_by_its_accelerometer():
     tree = load("solo12", base="floating")
     base = tree.names[0]
     own = system(tree, {**ACCELERATIONS, "joints": "actuated"}, {"type": "link_acceleration", "links": base})
@@ -35,7 +35,7 @@ def test_a_floating_base_is_told_by_its_accelerometer():
     np.testing.assert_allclose(JointAccelerations(own).accelerations(q, qd, y), qdd, atol=1e-9)
 
 
-def test_sensors_that_do_not_tell_the_motion_are_refused_in_words():
+def test_sensors_that_do_not_determine_the_motion_are_refused_in_words():
     tree = nd.autotree(3)
     with pytest.raises(InputError, match="do not determine the motion"):
         JointAccelerations(system(tree, {"type": "joint_acceleration", "joints": ["joint1"]}))

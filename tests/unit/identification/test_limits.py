@@ -1,4 +1,4 @@
-"""Limits of motions: those of the model, those that are told, those that are taken where nothing is known."""
+"""Limits of motions: those of the model, those that are given, those that are taken where nothing is known."""
 
 import math
 
@@ -28,9 +28,9 @@ def test_those_of_the_model_are_used_up_to_nine_tenths(tree):
     np.testing.assert_allclose(limits.torque, [45.0, np.inf, 90.0])
 
 
-def test_those_that_are_told_are_used_in_full(tree):
-    told = {"joint1": (0, 5), "joint3": 0.1}
-    limits = motion_limits(tree, range(3), told, 0.5, {"joint2": 7}, {"joint2": 3, "joint3": math.inf})
+def test_those_that_are_given_are_used_in_full(tree):
+    given = {"joint1": (0, 5), "joint3": 0.1}
+    limits = motion_limits(tree, range(3), given, 0.5, {"joint2": 7}, {"joint2": 3, "joint3": math.inf})
     np.testing.assert_allclose(limits.lower, [0, -math.pi, 0])
     np.testing.assert_allclose(limits.upper, [3, math.pi, 0.1])
     np.testing.assert_allclose(limits.speed, 0.5)
@@ -68,9 +68,9 @@ NO_LIMITS = [
 
 
 def test_what_is_no_limit_and_a_joint_that_shifts_without_end_needs_one(tree):
-    for told, message in NO_LIMITS:
+    for given, message in NO_LIMITS:
         with pytest.raises(InputError, match=message):
-            motion_limits(tree, range(3), **told)
+            motion_limits(tree, range(3), **given)
     tree = tree.replace(joints=(Prismatic(), *tree.joints[1:]))
     with pytest.raises(InputError, match=r"joint 'joint1' is prismatic, and the robot has no limits for it"):
         motion_limits(tree, range(3))

@@ -195,7 +195,7 @@ def test_readings_of_forces_alone_may_have_offsets_and_gains():
     assert force_readings(System(nd.autotree(2), sensors)) == {"tau:joint1": "N m", "tau:joint2": "N m"}
 
 
-def test_what_tells_nothing_is_refused():
+def test_what_identifies_nothing_is_refused():
     with pytest.raises(nd.errors.InputError, match="'test': none says anything of the parameters"):
         of(nd.autotree(2), ["inertias"], ACCELERATIONS, UNTOUCHED)
     with pytest.raises(nd.errors.InputError, match="no reading depends on any of the parameters asked for: m:link1"):
