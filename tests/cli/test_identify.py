@@ -115,7 +115,7 @@ REFUSED = [
     (("--held-out", "none.npz"), "none.npz"),
     (("--held-out", "2"), "the share held out is 2"),
     (("--cutoff", "500"), "the cutoff is 500 Hz"),
-    (("--parameters", "gains,inertias"), "nothing tells how large forces are"),
+    (("--parameters", "gains,inertias"), "nothing fixes the scale of forces"),
     (("--out", "no/found.urdf"), "does not exist"),
     (("--html", "no/found.html"), "does not exist"),
     (("--sensors", "forward_dynamics"), "do not determine the motion"),

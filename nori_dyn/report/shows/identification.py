@@ -100,7 +100,7 @@ def facts(found: Identification) -> Iterator[tuple[str, str]]:
         yield "fit", f"{by_model} by the model, {by_found} by what was found{judged}"
     yield "held out", found.held_out or "nothing: how well it fits other motions is not known"
     chi_square, freedoms = sum(each.chi_square for each in found.prior), sum(each.freedoms for each in found.prior)
-    yield "prior", f"chi-square {number(chi_square)}, for {freedoms} degrees of freedom"
+    yield "prior", f"chi-square {number(chi_square)} for {freedoms} degrees of freedom"
     if any(each.kind in INERTIAL for each in found.parameters.each):
         yield "inertias", "such as bodies can have" if found.is_physical else "not all such as a body can have"
 

@@ -40,7 +40,7 @@ def test_it_begins_and_ends_at_rest():
 
 
 NO_MOTIONS = [
-    (0.0, 5, r"duration is 0 s: a motion lasts longer"),
+    (0.0, 5, r"duration is 0 s: it must be positive"),
     (-1, 5, r"duration is -1 s"),
     (float("nan"), 5, r"duration is nan s"),
     ("ten", 5, r"duration is 'ten': give a number of seconds"),
