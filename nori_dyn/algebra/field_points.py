@@ -30,7 +30,7 @@ class FieldPoints:
         graph: the expressions.
         n: number of points.
         rng: draws roots, of which the field knows nothing.
-        inputs: the values (n,) of inputs, by their index; others are added with `tell` before they are needed.
+        inputs: the values (n,) of inputs, by their index; others are added with `set_inputs` before they are needed.
         tangents: those (n,) of half of each angle of which sines are taken, by the index of the angle.
     """
 
@@ -46,7 +46,7 @@ class FieldPoints:
                 self._given[node.index] = values
         self._found = dict(self._given)
 
-    def tell(self, inputs: Mapping[int, Array]) -> None:
+    def set_inputs(self, inputs: Mapping[int, Array]) -> None:
         """Add the values (n,) of further inputs, by their index."""
         self._given |= inputs
         self._found |= inputs

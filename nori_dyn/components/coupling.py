@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, FiniteFloat
 
 from nori_dyn.components.base import NamedComponent, check_one_freedom
-from nori_dyn.components.multiplier import HeldConstraint
+from nori_dyn.components.multiplier import BilateralConstraint
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.paths import common_ancestor
@@ -49,7 +49,7 @@ class Coupling(NamedComponent):
     def places(self) -> tuple[str, ...]:
         return (self.joint, *self.of)
 
-    def on(self, tree: KinematicTree) -> Iterator[HeldConstraint]:
+    def on(self, tree: KinematicTree) -> Iterator[BilateralConstraint]:
         if self.joint in self.of:
             raise ModelError(f"joint '{self.joint}' is coupled with itself. Name the joints that it follows.")
         follower, *others = (tree.joint(name) for name in (self.joint, *self.of))
@@ -62,7 +62,7 @@ class Coupling(NamedComponent):
             body = max(0, common_ancestor(tree.parents, body, i))
         key = ComponentKey("coupling", body, self.name)
         unknown = Unknown(key, ("",), tree.joints[follower].units("N m", "N"))
-        yield HeldConstraint.of(unknown, constraint, self.type, "docs/design.md, 2.5")
+        yield BilateralConstraint.of(unknown, constraint, self.type, "docs/design.md, 2.5")
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def _dot(u: Array, v: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLength:
+class ConstantLength:
     """A length that stays.
 
     Attributes:

@@ -24,7 +24,7 @@ from nori_dyn.algebra.spatial import (
     zeros,
 )
 from nori_dyn.components.base import NamedComponent, NotNegative
-from nori_dyn.components.multiplier import HeldConstraint
+from nori_dyn.components.multiplier import BilateralConstraint
 from nori_dyn.errors import ModelError
 from nori_dyn.model.joints import FORCE, FORCE_UNITS
 from nori_dyn.model.kinematics import Kinematics, transform_between, world_acceleration
@@ -101,7 +101,7 @@ class Loop(NamedComponent):
     def places(self) -> list[str]:
         return self.frames
 
-    def on(self, tree: KinematicTree) -> Iterator[HeldConstraint]:
+    def on(self, tree: KinematicTree) -> Iterator[BilateralConstraint]:
         first, second = (tree.frame(name) for name in self.frames)
         if first.link == second.link:
             on = "the world" if first.on_world else f"link '{tree.names[first.link]}'"
@@ -115,15 +115,15 @@ class Loop(NamedComponent):
                 f"Swap them: frames: [{self.frames[1]}, {self.frames[0]}]."
             )
         T, names = self.subspace()
-        constraint = HeldTogether((first, second), T, self.stabilisation)
+        constraint = FrameConstraint((first, second), T, self.stabilisation)
         body = max(0, common_ancestor(tree.parents, first.link, second.link))
         units = [FORCE_UNITS[FORCE.index(name)] if name in FORCE else "" for name in names]
         unknown = Unknown(ComponentKey("loop", body, self.name), names, tuple(units))
-        yield HeldConstraint.of(unknown, constraint, self.type, "RBDA ch. 8.2")
+        yield BilateralConstraint.of(unknown, constraint, self.type, "RBDA ch. 8.2")
 
 
 @dataclass(frozen=True, slots=True)
-class HeldTogether:
+class FrameConstraint:
     """The rows of a loop.
 
     Attributes:
@@ -212,7 +212,7 @@ class HeldTogether:
         _, _, X = self._places(at)
         if self.is_point:
             return self.rows(at)
-        whole = HeldTogether(self.frames, np.eye(6), None)
+        whole = FrameConstraint(self.frames, np.eye(6), None)
         turned = matmul(self.T.T, _log_rate(self._displacement(X)))
         return {key: matmul(turned, block) for key, block in whole.rows(at).items()}
 

@@ -70,7 +70,7 @@ class ConstraintRows:
         return self.constraint.velocity_terms(at)
 
 
-class Holding(Constraint, Protocol):
+class PositionConstraint(Constraint, Protocol):
     """A constraint that holds positions together."""
 
     def gap(self, at: Kinematics) -> Array:
@@ -122,13 +122,13 @@ class Multiplier:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldConstraint(Multiplier):
+class BilateralConstraint(Multiplier):
     """A bilateral constraint and its constraint force: a part."""
 
-    constraint: Holding
+    constraint: PositionConstraint
 
     @staticmethod
-    def of(unknown: Unknown, constraint: Holding, group: str, source: str) -> HeldConstraint:
+    def of(unknown: Unknown, constraint: PositionConstraint, group: str, source: str) -> BilateralConstraint:
         """A constraint with its rows.
 
         Args:
@@ -138,7 +138,7 @@ class HeldConstraint(Multiplier):
             source: where it stands in the literature.
         """
         name = f"{unknown.key.kind}:{unknown.key.component}"
-        return HeldConstraint(
+        return BilateralConstraint(
             unknown, constraint, (ConstraintRows(name, group, source, unknown.components, constraint),)
         )
 

@@ -13,8 +13,8 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.spatial import matvec
 from nori_dyn.components.base import NamedComponent, NotNegative, Positive, check_one_freedom
-from nori_dyn.components.lengths import HeldLength, Length, OverJoints, StraightLines
-from nori_dyn.components.multiplier import HeldConstraint, Multiplier
+from nori_dyn.components.lengths import ConstantLength, Length, OverJoints, StraightLines
+from nori_dyn.components.multiplier import BilateralConstraint, Multiplier
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.paths import common_ancestor
@@ -81,7 +81,7 @@ class Tendon(NamedComponent):
         if self.role == "actuated":
             yield Multiplier(unknown, length)
         else:
-            yield HeldConstraint.of(unknown, HeldLength(length, self.rest), self.type, "docs/design.md, 2.5")
+            yield BilateralConstraint.of(unknown, ConstantLength(length, self.rest), self.type, "docs/design.md, 2.5")
 
     def _length(self, tree: KinematicTree) -> Length:
         if self.joints is not None:

@@ -49,7 +49,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.identity import planner_identity
 from nori_dyn.planning.orderings.registry import orderings_named
-from nori_dyn.planning.over_time import SHOWN, unknown_at_first
+from nori_dyn.planning.over_time import SHOWN, without_prior
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
@@ -596,7 +596,7 @@ def _check_over_time(made: Plan) -> None:
     free_columns(system)
     open_ = never_determined(system, made.seed)
     if open_:
-        names = [one.variable.name for one in unknown_at_first(system)]
+        names = [one.variable.name for one in without_prior(system)]
         raise SingularSystemError(
             f"sensors '{system.sensors.name}' on robot '{system.tree.name}': nothing is known at first of "
             f"{listed(names, SHOWN)}, and the sensors do not tell it over time, either. Never determined: "

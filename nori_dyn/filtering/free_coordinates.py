@@ -323,7 +323,7 @@ def _traced_rows(of: FreeCoordinates) -> TickRows:
 
     All is traced with u = 0 first: what cancels later is then found by its fingerprint among expressions without u.
     """
-    system, plan = of.system, of.plan.traced_anew()
+    system, plan = of.system, of.plan.retraced()
     symbolic, n_exact = plan.symbolic, len(of.exact_readings)
     graph, u = symbolic.graph, symbolic.y[n_exact:]
     y = array_of([graph.input(f"reading[{k}]") for k in range(system.ny)])

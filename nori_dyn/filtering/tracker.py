@@ -33,7 +33,7 @@ from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
 from nori_dyn.filtering.window import SlidingWindow
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.kernel.meanwhile import Behind
+from nori_dyn.program.kernel.meanwhile import Background
 from nori_dyn.program.remade import Uncopied
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
@@ -89,7 +89,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
                     "contact states. `smoothed` tells the probabilities of earlier ticks, by the `lag` of hypotheses."
                 )
             self._window = SlidingWindow(steps, self.lag)
-        self._behind = None if later is None else Behind(steps, partial(steps.on, later))
+        self._behind = None if later is None else Background(steps, partial(steps.on, later))
         tick, layout = steps.tick, steps.tick.layout
         self.inputs = Inputs.of(steps.state, tick.system.tree, len(steps.measurement_names))
         self.outputs = Outputs(**layout.views(steps.values))

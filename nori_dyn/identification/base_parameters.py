@@ -229,8 +229,8 @@ class _FieldMotions:
         """Yield those of n motions that a robot of some parameters can make, with what it reads."""
         regression = self._regression
         points = self._points(n)
-        points.tell({x.index: np.repeat(value, n) for x, value in zip(regression.phi, self._phi, strict=True)})
-        points.tell({x.index: self._random(n) for x in regression.w})
+        points.set_inputs({x.index: np.repeat(value, n) for x, value in zip(regression.phi, self._phi, strict=True)})
+        points.set_inputs({x.index: self._random(n) for x in regression.w})
         if self._unread:
             points = points.elsewhere(self._corrected(points, n))
         total = points.values(replaced(regression.total, dict.fromkeys(self._own, regression.graph.zero)))

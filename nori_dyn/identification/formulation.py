@@ -22,7 +22,7 @@ from nori_dyn.identification.regression import Regression
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import Derivation
 from nori_dyn.measurements.base import VariableReading
-from nori_dyn.solve.plausibility.doubt import Doubt
+from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.system.variables import OFFSET
@@ -67,7 +67,7 @@ class LogMoments:
     dt: float | None
     low: Floats
     high: Floats
-    doubts: tuple[Doubt, ...]
+    doubts: tuple[PlausibilityWarning, ...]
 
     @property
     def name(self) -> str:

@@ -14,8 +14,8 @@ from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.plausibility.doubt import Doubt
-from nori_dyn.solve.plausibility.doubts import doubts_of_motion, doubts_of_readings
+from nori_dyn.solve.plausibility.checks import warnings_of_motion, warnings_of_readings
+from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Indices
@@ -46,7 +46,7 @@ class LogReport(Shown):
     samples: int = 0
     counts: LogCounts = field(default_factory=LogCounts)
     dropped: dict[str, int] = field(default_factory=dict)
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[PlausibilityWarning, ...] = ()
     n_singular: int = 0
     singular: list[int] = field(default_factory=list)
     fell_back: int = 0
@@ -73,7 +73,7 @@ class LogReport(Shown):
         parts = [part] if self.summary is None else [self.summary, part]
         self.summary = Summary.joined(parts if part.is_causal else parts[::-1])
 
-    def doubt(self, found: tuple[Doubt, ...]) -> None:
+    def doubt(self, found: tuple[PlausibilityWarning, ...]) -> None:
         """Take doubts: of those of one check that are alike, the one that is of the largest share."""
         kept = {(each.check, _subject(each)): each for each in self.doubts}
         for each in found:
@@ -83,7 +83,7 @@ class LogReport(Shown):
         self.doubts = tuple(kept.values())
 
 
-def _subject(doubt: Doubt) -> str:
+def _subject(doubt: PlausibilityWarning) -> str:
     """Subject of a doubt: the quoted name in its message, or ""."""
     return doubt.message.split("'")[1] if doubt.message.count("'") > 1 else ""
 
@@ -119,12 +119,12 @@ def look_at(
     looked = samples.at(slice(0, LOOKED_AT)) if before else samples
     for each, places in samples_by_state(looked).items():
         system, y = systems[each], samples.record.own_readings(each, looked.y[places])
-        report.doubt(doubts_of_readings(system, looked.q[places], looked.qd[places], y, by_model))
+        report.doubt(warnings_of_readings(system, looked.q[places], looked.qd[places], y, by_model))
     whole = None if before else estimate
     t = looked.t if looked.t is not None and len(looked.t) > 1 else None
     first, system = next(iter(systems.items()))
     y = samples.record.own_readings(first, looked.y)
-    found = doubts_of_motion(system, looked.q, looked.qd, y, whole, dt, t)
+    found = warnings_of_motion(system, looked.q, looked.qd, y, whole, dt, t)
     pairs = {"rates": ("q", "qd"), "accelerations": ("qd", "qdd")}
     report.doubt(tuple(replace(each, message=each.message + _said(units, pairs.get(each.check))) for each in found))
 

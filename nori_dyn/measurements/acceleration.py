@@ -10,7 +10,7 @@ from pydantic import FiniteFloat
 
 from nori_dyn.algebra.spatial import add, cross, join
 from nori_dyn.measurements.base import known_terms
-from nori_dyn.measurements.frame_reading import LinkReading, PlacedRows, SensorSite, variable_reading
+from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows, variable_reading
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.model.paths import path
@@ -20,7 +20,7 @@ from nori_dyn.typing import Array, Floats
 
 
 @dataclass(frozen=True, slots=True)
-class FrameAcceleration(PlacedRows):
+class FrameAcceleration(SiteRows):
     """Rows of the conventional acceleration of a frame: X a_i + (0, w x u) - y = 0, with (w, u) = X v_i.
 
     In it gravity is what it is in a_i, an acceleration upwards; `at_rest` takes it out, for a frame that the world

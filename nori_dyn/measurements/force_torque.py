@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
-from nori_dyn.measurements.frame_reading import PlacedReading, SensorSite, variable_reading
+from nori_dyn.measurements.frame_reading import SensorSite, SiteReading, variable_reading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.tree import KinematicTree
@@ -19,7 +19,7 @@ from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
 
 
-class ForceTorque(PlacedReading):
+class ForceTorque(SiteReading):
     """The wrench f through joints, or some of its components [N m, N]: Nori (3f), (16).
 
         X* f_i - y = 0, or -X* f_i - y = 0 for `child_on_parent`

@@ -86,7 +86,7 @@ class SensorSite:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedRows:
+class SiteRows:
     """Shared part of equations at a site that are more than a matrix on one variable.
 
     Attributes:
@@ -135,7 +135,7 @@ class PlacedRows:
         return self.place.value is None
 
 
-class PlacedReading(Measurement):
+class SiteReading(Measurement):
     """The reading of components of a spatial vector, in any frame fixed to a link.
 
     A subclass may have a field `components`, whose names are among `spatial`; when it is not given, those in `default`
@@ -206,7 +206,7 @@ class PlacedReading(Measurement):
         return frame
 
 
-class LinkReading(PlacedReading):
+class LinkReading(SiteReading):
     """A reading at frames of links.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from nori_dyn.algebra.spatial import add, cross_force, matvec
 from nori_dyn.measurements.base import known_terms
-from nori_dyn.measurements.frame_reading import LinkReading, PlacedRows, SensorSite
+from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
@@ -17,7 +17,7 @@ from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class MomentumRate(PlacedRows):
+class MomentumRate(SiteRows):
     """Rows of X* (I_i a_i + v_i x* I_i v_i) - y = 0."""
 
     @property

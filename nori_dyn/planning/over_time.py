@@ -42,7 +42,7 @@ class SensorsOverTime:
         return self.rows
 
 
-def unknown_at_first(system: System) -> tuple[Remembered, ...]:
+def without_prior(system: System) -> tuple[Remembered, ...]:
     """The state without an initial prior, apart from velocities, which are given at each tick."""
     own = [row.equation for row in system.rows if row.is_sensor]
     given = {u.key for equation in own if isinstance(equation, WithUnknowns) for u in equation.unknowns}
@@ -52,14 +52,14 @@ def unknown_at_first(system: System) -> tuple[Remembered, ...]:
 def over_time(system: System) -> System:
     """A system whose whole state is read, by rows with a sigma."""
     own = tuple(row.equation for row in system.rows if row.is_sensor)
-    read = [replace(one, sigma=(1.0,) * len(one.variable.components)) for one in unknown_at_first(system)]
+    read = [replace(one, sigma=(1.0,) * len(one.variable.components)) for one in without_prior(system)]
     sensors = SensorsOverTime(system.sensors.name, system.sensors.fingerprint, (*own, *beginnings(read)))
     return System(system.tree, sensors, system.of_components.repeats)
 
 
 def no_single_instant(system: System) -> PlanError:
     """The error that one instant does not determine the unknowns, but time does."""
-    names = [one.variable.name for one in unknown_at_first(system)]
+    names = [one.variable.name for one in without_prior(system)]
     return PlanError(
         f"sensors '{system.sensors.name}': one instant does not determine {listed(names, SHOWN)}, and what depends on "
         f"{'it' if len(names) == 1 else 'them'}: nothing is known of {'it' if len(names) == 1 else 'them'} at first. "

@@ -27,7 +27,7 @@ from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
 from nori_dyn.planning.orderings.registry import AUTO, MARKOWITZ, ORDERINGS, orderings_named
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns, resolve_outputs
-from nori_dyn.planning.over_time import no_single_instant, over_time, unknown_at_first
+from nori_dyn.planning.over_time import no_single_instant, over_time, without_prior
 from nori_dyn.planning.repeats import ReducedSystem, remove_repeats
 from nori_dyn.planning.search import Burden, PlannedProgram, Search, Stability, burden, n_states, updates_of
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
@@ -169,9 +169,9 @@ class EliminationPlan(Shown):
 
         So its program is the same whatever else was made of the plan before, and fits the cached one.
         """
-        return self.traced_anew() if "solved" in self.__dict__ else self
+        return self.retraced() if "solved" in self.__dict__ else self
 
-    def traced_anew(self) -> Self:
+    def retraced(self) -> Self:
         """Return this plan over expressions of its system only, without any of an elimination."""
         return replace(self, traced=None, written=None)
 
@@ -256,7 +256,7 @@ def make_plan(
     try:
         return planned(settled.system)
     except (SystemShapeError, SingularSystemError):
-        if not settled.system.is_weighted or not unknown_at_first(settled.system):
+        if not settled.system.is_weighted or not without_prior(settled.system):
             raise
         with suppress(SystemShapeError, SingularSystemError):
             return planned(over_time(settled.system))

@@ -16,8 +16,8 @@ from itertools import product
 import numpy as np
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.planning.alike import AlikeParts, alike_order, alike_parts
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
+from nori_dyn.planning.isomorphic import IsomorphicParts, isomorphic_order, isomorphic_parts
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.problem import STABILITY_STATES, Ordering, OrderingProblem, ordering_problem
@@ -151,7 +151,7 @@ class Search:
             self._refinements.append((regrouped, refined, problem))
         self.problem = ordering_problem(system, self.original, seed, n_samples)
         self._triangular: dict[int, PlannedProgram] = {}  # where all orders are as good
-        self._parts: dict[int, tuple[AlikeParts, ...]] = {}
+        self._parts: dict[int, tuple[IsomorphicParts, ...]] = {}
         self._alike: dict[PlannedProgram, PlannedProgram | None] = {}
         self._known: dict[tuple[int, bytes], PlannedProgram | None] = {}
         self._orders: dict[str, Ordering] = {}
@@ -230,17 +230,17 @@ class Search:
             which = self._number(program)
             problem = self._refinements[which][2]
             self._alike[program] = None
-            order = alike_order(program.order, program.updates, self._limbs(which))
+            order = isomorphic_order(program.order, program.updates, self._limbs(which))
             if order is not None:
                 with suppress(ZeroPivotError):  # a nonzero of one limb may be zero in another
                     work = Elimination(problem.symbolic, FIELD, problem.natural_samples).run(order.rows, order.columns)
                     self._alike[program] = self._lowered(which, program.ordering, work)
         return self._alike[program]
 
-    def _limbs(self, which: int) -> tuple[AlikeParts, ...]:
+    def _limbs(self, which: int) -> tuple[IsomorphicParts, ...]:
         """The rows and columns of isomorphic limbs in a refinement."""
         if which not in self._parts:
-            self._parts[which] = () if self.is_large else alike_parts(self._system, self._refinements[which][1])
+            self._parts[which] = () if self.is_large else isomorphic_parts(self._system, self._refinements[which][1])
         return self._parts[which]
 
     def _number(self, program: PlannedProgram) -> int:

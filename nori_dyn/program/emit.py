@@ -15,7 +15,7 @@ from nori_dyn.program.program import Program
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 from nori_dyn.program.row_needs import BLOCK
 from nori_dyn.program.statements import n_statements
-from nori_dyn.program.writer import CHUNK, Writer
+from nori_dyn.program.writer import CHUNK, StatementWriter
 
 GROUPS = 4
 """Groups of lanes, at most, for which a batch calls each function of statements before it calls the next."""
@@ -88,7 +88,7 @@ def emit(
         without_vectors: of code that stands alone, the macro by which its user turns vectors off.
     """
     if target is Target.STAND_ALONE:
-        writer = Writer(program, lanes, places=places)
+        writer = StatementWriter(program, lanes, places=places)
         chunks = _chunks(writer, without_vectors)
         included = [f"{FOLDER}/scalars.h", f"{FOLDER}/one_state.h"]
         return _unit(program, writer, None, lanes, included, chunks, "#define STAND_ALONE\n", places)
@@ -100,9 +100,9 @@ def emit(
             program, includes = replace(program, rows=None, limbs=()), ["vectors.h", "batch.h"]
     padding = 1 if target is Target.BATCH else BLOCK  # a batch has states in its lanes, not angles
     is_usual, usual = target is Target.USUAL, None
-    writer = writer_of(program.of_usual if is_usual else program, lanes, padding, large)
+    writer = writer_of(program.fast_path if is_usual else program, lanes, padding, large)
     if target is Target.BATCH and program.refinement.first:
-        usual = writer_of(program.of_usual, lanes, padding, large, "usual_", writer.angles)
+        usual = writer_of(program.fast_path, lanes, padding, large, "usual_", writer.angles)
     chunks = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows])
     return _unit(program, writer, usual, lanes, includes, chunks, "#define USUAL\n" if is_usual else "")
 
@@ -114,8 +114,8 @@ def _n_statements(program: Program) -> int:
 
 def _unit(
     program: Program,
-    writer: Writer,
-    usual: Writer | None,
+    writer: StatementWriter,
+    usual: StatementWriter | None,
     lanes: int,
     includes: Sequence[str],
     chunks: str,
@@ -185,7 +185,7 @@ def _listed(numbers: Iterable[object]) -> str:
     return ", ".join(map(str, numbers)) or "0"
 
 
-def _chunks(writer: Writer, without_vectors: str) -> str:
+def _chunks(writer: StatementWriter, without_vectors: str) -> str:
     """Return the statements of code that stands alone: packed where the compiler knows vectors, and once for others."""
     vectors = "\n".join(writer.chunks())
     if not writer.packing.packs:
@@ -194,7 +194,7 @@ def _chunks(writer: Writer, without_vectors: str) -> str:
     return f"#if defined(__GNUC__) && !defined({without_vectors})\n{vectors}\n#else\n{plain}\n#endif"
 
 
-def _groups(writer: Writer, lanes: int) -> int:
+def _groups(writer: StatementWriter, lanes: int) -> int:
     """The number of groups of lanes for which a batch calls one function of statements before the next."""
     if CHUNK * len(writer.chunk_numbers[0]) >= FAR:
         return GROUPS_FAR

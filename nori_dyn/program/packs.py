@@ -97,7 +97,7 @@ class Packing:
         pack = self.pack_of(head)
         return (head,) if pack is None else pack.nodes
 
-    def is_turned(self, i: int) -> bool:
+    def is_negated(self, i: int) -> bool:
         """Whether a pack has a node's value with the opposite sign."""
         place = self.places.get(i)
         return place is not None and self.packs[place[0]].signs[place[1]] < 0

@@ -105,7 +105,7 @@ class Program:
         return expression_cost(self.outputs) if self.rows is None else self.rows.cost
 
     @property
-    def of_usual(self) -> Program:
+    def fast_path(self) -> Program:
         """The expressions of the fast path; the watched ones come after the pivots."""
         by = self.refinement
         return replace(self, outputs=by.first, pivots=(*self.pivots, *by.watched), refinement=Refinement())

@@ -19,7 +19,7 @@ from nori_dyn.program.packs import Packing
 from nori_dyn.program.program import Program
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
 from nori_dyn.program.statements import FORMATS, n_statements
-from nori_dyn.program.writer import CHUNK, PARAMETERS, Writer
+from nori_dyn.program.writer import CHUNK, PARAMETERS, StatementWriter
 from nori_dyn.typing import Floats, Indices
 
 LARGE = 120_000
@@ -74,34 +74,34 @@ def writer_of(
     large: int = LARGE,
     prefix: str = "",
     angles: Sequence[int] = (),
-) -> Writer:
+) -> StatementWriter:
     """The writer of a program: with loops where it is large and they make its text much shorter.
 
     Args:
         program: the program.
-        lanes: see `Writer`.
-        padding: see `Writer`.
+        lanes: see `StatementWriter`.
+        padding: see `StatementWriter`.
         large: statements that loops have to save.
-        prefix: see `Writer`.
-        angles: see `Writer`.
+        prefix: see `StatementWriter`.
+        angles: see `StatementWriter`.
     """
     if program.rows is None:
         straight = n_statements(program.graph, program.graph.reachable([x for part in program.parts for x in part]))
         if straight >= large:
-            found = RepeatedWriter(program, padding, prefix, angles)
+            found = LoopWriter(program, padding, prefix, angles)
             if found.n_written <= min(SHRINKS * straight, straight - large):
                 return found
-    return Writer(program, lanes, padding, prefix, angles)
+    return StatementWriter(program, lanes, padding, prefix, angles)
 
 
-class RepeatedWriter(Writer):
+class LoopWriter(StatementWriter):
     """Lays a program out with a loop for each form of blocks that repeat.
 
     Attributes:
         n_written: statements in the text.
         loops: the loops.
 
-    Args: as `Writer`.
+    Args: as `StatementWriter`.
     """
 
     def __init__(self, program: Program, padding: int = 1, prefix: str = "", angles: Sequence[int] = ()) -> None:

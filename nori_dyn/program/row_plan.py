@@ -215,7 +215,7 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
                     filled.setdefault(node, []).append(place)
         phase.operations += [_loop(rows, storage, c)] if isinstance(c, RowMap) else _operations(rows, storage, c)
     coefficients = tuple(sorted(i for i in rows.coefficients if i not in where))
-    _say_wanted(rows, phases, stages, {*filled, *coefficients})
+    _mark_wanted(rows, phases, stages, {*filled, *coefficients})
     operations = [operation for phase in phases for operation in phase.operations]
     statements = [i for phase in phases for i in phase.statements]
     copies = sum(len(phase.copies) for phase in phases)
@@ -382,7 +382,7 @@ def _runs(needed: Sequence[int], begun: Mapping[int, bool], begins: set[int]) ->
     return found
 
 
-def _say_wanted(rows: NeededRows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
+def _mark_wanted(rows: NeededRows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
     """Record which statements of each phase are read by rows, or in later phases."""
     graph = rows.graph
     for number, phase in enumerate(phases):

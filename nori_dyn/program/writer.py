@@ -26,7 +26,7 @@ PARAMETERS = "const real *restrict in, real *restrict w, real *restrict out"
 """Of a function of statements: inputs, workspace, outputs."""
 
 
-class Writer:
+class StatementWriter:
     """Lays a program out: the order of its statements, their chunks, and the workspace.
 
     The workspace begins with the quaternions; sines and cosines come next. They must be there before the first chunk.
@@ -99,7 +99,7 @@ class Writer:
         for k, guarded in enumerate(self._guarded):
             self._slot.setdefault(guarded.index, self.first_pivot + k)
         for node in kept:  # values in tables of the residual keep their sign
-            if self._is_turned(node.index):
+            if self._is_negated(node.index):
                 self._slot.setdefault(node.index, self.n_work)
                 self.n_work = max(self.n_work, self._slot[node.index] + 1)
         if rows:
@@ -255,7 +255,7 @@ class Writer:
             return f"w[{self._slot[i]}]"
         lane = self.packing.places[i][1]
         name = self._lane(head, lane) if is_here else f"w[{self._pack_slot[head] + lane}]"
-        return f"(-{name})" if self._is_turned(i) else name
+        return f"(-{name})" if self._is_negated(i) else name
 
     def _input_name(self, i: int) -> str:
         slot = self._quaternion_slot.get(i)
@@ -264,9 +264,9 @@ class Writer:
     def _lane(self, head: int, lane: int) -> str:
         return f"{self._local(head)}{f'[{lane}]' if self._has_vectors else f'_{lane}'}"
 
-    def _is_turned(self, i: int) -> bool:
+    def _is_negated(self, i: int) -> bool:
         """Whether a pack has a value with the opposite sign."""
-        return self._has_vectors and self.packing.is_turned(i)
+        return self._has_vectors and self.packing.is_negated(i)
 
     def _vector(self, number: int, chunk: int) -> str | None:
         """The C expression of a pack in a chunk; None where its numbers are in no vector."""

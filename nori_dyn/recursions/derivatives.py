@@ -16,13 +16,13 @@ from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.algebra.rows import combination
 from nori_dyn.algebra.spatial import matvec, transpose
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.recursions.carried import bias_force_at, carried_by_joints, inertia_matrix, inverse_dynamics_rates
 from nori_dyn.recursions.crba import factorised
 from nori_dyn.recursions.factorisation import LTDL, solve_ltdl, solve_rows
 from nori_dyn.recursions.jacobian import jacobian
 from nori_dyn.recursions.minverse import inverse_of
 from nori_dyn.recursions.sparsity import expanded_parents, parents_among
 from nori_dyn.recursions.state import arguments
+from nori_dyn.recursions.subtree_terms import bias_force_at, inertia_matrix, inverse_dynamics_rates, subtree_terms
 from nori_dyn.typing import Array, Indices
 
 
@@ -164,7 +164,7 @@ def hybrid_dynamics_derivatives(
     q, qd, tau, qdd, fx = arguments(tree, q=q, qd=qd, tau=tau, qdd=qdd, fx=fx)
     led = numbers_in(tree.v_slices[tree.joint(name)] for name in accelerated)
     forced = np.setdiff1d(np.arange(tree.nv), led)
-    carried = carried_by_joints(tree, q, qd, fx)
+    carried = subtree_terms(tree, q, qd, fx)
     split = _Split.of(tree, inertia_matrix(carried, q), forced)
     if len(forced):
         qdd = split.accelerations(qdd, tau - bias_force_at(carried, q, qd))

@@ -14,7 +14,7 @@ from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import output_parts
 from nori_dyn.report.suspicions import FALSE_ALARMS, Suspicion, suspicions
 from nori_dyn.solve.diagnosis import Diagnosis, Fault
-from nori_dyn.solve.plausibility.doubt import Doubt
+from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -65,7 +65,7 @@ class RecordedLog:
     spread: Mapping[str, Floats] = field(default_factory=dict)
     unjudged: str = ""
     residual: float | None = None
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[PlausibilityWarning, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:

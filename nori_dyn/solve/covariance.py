@@ -23,7 +23,7 @@ MOVED = 1e-7
 """Share of a direction in the null space above which it is undetermined."""
 
 
-class Worth(NamedTuple):
+class StateUncertainty(NamedTuple):
     """The uncertainty of an estimate.
 
     Attributes:
@@ -52,7 +52,7 @@ class Covariance:
         self._sizes = natural_sizes(system)
         self._exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
 
-    def at(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> Worth:
+    def at(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> StateUncertainty:
         """The uncertainty of the estimate at a state.
 
         Args:
@@ -70,7 +70,7 @@ class Covariance:
         _, _, seen, unseen = _split(A[weights > 0])
         z, factor = _weighed(A @ seen, off, np.sqrt(weights) * size)
         along = self._directions @ at.X @ Z
-        return Worth(
+        return StateUncertainty(
             variances=_variances(along, seen @ factor, unseen),
             explained=size**2 * _variances(A, seen @ factor, unseen),
             residuals=-size * (A @ seen @ z + off),

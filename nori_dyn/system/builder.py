@@ -143,19 +143,19 @@ class System(Shown):
         return tuple(name for row in self.measurements for name in row.component_names)
 
     @cached_property
-    def offsets_anew(self) -> tuple[str, ...]:
+    def stateless_offsets(self) -> tuple[str, ...]:
         """The offsets of sensors that have no state: each tick estimates them from their prior alone."""
         lasting = {one.variable.key for one in self.memory}
         return tuple(v.name for v in self.variables if v.kind == OFFSET and v.key not in lasting)
 
     @property
     def note_on_offsets(self) -> str:
-        """What to know of offsets that each tick finds anew; "" where there are none."""
-        if not self.offsets_anew:
+        """A note on stateless offsets; "" where there are none."""
+        if not self.stateless_offsets:
             return ""
         return (
-            f"{listed(self.offsets_anew, MOST_OFFSETS)}: found anew at each tick, by the `sigma` alone. An offset that "
-            "lasts is learned over time where the sensors say so, memory: {offsets: {of: offset}}: see nd.Tracker."
+            f"{listed(self.stateless_offsets, MOST_OFFSETS)}: estimated at each tick from the `sigma` alone. A constant "
+            "one is estimated over time where the sensors have `memory: {offsets: {of: offset}}`; see nd.Tracker."
         )
 
     @property

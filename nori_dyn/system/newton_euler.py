@@ -47,20 +47,20 @@ class BodyEquation(ABC):
         return NewtonEuler(self.gives, self.body)
 
     @abstractmethod
-    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+    def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         """Its blocks of D without the terms of components."""
 
     @abstractmethod
-    def own_bias(self, at: Kinematics) -> Array:
+    def rigid_bias(self, at: Kinematics) -> Array:
         """Its rows of b without the terms of components."""
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return its blocks of D, see `Equation`."""
-        return added_blocks(self.key, self.parts, at, self.own_blocks(at))
+        return added_blocks(self.key, self.parts, at, self.rigid_blocks(at))
 
     def bias(self, at: Kinematics, y: Array) -> Array:
         """Return its rows of b, see `Equation`."""
-        return added_bias(self.key, self.parts, at, self.own_bias(at))
+        return added_bias(self.key, self.parts, at, self.rigid_bias(at))
 
 
 def added_blocks(
@@ -87,14 +87,14 @@ class AccelerationPropagation(BodyEquation):
     gives: ClassVar[Given] = "a"
     source: ClassVar[str] = "Nori (3a), (4a), (4b)"
 
-    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+    def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         i = self.body
         blocks = {VariableKey("a", i): -np.eye(6), VariableKey("qdd", i): at.S[i]}
         if not at.tree.is_root(i):
             blocks[VariableKey("a", at.tree.parents[i])] = at.X_up[i].motion_matrix()
         return blocks
 
-    def own_bias(self, at: Kinematics) -> Array:
+    def rigid_bias(self, at: Kinematics) -> Array:
         i = self.body
         if not at.tree.is_root(i):
             return at.c[i]
@@ -108,7 +108,7 @@ class ForceBalance(BodyEquation):
     gives: ClassVar[Given] = "f"
     source: ClassVar[str] = "Nori (3f), (4c), (4d)"
 
-    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+    def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         i = self.body
         blocks = {
             VariableKey("f", i): -np.eye(6),
@@ -119,7 +119,7 @@ class ForceBalance(BodyEquation):
             blocks[VariableKey("f", j)] = np.swapaxes(at.X_up[j].motion_matrix(), 0, 1)
         return blocks
 
-    def own_bias(self, at: Kinematics) -> Array:
+    def rigid_bias(self, at: Kinematics) -> Array:
         v = at.v[self.body]
         return cross_force(v, matvec(at.tree.I[self.body], v))
 
@@ -137,14 +137,14 @@ class JointForce(BodyEquation):
     gives: ClassVar[Given] = "tau"
     source: ClassVar[str] = "Nori (3tau), (4e)"
 
-    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+    def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         i, n = self.body, len(self.components)
         given = {VariableKey("tau", i): -np.eye(n)}
         return given | (
             {VariableKey(LOAD, i): np.eye(n)} if self.is_loaded else {VariableKey("f", i): projection(at, i)}
         )
 
-    def own_bias(self, at: Kinematics) -> Array:
+    def rigid_bias(self, at: Kinematics) -> Array:
         return zeros((len(self.components),), at.v[self.body])
 
 
@@ -155,11 +155,11 @@ class JointLoad(BodyEquation):
     gives: ClassVar[Given] = "tau_J"
     source: ClassVar[str] = "Nori (3tau), (4e)"
 
-    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+    def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         i = self.body
         return {VariableKey(LOAD, i): -np.eye(len(self.components)), VariableKey("f", i): projection(at, i)}
 
-    def own_bias(self, at: Kinematics) -> Array:
+    def rigid_bias(self, at: Kinematics) -> Array:
         return zeros((len(self.components),), at.v[self.body])
 
 

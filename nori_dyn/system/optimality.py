@@ -82,7 +82,7 @@ class WeighedRow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TurnedRow:
+class RotatedRow:
     """A weighed row in place of another, along other axes of a vector whose components share a weight.
 
     Attributes:
@@ -108,7 +108,7 @@ class Axes:
         w: its angular velocity.
     """
 
-    rows: Mapping[int, TurnedRow]
+    rows: Mapping[int, RotatedRow]
     a: Sequence[tuple[int, ...]]
     w: Sequence[Array]
 

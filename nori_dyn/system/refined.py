@@ -22,6 +22,7 @@ from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
 from nori_dyn.system.massless_frames import Columns, FrameBuilder, MasslessFrames, Turn
 from nori_dyn.system.optimality import Axes, NoisyRow, WeighedRow, optimality
+from nori_dyn.system.rotated_rows import rotated_rows
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicSystem,
@@ -29,7 +30,6 @@ from nori_dyn.system.trace import (
     symbolic_system,
     trace,
 )
-from nori_dyn.system.turned_rows import turned_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     original_weighed, original_noisy = weighed, noisy
     if system.is_weighted:
         given = optimality(state, original, builder.given_weighing, {})
-        axes = Axes(turned_rows(builder, at), builder.a, builder.w)
+        axes = Axes(rotated_rows(builder, at), builder.a, builder.w)
         conditions = optimality(state, symbolic, builder.weighing(), definitions, axes)
         pairs = builder.paired_rows()
         duals = {multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()}

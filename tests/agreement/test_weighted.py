@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.program.kernel.usual import LARGEST_READING, least_pivots
+from nori_dyn.program.kernel.fast_path import LARGEST_READING, least_pivots
 from nori_dyn.program.limits import STEP_LIMIT
 from tests.least_squares import constrained_least_squares
 from tests.robots import load

@@ -32,7 +32,7 @@ from nori_dyn.logs.formats.writer import Field, FileSchema
 from nori_dyn.logs.log import configurations_in
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
-from nori_dyn.solve.plausibility.doubts import doubts
+from nori_dyn.solve.plausibility.checks import plausibility_warnings
 from tests.attack import mutations
 from tests.attack.mutations import damaged_bytes, damaged_data, damaged_text, often, pick
 from tests.logs import samples_in
@@ -301,7 +301,7 @@ def use_log(path: Path) -> object:
     with np.errstate(all="ignore"):
         estimate = arm_solver().solve_batch(log.q, log.qd, log.y)
     twice = np.column_stack([log.y, log.y])
-    return doubts(weighed_system(), log.q, log.qd, twice, estimate, t=log.t)
+    return plausibility_warnings(weighed_system(), log.q, log.qd, twice, estimate, t=log.t)
 
 
 @lru_cache

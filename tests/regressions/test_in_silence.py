@@ -67,7 +67,7 @@ def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is
     content = {"name": "anew", "measurements": [TORQUES | {"offset": {"sigma": 20}}, UNLOADED]}
     system = nd.System(ARM, nd.SensorSet.from_dict(content | {"memory": {"speed": SPEED}}))
     plan = nd.plan(system, outputs=["qdd"])
-    words = "offset:tau:joint1, offset:tau:joint2: found anew at each tick"
+    words = "offset:tau:joint1, offset:tau:joint2: estimated at each tick"
     assert words in plain(str(plan))
     assert words in plain(str(nd.observability(system, n=1)))
     assert "anew" not in str(observer())

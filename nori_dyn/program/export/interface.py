@@ -101,7 +101,7 @@ QUATERNIONS = (
 )
 
 
-class Together(Protocol):
+class PlanGroup(Protocol):
     """The readings and weights of all contact states."""
 
     @property
@@ -209,7 +209,7 @@ class Interface:
 
     name: str
     systems: tuple[System, ...]
-    all: Together
+    all: PlanGroup
     contacts: tuple[str, ...]
     states: tuple[ContactState, ...]
     solving: EliminationPlan

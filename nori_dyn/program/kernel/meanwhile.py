@@ -40,7 +40,7 @@ class _SwitchedBuffers:
         return residual
 
 
-class Behind(Generic[T]):
+class Background(Generic[T]):
     """Serves by one object until a thread has made another, which serves from the next request on.
 
     Where compiling fails it warns, when it is asked next, and stays with the first.
@@ -81,8 +81,8 @@ class Behind(Generic[T]):
         return self._made or self.first
 
 
-class Meanwhile:
-    """Runs a program by one kernel until a thread of its own has made another, see `Behind`.
+class NumpyUntilCompiled:
+    """Runs a program by one kernel until a thread of its own has made another, see `Background`.
 
     Args:
         first: the kernel at first.
@@ -90,7 +90,7 @@ class Meanwhile:
     """
 
     def __init__(self, first: Kernel, make: Callable[[], Kernel]) -> None:
-        self._first, self._behind = first, Behind(first, make)
+        self._first, self._behind = first, Background(first, make)
 
     def join(self) -> None:
         """Wait until it is compiled, or cannot be."""

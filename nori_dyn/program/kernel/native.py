@@ -26,7 +26,7 @@ from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches
 from nori_dyn.program.kernel.caller import by_cffi, caller
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.pool import pool
-from nori_dyn.program.kernel.record import KernelRecord, LibraryEntry, has_usual, recall, remember
+from nori_dyn.program.kernel.record import KernelRecord, LibraryEntry, has_fast_path, recall, remember
 from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
 
@@ -90,7 +90,7 @@ class NativeKernel:
         library = None if record is None else cached_library(self._ffi, record.single.address)
         if record is None or library is None:
             made, limits = program(), measure().tolist()
-            is_usual = has_usual(limits, len(made.pivots) + len(made.refinement.steps), len(made.scalars))
+            is_usual = has_fast_path(limits, len(made.pivots) + len(made.refinement.steps), len(made.scalars))
             unit, library = self._compiled(Target.USUAL if is_usual else Target.ONE_STATE)
             record = KernelRecord.of(made, unit, self._entry(unit), limits)
             self._remember(record)
@@ -142,7 +142,7 @@ class NativeKernel:
         Raises:
             CompilerError: the compiler fails, or there is no room for its output.
         """
-        if self._refined is not None or not self._record.has_usual:
+        if self._refined is not None or not self._record.has_fast_path:
             return
         if not wait:
             if not self._turn.locked() and not self._is_failed:
@@ -212,7 +212,7 @@ class NativeKernel:
     def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
         """A function that does the work of `run(at)`, or of `solve(at)` if it checks, see `Kernel`."""
         entry = self._single.solve if checks else self.run
-        if checks and returns is None and self._record.has_usual:
+        if checks and returns is None and self._record.has_fast_path:
             returns = 0, lambda: self.solve(at)
         if self._record.is_long:
             return by_cffi(entry, at, returns)

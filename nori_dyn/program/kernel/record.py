@@ -85,12 +85,12 @@ class KernelRecord(BaseModel):
         )
 
     @property
-    def has_usual(self) -> bool:
+    def has_fast_path(self) -> bool:
         """Whether there is a fast path."""
-        return has_usual(self.limits, self.n_pivots + self.n_steps, self.n_inputs)
+        return has_fast_path(self.limits, self.n_pivots + self.n_steps, self.n_inputs)
 
 
-def has_usual(limits: Sequence[float], n: int, n_inputs: int) -> bool:
+def has_fast_path(limits: Sequence[float], n: int, n_inputs: int) -> bool:
     """Whether some state is on the fast path, by the limits after the first n: no range of an input is empty."""
     return len(limits) > n and limits[n] <= limits[n + n_inputs]
 

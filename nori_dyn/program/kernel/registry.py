@@ -14,12 +14,12 @@ from nori_dyn.program.compiler import Compiler, c_identity, cached_library, find
 from nori_dyn.program.guards import computes_residual, guard_limits
 from nori_dyn.program.kernel.base import Kernel
 from nori_dyn.program.kernel.choice import AUTO, NATIVE, NUMPY, chosen
-from nori_dyn.program.kernel.meanwhile import Meanwhile
+from nori_dyn.program.kernel.fast_path import measured_limits
+from nori_dyn.program.kernel.meanwhile import NumpyUntilCompiled
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.record import recall
 from nori_dyn.program.kernel.umfpack import UmfpackKernel
-from nori_dyn.program.kernel.usual import measured_limits
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 
 
@@ -74,7 +74,7 @@ def kernel_of(name: str, plan: EliminationPlan, check_residual: bool = True, wai
     if not wait:
         check_auto(name)
         if find_compiler() is not None and not is_compiled(plan, check_residual):
-            return Meanwhile(ways[NUMPY](), lambda: _prepared(ways[NATIVE]()))
+            return NumpyUntilCompiled(ways[NUMPY](), lambda: _prepared(ways[NATIVE]()))
     return chosen(name, ways, "The plan")
 
 
@@ -98,7 +98,7 @@ def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
     """Whether the cache has all that would be compiled, so that it is there at once."""
     checked, compiler = check_residual and computes_residual(plan), needed_compiler("the native backend")
     record = recall(identity(plan, compiler, checked))
-    if record is None or (record.has_usual and record.refined is None):
+    if record is None or (record.has_fast_path and record.refined is None):
         return False
     entries = filter(None, (record.single, record.refined))
     return all(cached_library(interface(), entry.address) is not None for entry in entries)

@@ -40,7 +40,7 @@ class PivotingDerivative:
     """
 
     def __init__(self, plan: EliminationPlan, wrt: Sequence[str], sums: Sequence[Mapping[int, float]]) -> None:
-        plan = plan.traced_anew()
+        plan = plan.retraced()
         directions, _ = directions_of(plan, wrt)
         self._solver, symbolic, self._n = PivotingSolver(plan), plan.symbolic, plan.system.shape[1]
         self._outputs = np.zeros((len(sums), self._n))

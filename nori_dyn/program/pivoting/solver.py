@@ -52,7 +52,7 @@ beside others of an ill-conditioned state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fresh:
+class PivotedSolution:
     """The solution of a state that was re-factorised.
 
     Attributes:
@@ -77,7 +77,7 @@ class PivotedSystem:
         b: the constant term, A x + b = 0.
         x: the solution, the unknowns d first.
         left: the residual of each weighed row, Y d + b_Y (n_soft,).
-        rcond: as in `Fresh`.
+        rcond: as in `PivotedSolution`.
     """
 
     factors: SparseLU
@@ -136,19 +136,21 @@ class PivotingSolver:
         np.maximum.at(rows, symbolic.rows[given], largest)
         return np.asarray(rows[self.exact])
 
-    def solve(self, *state: Floats) -> Fresh:
+    def solve(self, *state: Floats) -> PivotedSolution:
         """The solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
 
         A state that is not finite, or has a weight below zero, has a solution and a rcond of nan.
         """
         nothing = np.full(self._n, np.nan)
         if find_wrong_input(self._plan.system, state):
-            return Fresh(nothing, np.nan, np.nan)
+            return PivotedSolution(nothing, np.nan, np.nan)
         at = self.factorised(*state)
         if at is None:
-            return Fresh(nothing, np.nan, 0.0)
+            return PivotedSolution(nothing, np.nan, 0.0)
         d = at.x[: self._n].astype(float)
-        return Fresh(d if at.rcond >= RCOND_LIMIT else nothing, self._residual(at.factors.A, at.b, at.x), at.rcond)
+        return PivotedSolution(
+            d if at.rcond >= RCOND_LIMIT else nothing, self._residual(at.factors.A, at.b, at.x), at.rcond
+        )
 
     def factorised(self, *state: Floats) -> PivotedSystem | None:
         """The system of a state that is in order, and its solution; None where it is singular."""

@@ -11,7 +11,7 @@ from nori_dyn.errors import named_contacts
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.model.limbs import isomorphic_limbs
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.over_time import unknown_at_first
+from nori_dyn.planning.over_time import without_prior
 from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
 from nori_dyn.planning.search import Stability
 from nori_dyn.program.compiler import find_compiler
@@ -99,7 +99,7 @@ def _learned(plan: EliminationPlan) -> str:
     """Return what time alone tells; "" where one instant does."""
     if not plan.is_over_time:
         return ""
-    names = listed((one.variable.name for one in unknown_at_first(plan.system)), MOST_OUTPUTS)
+    names = listed((one.variable.name for one in without_prior(plan.system)), MOST_OUTPUTS)
     return f"{names}: nothing is known at first, and one instant does not tell it. A filter runs this plan, no solver"
 
 

@@ -3,5 +3,5 @@
 The checks use the knowledge of the model: limits, weight, reach, and the equations. They are made to see a wrong unit,
 order, sign or step of time, not a noisy sensor, and they change nothing.
 
-To add one: a function in a module here that yields `Doubt`s, and is called by `doubts`.
+To add one: a function in a module here that yields `PlausibilityWarning`s, and is called by `plausibility_warnings`.
 """

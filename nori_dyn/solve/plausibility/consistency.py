@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import SuperLU, splu
 from scipy.special import chdtrc
 
-from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt
 from nori_dyn.solve.plausibility.motion import angular, reaches_far
+from nori_dyn.solve.plausibility.warning import DEGREE, PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
@@ -37,7 +37,7 @@ FACTORS: Mapping[float, str] = {
 """Factors of all readings of a kind, and their meaning."""
 
 
-def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[Doubt]:
+def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[PlausibilityWarning]:
     """Yield a warning where readings (N, ny) contradict each other at most samples, by the sigmas of their sensors."""
     if not any(row.equation.sigma for row in system.rows):
         return
@@ -50,7 +50,7 @@ def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[
     if share < MOST:
         return
     hints = [words for words, other in _explanations(system, states, fits) if other < share / 2]
-    yield Doubt(
+    yield PlausibilityWarning(
         "consistency",
         share,
         f"the readings contradict each other at {round(share * len(fits))} of {len(fits)} samples looked at, by the "

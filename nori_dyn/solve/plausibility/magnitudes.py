@@ -12,7 +12,7 @@ from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.plausibility.doubt import Doubt, counted
+from nori_dyn.solve.plausibility.warning import PlausibilityWarning, counted
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import LOAD
@@ -48,7 +48,7 @@ def reach(tree: KinematicTree) -> float:
     return float(np.max(np.array(lengths) + np.where(tree.I[:, 5, 5] > 0, centres, 0.0)))
 
 
-def readings(system: System, y: Floats) -> Iterator[Doubt]:
+def readings(system: System, y: Floats) -> Iterator[PlausibilityWarning]:
     """Yield warnings about the sizes of readings (N, ny)."""
     for row in system.measurements:
         if _feels_gravity(row):
@@ -57,7 +57,7 @@ def readings(system: System, y: Floats) -> Iterator[Doubt]:
             yield from _too_large(system.tree, "magnitudes", f"'{row.name}'", unit, y[:, row.y][:, columns])
 
 
-def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[Doubt]:
+def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[PlausibilityWarning]:
     """Yield warnings about the sizes of estimated wrenches, (N, n_links, 6) or (N, 6)."""
     for name, values in estimate.values.items():
         if estimate.kinds[name] in ("f", "fx"):
@@ -65,7 +65,7 @@ def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[Doubt]:
             yield from _too_large(tree, "estimate", f"the estimate of {name}", "N", forces)
 
 
-def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Floats) -> Iterator[Doubt]:
+def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Floats) -> Iterator[PlausibilityWarning]:
     """Yield a warning where values (N, n) are large for long."""
     usual = robot_weight(tree) * (1.0 if unit == "N" else max(reach(tree), SHORT))
     largest = np.max(np.nan_to_num(np.abs(values)), axis=1, initial=0.0)
@@ -75,7 +75,7 @@ def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Fl
     size = float(np.median(largest[largest > LARGE * usual]))
     compared = "the weight of the robot" if unit == "N" else "its weight times the length of its longest chain"
     hint = f" It looks like m{unit}." if check == "magnitudes" and size / 1000 < LARGE * usual else ""
-    yield Doubt(
+    yield PlausibilityWarning(
         check,
         share,
         f"{what} is {number(size)} {unit}, {number(size / usual, 2)} times {compared}, at "
@@ -105,7 +105,7 @@ def _feels_gravity(row: RowBlock) -> bool:
     return reads and set(row.equation.components) == set(MOTION[3:])
 
 
-def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Doubt]:
+def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[PlausibilityWarning]:
     """Yield a warning where an accelerometer (N, n) does not measure gravity."""
     gravity = float(np.linalg.norm(tree.gravity))
     lengths = np.linalg.norm(values, axis=1)
@@ -122,6 +122,6 @@ def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Dou
     }
     near = [words for words, in_g in explanations.items() if 0.8 < in_g < 1.25]
     hint = near[0] if near else "At rest an accelerometer feels gravity, upwards: was it taken out?"
-    yield Doubt(
+    yield PlausibilityWarning(
         "magnitudes", 1.0, f"'{row.name}' is {number(felt)} m/s^2 in the median, and gravity {number(gravity)}. {hint}"
     )

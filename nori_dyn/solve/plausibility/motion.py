@@ -10,7 +10,7 @@ import numpy as np
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt, counted
+from nori_dyn.solve.plausibility.warning import DEGREE, PlausibilityWarning, counted
 from nori_dyn.system.builder import System
 from nori_dyn.tables import number
 from nori_dyn.typing import Booleans, Floats
@@ -48,7 +48,7 @@ SAME = (0.5, 2.0)
 """Ratio of the motion of q to that by qd, where the two agree but for noise."""
 
 
-def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
+def limits(tree: KinematicTree, q: Floats) -> Iterator[PlausibilityWarning]:
     """Yield a warning where configurations (N, nq) are outside the joint limits."""
     limited = [i for i in range(tree.n_links) if _is_limited(tree, i)]
     if not limited:
@@ -74,7 +74,7 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
     fits = [words for words, other in explanations.items() if outside(other).any(axis=1).mean() <= share / 10]
     worst = int(np.argmax(found.sum(axis=0)))
     low, high = positions[:, worst].min(), positions[:, worst].max()
-    yield Doubt(
+    yield PlausibilityWarning(
         "limits",
         share,
         f"q is outside the joint limits at {counted(share, len(q))}: '{tree.joint_names[limited[worst]]}' is between "
@@ -84,12 +84,12 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
     )
 
 
-def degrees(tree: KinematicTree, q: Floats) -> Doubt | None:
+def degrees(tree: KinematicTree, q: Floats) -> PlausibilityWarning | None:
     """The warning that the angles in configurations (N, nq) are degrees, where they are outside their limits."""
     return next((each for each in limits(tree, q) if each.message.endswith(DEGREES)), None)
 
 
-def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Doubt]:
+def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[PlausibilityWarning]:
     """Yield a warning where configurations (N, nq) contradict velocities (N, nv), at samples dt [s] apart.
 
     Joints with quaternions are left out.
@@ -104,11 +104,11 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Dou
     correlations = np.array([correlation for correlation, _ in moving.values()])
     if moving and (np.abs(correlations) < RELATED[0]).all():
         words = "q does not move as qd says, at any joint. Are they of the same samples, in the order of the model?"
-        yield Doubt("rates", 1.0, words)
+        yield PlausibilityWarning("rates", 1.0, words)
     yield from _disagreeing("rates", "q moves {} times as far as qd says", ("q", "qd"), moving, dt)
 
 
-def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[Doubt]:
+def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[PlausibilityWarning]:
     """Yield a warning where velocities (N, nv) contradict the accelerations among readings (N, ny).
 
     Accelerations that are noisy are not compared: those that go along with the velocities are.
@@ -130,7 +130,7 @@ def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[
 
 def _disagreeing(
     check: str, words: str, kinds: tuple[str, str], moving: Mapping[str, tuple[float, float]], dt: float
-) -> Iterator[Doubt]:
+) -> Iterator[PlausibilityWarning]:
     """Yield a warning where a motion and its rates correlate, but differ in size.
 
     Args:
@@ -148,7 +148,7 @@ def _disagreeing(
     if off:
         slope = float(np.median(list(off.values())))
         where = "every joint" if len(off) == len(moving) else ", ".join(f"'{name}'" for name in [*off][:4])
-        yield Doubt(
+        yield PlausibilityWarning(
             check,
             1.0,
             f"{words.format(number(slope, 4))} with {dt:g} s between samples, at {where}. "
@@ -156,16 +156,20 @@ def _disagreeing(
         )
 
 
-def clock(t: Floats, dt: float | None) -> Iterator[Doubt]:
+def clock(t: Floats, dt: float | None) -> Iterator[PlausibilityWarning]:
     """Yield a warning where times (N,) do not increase, or not by dt [s] a sample."""
     halts = ~(np.diff(t) > 0)
     if halts.any():
         share = float(halts.sum() / len(t))
-        yield Doubt("clock", share, f"time does not go on at {counted(share, len(t))}. Are some missing, or doubled?")
+        yield PlausibilityWarning(
+            "clock", share, f"time does not go on at {counted(share, len(t))}. Are some missing, or doubled?"
+        )
         return
     found = step(t)
     if dt is not None and found is not None and not SAME[0] < found / dt < SAME[1]:
-        yield Doubt("clock", 1.0, f"time goes on by {found:.4g} a sample, and the step of time is said to be {dt:g} s.")
+        yield PlausibilityWarning(
+            "clock", 1.0, f"time goes on by {found:.4g} a sample, and the step of time is said to be {dt:g} s."
+        )
 
 
 def step(t: Floats) -> float | None:

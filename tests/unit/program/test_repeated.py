@@ -14,10 +14,10 @@ from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.kernel import native as native_module
 from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.repeated import LEAST, Statements, repeated_forms
-from nori_dyn.program.repeated_writer import RepeatedWriter
+from nori_dyn.program.repeated_writer import LoopWriter
 from nori_dyn.program.statements import FORMATS
 from nori_dyn.program.tracing import traced
-from nori_dyn.program.writer import Writer
+from nori_dyn.program.writer import StatementWriter
 from nori_dyn.solve.solver import Solver
 from tests.compilers import needs_compiler
 from tests.tolerances import SAME_PROGRAM, SOLVED, assert_close
@@ -151,5 +151,5 @@ def test_functions_may_have_loops(monkeypatch):
 def test_small_programs_stay_straight():
     plan = make_plan(nd.System(nd.autotree(60), nd.sensors("inverse_dynamics")), ["tau"])
     program = solution_program(plan, output_columns(plan.system, plan.outputs).tolist()).program
-    assert type(repeated_writer.writer_of(program)) is Writer
-    assert type(repeated_writer.writer_of(program, large=0)) is RepeatedWriter
+    assert type(repeated_writer.writer_of(program)) is StatementWriter
+    assert type(repeated_writer.writer_of(program, large=0)) is LoopWriter

@@ -6,7 +6,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.model.joints import Prismatic, Revolute
 from nori_dyn.model.kinematics import velocities
-from nori_dyn.solve.plausibility.doubts import doubts
+from nori_dyn.solve.plausibility.checks import plausibility_warnings
 from tests.systems import sensor_set
 
 DT, N = 0.01, 400
@@ -49,7 +49,7 @@ class Log:
     def doubts(self, **changes):
         """Return the doubts about the log with some things in it changed, by their checks."""
         given = {"q": self.q, "qd": self.qd, "y": self.y, "dt": DT, **changes}
-        return {doubt.check: doubt for doubt in doubts(self.system, **given)}
+        return {doubt.check: doubt for doubt in plausibility_warnings(self.system, **given)}
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_an_estimate_of_an_impossible_size(log):
     solver = nd.plan(system).solver("numpy")
     for factor, expected in ((1.0, False), (1e4, True)):
         estimate = solver.solve_batch(log.q, log.qd, factor * log.y[:, ACCELERATIONS])
-        found = doubts(system, log.q, log.qd, log.y[:, ACCELERATIONS], estimate)
+        found = plausibility_warnings(system, log.q, log.qd, log.y[:, ACCELERATIONS], estimate)
         assert bool(found) is expected
     assert "the estimate of f is" in found[0].message
     assert "times the weight of the robot" in found[0].message
@@ -160,7 +160,7 @@ def test_sigmas_that_nobody_gave_are_no_measure(log):
     entries = [{**entry, "sigma": None} for entry in SOFT.to_dict()["measurements"]]
     system = nd.System(log.tree, nd.SensorSet.from_dict({"name": "plain", "measurements": entries}))
     assert system.is_weighted
-    assert doubts(system, log.q, log.qd, scaled(log.y, TORQUES, -1.0), dt=DT) == ()
+    assert plausibility_warnings(system, log.q, log.qd, scaled(log.y, TORQUES, -1.0), dt=DT) == ()
 
 
 def test_angles_within_half_a_turn_are_unwrapped(log):
@@ -169,4 +169,4 @@ def test_angles_within_half_a_turn_are_unwrapped(log):
     q, qd = np.zeros((N, 3)), np.zeros((N, 3))
     q[:, 0], qd[:, 0] = (3 * t + np.pi) % (2 * np.pi) - np.pi, 3.0
     system = nd.System(tree, nd.sensors("inverse_dynamics"))
-    assert doubts(system, q, qd, np.zeros((N, 3)), dt=DT) == ()
+    assert plausibility_warnings(system, q, qd, np.zeros((N, 3)), dt=DT) == ()

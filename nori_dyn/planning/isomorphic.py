@@ -24,7 +24,7 @@ from nori_dyn.typing import Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlikeParts:
+class IsomorphicParts:
     """The rows and columns of a refined system that belong to isomorphic limbs.
 
     Attributes:
@@ -36,7 +36,7 @@ class AlikeParts:
     columns: Indices
 
 
-def alike_parts(system: System, refined: RefinedSystem) -> tuple[AlikeParts, ...]:
+def isomorphic_parts(system: System, refined: RefinedSystem) -> tuple[IsomorphicParts, ...]:
     """The rows and columns of isomorphic limbs, in the order of `limb_groups`.
 
     Limbs whose sensors or components differ are left out.
@@ -45,7 +45,7 @@ def alike_parts(system: System, refined: RefinedSystem) -> tuple[AlikeParts, ...
     return tuple(parts for group in limb_groups(system.tree) if (parts := match.parts(group)) is not None)
 
 
-def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts]) -> Ordering | None:
+def isomorphic_order(order: Ordering, updates: Indices, groups: Sequence[IsomorphicParts]) -> Ordering | None:
     """The order in which all isomorphic limbs have the order of the cheapest of their group.
 
     There is none where they have the same order already.
@@ -53,7 +53,7 @@ def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts])
     Args:
         order: an order of the refined system.
         updates: how many entries each of its pivots updates (n).
-        groups: the rows and columns of isomorphic limbs, see `alike_parts`.
+        groups: the rows and columns of isomorphic limbs, see `isomorphic_parts`.
     """
     of_column = np.empty_like(updates)
     of_column[order.columns] = updates
@@ -70,14 +70,14 @@ def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts])
     return found
 
 
-def _own_order(order: Ordering, group: AlikeParts, limb: int) -> bytes | None:
+def _own_order(order: Ordering, group: IsomorphicParts, limb: int) -> bytes | None:
     """The order of the pivots of a limb; None where a pivot has only its row or its column in the limb."""
     places = _places(order, group, limb)
     own = (places >= 0).any(axis=0)
     return None if (places[:, own] < 0).any() else places[:, own].tobytes()
 
 
-def _mapped(order: Ordering, group: AlikeParts, limb: int) -> Ordering:
+def _mapped(order: Ordering, group: IsomorphicParts, limb: int) -> Ordering:
     """An order in which all limbs have that of one, or the same order where that one has none."""
     places = _places(order, group, limb)
     of_any = np.zeros((2, len(order.columns)), dtype=bool)
@@ -95,7 +95,7 @@ def _mapped(order: Ordering, group: AlikeParts, limb: int) -> Ordering:
     return Ordering(np.concatenate(rows), np.concatenate(columns))
 
 
-def _places(order: Ordering, group: AlikeParts, limb: int) -> Indices:
+def _places(order: Ordering, group: IsomorphicParts, limb: int) -> Indices:
     """The row and the column of each pivot as indices in a limb (2, n), -1 where elsewhere."""
     found = np.full((2, len(order.columns)), -1, dtype=np.intp)
     for k, (own, chosen) in enumerate(((group.rows[limb], order.rows), (group.columns[limb], order.columns))):
@@ -119,7 +119,7 @@ class _Correspondence:
             self._columns[int(refined.symbolic.bodies[refined.duals.get(column, column)])].append(column)
         self._rows = None if system.is_weighted else RowsOfLimbs(system)
 
-    def parts(self, group: LimbGroup) -> AlikeParts | None:
+    def parts(self, group: LimbGroup) -> IsomorphicParts | None:
         """The rows and columns of limbs; None where they do not correspond."""
         n_rows, n = self._system.shape
         by_body = [[self._columns[i] for i in limb] for limb in group.limbs]
@@ -127,11 +127,11 @@ class _Correspondence:
             return None
         columns = np.array([[column for own in of_limb for column in own] for of_limb in by_body], dtype=np.intp)
         if self._rows is None:  # rows of optimality conditions are those of their unknowns and multipliers
-            return AlikeParts(columns, columns)
+            return IsomorphicParts(columns, columns)
         blocks = list(self._rows.of(group.limbs))
         if None in blocks:
             return None
         given = np.array([numbers_in(block.slice for block in own) for own in zip(*filter(None, blocks), strict=True)])
         rows = np.concatenate((columns[:, columns[0] >= n] - n + n_rows, given), axis=1)
         has_own = len(np.unique(rows)) == rows.size  # and no loop ties one limb to another
-        return AlikeParts(rows, columns) if has_own else None
+        return IsomorphicParts(rows, columns) if has_own else None

@@ -3,7 +3,7 @@
 Components that share a weight may be read along any axes: the sum of their squares is the same. Along those of the
 internal frame of its link an accelerometer at r reads a point of a rigid body, a + alpha x r + w x (w x r).
 
-Source: own derivation (tests/unit/system/test_turned_rows.py).
+Source: own derivation (tests/unit/system/test_rotated_rows.py).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from nori_dyn.algebra.spatial import Transform, centripetal, cross, inertial_for
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation, Turnable
 from nori_dyn.system.massless_frames import FrameBuilder
-from nori_dyn.system.optimality import TurnedRow
+from nori_dyn.system.optimality import RotatedRow
 from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array
 
 
-def turned_rows(of: FrameBuilder, at: Kinematics) -> dict[int, TurnedRow]:
+def rotated_rows(of: FrameBuilder, at: Kinematics) -> dict[int, RotatedRow]:
     """The rows in place of weighed rows of vectors, by the number of the row.
 
     Args:
         of: the frames of the program.
         at: the kinematics of the links' own frames.
     """
-    found: dict[int, TurnedRow] = {}
+    found: dict[int, RotatedRow] = {}
     for block in of.system.sensor_rows:
         equation = block.equation
         if width(block.weights) != 1 or not isinstance(equation, Turnable):
@@ -46,7 +46,7 @@ def turned_rows(of: FrameBuilder, at: Kinematics) -> dict[int, TurnedRow]:
     return found
 
 
-def _rows(of: FrameBuilder, equation: Equation, key: VariableKey, at: Kinematics, y: Array) -> Iterator[TurnedRow]:
+def _rows(of: FrameBuilder, equation: Equation, key: VariableKey, at: Kinematics, y: Array) -> Iterator[RotatedRow]:
     """Yield rows on a variable in the internal frame of its body.
 
     What they are beside it is first written for a body that turns on the spot, see `bias_of_components`.
@@ -69,7 +69,7 @@ def _rows(of: FrameBuilder, equation: Equation, key: VariableKey, at: Kinematics
         is_point = key.kind == "a" and _is_point(M[vector], moves, w)
         for row in range(k, k + 3):
             entries = {c: expr(x) for columns, M in terms for c, x in zip(columns, M[row].tolist(), strict=True) if x}
-            yield TurnedRow(entries, expr(known[row]), expr(at_rest[row]) if is_point else None, i)
+            yield RotatedRow(entries, expr(known[row]), expr(at_rest[row]) if is_point else None, i)
 
 
 def _is_point(M: Array, moves: list[Expr], w: Array) -> bool:

@@ -6,14 +6,14 @@ import numpy as np
 
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.consistency import inconsistency
-from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.solve.plausibility.magnitudes import estimates, readings
 from nori_dyn.solve.plausibility.motion import STEP, accelerations, clock, limits, rates, step
+from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
 
-def doubts(
+def plausibility_warnings(
     system: System,
     q: Floats,
     qd: Floats,
@@ -21,7 +21,7 @@ def doubts(
     estimate: Estimate | None = None,
     dt: float | None = None,
     t: Floats | None = None,
-) -> tuple[Doubt, ...]:
+) -> tuple[PlausibilityWarning, ...]:
     """Plausibility warnings about a log; takes some milliseconds, and some hundreds where rows are weighed.
 
     Args:
@@ -33,11 +33,13 @@ def doubts(
         dt: time between samples [s]; that of t when None. Without either, q is not compared with qd.
         t: times (N,) [s].
     """
-    return *doubts_of_readings(system, q, qd, y), *doubts_of_motion(system, q, qd, y, estimate, dt, t)
+    return *warnings_of_readings(system, q, qd, y), *warnings_of_motion(system, q, qd, y, estimate, dt, t)
 
 
-def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats, by_model: bool = True) -> tuple[Doubt, ...]:
-    """Plausibility warnings about single samples; see `doubts`.
+def warnings_of_readings(
+    system: System, q: Floats, qd: Floats, y: Floats, by_model: bool = True
+) -> tuple[PlausibilityWarning, ...]:
+    """Plausibility warnings about single samples; see `plausibility_warnings`.
 
     Args:
         system: the system that the log is for.
@@ -51,7 +53,7 @@ def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats, by_mode
         return *limits(system.tree, q), *readings(system, y), *fit
 
 
-def doubts_of_motion(
+def warnings_of_motion(
     system: System,
     q: Floats,
     qd: Floats,
@@ -59,9 +61,9 @@ def doubts_of_motion(
     estimate: Estimate | None = None,
     dt: float | None = None,
     t: Floats | None = None,
-) -> tuple[Doubt, ...]:
-    """Plausibility warnings about sequences of samples, and their estimates; see `doubts`."""
-    found: list[Doubt] = []
+) -> tuple[PlausibilityWarning, ...]:
+    """Plausibility warnings about sequences of samples, and their estimates; see `plausibility_warnings`."""
+    found: list[PlausibilityWarning] = []
     with np.errstate(all="ignore"):
         if t is not None:
             found += clock(t, dt)

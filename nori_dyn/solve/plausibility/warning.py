@@ -9,7 +9,7 @@ DEGREE = 57.29577951308232
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class PlausibilityWarning:
     """A thing about a log that is not likely.
 
     Attributes:

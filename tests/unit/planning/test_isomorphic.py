@@ -9,8 +9,8 @@ import pytest
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.limbs import limb_groups
-from nori_dyn.planning.alike import alike_order, alike_parts
 from nori_dyn.planning.elimination import FIELD, Elimination
+from nori_dyn.planning.isomorphic import isomorphic_order, isomorphic_parts
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import make_plan
 from nori_dyn.system.builder import System
@@ -135,7 +135,7 @@ def solo12():
 def parts_and_plan(tree, config):
     system = System(tree, config)
     plan = make_plan(system)
-    return alike_parts(system, plan.refined), plan
+    return isomorphic_parts(system, plan.refined), plan
 
 
 @pytest.fixture(scope="module")
@@ -157,12 +157,12 @@ def test_rows_and_columns_of_limbs_are_all_that_their_bodies_have(solo12, forwar
 def test_an_order_that_differs_from_limb_to_limb_is_made_alike_and_stays_one(forward):
     group, plan = forward
     order = plan.program_order
-    assert alike_order(order, np.ones(len(order.columns), dtype=np.intp), (group,)) is None
+    assert isomorphic_order(order, np.ones(len(order.columns), dtype=np.intp), (group,)) is None
     place = np.argsort(order.columns)[group.columns[2][-12:]]  # these are the last of a limb, in another order
     columns, rows = order.columns.copy(), order.rows.copy()
     columns[np.sort(place)], rows[np.sort(place)] = columns[place][::-1], rows[place][::-1]
     updates = np.where(np.isin(columns, group.columns[2]), 2, 1)
-    alike = alike_order(Ordering(rows, columns), updates, (group,))
+    alike = isomorphic_order(Ordering(rows, columns), updates, (group,))
     assert alike is not None
     for chosen in (alike.rows, alike.columns):
         np.testing.assert_array_equal(np.sort(chosen), np.arange(len(chosen)))

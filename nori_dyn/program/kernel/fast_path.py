@@ -44,7 +44,7 @@ LARGEST_READING, LARGEST_VELOCITY, LARGEST_WAY = 1e3, 30.0, 10.0
 ANY = sys.float_info.max
 
 
-def usual_states(plan: EliminationPlan, decades: float) -> list[Floats]:
+def fast_path_states(plan: EliminationPlan, decades: float) -> list[Floats]:
     """Return random states of a plan: q, qd, y, and weights up to some decades from those of the sensors (N, ...)."""
     system, rng = plan.system, np.random.default_rng(plan.seed)
     states = []
@@ -61,7 +61,7 @@ def measured_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
     if not by.steps:
         return limits
     for decades in DECADES:
-        found = evaluated([*program.outputs, *by.steps, *by.watched], program.inputs, usual_states(plan, decades))
+        found = evaluated([*program.outputs, *by.steps, *by.watched], program.inputs, fast_path_states(plan, decades))
         values, steps, watched = np.split(np.abs(found), np.cumsum([len(program.outputs), len(by.steps)]))
         least = least_pivots(watched, np.all(steps <= USUAL_STEP * (values + sizes), axis=0))
         if least is not None:

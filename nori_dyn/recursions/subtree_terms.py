@@ -50,7 +50,7 @@ from nori_dyn.typing import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Carried:
+class SubtreeTerms:
     """Subtree quantities of each joint, in root coordinates, independent of the accelerations.
 
     Attributes:
@@ -80,7 +80,7 @@ class Carried:
     beyond: list[Indices]
 
 
-def carried_by_joints(tree: KinematicTree, q: Array, qd: Array, fx: Array) -> Carried:
+def subtree_terms(tree: KinematicTree, q: Array, qd: Array, fx: Array) -> SubtreeTerms:
     """Subtree quantities of each joint at q (nq, ...) and qd (nv, ...), under wrenches fx (n_links, 6, ...).
 
     Inertia that joints do not feel is moved towards the base first, which changes no joint force.
@@ -97,7 +97,9 @@ def carried_by_joints(tree: KinematicTree, q: Array, qd: Array, fx: Array) -> Ca
     on_way = [numbers_in(v[j] for j in sorted(path(tree.parents, i))) for i in range(tree.n_links)]
     beyond = [numbers_in(v[j] for j in sorted(below)) for below in descendants(tree.parents)]
     h = mapped(_momentum, I, S)
-    return Carried(tree, at, own, moving[:6], body, S, I, B, h, [on_way[i] for i in body], [beyond[i] for i in body])
+    return SubtreeTerms(
+        tree, at, own, moving[:6], body, S, I, B, h, [on_way[i] for i in body], [beyond[i] for i in body]
+    )
 
 
 def _of_velocity(I: Array, v: Array, fx: Array) -> Array:
@@ -124,7 +126,7 @@ def _sums(tree: KinematicTree, numbers: Array) -> Array:
     return columns(composite(tree, tuple(numbers[:, i] for i in range(tree.n_links))))
 
 
-def inertia_matrix(carried: Carried, q: Array) -> Array:
+def inertia_matrix(carried: SubtreeTerms, q: Array) -> Array:
     """Return the inertia matrix (nv, nv, ...), with the inertia of rotors."""
     J = add(zeros((carried.tree.nv,) * 2, q), joint_terms(carried.tree).J)
     lower = [
@@ -137,7 +139,7 @@ def inertia_matrix(carried: Carried, q: Array) -> Array:
     return M
 
 
-def _accelerations(carried: Carried, qd: Array, qdd: Array | None) -> tuple[Array, Array]:
+def _accelerations(carried: SubtreeTerms, qd: Array, qdd: Array | None) -> tuple[Array, Array]:
     """The accelerations of all bodies, and of their parents (6, n_links, ...); rates None are zero."""
     tree, at = carried.tree, carried.at
     a_0 = spread(world_acceleration(tree.gravity), (6,), qd.shape[1:])
@@ -150,7 +152,7 @@ def _accelerations(carried: Carried, qd: Array, qdd: Array | None) -> tuple[Arra
     return columns(a), columns(a_parent)
 
 
-def _composite_forces(carried: Carried, a: Array) -> Array:
+def _composite_forces(carried: SubtreeTerms, a: Array) -> Array:
     """The force across each joint (6, n_links, ...) that gives its subtree the accelerations."""
     return _sums(carried.tree, mapped(_of_acceleration, carried.own, a, carried.force))
 
@@ -159,7 +161,7 @@ def _of_acceleration(I: Array, a: Array, force: Array) -> Array:
     return matvec(inertia_of(I), a) + force
 
 
-def bias_force_at(carried: Carried, q: Array, qd: Array) -> Array:
+def bias_force_at(carried: SubtreeTerms, q: Array, qd: Array) -> Array:
     """The part of tau beside M qdd (nv, ...)."""
     a, _ = _accelerations(carried, qd, None)
     F = _composite_forces(carried, a)
@@ -167,7 +169,7 @@ def bias_force_at(carried: Carried, q: Array, qd: Array) -> Array:
     return np.concatenate(forces) + joint_terms(carried.tree).force(q, qd)
 
 
-def inverse_dynamics_rates(carried: Carried, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
+def inverse_dynamics_rates(carried: SubtreeTerms, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
     """Return the derivatives of inverse dynamics by q and qd, pair by pair of a joint and one that carries it."""
     tree, at, body, S, h = carried.tree, carried.at, carried.body, carried.S, carried.h
     a, a_parent = _accelerations(carried, qd, qdd)
@@ -220,7 +222,9 @@ def _of_freedom(
     return np.concatenate([psi[:3], a_by_q, a_by_qd, b, w, p])
 
 
-def _pairs(carried: Carried, forces: Sequence[Array], changes: Sequence[Array], below: Array, initial: Array) -> Array:
+def _pairs(
+    carried: SubtreeTerms, forces: Sequence[Array], changes: Sequence[Array], below: Array, initial: Array
+) -> Array:
     """Derivatives (nv, nv, ...): by the freedoms of a row and its ancestors, and by those of its subtree.
 
     Args:
@@ -252,7 +256,7 @@ class _Turning(NamedTuple):
     S: Array | None
 
 
-def _turning(carried: Carried, i: int, q: Array, qd: Array, qdd: Array) -> _Turning:
+def _turning(carried: SubtreeTerms, i: int, q: Array, qd: Array, qdd: Array) -> _Turning:
     """The derivatives of the axes of a joint."""
     tree, joint = carried.tree, carried.tree.joints[i]
     q, qd, qdd = q[tree.q_slices[i]], qd[tree.v_slices[i]], qdd[tree.v_slices[i]]
