@@ -19,7 +19,7 @@ from nori_dyn.io.files import write_bytes
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport
 from nori_dyn.program.export.folder import export
-from nori_dyn.program.kernel.choice import NATIVE, NUMPY
+from nori_dyn.program.kernel.base import NATIVE, NUMPY
 from nori_dyn.program.kernel.registry import check_auto
 from nori_dyn.tables.progress import progress_bar
 

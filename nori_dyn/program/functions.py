@@ -22,9 +22,8 @@ from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.compiled import Arrays, Compiled, Order, Solved, Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.kernel.base import Kernel, is_refused
+from nori_dyn.program.kernel.base import NATIVE, NUMPY, Kernel, chosen, is_refused
 from nori_dyn.program.kernel.batches import aligned
-from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.program import Program

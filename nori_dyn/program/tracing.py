@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,10 +13,54 @@ from nori_dyn.algebra.derivatives import Direction, Mode, directional
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.analytical import ANALYTICAL, Rule
+from nori_dyn.recursions.aba import aba
+from nori_dyn.recursions.crba import crba, inertia_factors, inertia_forward_dynamics
+from nori_dyn.recursions.derivatives import aba_derivatives, of_wrenches, rnea_derivatives
+from nori_dyn.recursions.factorisation import solve_rows
+from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.rnea import rnea
+from nori_dyn.recursions.sparsity import expanded_parents
 from nori_dyn.recursions.state import shapes_of
 from nori_dyn.system.trace import configuration_inputs, freedoms
 from nori_dyn.typing import Array
+
+Rule: TypeAlias = Callable[..., dict[str, Array]]
+
+
+def of_inverse_dynamics(
+    tree: KinematicTree, wrt: Collection[str], q: Array, qd: Any, qdd: Any, fx: Any = None
+) -> dict[str, Array]:
+    """Return the derivatives of `rnea`."""
+    if not {"q", "qd"} & set(wrt):
+        found = {"qdd": crba(tree, q)} if "qdd" in wrt else {}
+    else:
+        found = dict(zip(("q", "qd", "qdd"), rnea_derivatives(tree, q, qd, qdd, fx), strict=True))
+    return found | ({"fx": -of_wrenches(tree, q)} if "fx" in wrt else {})
+
+
+def of_forward_dynamics(
+    tree: KinematicTree, wrt: Collection[str], q: Array, qd: Any, tau: Any, fx: Any = None
+) -> dict[str, Array]:
+    """Return the derivatives of `aba`."""
+    if not {"q", "qd"} & set(wrt):
+        found = {"tau": minverse(tree, q)} if "tau" in wrt else {}
+    else:
+        found = dict(zip(("q", "qd", "tau"), aba_derivatives(tree, q, qd, tau, fx), strict=True))
+    if "fx" in wrt:
+        lever = of_wrenches(tree, q)
+        found["fx"] = solve_rows(inertia_factors(tree, q), expanded_parents(tree), lever.reshape(tree.nv, -1)).reshape(
+            lever.shape
+        )
+    return found
+
+
+ANALYTICAL: dict[Any, Rule] = {
+    rnea: of_inverse_dynamics,
+    aba: of_forward_dynamics,
+    inertia_forward_dynamics: of_forward_dynamics,
+}
+"""The functions whose derivatives are known: by the inputs that the rule returns."""
+
 
 Function = Callable[..., Any]
 Shapes = Mapping[str, tuple[int, ...]]

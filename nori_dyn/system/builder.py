@@ -154,8 +154,8 @@ class System(Shown):
         if not self.stateless_offsets:
             return ""
         return (
-            f"{listed(self.stateless_offsets, MOST_OFFSETS)}: estimated at each tick from the `sigma` alone. A constant "
-            "one is estimated over time where the sensors have `memory: {offsets: {of: offset}}`; see nd.Tracker."
+            f"{listed(self.stateless_offsets, MOST_OFFSETS)}: estimated at each tick from the `sigma` alone. A "
+            "constant one is estimated over time by nd.Tracker where the sensors have `memory: {offsets: {of: offset}}`."
         )
 
     @property

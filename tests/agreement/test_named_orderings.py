@@ -18,7 +18,7 @@ from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.program.kernel.factorisation import Umfpack
+from nori_dyn.program.kernel.umfpack import Umfpack
 from nori_dyn.program.python_source import python_source
 from nori_dyn.system.trace import trace
 from tests.compilers import needs_compiler

@@ -3,11 +3,15 @@
 Source: docs/design.md, 4.8.
 """
 
+import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import DOUBLE
+from nori_dyn.program.compiler import Compiler, c_file, load_library
 from nori_dyn.program.kernel.base import Batches, Outcomes
 from nori_dyn.typing import Floats
 
@@ -127,3 +131,21 @@ def aligned(size: int) -> Floats:
     room = np.zeros(size + ALIGNMENT // 8)
     start = (-room.ctypes.data % ALIGNMENT) // 8
     return room[start : start + size]
+
+
+@cache
+def pool(ffi: Any, compiler: Compiler) -> Any:
+    """Return the library of the threads, of which a process has one, for good: they wait in its code.
+
+    Args:
+        ffi: the cffi interface with its declarations.
+        compiler: the compiler.
+
+    Raises:
+        CompilerError: the compiler fails, or there is no room for its output.
+    """
+    found = load_library(ffi, c_file("threads.c"), compiler, ffi.RTLD_NOW | ffi.RTLD_NODELETE)
+    found.array_class, found.double_type = (ffi.cast("void *", id(known)) for known in (np.ndarray, DOUBLE))
+    found.head, found.items = object.__basicsize__, tuple.__basicsize__
+    os.register_at_fork(after_in_child=found.forget_threads)
+    return found

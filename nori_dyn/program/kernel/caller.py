@@ -11,11 +11,12 @@ import ctypes
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from nori_dyn.errors import CompilerError
 from nori_dyn.program.compiler import Compiler, c_file, load_library
+from nori_dyn.program.kernel.base import Returns
 
 LONG = 20_000
 """Operations from which on a call takes long: some three microseconds."""
@@ -39,10 +40,6 @@ class _Method(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("doc", ctypes.c_char_p),
     ]
-
-
-Returns: TypeAlias = tuple[object, Callable[[], Any]]
-"""A constant to return where nothing is wrong, and a function to call where something is."""
 
 
 def caller(run: Any, at: Any, returns: Returns | None, ffi: Any, compiler: Compiler) -> Callable[[], Any]:

@@ -81,25 +81,8 @@ class Background(Generic[T]):
         return self._made or self.first
 
 
-class NumpyUntilCompiled:
-    """Runs a program by one kernel until a thread of its own has made another, see `Background`.
-
-    Args:
-        first: the kernel at first.
-        make: makes the other.
-    """
-
-    def __init__(self, first: Kernel, make: Callable[[], Kernel]) -> None:
-        self._first, self._behind = first, Background(first, make)
-
-    def join(self) -> None:
-        """Wait until it is compiled, or cannot be."""
-        self._behind.join()
-
-    @property
-    def serving(self) -> Kernel:
-        """The kernel that runs the program now."""
-        return self._behind.serving
+class NumpyUntilCompiled(Background[Kernel]):
+    """A kernel that is NumPy's until a thread has compiled the native one, see `Background`."""
 
     @property
     def name(self) -> str:
@@ -107,7 +90,7 @@ class NumpyUntilCompiled:
 
     @property
     def has_residual(self) -> bool:
-        return self._first.has_residual
+        return self.first.has_residual
 
     @property
     def limits(self) -> Floats:
@@ -118,7 +101,7 @@ class NumpyUntilCompiled:
         return self.serving.pivot_names
 
     def place(self, state: Floats, values: Floats) -> _SwitchedBuffers:
-        return _SwitchedBuffers(self._first, state, values)
+        return _SwitchedBuffers(self.first, state, values)
 
     def run(self, at: _SwitchedBuffers) -> int:
         kernel = self.serving
@@ -129,12 +112,12 @@ class NumpyUntilCompiled:
         return kernel.solve(at.of(kernel))
 
     def bound(self, at: _SwitchedBuffers, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
-        kernel = self._first
+        kernel = self.first
         run = kernel.bound(at.of(kernel), checks, returns)
 
         def bound() -> Any:
             nonlocal kernel, run
-            if kernel is self._first and self.serving is not kernel:
+            if kernel is self.first and self.serving is not kernel:
                 kernel = self.serving
                 run = kernel.bound(at.of(kernel), checks, returns)
             return run()

@@ -21,11 +21,9 @@ from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiler import Compiler, c_file, cached_library, library_key, load_library
 from nori_dyn.program.emit import Target, Unit, emit
-from nori_dyn.program.kernel.base import Batches, Outcome, Outcomes, Returns
-from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches
+from nori_dyn.program.kernel.base import NATIVE, Batches, Outcome, Outcomes, Returns
+from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches, pool
 from nori_dyn.program.kernel.caller import by_cffi, caller
-from nori_dyn.program.kernel.choice import NATIVE
-from nori_dyn.program.kernel.pool import pool
 from nori_dyn.program.kernel.record import KernelRecord, LibraryEntry, has_fast_path, recall, remember
 from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.kernel.base import Batches, Outcome, Outcomes, Returns
-from nori_dyn.program.kernel.choice import NUMPY
+from nori_dyn.program.kernel.base import NUMPY, Batches, Outcome, Outcomes, Returns
 from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
 from nori_dyn.program.program import Program
 from nori_dyn.program.python_source import PythonProgram

@@ -12,8 +12,7 @@ from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiler import Compiler, c_identity, cached_library, find_compiler, needed_compiler
 from nori_dyn.program.guards import computes_residual, guard_limits
-from nori_dyn.program.kernel.base import Kernel
-from nori_dyn.program.kernel.choice import AUTO, NATIVE, NUMPY, chosen
+from nori_dyn.program.kernel.base import AUTO, NATIVE, NUMPY, Kernel, chosen
 from nori_dyn.program.kernel.fast_path import measured_limits
 from nori_dyn.program.kernel.meanwhile import NumpyUntilCompiled
 from nori_dyn.program.kernel.native import NativeKernel, interface

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 from numpy import ndarray
 
@@ -18,19 +18,12 @@ MISFITS = (BufferError, RuntimeError, TypeError, ValueError)
 """What a slot raises that is given anything but numbers of its type and shape."""
 
 
-class Slot(Protocol):
-    """The slot of an input: `slot[ALL] = value` takes doubles of its shape only.
+class _ArraySlot:
+    """The slot of an input of several axes: `slot[ALL] = value` takes doubles of its shape only.
 
     Of one axis it is a `memoryview`, which compares type and shape and copies in the time that NumPy takes to look one
     of them up.
     """
-
-    def __setitem__(self, part: slice, value: Any) -> None:
-        """Copy a value."""
-
-
-class _ArraySlot:
-    """The slot of an array of several axes."""
 
     def __init__(self, array: Floats) -> None:
         self._array = array
@@ -68,7 +61,7 @@ class Single:
         state, self.values = aligned(edges[-1]), aligned(n_outputs)
         self.inputs = [state[a:b].reshape(shape) for (a, b), shape in zip(pairwise(edges), shapes, strict=True)]
         self.at = kernel.place(state, self.values)
-        slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _ArraySlot(x) for x in self.inputs]  # type: ignore[arg-type]
+        slots: list[Any] = [memoryview(x) if x.ndim == 1 else _ArraySlot(x) for x in self.inputs]  # type: ignore[arg-type]
         run, n = kernel.bound(self.at, checks=True), len(slots) - len(defaults)
         self.solve: Callable[..., int] = _unrolled(n)(slots[:n], run)
         self.solve_all = self.solve
@@ -84,7 +77,7 @@ class Single:
             self.solve_all = solve_and_put_back
 
 
-def _put(slots: Sequence[Slot], values: Sequence[Floats]) -> None:
+def _put(slots: Sequence[Any], values: Sequence[Floats]) -> None:
     """Put values into slots."""
     for slot, value in zip(slots, values, strict=True):
         slot[ALL] = value
