@@ -35,8 +35,8 @@ def numeric(name: str, value: ArrayLike) -> Floats:
     """
     if is_masked(value):
         raise InputError(
-            f"{name} is a masked array, and what is masked has no value. Give plain numbers: `.filled(numpy.nan)` makes"
-            " missing readings of it, `.data` ignores the mask."
+            f"{name} is a masked array, whose masked entries have no value. Give plain numbers: `.filled(numpy.nan)` "
+            "makes missing readings of them, `.data` ignores the mask."
         )
     try:
         array = np.asarray(value)
@@ -167,7 +167,7 @@ def checked_out(name: str, array: object, shape: tuple[int, ...], read: Mapping[
         raise InputError(f"{name} has several results in one place, by steps of {array.strides} bytes: give a copy.")
     for other, given in read.items():
         if isinstance(given, np.ndarray) and np.may_share_memory(array, given) and np.shares_memory(array, given):
-            raise InputError(f"{name} and {other} share memory: what is written would change what is read. Copy one.")
+            raise InputError(f"{name} and {other} share memory: writing one would change the other. Copy one.")
     return array
 
 

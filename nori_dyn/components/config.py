@@ -35,8 +35,8 @@ def components_of(data: Any) -> tuple[Component, ...]:
         schema = ConfigSchema(
             model,
             "a file of components",
-            "what component it is: rotor, friction, loop and so on",
-            "It says `components:`, a list.",
+            "the component: rotor, friction, loop and so on",
+            "It has `components:`, a list.",
         )
         raise config_error(error, data, schema) from None
     return tuple(config.components)

@@ -111,7 +111,7 @@ class Loop(NamedComponent):
             )
         if first.on_world:
             raise ModelError(
-                f"frame '{self.frames[0]}' is on the world, and the wrench of a loop is told on its first frame. "
+                f"frame '{self.frames[0]}' is on the world, and the wrench of a loop acts on its first frame. "
                 f"Swap them: frames: [{self.frames[1]}, {self.frames[0]}]."
             )
         T, names = self.subspace()

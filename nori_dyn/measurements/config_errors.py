@@ -54,8 +54,8 @@ class ConfigSchema:
 
     model: type[BaseModel]
     what: str
-    entry: str = "what sensor it is: joint_torque, accelerometer and so on"
-    beginning: str = "It begins with `name: mine`, and then says `measurements:`, a list."
+    entry: str = "the sensor: joint_torque, accelerometer and so on"
+    beginning: str = "It begins with `name: mine`, and then has `measurements:`, a list."
 
 
 def config_error(error: ValidationError, data: Any, schema: ConfigSchema) -> InvalidConfigError:
@@ -131,7 +131,7 @@ def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]], schema
         if error["type"] == "value_error":
             return f"{error['ctx']['error']}."
         if error["type"] == "union_tag_not_found":
-            return f"it lacks 'type', which says {schema.entry}."
+            return f"it lacks 'type', which names {schema.entry}."
     given = data
     for part in path:
         given = given[part]

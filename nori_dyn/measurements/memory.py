@@ -88,8 +88,7 @@ class Memory(BaseModel):
             return
         if self.noise is None:
             raise SensorConfigError(
-                "say by `noise` how exact the joint velocities are that a tick is given, as a standard deviation "
-                "[rad/s or m/s]."
+                "give the standard deviation of the joint velocities of a tick as `noise` [rad/s or m/s]."
             )
         for i, joint in enumerate(tree.joints):
             key = ComponentKey(SPEED, i, tree.joint_names[i])
@@ -124,7 +123,7 @@ class Memory(BaseModel):
         if v.kind == OFFSET and isinstance(own, VariableReading):
             if sigma is not None or any(mean):
                 raise SensorConfigError(
-                    f"what is known of '{v.name}' at first stands in its sensor's entry (offset: {{sigma, mean}}): "
+                    f"the initial prior of '{v.name}' is in its sensor's entry (offset: {{sigma, mean}}): "
                     "leave sigma and mean out here."
                 )
             mean, sigma, known_by = own.value or mean, own.sigma, own.name
@@ -142,7 +141,7 @@ class Memory(BaseModel):
                 f"place: {shown}. Name a variable with as many."
             )
         if found[0].key == v.key:
-            raise SensorConfigError(f"'{v.name}' cannot be its own rate. For what decays say `time_constant`.")
+            raise SensorConfigError(f"'{v.name}' cannot be its own rate. For a decay give `time_constant`.")
         return found[0].key
 
 

@@ -194,7 +194,7 @@ class SensorSet(Shown):
             names = ", ".join(self.contact_names)
             listed = ", ".join(f"'{name}'" for name in self.contact_names)
             raise SensorConfigError(
-                f"sensors '{self.name}' have contacts ({names}), and it is not said which are closed. Choose a state "
+                f"sensors '{self.name}' have contacts ({names}), of which some may be closed. Choose a state "
                 f"with .in_contact({listed}) or --contacts {names.replace(' ', '')}, or plan all of them with "
                 "nd.plan(tree, sensors) or --contacts all."
             )
@@ -235,7 +235,7 @@ class SensorSet(Shown):
                 for one in memory.remembered(name, variables, own):
                     if one.variable.key in found:
                         before = found[one.variable.key].memory
-                        raise SensorConfigError(f"'{one.variable.name}' persists by '{before}' already. Name it once.")
+                        raise SensorConfigError(f"'{one.variable.name}' is state by '{before}' already. Name it once.")
                     found[one.variable.key] = one
         return list(found.values())
 

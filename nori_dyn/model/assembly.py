@@ -156,7 +156,7 @@ def _check_kept(name: str, joints: Sequence[JointData], kept: Sequence[str], loc
     for joint in kept:
         if joint not in fixed:
             model = models.get(joint)
-            moves = "" if model is None else f" ('{joint}' is {model.kind}; only what is fixed or locked can be kept);"
+            moves = "" if model is None else f" ('{joint}' is {model.kind}; only fixed or locked joints can be kept);"
             raise UnknownModelNameError(f"fixed joint to keep{moves}", joint, fixed, f"robot '{name}'")
 
 

@@ -58,11 +58,11 @@ def check_shape(system: System) -> None:
     if difference < 0:
         advice = (
             f"{-difference} too few. Joint accelerations or torques and external wrenches that are neither measured "
-            "nor known need a row: add sensors, or `value: 0` for what is known to be zero."
+            "nor known need a row: add sensors, or `value: 0` for known zeros."
         )
         unknown = [one.variable.name for one in system.memory if one.sigma is None and one.rate is None]
         if unknown:
-            advice += f" Of {listed_names(unknown, SHOWN)}, in `memory`, nothing is known at first: give it a `sigma`."
+            advice += f" Of {listed_names(unknown, SHOWN)}, in `memory`, there is no initial prior: give it a `sigma`."
         if not _has_free_base(system) and -difference <= BASE_FREEDOMS:
             advice += f" {FLOAT} That nothing holds its base is {BASE_FREEDOMS} rows more."
     else:
@@ -120,13 +120,13 @@ def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[
     if repeated:
         names = [f"'{name}'" for name in repeated[:SHOWN]] + ["others"] * (len(repeated) > SHOWN)
         return (
-            f"{' and '.join(names)} say the same thing twice, exactly: they contradict each other, or repeat. Remove "
+            f"{' and '.join(names)} measure the same thing exactly: they contradict each other, or repeat. Remove "
             "one, or give a `sigma` to those that may disagree."
         ), repeated
     found = _null_space(system, q, system.weights, None if system.is_weighted else system.shape[1] - rank)
     advice = _advise_on_massless(system, found.variables)
     if not advice:
-        one = "eplace a sensor that repeats what others tell by one that sees these."
+        one = "eplace a redundant sensor by one that measures these."
         advice = f"{FLOAT} Otherwise r{one}" if _takes_up_contacts(system, found.variables) else f"R{one}"
     return f"{found.describe()} {advice}", found.moved
 
@@ -228,7 +228,7 @@ def _advise_on_left_out(system: System, q: Floats, weights: Floats, vectors: Flo
     see = rows[np.abs(seen).max(axis=1) > MOVED]
     names = [row.name for row in system.rows if np.isin(see, numbers(row.slice)).any()]
     shown = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-    return f"What sees these is left out, as its weight is 0: {shown}. The others do not suffice."
+    return f"The sensors that measure these have a weight of 0: {shown}. The others do not suffice."
 
 
 def _advise_on_pose(system: System, undetermined: Sequence[Variable]) -> str:
@@ -241,7 +241,7 @@ def _advise_on_pose(system: System, undetermined: Sequence[Variable]) -> str:
         advice += f" It determines {', '.join(kinds)} all the same: a plan with outputs=[{shown}] may do."
     if _takes_up_contacts(system, undetermined):
         advice += f" {FLOAT}"
-    return f"{advice} Or add a sensor that sees these here too; in a batch, singular='nan' leaves such states out."
+    return f"{advice} Or add a sensor that measures these here too; in a batch, singular='nan' leaves such states out."
 
 
 def _has_free_base(system: System) -> bool:

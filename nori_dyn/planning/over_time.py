@@ -62,7 +62,7 @@ def no_single_instant(system: System) -> PlanError:
     names = [one.variable.name for one in without_prior(system)]
     return PlanError(
         f"sensors '{system.sensors.name}': one instant does not determine {listed(names, SHOWN)}, and what depends on "
-        f"{'it' if len(names) == 1 else 'them'}: nothing is known of {'it' if len(names) == 1 else 'them'} at first. "
-        "Over time it is learned: by nd.Tracker, nd.smooth and `nori-dyn estimate`. For estimates of one instant say "
-        "what is known at first, by the `sigma` of its entry in `memory`."
+        f"{'it' if len(names) == 1 else 'them'}: there is no initial prior. Over time it is estimated: by nd.Tracker, "
+        "nd.smooth and `nori-dyn estimate`. For estimates of one instant give a prior, the `sigma` of its entry in "
+        "`memory`."
     )

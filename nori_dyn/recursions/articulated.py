@@ -75,7 +75,7 @@ def no_inertia(joint: str, pivot: float = 0.0) -> SingularSystemError:
         )
     else:
         message = (
-            f"joint '{joint}' moves no inertia: what it carries has no mass, or none that it can move, so that its "
+            f"joint '{joint}' moves no inertia: its links have no mass, or none that it can move, so that its "
             "acceleration is not determined. Give the links an inertia, or lock the joint."
         )
     return SingularSystemError(message, (f"qdd:{joint}",))

@@ -90,7 +90,7 @@ def joint_terms(tree: KinematicTree) -> JointTerms:
     parts = parts_of(tree)
     for part in parts:
         if part.unknowns or part.equations or any(on.gives != "tau" for on in part.acts_on):
-            raise unsupported(tree, part, "The recursive algorithms take in rotors, friction and springs in joints.")
+            raise unsupported(tree, part, "The recursive algorithms include rotors, friction and springs in joints.")
     J = _inertia(tree, parts, tree.neutral_configuration())
     J.flags.writeable = False
     return JointTerms(tree, parts, J)
@@ -125,6 +125,6 @@ def _inertia(tree: KinematicTree, parts: tuple[Part, ...], q: Floats) -> Floats:
             own, v = VariableKey("qdd", on.body), tree.v_slices[on.body]
             blocks, others = part.blocks(on, at), part.blocks(on, there)
             if set(blocks) - {own} or any(not np.array_equal(blocks[key], others[key]) for key in blocks):
-                raise unsupported(tree, part, "The recursive algorithms take in constant inertias of single joints.")
+                raise unsupported(tree, part, "The recursive algorithms include constant inertias of single joints.")
             J[v, v] += blocks.get(own, 0.0)
     return J

@@ -183,7 +183,7 @@ class Solver(Compiled, Shown):
         check_in_place("state", state, sum(self.system.input_sizes.values()), is_written=False)
         check_in_place("values", values, self._layout.size, is_written=True)
         if np.may_share_memory(state, values):
-            raise InputError("state and values share memory: what a tick writes would change what it reads.")
+            raise InputError("state and values share memory: a tick would overwrite its inputs.")
         kernel, layout, pivoting = self.kernel, self._layout, self._pivoting  # without self: it would stay alive
         at, outputs = kernel.place(state, values), layout.views(values)
         parts = np.split(state, np.cumsum([*self.system.input_sizes.values()])[:-1])

@@ -80,7 +80,7 @@ def test_exported_c_is_what_the_solver_gives(is_weighted, tmp_path):
         "double tendon_cable;",
         "double coupling;",
         "loop:bar: internal wrench of loop bar (2).",
-        "Held, as accelerations: coupling:belt, loop:bar.",
+        "Constrained, as accelerations: coupling:belt, loop:bar.",
     ):
         assert line in header
     solver = plan.solver("numpy")

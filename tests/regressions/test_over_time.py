@@ -87,7 +87,7 @@ def test_what_a_filter_cannot_run_is_refused_as_before_when_it_is_planned():
     push = {"push": {"of": "fx:link2"}}
     unloaded = {"type": "external_wrench", "links": "link1", "value": 0}
     for more, error, words in (
-        ({"measurements": [motion, unloaded]}, SystemShapeError, "Of fx:link2, in `memory`, nothing is known at first"),
+        ({"measurements": [motion, unloaded]}, SystemShapeError, "Of fx:link2, in `memory`, there is no initial prior"),
         ({"measurements": [motion, TORQUES, unloaded], "dynamics": {"sigma": 0.1}}, PlanError, "has a sigma: a filter"),
     ):
         with pytest.raises(error, match=words):

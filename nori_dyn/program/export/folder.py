@@ -107,7 +107,7 @@ def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:
     if others:
         shown = ", ".join(others[:6]) + (", ..." if len(others) > 6 else "")
         raise FileFormatError(
-            f"{folder}: holds what is not of an earlier export of this name: {shown}. Name a new or an empty folder."
+            f"{folder}: holds files not of an earlier export of this name: {shown}. Name a new or an empty folder."
         )
     return stale
 

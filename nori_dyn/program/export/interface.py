@@ -49,7 +49,7 @@ STATUSES = {
 """Statuses of exported code, by number: the same in every export, each with its meaning."""
 
 FILTER_STATUSES = STATUSES | {
-    "UNDETERMINED": "something is not determined by the readings up to now, nor known at first",
+    "UNDETERMINED": "something is determined neither by the readings up to now nor by its initial prior",
     "TIME_NOT_POSITIVE": "the time since the last tick is not a positive number",
 }
 """Those of filters."""
@@ -58,9 +58,9 @@ WINDOW_STATUSES = FILTER_STATUSES | {"NOT_YET": "there were not as many ticks ye
 """Those of filters with a lag."""
 
 OVER_TIME = {
-    "memory": "What persists, as it is estimated at the tick.",
-    "nis": "What the readings are off from what was expected of them, as a sum of squares over their expected spread: "
-    "a chi-square of so many degrees of freedom where all that is told of noise is true.",
+    "memory": "The state, as estimated at the tick.",
+    "nis": "The normalised innovation squared of the readings: chi-square with these degrees of freedom, if the "
+    "standard deviations are right.",
     "degrees": "Its degrees of freedom, a whole number.",
     "log_likelihood": "The logarithm of the likelihood of the readings, given those before.",
 }
@@ -81,7 +81,7 @@ ALL = {
     "tau": "joint torques and forces",
     "fx": "external wrenches on the links, couple [N m], then force [N]",
     "qdd": "joint accelerations, the time derivative of qd",
-    LOAD: "torques and forces in the joints: what the motors give less what rotors, friction and springs take",
+    LOAD: "torques and forces in the joints: that of the motors less that of rotors, friction and springs",
 }
 ONE = {
     "a": "spatial acceleration of link {}",
@@ -89,7 +89,7 @@ ONE = {
     "tau": "torque or force of joint {}",
     "fx": "external wrench on link {}",
     "qdd": "acceleration of joint {}, the time derivative of its part of qd",
-    LOAD: "torque or force in joint {}: what its motor gives less what rotor, friction and spring take",
+    LOAD: "torque or force in joint {}: that of its motor less that of rotor, friction and spring",
 }
 ACCELERATION = (
     " Gravity is included: at rest it is 1 g upwards. The linear part is the spatial one: for the acceleration of the "
@@ -345,7 +345,10 @@ class Interface:
                 each = values[:1] if len(set(values)) == 1 else values
                 known.setdefault(" ".join(f"{value:g}" for value in each), []).append(comment_text(row.name))
         text = f"\nClosed: {comment_text(named_contacts(self.states[number]))}.\n" * bool(self.contacts)
-        text += f"\nHeld, as accelerations: {', '.join(held)}. Whether q and qd fit them is not checked.\n" * bool(held)
+        text += (
+            f"\nConstrained, as accelerations: {', '.join(held)}. Whether q and qd satisfy them is not checked.\n"
+            * bool(held)
+        )
         for value, names in known.items():
             text += f"\nTaken as known{value and f', {value} each'}: {', '.join(names)}.\n"
         return text
@@ -375,7 +378,7 @@ def _inputs(of: Interface) -> Iterator[CMember]:
     turning = " A free or spherical joint has it in the axes of its body, angular first." if tree.quaternions else ""
     yield of.array("qd", f"qd: the velocity ({tree.nv}).{turning}", "NV", velocities)
     if inputs.ny:
-        about = f"y: the readings ({inputs.ny}): place, name, unit, sensor."
+        about = f"y: the readings ({inputs.ny}): index, name, unit, sensor."
         if _reads_spatial_vectors(of):
             about += " A spatial vector is in the coordinates of its link, or of the frame that the sensor names."
         if any(system.ranges is not None for system in of.systems):
@@ -384,7 +387,7 @@ def _inputs(of: Interface) -> Iterator[CMember]:
         cells = ((name, (comment_text(name), unit and f"[{unit}]", comment_text(kind))) for name, (unit, kind) in own)
         yield of.array("y", about, "NY", (Element(*one) for one in cells))
     if inputs.n_weights:
-        about = f"1 / sigma^2 of the sensors ({inputs.n_weights}), 0 to leave one out: place, name, as configured."
+        about = f"1 / sigma^2 of the sensors ({inputs.n_weights}), 0 to leave one out: index, name, as configured."
         named = zip(inputs.weight_names, inputs.weights.tolist(), strict=True)
         weights = (Element(name, (comment_text(name), f"{weight:g}")) for name, weight in named)
         yield of.array("weights", f"weights: {about}", "N_WEIGHTS", weights)
@@ -455,13 +458,13 @@ def _of_joint(name: str, component: str, unit: str) -> Element:
 
 def _enumerations(of: Interface) -> Iterator[Enumeration]:
     def places(member: CMember, group: str) -> Enumeration:
-        return of.enumeration(group, (element.name for element in member.elements), f"Places in {member.name}.")
+        return of.enumeration(group, (element.name for element in member.elements), f"Indices of {member.name}.")
 
     own = [member for member in of.outputs if of.memory and member.name in ("memory", "probabilities")]
     for member in (*of.inputs, *own):
         yield places(member, {"weights": "weight", "probabilities": "state"}.get(member.name, member.name))
     if of.free:
-        yield of.enumeration("free", of.free, "Places in what exact rows leave free.")
+        yield of.enumeration("free", of.free, "Indices of the null-space coordinates.")
     whole = {member.part.output.kind: member for member in of.asked if member.part and is_whole(member.part.output)}
     yield from (places(whole[kind], kind) for kind in OF_JOINTS if kind in whole)
     rows = [member.name for kind, member in whole.items() if kind in SPATIAL]

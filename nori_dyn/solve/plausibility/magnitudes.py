@@ -121,7 +121,7 @@ def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Pla
         "It looks like mm/s^2.": felt / 1000 / gravity,
     }
     near = [words for words, in_g in explanations.items() if 0.8 < in_g < 1.25]
-    hint = near[0] if near else "At rest an accelerometer feels gravity, upwards: was it taken out?"
+    hint = near[0] if near else "At rest an accelerometer measures gravity, upwards: was it subtracted?"
     yield PlausibilityWarning(
         "magnitudes", 1.0, f"'{row.name}' is {number(felt)} m/s^2 in the median, and gravity {number(gravity)}. {hint}"
     )

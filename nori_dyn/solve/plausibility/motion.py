@@ -103,9 +103,9 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Pla
                 moving[tree.joint_names[i]] = compared(position, velocity, dt)
     correlations = np.array([correlation for correlation, _ in moving.values()])
     if moving and (np.abs(correlations) < RELATED[0]).all():
-        words = "q does not move as qd says, at any joint. Are they of the same samples, in the order of the model?"
+        words = "q does not move with qd, at any joint. Are they of the same samples, in the order of the model?"
         yield PlausibilityWarning("rates", 1.0, words)
-    yield from _disagreeing("rates", "q moves {} times as far as qd says", ("q", "qd"), moving, dt)
+    yield from _disagreeing("rates", "q moves {} times as far as the integral of qd", ("q", "qd"), moving, dt)
 
 
 def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[PlausibilityWarning]:
@@ -125,7 +125,9 @@ def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[
                 velocity = qd[:, tree.v_slices[read.key.body].start + places[0]]
                 if np.ptp(velocity) > MOTION:
                     moving[tree.joint_names[read.key.body]] = compared(velocity, said / own[places[0]], dt)
-    yield from _disagreeing("accelerations", "qd changes {} times as much as qdd says", ("qd", "qdd"), moving, dt)
+    yield from _disagreeing(
+        "accelerations", "qd changes {} times as much as the integral of qdd", ("qd", "qdd"), moving, dt
+    )
 
 
 def _disagreeing(
@@ -162,13 +164,13 @@ def clock(t: Floats, dt: float | None) -> Iterator[PlausibilityWarning]:
     if halts.any():
         share = float(halts.sum() / len(t))
         yield PlausibilityWarning(
-            "clock", share, f"time does not go on at {counted(share, len(t))}. Are some missing, or doubled?"
+            "clock", share, f"time does not increase at {counted(share, len(t))}. Are some missing, or doubled?"
         )
         return
     found = step(t)
     if dt is not None and found is not None and not SAME[0] < found / dt < SAME[1]:
         yield PlausibilityWarning(
-            "clock", 1.0, f"time goes on by {found:.4g} a sample, and the step of time is said to be {dt:g} s."
+            "clock", 1.0, f"time increases by {found:.4g} a sample, and the given time step is {dt:g} s."
         )
 
 

@@ -43,7 +43,7 @@ COUPLED = "{type: coupling, joint: joint1, of: {joint1: 1}}"
 
 WRONG = {
     r"wrong.yaml:1: at components\[0\].type: unknown component type 'lop'. Did you mean 'loop'": "[{type: lop}]",
-    "wrong.yaml:2: .* it lacks 'type', which says what component it is": "\n  - {joints: all}",
+    "wrong.yaml:2: .* it lacks 'type', which names the component": "\n  - {joints: all}",
     "wrong.yaml:4: .*greater than or equal to 0": "\n  - type: rotor\n    joints: all\n    inertia: -1",
     "'joint' is no field of rotor. Did you mean 'joints'": "\n  - {type: rotor, joint: all, inertia: 1}",
     "wrong.yaml:2: .*at least 2 items": "\n  - {type: loop, frames: [a], constrains: point}",
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_told(folder):
     for message, content in (
         *wrong.items(),
         ("a file of components", "sensors: []"),
-        ("It says `components:`, a list", "[]"),
+        ("It has `components:`, a list", "[]"),
     ):
         (folder / "wrong.yaml").write_text(content)
         with pytest.raises(ModelError, match=message):

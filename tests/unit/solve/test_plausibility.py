@@ -100,7 +100,7 @@ def test_wrong_steps_of_time_and_times(log):
         assert "with 0.01 s between samples" in found["rates"].message
         assert "at every joint" in found["rates"].message
     assert "rates" in log.doubts(t=log.t * 1000, dt=None)
-    assert "is said to be 0.01 s" in log.doubts(t=log.t * 1000)["clock"].message
+    assert "the given time step is 0.01 s" in log.doubts(t=log.t * 1000)["clock"].message
     assert "at 2 of 400 samples" in log.doubts(t=np.where(np.arange(N) % 200 == 7, 0.0, log.t))["clock"].message
 
 
@@ -109,7 +109,7 @@ def test_velocities_that_are_not_the_rates(log):
     assert "at 'joint2'. One of the two has the other sign" in found["rates"].message
     rng = np.random.default_rng(1)
     found = log.doubts(qd=rng.normal(size=log.qd.shape))  # of another log
-    assert "does not move as qd says" in found["rates"].message
+    assert "does not move with qd" in found["rates"].message
     noise = rng.normal(scale=1e-4, size=(2, N, 3))  # of a robot at rest
     assert "rates" not in log.doubts(q=log.q[:1] + noise[0], qd=noise[1])
 
