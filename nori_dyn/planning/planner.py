@@ -250,21 +250,21 @@ def make_plan(
     if effort and ordering != AUTO:
         raise PlanError(f"ordering '{ordering}' leaves nothing to search: `effort` is for ordering 'auto'.")
     resolve_outputs(system, outputs)  # wrong names are refused before loops are closed
-    settled = remove_repeats(system, seed)
-    resolved = determined_outputs(settled.system, outputs, settled.undetermined)
-    planned = partial(_planned, settled, resolved, ordering, seed, effort, progress, kind)
+    reduced = remove_repeats(system, seed)
+    resolved = determined_outputs(reduced.system, outputs, reduced.undetermined)
+    planned = partial(_planned, reduced, resolved, ordering, seed, effort, progress, kind)
     try:
-        return planned(settled.system)
+        return planned(reduced.system)
     except (SystemShapeError, SingularSystemError):
-        if not settled.system.is_weighted or not without_prior(settled.system):
+        if not reduced.system.is_weighted or not without_prior(reduced.system):
             raise
         with suppress(SystemShapeError, SingularSystemError):
-            return planned(over_time(settled.system))
+            return planned(over_time(reduced.system))
         raise
 
 
 def _planned(
-    settled: ReducedSystem,
+    reduced: ReducedSystem,
     outputs: tuple[Output, ...],
     ordering: str,
     seed: int,
@@ -283,7 +283,7 @@ def _planned(
         found, traced, written = _as_ordered(system, columns, ordering, seed, progress)
     _, order, program = found[0]
     return kind(
-        system=settled.system,
+        system=reduced.system,
         outputs=outputs,
         ordering=program.ordering,
         row_permutation=_freeze(order.rows),
@@ -293,8 +293,8 @@ def _planned(
         regrouped=program.regrouped,
         tried=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
-        undetermined=_freeze(settled.undetermined),
-        is_over_time=system is not settled.system,
+        undetermined=_freeze(reduced.undetermined),
+        is_over_time=system is not reduced.system,
         traced=traced,
         written=written,
     )

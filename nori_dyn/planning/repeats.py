@@ -61,22 +61,22 @@ def remove_repeats(system: System, seed: int = 0) -> ReducedSystem:
     if not repeats:
         return ReducedSystem(system, nothing)
     left = system.without(repeats)
-    looks = [_unseen(left, q) for q in Q]
-    unseen = min(looks, key=lambda d: d.shape[1])
-    places = [left.multiplier_column(repeat.equation, repeat.row) for repeat in repeats]
-    of_forces = unseen[places]
+    spaces = [_null_space(left, q) for q in Q]
+    null_space = min(spaces, key=lambda d: d.shape[1])
+    columns = [left.multiplier_column(repeat.equation, repeat.row) for repeat in repeats]
+    of_forces = null_space[columns]
     n_free = _rank(of_forces)
     _, _, order = la.qr(of_forces.T, mode="economic", pivoting=True)
-    free = set(order[:n_free].tolist()) if n_free else set()
-    told = [Repeat(repeat.equation, repeat.row, k in free) for k, repeat in enumerate(repeats)]
-    settled = system.without(told)
-    if not free:
-        return ReducedSystem(settled, nothing)
+    undetermined = set(order[:n_free].tolist()) if n_free else set()
+    marked = [Repeat(repeat.equation, repeat.row, k in undetermined) for k, repeat in enumerate(repeats)]
+    reduced = system.without(marked)
+    if not undetermined:
+        return ReducedSystem(reduced, nothing)
     moved = np.zeros(system.shape[1], dtype=bool)
-    for d in (look for look in looks if look.shape[1] == unseen.shape[1]):
+    for d in (space for space in spaces if space.shape[1] == null_space.shape[1]):
         size = np.abs(d).max(axis=1, initial=0.0)
         moved |= size > MOVED * size.max(initial=1e-300)
-    return ReducedSystem(settled, np.flatnonzero(moved))
+    return ReducedSystem(reduced, np.flatnonzero(moved))
 
 
 def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
@@ -103,7 +103,7 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
     return [Repeat(equation, row, is_zero=False) for equation, row in (places[k] for k in dependent)]
 
 
-def _unseen(system: System, q: Floats) -> Floats:
+def _null_space(system: System, q: Floats) -> Floats:
     """Return the vectors (n, k) that all rows take to zero at a configuration q (nq,), in natural units."""
     soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
     sizes = natural_sizes(system)

@@ -289,9 +289,9 @@ class Search:
         found = []
         for which, to_root in product(range(len(self._refinements)), (False, True)):
             _, refined, problem = self._refinements[which]
-            if refined.held:
+            if refined.constraint_rows:
                 classes = lifted_classes(self.order(RECURSIVE), self._system, refined, to_root)
-                problem = replace(problem, definitions={**problem.definitions, **refined.held})
+                problem = replace(problem, definitions={**problem.definitions, **refined.constraint_rows})
                 with suppress(ZeroPivotError):
                     found.append(self._lowered(which, RECURSIVE, greedy(problem, classes)))
         return min(found, key=lambda program: program.burden, default=None)

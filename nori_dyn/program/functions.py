@@ -75,7 +75,7 @@ class CompiledFunction(Compiled):
         self.inputs = Arrays(**{name: state[part].reshape(shape) for name, (part, shape) in places})
         if "q" in shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
-        self.tick: Callable[[], int] = self.kernel.bound(self.kernel.place(state, values))
+        self.tick: Callable[[], int] = self.kernel.bound(self.kernel.bind(state, values))
         values = values.view()
         values.flags.writeable = False
         self.outputs = self._formed(values)

@@ -183,7 +183,7 @@ class NativeTick(NativeFilter):
         inputs = state[: shape.n_motion + shape.n_y]
         self._outputs, self._n_motion = outputs, shape.n_motion
         self._exact = shape.n_motion + np.array(shape.exact, dtype=np.intp)
-        self._programs = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
+        self._programs = placed = rows.bind(inputs, self.values), outputs.bind(self.free, values)
         self._arrays = state, values, totals
         self.at = ffi.new("tick *")
         self.at.steps = self._at

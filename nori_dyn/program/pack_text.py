@@ -21,19 +21,19 @@ TYPES = "".join(
 )
 """Vectors v2, v4, v8, and the same at any place in an array of doubles."""
 
-Held = Callable[[int], str | None]
+VectorOf = Callable[[int], str | None]
 """Returns how to refer to a pack by its number; None where its numbers stand in no vector."""
 
 
-def pack_text(pack: Pack, held: Held, name: Callable[[int], str]) -> str:
+def pack_text(pack: Pack, vector_of: VectorOf, name: Callable[[int], str]) -> str:
     """The C expression of a pack.
 
     Args:
         pack: the pack.
-        held: how to refer to other packs.
+        vector_of: how to refer to other packs.
         name: how to refer to the value of a node, a double.
     """
-    read = [_read(operand, held, name) for operand in pack.operands]
+    read = [_read(operand, vector_of, name) for operand in pack.operands]
     if pack.op is Op.ADD:
         (x, _), (y, signs) = sorted(read, key=lambda operand: operand[1] != (1,) * len(pack.nodes))
         return x + _added(y, signs)
@@ -55,17 +55,17 @@ def _added(text: str, signs: Signs) -> str:
     return f" + {_numbers(signs)} * {text}"
 
 
-def _read(operand: Operand, held: Held, name: Callable[[int], str]) -> tuple[str, Signs]:
+def _read(operand: Operand, vector_of: VectorOf, name: Callable[[int], str]) -> tuple[str, Signs]:
     """How to refer to an operand, and the signs that it is still to be multiplied with."""
     plain = (1,) * len(operand.nodes)
-    vector = held(operand.pack) if operand.pack >= 0 else None
+    vector = vector_of(operand.pack) if operand.pack >= 0 else None
     if vector is not None:
         return vector, operand.signs
     names = [name(i) for i in operand.nodes]
     if len(set(names)) == 1 and (len(set(operand.signs)) == 1 or not names[0].lstrip("(-")[0].isdigit()):
         return names[0], operand.signs
-    turned = (n if s > 0 else f"-{n}" for n, s in zip(names, operand.signs, strict=True))
-    return f"(v{len(plain)}){{{', '.join(turned)}}}", plain
+    signed = (n if s > 0 else f"-{n}" for n, s in zip(names, operand.signs, strict=True))
+    return f"(v{len(plain)}){{{', '.join(signed)}}}", plain
 
 
 def _numbers(signs: Sequence[int]) -> str:

@@ -67,14 +67,14 @@ class Covariance:
         start = -V @ (U.T @ at.m[exact] / values)
         A, off = at.M[~exact] @ Z, at.m[~exact] + at.M[~exact] @ start
         size = self._sizes.rows[at.rows[~exact]]
-        _, _, seen, unseen = _split(A[weights > 0])
-        z, factor = _weighed(A @ seen, off, np.sqrt(weights) * size)
+        _, _, observed, null_space = _split(A[weights > 0])
+        z, factor = _weighed(A @ observed, off, np.sqrt(weights) * size)
         along = self._directions @ at.X @ Z
         return StateUncertainty(
-            variances=_variances(along, seen @ factor, unseen),
-            explained=size**2 * _variances(A, seen @ factor, unseen),
-            residuals=-size * (A @ seen @ z + off),
-            needed=seen.shape[1],
+            variances=_variances(along, observed @ factor, null_space),
+            explained=size**2 * _variances(A, observed @ factor, null_space),
+            residuals=-size * (A @ observed @ z + off),
+            needed=observed.shape[1],
         )
 
 
@@ -105,8 +105,8 @@ def _weighed(A: Floats, off: Floats, roots: Floats) -> tuple[Floats, Floats]:
     return np.asarray(-factor @ (Q.T @ c[heavy])), factor
 
 
-def _variances(rows: Floats, factor: Floats, unseen: Floats) -> Floats:
+def _variances(rows: Floats, factor: Floats, null_space: Floats) -> Floats:
     """The variance along each of some rows; infinite along those that the null space reaches."""
     size = np.linalg.norm(rows, axis=1)
-    moved = np.linalg.norm(rows @ unseen, axis=1) > MOVED * size
+    moved = np.linalg.norm(rows @ null_space, axis=1) > MOVED * size
     return np.asarray(np.where(moved, np.inf, np.sum((rows @ factor) ** 2, axis=1)))

@@ -185,7 +185,7 @@ class Solver(Compiled, Shown):
         if np.may_share_memory(state, values):
             raise InputError("state and values share memory: a tick would overwrite its inputs.")
         kernel, layout, pivoting = self.kernel, self._layout, self._pivoting  # without self: it would stay alive
-        at, outputs = kernel.place(state, values), layout.views(values)
+        at, outputs = kernel.bind(state, values), layout.views(values)
         parts = np.split(state, np.cumsum([*self.system.input_sizes.values()])[:-1])
 
         def otherwise() -> Status:

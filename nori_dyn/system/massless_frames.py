@@ -70,7 +70,7 @@ class MasslessFrames:
     f: tuple[Columns, ...]
 
 
-def is_held(row: RowBlock) -> bool:
+def is_constraint(row: RowBlock) -> bool:
     """Whether rows are a component's."""
     return isinstance(row.key, ComponentRow)
 
@@ -115,7 +115,7 @@ class FrameBuilder:
         self.a = [self._unknowns(group) for group in motion]
         self.f = [self._unknowns(group + 1) for group in motion]
         self.external: list[Columns] = []
-        self.held_rows = frozenset(numbers_in(row.slice for row in system.rows if is_held(row)).tolist())
+        self.constraint_rows = frozenset(numbers_in(row.slice for row in system.rows if is_constraint(row)).tolist())
         self.w: list[Array] = []
         self.v: list[Array] = []
         self.velocities: list[list[Array]] = []
@@ -284,7 +284,7 @@ class FrameBuilder:
         v = tuple(join(matvec(C, w), matvec(C, v)) for C, w, v in own)
         moving = replace(at, v=v)
         turning = replace(at, v=tuple(join(v[:3], np.zeros(3)) for v in v))
-        for block in filter(is_held, self.system.rows):
+        for block in filter(is_constraint, self.system.rows):
             block.equation.bias(turning, self.state.y[block.y])
             self._set_bias(tuple(numbers(block.slice)), block.equation.bias(moving, self.state.y[block.y]))
 
@@ -324,9 +324,9 @@ class FrameBuilder:
         are those of points, and where points are held together no linear velocity is needed.
         """
         sensed = frozenset(numbers_in(row.slice for row in self.system.sensor_rows).tolist())
-        for row in sensed - self.held_rows:
+        for row in sensed - self.constraint_rows:
             self.b[row] = original.b[row]
-        inner = {*self.given_weighing.weights, *self.held_rows}
+        inner = {*self.given_weighing.weights, *self.constraint_rows}
         inside: dict[int, list[tuple[int, Expr]]] = {}
         for (row, column), entry in self.entries.items():
             inside.setdefault(row, []).append((column, entry))

@@ -42,8 +42,8 @@ class RefinedSystem:
         n_variables: number of these.
         definitions: the row that defines each unknown that others only pass on, by its column; the entry there is -1.
             So do rows with noise: their multipliers and what they define go by each other, with pivots of 1 or more.
-        held: the row that tells each force of a loop or coupling, by its column: that of the same direction. It is best
-            eliminated with it, when what lies between is, as the equations of motion are symmetric about the two.
+        constraint_rows: the row of each force of a loop or coupling, by its column: that of the same direction. It is
+            best eliminated with it, when what lies between is, as the equations of motion are symmetric about the two.
         duals: for each multiplier an unknown that goes together with it, by their columns.
         a, f: for each body the columns of its own acceleration and force, in its internal frame.
         crossings: the massless frames of each body.
@@ -59,7 +59,7 @@ class RefinedSystem:
     original: SymbolicSystem
     n_variables: int
     definitions: dict[int, int]
-    held: dict[int, int]
+    constraint_rows: dict[int, int]
     duals: dict[int, int]
     a: tuple[Columns, ...]
     f: tuple[Columns, ...]
@@ -115,7 +115,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         original=original,
         n_variables=system.shape[1],
         definitions=definitions,
-        held={} if system.is_weighted else system.constraint_rows(),
+        constraint_rows={} if system.is_weighted else system.constraint_rows(),
         duals=duals,
         a=tuple(builder.a),
         f=tuple(builder.f),
@@ -146,7 +146,7 @@ def as_given(system: System, seed: int = 0) -> RefinedSystem:
         original=symbolic,
         n_variables=system.shape[1],
         definitions={},
-        held={},
+        constraint_rows={},
         duals={},
         a=tuple(tuple(numbers(system.column("a", i))) for i in bodies),
         f=tuple(tuple(numbers(system.column("f", i))) for i in bodies),

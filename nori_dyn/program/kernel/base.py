@@ -75,7 +75,7 @@ Returns: TypeAlias = tuple[object, Callable[[], Any]]
 
 
 class Kernel(Protocol):
-    """A way to run a program: `place` binds it to arrays, `run` and `solve` take its result.
+    """A way to run a program: `bind` binds it to arrays, `run` and `solve` take its result.
 
     Laws, for those that run plans, tested over the registry in tests/contracts/test_backends.py:
 
@@ -100,8 +100,8 @@ class Kernel(Protocol):
     def name(self) -> str:
         """The kernel's name, one of `choice.KERNELS`."""
 
-    def place(self, state: Floats, values: Floats) -> Any:
-        """Return where a program reads its inputs, one after the other, and writes its outputs; it keeps both alive.
+    def bind(self, state: Floats, values: Floats) -> Any:
+        """Bind the program to arrays of its inputs, one after the other, and outputs; the result keeps both alive.
 
         Its `residual` is that of the last state that was solved.
         """
@@ -116,7 +116,7 @@ class Kernel(Protocol):
         """A function that does the work of `run(at)`, or of `solve(at)` if it checks.
 
         Args:
-            at: the result of `place`.
+            at: the result of `bind`.
             checks: whether it checks.
             returns: a replacement for the outcome.
         """

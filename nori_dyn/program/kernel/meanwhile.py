@@ -25,12 +25,12 @@ class _SwitchedBuffers:
 
     def __init__(self, kernel: Kernel, state: Floats, values: Floats) -> None:
         self._kernel, self._arrays = kernel, (state, values)
-        self._at = kernel.place(state, values)
+        self._at = kernel.bind(state, values)
 
     def of(self, kernel: Kernel) -> Any:
         """The buffers as bound by a kernel."""
         if kernel is not self._kernel:
-            self._kernel, self._at = kernel, kernel.place(*self._arrays)
+            self._kernel, self._at = kernel, kernel.bind(*self._arrays)
         return self._at
 
     @property
@@ -100,7 +100,7 @@ class NumpyUntilCompiled(Background[Kernel]):
     def pivot_names(self) -> Sequence[str]:
         return self.serving.pivot_names
 
-    def place(self, state: Floats, values: Floats) -> _SwitchedBuffers:
+    def bind(self, state: Floats, values: Floats) -> _SwitchedBuffers:
         return _SwitchedBuffers(self.first, state, values)
 
     def run(self, at: _SwitchedBuffers) -> int:

@@ -57,7 +57,7 @@ class NativeKernel:
     Attributes:
         limits: see `Kernel`.
         pivot_names: see `Kernel`.
-        run: the entry for single states, see c/one_state.h; it takes the result of `place`.
+        run: the entry for single states, see c/one_state.h; it takes the result of `bind`.
         work: its workspace.
 
     Args:
@@ -97,7 +97,7 @@ class NativeKernel:
         self.work, self._held = aligned(record.single.n_work), np.array([*record.limits, np.nan])
         self.limits = self._held[:-1]
         self._batches: dict[tuple[int, ...], Batches] = {}
-        self._placed: list[ref[Any]] = []
+        self._bindings: list[ref[Any]] = []
         self._turn, self._is_failed = Lock(), False
         self._refined = self._cached_refined()
 
@@ -152,8 +152,8 @@ class NativeKernel:
                 self._check_trace()
                 self._remember(self._record.model_copy(update={"refined": self._entry(unit)}))
                 self._refined = _Refined(library, aligned(unit.n_work), unit.first_pivot)
-                for placed in filter(None, (one() for one in self._placed)):
-                    self._go_on(placed, self._refined)
+                for binding in filter(None, (one() for one in self._bindings)):
+                    self._go_on(binding, self._refined)
 
     def _prepare_behind(self) -> None:
         try:
@@ -170,14 +170,14 @@ class NativeKernel:
         library = None if entry is None else cached_library(self._ffi, entry.address)
         return None if entry is None or library is None else _Refined(library, aligned(entry.n_work), entry.first_pivot)
 
-    def _go_on(self, placed: Any, by: _Refined) -> None:
+    def _go_on(self, binding: Any, by: _Refined) -> None:
         """Hand states off the fast path to their library."""
         refined = self._ffi.new("state *")
-        self._ffi.memmove(refined, placed, self._ffi.sizeof("state"))
+        self._ffi.memmove(refined, binding, self._ffi.sizeof("state"))
         refined.w = self._pointer(by.work)
-        _KEPT[placed] = (*_KEPT[placed], refined, by)
-        placed.refine = self._ffi.addressof(by.library, "refine")
-        placed.refined = refined
+        _KEPT[binding] = (*_KEPT[binding], refined, by)
+        binding.refine = self._ffi.addressof(by.library, "refine")
+        binding.refined = refined
 
     @cached_property
     def _of_batches(self) -> Any:
@@ -196,16 +196,16 @@ class NativeKernel:
         least = LEAST * self._compiler.lanes
         return BatchEntry(self._ffi, threads.run_call, library.run_batch, library.n_batch, least)
 
-    def place(self, state: Floats, values: Floats) -> Any:
+    def bind(self, state: Floats, values: Floats) -> Any:
         """The C struct of pointers to inputs and outputs; it keeps them, and the library, alive."""
         at = self._pointer
-        placed = self._ffi.new("state *", (at(state), at(self.work), at(values), at(self._held), np.nan))
-        self._single.prepare(placed)
-        _KEPT[placed] = (state, values, self.work, self._held, self._single)
-        self._placed = [*(one for one in self._placed if one() is not None), ref(placed)]
+        binding = self._ffi.new("state *", (at(state), at(self.work), at(values), at(self._held), np.nan))
+        self._single.prepare(binding)
+        _KEPT[binding] = (state, values, self.work, self._held, self._single)
+        self._bindings = [*(one for one in self._bindings if one() is not None), ref(binding)]
         if self._refined is not None:
-            self._go_on(placed, self._refined)
-        return placed
+            self._go_on(binding, self._refined)
+        return binding
 
     def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
         """A function that does the work of `run(at)`, or of `solve(at)` if it checks, see `Kernel`."""
@@ -239,7 +239,7 @@ class NativeKernel:
         return self.address(self.run)
 
     def address(self, pointer: Any) -> int:
-        """The address of a pointer, such as the result of `place`, for C of another library."""
+        """The address of a pointer, such as the result of `bind`, for C of another library."""
         return int(self._ffi.cast("uintptr_t", pointer))
 
     def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:

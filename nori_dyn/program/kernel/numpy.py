@@ -48,7 +48,7 @@ class NumpyKernel:
         if limits is not None:
             self.limits[:] = limits[: len(self.limits)]
 
-    def place(self, state: Floats, values: Floats) -> _Buffers:
+    def bind(self, state: Floats, values: Floats) -> _Buffers:
         """Return where inputs and outputs are, see `Kernel`."""
         return _Buffers(np.split(state, self._split), values)
 

@@ -60,7 +60,7 @@ class Single:
         edges = [0, *accumulate(map(prod, shapes))]
         state, self.values = aligned(edges[-1]), aligned(n_outputs)
         self.inputs = [state[a:b].reshape(shape) for (a, b), shape in zip(pairwise(edges), shapes, strict=True)]
-        self.at = kernel.place(state, self.values)
+        self.at = kernel.bind(state, self.values)
         slots: list[Any] = [memoryview(x) if x.ndim == 1 else _ArraySlot(x) for x in self.inputs]  # type: ignore[arg-type]
         run, n = kernel.bound(self.at, checks=True), len(slots) - len(defaults)
         self.solve: Callable[..., int] = _unrolled(n)(slots[:n], run)

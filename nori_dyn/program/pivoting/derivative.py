@@ -46,15 +46,15 @@ class PivotingDerivative:
         self._outputs = np.zeros((len(sums), self._n))
         for row, one in zip(self._outputs, sums, strict=True):
             row[list(one)] = list(one.values())
-        graph, n_held = symbolic.graph, len(self._solver.exact) * plan.system.is_weighted
+        graph, n_multipliers = symbolic.graph, len(self._solver.exact) * plan.system.is_weighted
         d = [graph.input(f"d[{k}]") for k in range(self._n)]
-        held = [graph.input(f"multiplier[{k}]") for k in range(n_held)]
+        multipliers = [graph.input(f"multiplier[{k}]") for k in range(n_multipliers)]
         n_soft = len(self._solver.soft)
         left, pulls, loose = ([graph.input(f"{name}[{k}]") for k in range(n_soft)] for name in LEFT)
-        found = _derived(symbolic, self._solver, directions, d, held, list(zip(left, pulls, loose, strict=True)))
+        found = _derived(symbolic, self._solver, directions, d, multipliers, list(zip(left, pulls, loose, strict=True)))
         self._places = tuple(np.array(list(found), dtype=np.intp).reshape(-1, 2).T)
-        self._n_held, self._n_directions = n_held, len(directions)
-        inputs = {**symbolic.inputs, "x": (*d, *held), "left": (*left, *pulls, *loose)}
+        self._n_held, self._n_directions = n_multipliers, len(directions)
+        inputs = {**symbolic.inputs, "x": (*d, *multipliers), "left": (*left, *pulls, *loose)}
         self._program = PythonProgram(inputs, (graph.zero, *found.values()))
 
     def at(self, *state: Floats) -> tuple[Floats | None, float]:
@@ -71,8 +71,8 @@ class PivotingDerivative:
         right[self._places] = self._program.single(*state, x, self._left(system.left, *state[3:]))[1:]
         found = np.zeros((n, self._n_directions))
         for k in np.flatnonzero(right.any(axis=0)).tolist():
-            moved, is_settled = system.factors.solve(-right[:, k], self._solver.natural)
-            if not is_settled:
+            moved, is_converged = system.factors.solve(-right[:, k], self._solver.natural)
+            if not is_converged:
                 return None, system.rcond
             found[:, k] = moved[:n].astype(float)
         return self._outputs @ found, system.rcond
@@ -89,7 +89,7 @@ def _derived(
     solver: PivotingSolver,
     directions: Sequence[Direction],
     d: Sequence[Expr],
-    held: Sequence[Expr],
+    multipliers: Sequence[Expr],
     left: Sequence[tuple[Expr, Expr, Expr]],
 ) -> dict[tuple[int, int], Expr]:
     """The terms dA x + db by row and direction, with unknowns, multipliers and residuals of weighed rows constant.
@@ -99,7 +99,7 @@ def _derived(
         solver: the solver, for its rows.
         directions: how inputs move.
         d: the unknowns.
-        held: the multipliers of the rows that hold exactly.
+        multipliers: those of the exact rows.
         left: of each weighed row r, then r / sqrt(w) and 0, or of a weight of 0 these are 0 and r.
     """
     graph, n = symbolic.graph, len(d)
@@ -116,11 +116,11 @@ def _derived(
         for k, rate in moves.items():
             accumulate(found, (row, k), rate * factor)
 
-    first = n if held else 0
+    first = n if multipliers else 0
     for row, column, x in entries:
         add(first + row, rates.of(x), d[column])
-        if held:
-            add(column, rates.of(x), held[row])
+        if multipliers:
+            add(column, rates.of(x), multipliers[row])
     for row, k in place.items():
         add(first + k, rates.of(symbolic.b[row]), graph.one)
     for k, (reading, which, (r, pull, loose)) in enumerate(zip(solver.soft, solver.weight_of, left, strict=True)):

@@ -43,7 +43,7 @@ SWEEPS = 4
 STEPS = 20
 """Steps of refinement, at most."""
 
-SETTLED = 1e-13
+CONVERGED = 1e-13
 """A step of refinement that is less of an unknown, or of its size, is the last."""
 
 AS_GOOD = 1e-9
@@ -159,8 +159,8 @@ class PivotingSolver:
         factors = SparseLU.of(A)
         if factors is None:
             return None
-        x, is_settled = factors.solve(-b, self.natural)
-        if not is_settled:
+        x, is_converged = factors.solve(-b, self.natural)
+        if not is_converged:
             return None
         return PivotedSystem(factors, b, x, self._left(computed, state, x), factors.rcond(self.natural, sizes))
 
@@ -253,7 +253,7 @@ class SparseLU:
             step = self.inverse_times((left / scale).astype(float)) * scale if scale > 0 else np.zeros(len(x))
             x = x + step
             change, usual = np.abs(step[:n]), np.maximum(np.abs(x[:n]), least)
-            if np.all(change <= SETTLED * usual):
+            if np.all(change <= CONVERGED * usual):
                 return x, True
         return x, bool(np.all(change <= AS_GOOD * usual))
 

@@ -54,26 +54,26 @@ def closed_state(tree: KinematicTree, seed: int = 0) -> tuple[np.ndarray, np.nda
 
 
 def check_solution(system: System, y: np.ndarray, only: np.ndarray | None = None) -> ReducedSystem:
-    """Check that what a settled system tells, or only some of it, is the smallest d with which all rows agree."""
+    """Check that what a reduced system tells, or only some of it, is the smallest d with which all rows agree."""
     q, qd = closed_state(system.tree)
     D, b = system.D(q).toarray(), system.b(q, qd, y)
     expected = np.linalg.lstsq(D, -b, 1e-10)[0]
     assert np.abs(D @ expected + b).max() < 1e-9
-    settled = remove_repeats(system)
-    D = settled.system.D(q).toarray()
+    reduced = remove_repeats(system)
+    D = reduced.system.D(q).toarray()
     assert np.linalg.matrix_rank(D, 1e-10) == len(D) == D.shape[1]
-    d = np.linalg.solve(D, -settled.system.b(q, qd, y))
-    told = np.delete(np.arange(len(d)), settled.undetermined) if only is None else only
+    d = np.linalg.solve(D, -reduced.system.b(q, qd, y))
+    told = np.delete(np.arange(len(d)), reduced.undetermined) if only is None else only
     assert_close(d[told], expected[told], SOLVED)
-    return settled
+    return reduced
 
 
 @pytest.mark.parametrize(
     ("constrains", "repeated"), [(["fx", "fy"], 0), ("point", 1), ("hinge", 3), (["mx", "fx", "fy"], 1)], ids=str
 )
 def test_a_planar_four_bar_in_space_repeats_what_its_hinges_say(constrains, repeated):
-    settled = check_solution(System(four_bar(constrains), sensor_set(TORQUES, FREE)), np.array([1.0, 2.0, 3.0]))
-    assert len(settled.system.of_components.repeats) == repeated
+    reduced = check_solution(System(four_bar(constrains), sensor_set(TORQUES, FREE)), np.array([1.0, 2.0, 3.0]))
+    assert len(reduced.system.of_components.repeats) == repeated
 
 
 def test_rows_that_are_nothing_but_rounding_repeat_others():
@@ -85,8 +85,8 @@ def test_rows_that_are_nothing_but_rounding_repeat_others():
     q, _ = closed_state(tilted)
     row = gap_rate(positions(tilted, q))[2]
     assert 0 < np.abs(row).max() < 1e-14
-    settled = remove_repeats(System(tilted, sensor_set(TORQUES, FREE)))
-    assert [repeat.row for repeat in settled.system.of_components.repeats] == [2]
+    reduced = remove_repeats(System(tilted, sensor_set(TORQUES, FREE)))
+    assert [repeat.row for repeat in reduced.system.of_components.repeats] == [2]
 
 
 def test_what_nothing_tells_is_no_output_and_is_named():
@@ -109,12 +109,12 @@ def test_load_cells_in_the_loop_tell_what_is_left_and_one_of_three_leaves_two_fo
     ]
     tree = four_bar("hinge")
     y = np.array([1.0, 2.0, 3.0, 0.5, -0.5, 4.0])
-    settled = check_solution(System(tree, sensor_set(TORQUES, FREE, *cells)), y)
-    assert [repeat.is_zero for repeat in settled.system.of_components.repeats] == [False] * 3
-    assert not len(settled.undetermined)
-    settled = remove_repeats(System(tree, sensor_set(TORQUES, FREE, cells[1])))
-    assert sorted(repeat.is_zero for repeat in settled.system.of_components.repeats) == [False, True, True]
-    n, m = settled.system.shape
+    reduced = check_solution(System(tree, sensor_set(TORQUES, FREE, *cells)), y)
+    assert [repeat.is_zero for repeat in reduced.system.of_components.repeats] == [False] * 3
+    assert not len(reduced.undetermined)
+    reduced = remove_repeats(System(tree, sensor_set(TORQUES, FREE, cells[1])))
+    assert sorted(repeat.is_zero for repeat in reduced.system.of_components.repeats) == [False, True, True]
+    n, m = reduced.system.shape
     assert n == m
 
 
@@ -125,8 +125,8 @@ def test_a_coupling_that_says_what_another_says():
     ]
     tree = random_tree(4, seed=3, kinds=("revolute",)).replace(components=tuple(couplings))
     system = System(tree, sensor_set(TORQUES, FREE))
-    settled = check_solution(system, np.arange(4.0), numbers_in([system.column("qdd", i) for i in range(4)]))
-    assert len(settled.system.of_components.repeats) == 1
+    reduced = check_solution(system, np.arange(4.0), numbers_in([system.column("qdd", i) for i in range(4)]))
+    assert len(reduced.system.of_components.repeats) == 1
 
 
 def test_a_loop_that_cannot_be_closed_is_told_with_its_gap(monkeypatch):
