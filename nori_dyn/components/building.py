@@ -13,7 +13,7 @@ from nori_dyn.errors import ModelError
 Made = TypeVar("Made", bound=Component)
 
 JointTermData = tuple[str, type[Component], Mapping[str, float]]
-"""The name of a joint, the type of what acts on it, and its numbers."""
+"""The name of a joint, the type of its component, and its numbers."""
 
 
 def joint_components(terms: Iterable[JointTermData]) -> Iterator[Component]:

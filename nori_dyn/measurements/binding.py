@@ -101,7 +101,7 @@ def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
     is_force = {variable.key: variable.is_force for variable in robot_variables(tree)}
     found: list[Equation] = []
     for equation in equations:
-        read = next(iter(equation.blocks(at)))  # an offset is as large as the first of what is read
+        read = next(iter(equation.blocks(at)))  # an offset is as large as the first variable that is read
         offset = OffsetReading(equation, _unknown(equation, read.body, is_force[read]))
         found += [offset, _prior(offset, measurement.offset)]
     return found

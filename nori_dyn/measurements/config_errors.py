@@ -62,7 +62,7 @@ def config_error(error: ValidationError, data: Any, schema: ConfigSchema) -> Inv
     """Return the error of a config that does not follow its schema.
 
     Where a field may be one of several things, pydantic gives an error for each: the one that went deepest is the one
-    that was meant; of several at one place, all that may stand there is told.
+    that was meant; of several at one place, all allowed values are listed.
 
     Args:
         error: pydantic's error.

@@ -32,7 +32,7 @@ class Prior(Measurement):
 
         - {type: prior, variables: [fx], sigma: 100}
 
-    Where sensors do not determine a variable, the prior does. The rows are named after what they are of:
+    Where sensors do not determine a variable, the prior does. The rows are named after their variables:
     "prior:fx:l_sole".
 
     BERDY's accelerations of links are the conventional ones, of the link's origin: a + (0, w x v), gravity included as

@@ -91,7 +91,7 @@ class SensorSet(Shown):
         Args:
             data: the content.
             of_model: entries of the robot's own sensors, for a config with `from_model`: they come first, changed as
-                `from_model` says, but for those whose names the config's own measurements have.
+                in `from_model`, but for those whose names the config's own measurements have.
 
         Raises:
             InvalidConfigError: content that does not follow the schema.
@@ -187,7 +187,7 @@ class SensorSet(Shown):
         """Return the measurement rows on a robot.
 
         Raises:
-            SensorConfigError: names what the robot does not have, and the sensor that asked for it; or a set with
+            SensorConfigError: a name that the robot does not have, with its sensor; or a set with
                 contacts, of which no state is chosen.
         """
         if self.contacts:
@@ -226,7 +226,7 @@ class SensorSet(Shown):
             equations: the rows of these sensors.
 
         Raises:
-            SensorConfigError: names what the robot does not have, or what persists by two entries.
+            SensorConfigError: a name that the robot does not have, or a variable that is state by two entries.
         """
         own = {row.name.removeprefix("prior:"): row for row in equations if row.group == "prior"}
         found: dict[VariableKey, Remembered] = {}

@@ -1,1 +1,1 @@
-"""Offline: the worst-case sparsity, the orderings, what each costs, and the plan that keeps the best."""
+"""Offline: the worst-case sparsity, the orderings with their costs, and the plan that keeps the best."""

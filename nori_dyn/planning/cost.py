@@ -79,8 +79,8 @@ def _substitutions_as_published(work: Elimination[int]) -> Cost:
 def published_fig1_rule(work: Elimination[int]) -> Cost:
     """Count as the published scripts of fig. 1 do: no operation count, but needed to compare with the paper.
 
-    The rank-1 update is counted as the elementwise product of a row and a column, and what is meant to leave
-    out products with 1 and -1 subtracts all others.
+    The rank-1 update is counted as the elementwise product of a row and a column, and the rule that is meant to
+    leave out products with 1 and -1 subtracts all others.
     """
     additions = multiplications = 0
     for p in work.pivots[:-1]:

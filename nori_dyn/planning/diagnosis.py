@@ -95,8 +95,8 @@ def singular_at(
 ) -> SingularSystemError:
     """The error that names the undetermined variables of a system at a configuration q (nq,).
 
-    The system has a plan, so its sensors suffice at almost all configurations: at fault is this one, or what is left
-    out.
+    The system has a plan, so its sensors suffice at almost all configurations: at fault is this one, or a sensor
+    left out.
 
     Args:
         system: the system.

@@ -1,7 +1,7 @@
 """Elimination: LU with both substitutions, one pivot at a time, over elements of the field or over expressions.
 
 Over the field, each entry is its value at the random point of the expressions, so an entry that cancels for all q is
-seen to be zero, and 1 and -1 are known where they stand: that is enough to choose an order and to count. Over
+known to be zero, and 1 and -1 are recognised: that is enough to choose an order and to count. Over
 expressions the same steps write the program. On request each entry also carries its values at an ensemble of sampled
 states, for the choice of stable pivots.
 """

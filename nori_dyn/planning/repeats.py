@@ -84,7 +84,7 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
     tree = system.tree
     J = gap_rate(positions(tree, Q.T))
     sizes = np.linalg.norm(J, axis=1).max(axis=1)[:, None, None]  # one that is small at some of them stays so
-    J = J / np.where(sizes > RANK_TOLERANCE * sizes.max(), sizes, np.inf)  # what is left of a row of zeros is none
+    J = J / np.where(sizes > RANK_TOLERANCE * sizes.max(), sizes, np.inf)  # the rounding of a row of zeros is no row
     found = [clear_rank(_relative(J[:, :, k]), RANK_TOLERANCE) for k in range(len(Q))]
     rank = largest_clear(*zip(*found, strict=True))
     if rank == tree.nv:

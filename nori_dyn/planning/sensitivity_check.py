@@ -1,10 +1,10 @@
 """Error estimate of the derivatives of a weighed estimate, input by input, at the price of two solutions.
 
 Where heavy and light rows have met in K, its L and U are those of K + E. Each column X_k of derivatives, that by one
-input, is then off by K^-1 E X_k, which a step of refinement tells; but a step of each column would cost as much as all
-of them. The error is linear in the column. So one step is made of a sum of the columns, each with a factor that makes
-it one of size 1 in natural units: whatever the units of the inputs are, and however little a reading weighs, what is
-off in a column is as much of the sum, but for chance.
+input, is then off by K^-1 E X_k, which a step of refinement estimates; but a step of each column would cost as much as
+all of them. The error is linear in the column. So one step is made of a sum of the columns, each with a factor that
+makes it one of size 1 in natural units: whatever the units of the inputs are, and however little a reading weighs, what
+is off in a column is as much of the sum, but for chance.
 
 Source: own derivation (tests/agreement/test_plan_derivatives.py, tests/attack/test_derivatives.py).
 """
@@ -50,8 +50,8 @@ def squared_error(
     """The squared error in a sum of the columns of derivatives, each scaled to about size 1.
 
     Of some outputs that is a sum of the derivatives that were found, which takes an operation for each. It may be off
-    by more than what is solved for, where one function stands for two that lose their digits in different ways. Of the
-    other outputs it is what is solved for.
+    by more than the solution, where one function stands for two that lose their digits in different ways. Of the
+    other outputs it is the solution.
 
     Args:
         problem: K and R.
@@ -83,8 +83,8 @@ def _sum_of_columns(
 ) -> dict[int, Expr]:
     """Return a factor for each column, of either sign, that makes it one of about the size 1, a weight being the unit.
 
-    No column counts as smaller than a share of what is usual, and of its weight among the others: at special poses some
-    are zero but for rounding. BorderedFactors differ, so that errors in equal columns do not cancel.
+    No column counts as smaller than a share of its usual size, and of its weight among the others: at special poses
+    some are zero but for rounding. Factors differ, so that errors in equal columns do not cancel.
     """
     graph, rng = problem.graph, np.random.default_rng(problem.plan.seed)
     plan, shares = problem.plan, _shares_of_weights(problem.plan, places)
@@ -138,7 +138,7 @@ class _Usual:
 
     Attributes:
         sizes: of each output and column (n_outputs, n_directions), in natural units.
-        least: what each column counts as at least (n_directions,): `LIGHTEST` of the largest unknown of its solution,
+        least: the least size of each column (n_directions,): `LIGHTEST` of the largest unknown of its solution,
             or all of that where the outputs hardly move beside it: by rounding, for all that is known.
     """
 

@@ -173,7 +173,7 @@ def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: Sequence[Exp
 
     Where weights differ by decades the first has lost as many digits; this brings them back, and its size says how many
     they were. What is left of a weighed row is weighed before it is added up, as an unknown of its own would be: a
-    heavy row then tells its rounding to no light one.
+    heavy row then passes its rounding to no light one.
 
     Source: Björck, Iterative refinement of linear least squares solutions I (1967); Numerical Methods for Least Squares
     Problems, ch. 2.9.3 (the augmented system).

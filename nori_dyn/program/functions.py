@@ -114,8 +114,8 @@ class CompiledFunction(Compiled):
 
         Raises:
             InputError: a wrong shape, a number that is not finite, an input missing or too many, no whole number of
-                threads; `out` does not have what the function returns, cannot be written, or shares memory with what is
-                read.
+                threads; `out` does not fit the function's outputs, cannot be written, or shares memory with an
+                input.
             SingularSystemError: the result is not finite at one of the states; names the first.
 
         Example:

@@ -1,7 +1,7 @@
 """The residual of D d + b = 0 as C: tables of terms, and a loop for rows of the same form.
 
-Rows are alike that have as many terms with factors 1, -1, other numbers, numbers of the workspace and inputs. There are
-some tens of kinds of rows, whatever the robot, so that the code is small and quick to compile.
+Rows have the same form if they have as many terms with factors 1, -1, other numbers, numbers of the workspace and
+inputs. There are some tens of kinds of rows, whatever the robot, so that the code is small and quick to compile.
 
 Source: docs/design.md, 4.8 and 5.2.
 """

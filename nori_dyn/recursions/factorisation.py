@@ -43,7 +43,7 @@ def ltl(H: Any, parents: Sequence[int]) -> Array:
     """Return the lower triangular L (n, n, ...) with H = L^T L.
 
     Args:
-        H: symmetric positive definite (n, n, ...), zero where `inertia_pattern` says so.
+        H: symmetric positive definite (n, n, ...), zero outside `inertia_pattern`.
         parents: of each freedom (n), see `expanded_parents`; n - 1 in a row for a matrix without zeros.
 
     Raises:

@@ -1,6 +1,6 @@
 """The Jacobian of a frame and its derivative, in the frame's own coordinates.
 
-Source: RBDA (2.59), ch. 4.3; Echeandia and Wensing (28), and what (30) and (31) need of bodies.
+Source: RBDA (2.59), ch. 4.3; Echeandia and Wensing (28), and the body terms of (30) and (31).
 """
 
 from __future__ import annotations

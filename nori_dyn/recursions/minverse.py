@@ -11,7 +11,7 @@ but not the terms from below; pA has both: the correction, and these meanings, a
 report as we have it. It takes least on long chains.
 
 Source: RBDA ch. 6.5 for the factors; Carpentier, "Analytical inverse of the joint space inertia matrix" (2018),
-algorithm 1, corrected as said (tests/unit/recursions/test_minverse.py; docs/errata.md).
+algorithm 1, with this correction (tests/unit/recursions/test_minverse.py; docs/errata.md).
 """
 
 from __future__ import annotations

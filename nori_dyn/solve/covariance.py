@@ -1,11 +1,11 @@
 """The covariance of an estimate at one state, by orthogonal factorisations: slow, and right where a program is not.
 
 Where sensors have no weight, or the rank is lost, pivots of an elimination are zero; here the rank is found first. Rows
-that hold exactly restrict the sources s to s = s_0 + Z z, with Z the null space of E; of what is left, the weighed rows
+that hold exactly restrict the sources s to s = s_0 + Z z, with Z the null space of E; of the rest, the weighed rows
 that are believed see z = V_1 z_1 and not V_2 z_2, and sqrt(W) A V_1 = Q R gives the covariance R^-1 R^-T of z_1.
 
 Source: Bjoerck, Numerical Methods for Least Squares Problems, ch. 5.1.3 for the null-space method, 4.4 for the order of
-rows and columns; own derivation of what follows (tests/regressions/test_monitor_without_sensors.py).
+rows and columns; own derivation of the rest (tests/regressions/test_monitor_without_sensors.py).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StateUncertainty(NamedTuple):
 
 
 class Covariance:
-    """Factorises a system anew at each state.
+    """Factorises a system at each state.
 
     Args:
         system: a system with weighed rows and exact equations of motion.

@@ -118,8 +118,8 @@ class Monitor(Remade):
         The first takes no longer than `check_batch`. To judge the rest without it takes longer: milliseconds a state
         for an arm, up to a tenth of a second for a humanoid.
 
-        At most `most` are looked for; a set of sound sensors is accused as often as `false_alarms` says. For the other
-        arguments and errors see `Solver.solve_batch`.
+        At most `most` are looked for; a set of sound sensors is accused with the probability `false_alarms`. For the
+        other arguments and errors see `Solver.solve_batch`.
 
         Example:
             >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}

@@ -30,8 +30,8 @@ from nori_dyn.system.trace import SymbolicState, SymbolicSystem, symbolic_system
 from nori_dyn.typing import Array
 
 ROUNDING = 1e-14
-"""Constants of H this near to 0 or to a unit, relative to the largest of their reading, are taken for it: what a
-rotation of doubles leaves of E^T E."""
+"""Constants of H this near to 0 or to a unit, relative to the largest of their reading, are taken for it: rounding of
+E^T E, with E a rotation of doubles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,8 +225,8 @@ def _information(
 ) -> tuple[dict[tuple[int, int], Expr], dict[int, Expr]]:
     """Return H by (row, column), and g by row; rows with one weight are added up before they are weighed.
 
-    Points of a body whose accelerations are read are a rigid body themselves, with their weights for masses: what they
-    add to H is its inertia, and what the turning of the body adds to g is the force that it takes.
+    Points of a body whose accelerations are read form a rigid body, with their weights for masses: its inertia is their
+    term in H, and the force for the rotation of the body their term in g.
     """
     together: defaultdict[int, list[int]] = defaultdict(list)
     for row in rows:

@@ -5,7 +5,7 @@ elimination carries forces and accelerations across one at a time, instead of by
 are the conventional ones, of points instead of the spatial ones, so that no linear velocity is needed.
 
 Every unknown and every row of D d + b = 0 is one here, under the same number; further ones follow. Where rows are
-weighed, both systems are the optimality conditions of what they would be otherwise; unknowns of d keep their numbers.
+weighed, both are systems of optimality conditions; unknowns of d keep their numbers.
 
 Source: docs/design.md, 4.4; Featherstone, RBDA ch. 2.11 for the conventional acceleration; own derivation otherwise
 (tests/unit/system/test_refined.py).
@@ -79,7 +79,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     Args:
         system: the system.
         seed: seed of the random point of the fingerprints.
-        regroup: whether to move inertia across joints, see `internal_links`; not where `can_regroup` says no.
+        regroup: whether to move inertia across joints, see `internal_links`; only where `can_regroup` holds.
     """
     state = symbolic_state(system, seed)
     builder = FrameBuilder(system, state, internal_links(system.tree, regroup and can_regroup(system)))

@@ -1,7 +1,7 @@
 """Redundant rows of loops and couplings, which repeat others in all closed configurations, and their replacement.
 
 The out-of-plane rows of a planar four-bar are an example: the hinges say the same already. Such a row is left out. The
-force along it is then told by sensors, or by nothing, and is taken as zero.
+force along it is then determined by sensors, or undetermined, and set to zero.
 
 Source: docs/design.md, 2.5.
 """
@@ -29,7 +29,7 @@ class Repeat:
     Attributes:
         equation: number of its equation among those of the components.
         row: its number there.
-        is_zero: whether no sensor tells the force along it, which is taken as zero instead.
+        is_zero: whether no sensor determines the force along it, which is set to zero instead.
     """
 
     equation: int
@@ -44,7 +44,7 @@ class WithoutRepeats:
     Attributes:
         whole: all its rows.
         multiplier: its force, a number for each of them.
-        repeats: what is left out.
+        repeats: the rows that are left out.
     """
 
     whole: Equation

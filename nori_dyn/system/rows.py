@@ -53,7 +53,7 @@ class RowBlock:
     """The rows of one equation.
 
     Attributes:
-        key: what it is.
+        key: its identity.
         equation: the equation.
         slice: its rows of D and b.
         y: its part of y; empty where it takes no reading.

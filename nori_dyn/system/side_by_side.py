@@ -19,19 +19,19 @@ class SideBySide:
     """The inputs of several systems of one robot, each reading and weight once.
 
     Readings are the same where they have the same name. Weights are where they have the same name and begin at the
-    same value; those that begin at others are told apart by their sigma, as in "acc:l_sole (sigma 0.1)".
+    same value; the sigma is in the name of others, as in "acc:l_sole (sigma 0.1)".
 
     Attributes:
-        name: what to call them together, for messages.
+        name: their name together, for messages.
         measurement_names: of all systems, in the order in which they first come (ny).
         weight_names: the same of the weights (n_weights).
-        weights: what the weights begin at (n_weights,).
+        weights: the initial weights (n_weights,).
         y_places: for each system the places of its readings among all (ny of it,).
         weight_places: the same of its weights.
 
     Args:
         systems: the systems.
-        name: what to call them together, for messages.
+        name: their name together, for messages.
     """
 
     def __init__(self, systems: Sequence[System], name: str) -> None:

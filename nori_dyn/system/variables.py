@@ -87,7 +87,7 @@ class Unknown:
     """A variable that a component, or a sensor, adds to d.
 
     Attributes:
-        key: what it is: its kind, the body where it comes in an elimination from the leaves to the root, and the name
+        key: its identity: its kind, the body where it comes in an elimination from the leaves to the root, and the name
             of what adds it.
         components: names of its components; one empty name for a scalar.
         units: the SI unit of each.

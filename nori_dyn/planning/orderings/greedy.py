@@ -35,8 +35,8 @@ def greedy(
     Pivots that cost nothing (a row or column of one entry) come first whatever their class, rows before columns,
     so that a matrix that can be permuted to a triangle is permuted to a lower one. Then 1 and -1 come before
     other entries, and an entry that comes near zero over the sampled states waits until there is no other. An unknown
-    that a row defines is eliminated with that row; in optimality conditions, which are symmetric, what is left of them
-    is so again after the mirror image of that pivot, which follows at once.
+    that a row defines is eliminated with that row; in optimality conditions, which are symmetric, the rest is
+    so again after the mirror image of that pivot, which follows at once.
 
     Args:
         problem: the square system.

@@ -19,7 +19,7 @@ LANGUAGES = ("c",)
 
 
 def export(folder: str | Path, lang: str, make: Callable[[], CExport]) -> CExport:
-    """Write source code that stands alone, and return what was written.
+    """Write source code that stands alone, and return the files written.
 
     Args:
         folder: where to; made when it does not exist. One that holds files of anything but an earlier export of the
@@ -63,7 +63,7 @@ def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -
     Args:
         folder: where to.
         files: the text of each file, by its name.
-        name: what the code is called.
+        name: the name of the code.
 
     Raises:
         FileFormatError: the folder cannot be written, or holds files that are not of an export of the same name.

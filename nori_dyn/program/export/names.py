@@ -52,7 +52,7 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 """Of C23 and C++23."""
 
 TAKEN = frozenset(f"{_HEADERS} {_TARGETS} {_OTHERS}".split())
-"""Headers of C and POSIX that a file of the same name would hide, what CMake keeps for itself, the example, devices,
+"""Headers of C and POSIX that a file of the same name would hide, names reserved by CMake, the example, devices,
 the namespace of C++, macros of compilers."""
 
 

@@ -122,7 +122,7 @@ class Kernel(Protocol):
         """
 
     def prepare(self, wait: bool = True) -> None:
-        """Compile the refinement of states off the fast path, if not yet there; in a thread unless told to wait.
+        """Compile the refinement of states off the fast path, if not yet there; in a thread unless `wait`.
 
         Until then `run` of such a state has the outcome NOT_USUAL. `solve` and `batch` prepare by themselves.
         """
