@@ -132,7 +132,7 @@ def test_readings_of_an_impossible_size(log):
     for y, words in (
         (scaled(log.y, TORQUES, 1e3), "It looks like mN m"),
         (scaled(log.y, ACCELEROMETER, 1 / 9.81), "It looks like g instead of m/s^2"),
-        (still, "was it taken out?"),
+        (still, "was it subtracted?"),
     ):
         assert words in log.doubts(y=y)["magnitudes"].message
 
