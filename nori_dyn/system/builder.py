@@ -155,7 +155,7 @@ class System(Shown):
             return ""
         return (
             f"{listed(self.stateless_offsets, MOST_OFFSETS)}: estimated at each tick from the `sigma` alone. A "
-            "constant one is estimated over time by nd.Tracker where the sensors have `memory: {offsets: {of: offset}}`."
+            "constant one is estimated over time by nd.Tracker if the sensors have `memory: {offsets: {of: offset}}`."
         )
 
     @property
