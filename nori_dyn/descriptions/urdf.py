@@ -8,26 +8,18 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-import numpy as np
-
-from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.base import Component
 from nori_dyn.descriptions.component_files import moving_joints, takes_own, with_components
 from nori_dyn.descriptions.urdf_components import couplings, frictions, rotors, transmissions
-from nori_dyn.descriptions.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, not_numbers, read_urdf
+from nori_dyn.descriptions.urdf_document import UrdfJoint, not_numbers, read_urdf
 from nori_dyn.descriptions.urdf_sensors import sensor_joints
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.drives import DriveLimits
-from nori_dyn.model.inertia import Inertias, LinkData, treatment
-from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
+from nori_dyn.model.inertia import Inertias, treatment
 from nori_dyn.model.tree import GRAVITY, KinematicTree
-from nori_dyn.typing import Floats
-
-NO_LIMIT = 1e6
-"""A limit of this size or more [rad or m] is how some exporters write that there is none."""
 
 NO_SPEED, NO_EFFORT = 100.0, 1e4
 """Likewise a largest speed [rad/s or m/s], and a largest torque or force [N m or N]."""
@@ -102,11 +94,11 @@ def load_urdf(
     if mimic not in ("independent", "coupled", "refuse"):
         raise ModelError(f"mimic must be 'independent', 'coupled' or 'refuse', not {mimic!r}.")
     frozen = [locked] if isinstance(locked, str) else list(locked)
-    robot = read_urdf(path)
-    kept = sensor_joints(robot, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     cleaner = Cleaner(active=clean)
+    robot = read_urdf(path, cleaner)
+    kept = sensor_joints(robot, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
+    joints = [joint.data for joint in robot.joints]
     with naming_file(path):
-        links, joints = links_and_joints(robot, cleaner)
         mimics = [
             joint.name
             for joint in robot.joints
@@ -121,7 +113,7 @@ def load_urdf(
             )
         tree = assemble(
             robot.name,
-            links,
+            robot.links,
             joints,
             base=base,
             locked=locked,
@@ -156,73 +148,6 @@ def load_urdf(
             stacklevel=2,
         )
     return tree
-
-
-def links_and_joints(robot: UrdfRobot, cleaner: Cleaner) -> tuple[list[LinkData], list[JointData]]:
-    """Links and joints of a URDF, in the order of the file.
-
-    Raises:
-        ModelError: an unsupported joint, or a zero axis.
-    """
-    links = [_link(link, cleaner) for link in robot.links]
-    return links, [_joint(joint, cleaner) for joint in robot.joints]
-
-
-def _link(link: UrdfLink, cleaner: Cleaner) -> LinkData:
-    if link.inertial is None:
-        return LinkData(link.name)
-    com, R = _origin(link.inertial.origin, cleaner)
-    ixx, ixy, ixz, iyy, iyz, izz = link.inertial.inertia
-    I = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return LinkData(link.name, link.inertial.mass, com, R @ I @ R.T)
-
-
-def _joint(joint: UrdfJoint, cleaner: Cleaner) -> JointData:
-    r, R = _origin(joint.origin, cleaner)
-    X_tree = Transform(np.ascontiguousarray(R.T), r)
-    return JointData(joint.name, joint.parent, joint.child, X_tree, _model(joint, cleaner))
-
-
-def _origin(origin: UrdfOrigin | None, cleaner: Cleaner) -> tuple[Floats, Floats]:
-    """Position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
-    if origin is None:
-        return np.zeros(3), np.eye(3)
-    return cleaner.position(np.array(origin.xyz) + 0.0), cleaner.rpy(origin.rpy)  # -0.0 becomes 0.0
-
-
-def _model(joint: UrdfJoint, cleaner: Cleaner) -> Joint | None:
-    if joint.type == "fixed":
-        return None
-    if joint.type == "floating":
-        return Free()
-    if joint.type not in ("revolute", "continuous", "prismatic", "planar"):
-        raise ModelError(
-            f"joint '{joint.name}' has the type '{joint.type}', which is not supported. "
-            "Supported: revolute, continuous, prismatic, planar, floating, fixed."
-        )
-    if not np.linalg.norm(joint.axis) > 0:
-        raise ModelError(f"joint '{joint.name}' has a zero axis. Give it a direction.")
-    axis = cleaner.axis(np.array(joint.axis))
-    if joint.type == "planar":
-        if axis != (0.0, 0.0, 1.0):
-            shown = " ".join(f"{component:g}" for component in axis)
-            raise ModelError(
-                f"joint '{joint.name}' is planar with the normal ({shown}); only motion in x and y, "
-                "with the <axis> 0 0 1, is supported (without an <axis> it is 1 0 0). "
-                "Turn the joint's frame to make z the normal."
-            )
-        return Planar()
-    if joint.type == "continuous":
-        return Continuous(axis)
-    return (Revolute if joint.type == "revolute" else Prismatic)(axis, _limits(joint))
-
-
-def _limits(joint: UrdfJoint) -> tuple[float, float]:
-    lower, upper = joint.lower, joint.upper
-    return (
-        -math.inf if lower is None or lower <= -NO_LIMIT else lower,
-        math.inf if upper is None or upper >= NO_LIMIT else upper,
-    )
 
 
 def _drive(joint: UrdfJoint) -> DriveLimits:

@@ -19,10 +19,9 @@ from nori_dyn.descriptions.corrections import (
     notes_on_untouched,
     widths_by_joint,
 )
-from nori_dyn.descriptions.urdf import ZEROS, links_and_joints
+from nori_dyn.descriptions.urdf import ZEROS
 from nori_dyn.descriptions.urdf_components import ROTOR, Transmission, first_of, transmissions, transmitted
 from nori_dyn.descriptions.urdf_document import IDENTIFIED, YES, UrdfRobot, read_urdf
-from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import LEVEL, XmlElement, XmlText, numbers
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.inertia import LinkData
@@ -51,11 +50,10 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
         FileFormatError: not a readable URDF.
         ModelError: the robot is of another file, or has a number that no file can hold.
     """
-    robot = read_urdf(source)
-    text = XmlText(source)
+    robots = [read_urdf(source, Cleaner(active=clean)) for clean in (True, False)]
+    robot, text = robots[0], XmlText(source)
     checked_components(tree)
-    with naming_file(source):
-        models = [FileModel(*links_and_joints(robot, Cleaner(active=clean))) for clean in (True, False)]
+    models = [FileModel(list(one.links), [joint.data for joint in one.joints]) for one in robots]
     links, notes = corrected_links(tree, models[likeliest(tree, models, source)].links)
     elements = {element.get("name"): element for element in text.root.findall("link")}
     for name, link in links.items():

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from nori_dyn.errors import FileFormatError
-from nori_dyn.io.xml_file import Element, read_xml
+import numpy as np
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import FileFormatError, ModelError
+from nori_dyn.io.xml_file import Element, naming_file, read_xml
+from nori_dyn.model.assembly import JointData
+from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.inertia import LinkData
+from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
+from nori_dyn.typing import Floats
 
 LARGEST = 1e50
 """In SI units; products of a few such numbers still do not overflow."""
+
+NO_LIMIT = 1e6
+"""A limit of this size or more [rad or m] is how some exporters write that there is none."""
 
 IDENTIFIED, YES = "identified", "true"
 """The attribute by which `nd.tools.save_robot` marks friction and rotors that are the robot's own, and its value.
@@ -39,47 +50,6 @@ _Texts = dict[str, list[str]]  # the numbers of an element as printed, by attrib
 
 
 @dataclass(frozen=True, slots=True)
-class UrdfOrigin:
-    """An <origin>: where a frame is, in that of its parent.
-
-    Attributes:
-        xyz: position [m].
-        rpy: roll, pitch and yaw [rad] as printed: the number of decimals says what may be rounding.
-    """
-
-    xyz: Vector
-    rpy: tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class UrdfInertial:
-    """An <inertial>; what it leaves out is zero.
-
-    Attributes:
-        origin: the frame in the centre of mass; None is the link's own.
-        mass: [kg].
-        inertia: xx, xy, xz, yy, yz and zz about the centre of mass [kg m^2], in the axes of the origin.
-    """
-
-    origin: UrdfOrigin | None
-    mass: float
-    inertia: tuple[float, float, float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class UrdfLink:
-    """A <link>.
-
-    Attributes:
-        name: its name.
-        inertial: its inertia; None is none.
-    """
-
-    name: str
-    inertial: UrdfInertial | None
-
-
-@dataclass(frozen=True, slots=True)
 class UrdfMimic:
     """A <mimic>: a joint follows another one, q = multiplier q_other + offset.
 
@@ -94,19 +64,13 @@ class UrdfMimic:
     offset: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class UrdfJoint:
     """A <joint>.
 
     Attributes:
-        name: its name.
-        type: its type, not checked here.
-        parent: name of the link that carries it.
-        child: name of the link that it carries.
-        origin: where it sits in the parent's frame; None is there.
-        axis: its direction or normal, of any length; x if the file has none.
-        lower: the lower limit [rad or m]; None if the file has none.
-        upper: the upper limit [rad or m]; None if the file has none.
+        data: what the tree is made of.
+        type: its type.
         mimic: what it follows; None for one of its own.
         damping: viscous friction [N m s/rad or N s/m] as printed, not checked here: few want it.
         friction: Coulomb friction [N m or N], likewise.
@@ -117,14 +81,8 @@ class UrdfJoint:
         is_identified: whether the file says that the friction was identified, see `IDENTIFIED`.
     """
 
-    name: str
+    data: JointData
     type: str
-    parent: str
-    child: str
-    origin: UrdfOrigin | None
-    axis: Vector
-    lower: float | None
-    upper: float | None
     mimic: UrdfMimic | None
     damping: str = "0"
     friction: str = "0"
@@ -133,8 +91,13 @@ class UrdfJoint:
     width: str = ""
     is_identified: bool = False
 
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.data.name
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class UrdfRobot:
     """A <robot>: its links and joints in the order of the file, every number of them checked.
 
@@ -147,18 +110,24 @@ class UrdfRobot:
     """
 
     name: str
-    links: tuple[UrdfLink, ...]
+    links: tuple[LinkData, ...]
     joints: tuple[UrdfJoint, ...]
-    root: Element = field(default=None, compare=False, repr=False)
-    path: str | os.PathLike[str] = field(default="", compare=False)
+    root: Element
+    path: str | os.PathLike[str]
 
 
-def read_urdf(path: str | os.PathLike[str]) -> UrdfRobot:
+def read_urdf(path: str | os.PathLike[str], cleaner: Cleaner | None = None) -> UrdfRobot:
     """Read a URDF; meshes, materials and extensions of simulators are not looked at.
+
+    Args:
+        path: the file.
+        cleaner: removes rounding.
 
     Raises:
         FileFormatError: not a readable XML file, not a URDF, or an attribute that is missing or not numbers.
+        ModelError: an unsupported joint, or a zero axis.
     """
+    cleaner = cleaner or Cleaner()
     root = read_xml(path)
     if root.tag != "robot":
         hint = " It is an MJCF model: use load_mjcf." if root.tag == "mujoco" else ""
@@ -166,56 +135,97 @@ def read_urdf(path: str | os.PathLike[str]) -> UrdfRobot:
     _refuse_xacro(path, root)
     return UrdfRobot(
         name=root.get("name") or os.path.splitext(os.path.basename(path))[0],
-        links=tuple(_link(path, element) for element in root.findall("link")),
-        joints=tuple(_joint(path, element) for element in root.findall("joint")),
+        links=tuple(_link(path, element, cleaner) for element in root.findall("link")),
+        joints=tuple(_joint(path, element, cleaner) for element in root.findall("joint")),
         root=root,
         path=path,
     )
 
 
-def _link(path: str | os.PathLike[str], element: Element) -> UrdfLink:
+def _link(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> LinkData:
     name = required(path, element, "name", "a <link>")
     inertial = element.find("inertial")
     if inertial is None:
-        return UrdfLink(name, None)
+        return LinkData(name)
     texts = _numbers(path, inertial, _INERTIAL, f"link '{name}': its inertial")
     ixx, ixy, ixz, iyy, iyz, izz = (
         float(texts["inertia"].get(f"i{axes}", ["0"])[0]) for axes in ("xx", "xy", "xz", "yy", "yz", "zz")
     )
-    mass = float(texts["mass"].get("value", ["0"])[0])
-    return UrdfLink(name, UrdfInertial(_origin(inertial, texts), mass, (ixx, ixy, ixz, iyy, iyz, izz)))
+    com, R = _origin(texts["origin"], cleaner)
+    I = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return LinkData(name, float(texts["mass"].get("value", ["0"])[0]), com, R @ I @ R.T)
 
 
-def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
+def _joint(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> UrdfJoint:
     name = required(path, element, "name", "a <joint>")
     kind = required(path, element, "type", f"joint '{name}'")
     texts = _numbers(path, element, _JOINT, f"joint '{name}': its")
-    lower, upper = (texts["limit"].get(end) for end in ("lower", "upper"))
-    dynamics, limit = element.find("dynamics"), element.find("limit")
+    ends = _end(path, element, name, "parent"), _end(path, element, name, "child")
     leader = _named(path, element, name, "mimic", "joint")
+    dynamics, limit = element.find("dynamics"), element.find("limit")
 
-    def number(tag: str, attribute: str, default: str = "0") -> float:
+    def number(tag: str, attribute: str, default: float) -> float:
         return float(texts[tag].get(attribute, [default])[0])
 
+    def printed(of: Element | None, attribute: str, default: str = "0") -> str:
+        return default if of is None else str(of.get(attribute, default))
+
+    r, R = _origin(texts["origin"], cleaner)
+    limits = number("limit", "lower", -math.inf), number("limit", "upper", math.inf)
+    with naming_file(path):
+        model = _model(name, kind, texts["axis"].get("xyz", ["1", "0", "0"]), limits, cleaner)
     return UrdfJoint(
-        name=name,
+        data=JointData(name, *ends, Transform(np.ascontiguousarray(R.T), r), model),
         type=kind,
-        parent=_end(path, element, name, "parent"),
-        child=_end(path, element, name, "child"),
-        origin=_origin(element, texts),
-        axis=_vector(texts["axis"].get("xyz", ["1", "0", "0"])),
-        lower=None if lower is None else float(lower[0]),
-        upper=None if upper is None else float(upper[0]),
         mimic=None
         if leader is None
-        else UrdfMimic(leader, number("mimic", "multiplier", "1"), number("mimic", "offset")),
-        damping="0" if dynamics is None else dynamics.get("damping", "0"),
-        friction="0" if dynamics is None else dynamics.get("friction", "0"),
-        velocity="0" if limit is None else limit.get("velocity", "0"),
-        effort="0" if limit is None else limit.get("effort", "0"),
-        width="" if dynamics is None else dynamics.get("width", ""),
-        is_identified=dynamics is not None and dynamics.get(IDENTIFIED) == YES,
+        else UrdfMimic(leader, number("mimic", "multiplier", 1.0), number("mimic", "offset", 0.0)),
+        damping=printed(dynamics, "damping"),
+        friction=printed(dynamics, "friction"),
+        velocity=printed(limit, "velocity"),
+        effort=printed(limit, "effort"),
+        width=printed(dynamics, "width", ""),
+        is_identified=printed(dynamics, IDENTIFIED) == YES,
     )
+
+
+def _model(name: str, kind: str, direction: list[str], limits: tuple[float, float], cleaner: Cleaner) -> Joint | None:
+    if kind == "fixed":
+        return None
+    if kind == "floating":
+        return Free()
+    if kind not in ("revolute", "continuous", "prismatic", "planar"):
+        raise ModelError(
+            f"joint '{name}' has the type '{kind}', which is not supported. "
+            "Supported: revolute, continuous, prismatic, planar, floating, fixed."
+        )
+    axis_as_given = np.array(direction, dtype=float)
+    if not np.linalg.norm(axis_as_given) > 0:
+        raise ModelError(f"joint '{name}' has a zero axis. Give it a direction.")
+    axis = cleaner.axis(axis_as_given)
+    if kind == "planar":
+        if axis != (0.0, 0.0, 1.0):
+            shown = " ".join(f"{component:g}" for component in axis)
+            raise ModelError(
+                f"joint '{name}' is planar with the normal ({shown}); only motion in x and y, "
+                "with the <axis> 0 0 1, is supported (without an <axis> it is 1 0 0). "
+                "Turn the joint's frame to make z the normal."
+            )
+        return Planar()
+    if kind == "continuous":
+        return Continuous(axis)
+    lower, upper = limits
+    limits = (-math.inf if lower <= -NO_LIMIT else lower, math.inf if upper >= NO_LIMIT else upper)
+    return (Revolute if kind == "revolute" else Prismatic)(axis, limits)
+
+
+def _origin(texts: _Texts, cleaner: Cleaner) -> tuple[Floats, Floats]:
+    """Position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
+    if not texts:
+        return np.zeros(3), np.eye(3)
+    roll, pitch, yaw = texts.get("rpy", ["0", "0", "0"])
+    r = np.array(texts.get("xyz", ["0", "0", "0"]), dtype=float)
+    return cleaner.position(r + 0.0), cleaner.rpy((roll, pitch, yaw))  # -0.0 becomes 0.0
 
 
 def _end(path: str | os.PathLike[str], joint: Element, name: str, tag: str) -> str:
@@ -230,18 +240,6 @@ def _named(path: str | os.PathLike[str], joint: Element, name: str, tag: str, at
     """Name in a child element of a joint; None without the element."""
     element = joint.find(tag)
     return None if element is None else required(path, element, attribute, f"joint '{name}': its <{tag}>")
-
-
-def _origin(parent: Element, texts: dict[str, _Texts]) -> UrdfOrigin | None:
-    if parent.find("origin") is None:
-        return None
-    roll, pitch, yaw = texts["origin"].get("rpy", ["0", "0", "0"])
-    return UrdfOrigin(_vector(texts["origin"].get("xyz", ["0", "0", "0"])), (roll, pitch, yaw))
-
-
-def _vector(texts: list[str]) -> Vector:
-    x, y, z = map(float, texts)
-    return x, y, z
 
 
 def _refuse_xacro(path: str | os.PathLike[str], root: Element) -> None:

@@ -123,8 +123,8 @@ class _SensorReader:
             if self.joints[joint].type != "fixed":
                 note = "in the frame of its parent link, which the child moves against"
                 return ModelSensor(name, "force_torque", joint, note=note)
-            r, R = self._joint_origin(joint)
-            xyz, rpy = _vector(-R.T @ r), roll_pitch_yaw(self.cleaner.rotation(R.T))
+            X = self.joints[joint].data.X_tree
+            xyz, rpy = _vector(-X.E @ X.r), roll_pitch_yaw(self.cleaner.rotation(X.E))
         if about_child:
             xyz = (0.0, 0.0, 0.0)
         entry = {"type": "force_torque", "name": name, "joints": joint, "measures": measures}
@@ -137,12 +137,6 @@ class _SensorReader:
         entry = {"type": kind, "name": name, "links": link}
         pose = pose_entry(xyz, rpy, relative_to=link)
         return ModelSensor(name, kind, link, entry if pose is None else {**entry, "frame": pose}, link=link)
-
-    def _joint_origin(self, joint: str) -> tuple[Floats, Floats]:
-        origin = self.joints[joint].origin
-        if origin is None:
-            return np.zeros(3), np.eye(3)
-        return np.array(origin.xyz), self.cleaner.rpy(origin.rpy)
 
     def _origin(self, origin: Element | None, name: str) -> tuple[Vector, Vector]:
         if origin is None:

@@ -116,5 +116,5 @@ def test_robots_of_another_file(folder):
         save_robot(nd.autotree(1), "no_such_robot", folder / "out.urdf")
     with pytest.raises(WrongKindError, match=r"nd\.tools\.save_robot takes a robot \(KinematicTree\), not 'panda'"):
         nd.tools.save_robot("panda", folder / "arm.urdf", folder / "out.urdf")
-    with pytest.raises(WrongKindError, match=r"nd\.save_components takes a robot"):
+    with pytest.raises(WrongKindError, match=r"nd\.tools\.save_components takes a robot"):
         nd.tools.save_components(None, folder / "out.yaml")

@@ -14,15 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.descriptions.urdf import load_urdf
-from nori_dyn.descriptions.urdf_document import (
-    UrdfInertial,
-    UrdfJoint,
-    UrdfLink,
-    UrdfMimic,
-    UrdfOrigin,
-    UrdfRobot,
-    read_urdf,
-)
+from nori_dyn.descriptions.urdf_document import UrdfMimic, read_urdf
 from nori_dyn.errors import FileFormatError, ModelError, NoriError, NoriWarning, UnknownModelNameError
 from nori_dyn.model.cleaning import Cleaner, last_unit
 from nori_dyn.model.drives import DriveLimits
@@ -434,26 +426,16 @@ def test_the_document_is_what_the_file_says(write):
     inertial = '<inertial><origin xyz="1 2 3"/><mass value="2"/><inertia ixx="1" ixz="-.1" iyy="2" izz="3"/></inertial>'
     more = '<origin rpy="1.50 0 -0"/><limit upper="2"/><mimic joint="k" multiplier="3"/>'
     robot = read_urdf(write(link("base", "") + link("arm", inertial) + joint("j", "base", "arm", more=more)))
-    assert robot == UrdfRobot(
-        "test",
-        (
-            UrdfLink("base", None),
-            UrdfLink("arm", UrdfInertial(UrdfOrigin((1, 2, 3), ("0", "0", "0")), 2, (1, 0, -0.1, 2, 0, 3))),
-        ),
-        (
-            UrdfJoint(
-                name="j",
-                type="revolute",
-                parent="base",
-                child="arm",
-                origin=UrdfOrigin((0, 0, 0), ("1.50", "0", "-0")),
-                axis=(1, 0, 0),
-                lower=None,
-                upper=2,
-                mimic=UrdfMimic("k", multiplier=3),
-            ),
-        ),
-    )
+    base, arm = robot.links
+    assert (robot.name, base.name, base.mass, arm.name, arm.mass) == ("test", "base", 0, "arm", 2)
+    assert arm.com.tolist() == [1, 2, 3]
+    assert arm.I_com.tolist() == [[1, 0, -0.1], [0, 2, 0], [-0.1, 0, 3]]
+    (found,) = robot.joints
+    assert (found.name, found.type, found.data.parent, found.data.child) == ("j", "revolute", "base", "arm")
+    assert found.data.joint == Revolute((1, 0, 0), (-math.inf, 2))
+    assert found.mimic == UrdfMimic("k", multiplier=3)
+    np.testing.assert_array_equal(found.data.X_tree.r, 0)
+    np.testing.assert_allclose(found.data.X_tree.E, Rotation.from_euler("xyz", [1.5, 0, 0]).as_matrix().T, atol=1e-15)
 
 
 def test_a_printed_minus_zero_is_zero(write):
