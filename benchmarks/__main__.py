@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--seed", type=int, default=0, help="seed of the states")
     add("--paper-counts", type=Path, metavar="FOLDER", help="counts of the paper's scripts, to show beside ours")
     add("--data", type=Path, default=Options().data, metavar="FOLDER", help="where logs of real robots are")
+    add("--realtime", action="store_true", help="a live stream's processes before all others, with the right to")
     add("--list", action="store_true", help="list the suites and the peers, and stop")
     add("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args(arguments)
@@ -61,7 +62,8 @@ def _measure(given: argparse.Namespace) -> None:
     if given.write_baseline:
         check_writable(given.write_baseline)
     quick, seed = (expected.quick, expected.seed) if expected else (given.quick, given.seed)
-    options = Options(quick, seed, tuple(given.robot), given.rounds, given.paper_counts, given.data)
+    asked = given.rounds, given.paper_counts, given.data, given.realtime
+    options = Options(quick, seed, tuple(given.robot), *asked)
     with progress_bar("measuring") as stage:
         found = report.run(names, options, stage, (lambda *_: None) if given.json else _show)
     if path:

@@ -24,6 +24,7 @@ class Options:
         rounds: number of rounds; None for what quick says.
         paper_counts: folder of the counts made with the paper's scripts, to show beside ours.
         data: folder of the logs of real robots.
+        realtime: run the processes of a live stream before all others, which takes the right to.
     """
 
     quick: bool = False
@@ -32,6 +33,7 @@ class Options:
     rounds: int | None = None
     paper_counts: Path | None = None
     data: Path = Path("../shared/data")
+    realtime: bool = False
 
     @property
     def budget(self) -> Budget:

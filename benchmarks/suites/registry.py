@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from benchmarks.suites import (
+    accelerations,
     coriolis,
     counts,
     cpp,
     estimation,
+    live,
     logs,
     loops,
     planning,
@@ -17,19 +19,6 @@ from benchmarks.suites import (
 )
 from benchmarks.suites.base import Suite
 
-SUITES: dict[str, Suite] = {
-    suite.name: suite
-    for suite in (
-        tick.SUITE,
-        cpp.SUITE,
-        estimation.SUITE,
-        recursions.SUITE,
-        coriolis.SUITE,
-        planning.suite(),
-        scaling.SUITE,
-        loops.SUITE,
-        counts.SUITE,
-        trackers.SUITE,
-        logs.SUITE,
-    )
-}
+MODULES = (tick, cpp, estimation, recursions, coriolis, scaling, loops, trackers, logs, live, accelerations, counts)
+
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (*(module.SUITE for module in MODULES), planning.suite())}

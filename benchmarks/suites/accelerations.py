@@ -1,39 +1,49 @@
 """Accelerations from velocities that were read, against those of a simulated Panda.
 
-Run from the repository: `python -m benchmarks.accelerations`, some minutes. Pinocchio integrates the arm at 5 kHz under
-computed torques and with Coulomb friction, along sines of up to 1 Hz, from point to point, and so while it is pushed.
-Velocities are read with noise, or are differences of rounded positions. A figure is the rms error over the rms
-acceleration, the mean of the joints and of the three motions.
+Pinocchio integrates the arm at 5 kHz under computed torques and with Coulomb friction, along sines of up to 1 Hz, from
+point to point, and so while it is pushed. Velocities are read with noise, or are differences of rounded positions. A
+figure is the rms error over the rms acceleration, the mean of the joints and of the three motions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeAlias
 
 import numpy as np
-import pinocchio as pin
 
 import nori_dyn as nd
+from benchmarks.harness import Result, figure_tables
 from benchmarks.robots import robot_file
+from benchmarks.suites.base import Options, Suite
+from nori_dyn.errors import MissingExtraError
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.logs.motion.differentiation import Differentiate, SavitzkyGolay
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
-STEP, SECONDS = 2e-4, 20.0
+STEP = 2e-4
+RATES = (1000, 250, 100)
 WINDOWS = (7, 11, 21, 31, 51, 101)
+WAYS = ("smoother", "51", "kalman", "live auto", "live 21", "live 51")
+"""The ways that are shown, beside the best windows of all."""
 
-Reference = Callable[[float], tuple[Floats, Floats, Floats]]
+Reference: TypeAlias = Callable[[float], tuple[Floats, Floats, Floats]]
+"""Positions, velocities and accelerations to follow at a time."""
 
 
-def panda() -> pin.Model:
-    """Return the arm, its fingers fixed."""
+def panda() -> Any:
+    """The arm, its fingers fixed."""
+    pin = import_module("pinocchio")
     whole = pin.buildModelFromUrdf(str(robot_file("panda")))
     fingers = [whole.getJointId(name) for name in whole.names if "finger" in name]
     return pin.buildReducedModel(whole, fingers, pin.neutral(whole))
 
 
 def references(n: int) -> tuple[Reference, Reference]:
-    """Return positions, velocities and accelerations to follow, of sines and from point to point."""
+    """Sines, and moves from point to point."""
     rng, middle = np.random.default_rng(0), np.array([0, -0.5, 0, -2, 0, 1.6, 0.7])
     points = middle + np.vstack([np.zeros(n), rng.uniform(-0.6, 0.6, (20, n))])
     w = 2 * np.pi * 0.1 * np.arange(1, 11)[:, None]
@@ -53,16 +63,16 @@ def references(n: int) -> tuple[Reference, Reference]:
     return sines, moves
 
 
-def simulated(follow: Reference, is_pushed: bool) -> tuple[Floats, Floats, Floats]:
-    """Return positions, velocities and accelerations (N, n) of the arm."""
-    arm = panda()
+def simulated(follow: Reference, is_pushed: bool, seconds: float) -> tuple[Floats, Floats, Floats]:
+    """Positions, velocities and accelerations (N, n) of the arm."""
+    pin, arm = import_module("pinocchio"), panda()
     data, level = arm.createData(), np.array([0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4])
     q, v, tau = follow(0.0)[0], np.zeros(arm.nv), np.zeros(arm.nv)
     forces = pin.StdVec_Force()
     for _ in range(arm.njoints):
         forces.append(pin.Force.Zero())
     found = []
-    for k in range(int(SECONDS / STEP)):
+    for k in range(int(seconds / STEP)):
         t = k * STEP
         if k % 5 == 0:
             q_ref, v_ref, a_ref = follow(t)
@@ -78,7 +88,7 @@ def simulated(follow: Reference, is_pushed: bool) -> tuple[Floats, Floats, Float
 
 
 def read(q: Floats, v: Floats, dt: float) -> Iterator[tuple[str, Floats]]:
-    """Yield velocities as they may be read."""
+    """Velocities as they may be read."""
     rng = np.random.default_rng(1)
     for sigma in (1e-3, 1e-2):
         yield f"noise of {sigma:g} rad/s", v + rng.normal(0, sigma, v.shape)
@@ -88,7 +98,7 @@ def read(q: Floats, v: Floats, dt: float) -> Iterator[tuple[str, Floats]]:
 
 
 def live(qd: Floats, dt: float, differentiate: Differentiate) -> Floats:
-    """Return the accelerations (N, n) that a stream is given."""
+    """Accelerations (N, n) that a stream is given."""
     derivative = live_derivative(differentiate, qd.shape[1])
     assert derivative is not None
     none = np.full(qd.shape[1], np.nan)
@@ -97,7 +107,7 @@ def live(qd: Floats, dt: float, differentiate: Differentiate) -> Floats:
 
 
 def ways(qd: Floats, dt: float) -> dict[str, Floats]:
-    """Return accelerations (N, n) by each way."""
+    """Accelerations (N, n) by each way."""
     t = dt * np.arange(len(qd))
     found = {
         "smoother": nd.tools.joint_motion(t, None, qd).qdd,
@@ -110,28 +120,41 @@ def ways(qd: Floats, dt: float) -> dict[str, Floats]:
     return found
 
 
-def main() -> None:
-    """Print the table."""
-    sines, moves = references(7)
-    motions = [simulated(sines, False), simulated(moves, False), simulated(moves, True)]
-    for rate in (1000, 250, 100):
-        every = round(1 / (STEP * rate))
-        errors: dict[str, dict[str, list[float]]] = {}
-        for q, v, a in motions:
-            truth = a[::every][rate:-rate]
-            for name, qd in read(q[::every], v[::every], 1 / rate):
-                for way, qdd in ways(qd, 1 / rate).items():
-                    off = np.sqrt(np.mean((qdd[rate:-rate] - truth) ** 2, axis=0) / np.mean(truth**2, axis=0))
-                    errors.setdefault(name, {}).setdefault(way, []).append(float(off.mean()))
-        for name, by_way in errors.items():
-            mean = {way: float(np.mean(each)) for way, each in by_way.items()}
-            best = {kind: min(WINDOWS, key=lambda w: mean[f"{kind}{w}"]) for kind in ("", "live ")}
-            shown = [
-                f"{way} {mean[way]:.3f}" for way in ("smoother", "51", "kalman", "live auto", "live 21", "live 51")
-            ]
-            shown += [f"best {kind}{w} {mean[f'{kind}{w}']:.3f}" for kind, w in best.items()]
-            print(f"{rate} Hz, {name}: {', '.join(shown)}", flush=True)
+def measure(options: Options, progress: Progress) -> list[Result]:
+    if find_spec("pinocchio") is None:
+        return [Result({}, skipped={"accelerations": "pin is not installed"})]
+    seconds, rates = (4.0, RATES[:1]) if options.quick else (20.0, RATES)
+    try:
+        sines, moves = references(7)
+        motions = [simulated(follow, pushed, seconds) for follow, pushed in ((sines, 0), (moves, 0), (moves, 1))]
+    except MissingExtraError as error:
+        return [Result({}, skipped={"robot panda": str(error)})]
+    return [result for rate in rates for result in _at(rate, motions, progress)]
 
 
-if __name__ == "__main__":
-    main()
+def _at(rate: int, motions: Sequence[tuple[Floats, Floats, Floats]], progress: Progress) -> Iterator[Result]:
+    """What comes of velocities at a rate [Hz]."""
+    every = round(1 / (STEP * rate))
+    errors: dict[str, dict[str, list[float]]] = {}
+    for q, v, a in motions:
+        truth = a[::every][rate:-rate]
+        for name, qd in read(q[::every], v[::every], 1 / rate):
+            progress(f"accelerations, {rate} Hz, {name}")
+            for way, qdd in ways(qd, 1 / rate).items():
+                off = np.sqrt(np.mean((qdd[rate:-rate] - truth) ** 2, axis=0) / np.mean(truth**2, axis=0))
+                errors.setdefault(name, {}).setdefault(way, []).append(float(off.mean()))
+    for name, by_way in errors.items():
+        mean = {way: float(np.mean(each)) for way, each in by_way.items()}
+        figures = {way: mean[way] for way in WAYS}
+        for kind in ("", "live "):
+            best = min(WINDOWS, key=lambda w: mean[f"{kind}{w}"])
+            figures |= {f"best {kind}window": best, f"best {kind}".strip(): mean[f"{kind}{best}"]}
+        yield Result({"read": f"{rate} Hz, {name}"}, figures=figures)
+
+
+SUITE = Suite(
+    "accelerations",
+    "Errors of accelerations made of velocities, over their rms",
+    measure,
+    tables=figure_tables,
+)
