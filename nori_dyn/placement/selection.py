@@ -8,13 +8,43 @@ from dataclasses import dataclass
 from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.observe.field import Span
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest, list_names
-from nori_dyn.placement.exchanges import exchanges
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Watched, progress_bar
+
+MOST_LOOKS = 10_000
+"""Most pairs of a chosen sensor and another that are looked at."""
+
+
+def exchanges(problem: CoverProblem, chosen: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return for each of some choices that suffice the others that could stand in for it, the cheapest first.
+
+    Args:
+        problem: which choices determine the outputs.
+        chosen: the choices; those that have to be taken have no others. Empty where there is too much to look at.
+    """
+    if len(chosen) * len(problem.rows) > MOST_LOOKS:
+        return {}
+    rules = problem.choices
+    found: dict[str, tuple[str, ...]] = {}
+    for name in chosen:
+        others = [other for other in chosen if other != name]
+        span = problem.span(others)
+        missing = [left for output in problem.targets if (left := span.remainder(output))]
+        found[name] = tuple(
+            other
+            for other in sorted(problem.rows, key=lambda other: (rules.costs[other], other))
+            if other not in chosen
+            and name not in rules.must
+            and rules.is_allowed([*others, other])
+            and not any(map(Span.of(map(span.remainder, problem.rows[other])).remainder, missing))
+        )
+    return found
+
 
 SECONDS = 60.0
 """Time after which the best set found so far is taken, with what is known of the cheapest."""

@@ -1,12 +1,12 @@
 """What an observability report says, in words, once: text, JSON and the page lay it out.
 
-What was found over the workspace is in `workspace.py`, what sensors may fail in `failures.py`, likewise.
+What was found over the workspace is in `workspace.py`, likewise.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -15,14 +15,18 @@ import numpy as np
 from nori_dyn.observe.additions import MOST_LOOKS, Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.null_space import SHOWN, UnobservableSubspace, list_names
+from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport, RankWhere
 from nori_dyn.report.learned import LearnedFindings, over_time
-from nori_dyn.report.workspace import NEARLY_SINGULAR, describe_margins, describe_worst
+from nori_dyn.report.workspace import MARGIN, NEARLY_SINGULAR, describe_margins, describe_worst
 from nori_dyn.system.rows import GIVEN
-from nori_dyn.tables import listed, number, unbroken
+from nori_dyn.tables import Table, listed, number, unbroken
 
 OF_SEVERAL = ("a", "f", "fx", "loop")
 """Kinds of variables that are of several numbers, each with a name of its own."""
+
+LISTED = 6
+"""Most outputs, sensors and combinations that are listed."""
 
 MOST_RANKS = 8
 """Most ranks over several poses that are listed."""
@@ -139,22 +143,22 @@ def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> 
         return Verdict(
             "sometimes",
             "Yes, but not at once",
-            f"At one pose {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces cannot "
-            "be told from the readings; all of them can as soon as what persists is learned.",
+            f"At one pose {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces do not "
+            "follow from the readings; all of them do as soon as the memory is learned.",
         )
     if not report.is_observable:
         return Verdict(
             "no",
             "No, these sensors do not suffice",
             f"Whatever the pose, {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces "
-            "cannot be told from the readings.",
+            "do not follow from the readings.",
         )
     if report.numerical_rank < n:
         return Verdict(
             "no",
             "No, these sensors suffice on paper only",
-            f"Exact arithmetic would tell {unknowns} from the readings, but some of them by so little that a computer "
-            f"cannot: in doubles the rank is {report.numerical_rank:,} of {n:,}.",
+            f"In exact arithmetic {unknowns} follow from the readings, but some of them so weakly that in double "
+            f"precision they do not: there the rank is {report.numerical_rank:,} of {n:,}.",
         )
     if report.loses_rank or given or lacking:
         where = []
@@ -196,15 +200,15 @@ def _advice(report: ObservabilityReport) -> Iterator[Advice]:
         lead = "Or this, for the special poses as well." if k else first
         yield Advice(lead, _describe_addition(addition), tuple(_group_by_type(addition.others, "one of ")))
     if not report.suffices_over_time and not report.additions:
-        given_up = f"So much is missing that the search for what to add was given up, after {MOST_LOOKS:,} looks."
+        given_up = f"So much is missing that the search for additions was given up after {MOST_LOOKS:,} steps."
         yield Advice("What to add?", given_up)
 
 
 def _describe_addition(addition: Addition) -> str:
     what = list_names([*_group_by_type(addition.sensors, "each of ", most=None)])
     where = "also at the special poses that were looked at" if addition.at_poses else "at almost every pose"
-    fewer = "" if addition.is_smallest else " Fewer may do."
-    return f"{what[0].upper()}{what[1:]}: then all is determined, {where}.{fewer}"
+    fewer = "" if addition.is_smallest else " Fewer may suffice."
+    return f"{what[0].upper()}{what[1:]}: then everything is determined, {where}.{fewer}"
 
 
 def _group_by_type(sensors: Iterable[Addable], several: str, most: int | None = SHOWN) -> Iterator[str]:
@@ -232,10 +236,17 @@ def _describe_pose(where: RankWhere, is_observable: bool) -> PoseLine:
         outcome += "" if where.always else ", at the worst"
         outcome += ", nearly one more" if nearly else ""
     else:
-        outcome = "all determined" if is_observable else "nothing further lost"
+        outcome = "all determined" if is_observable else "nothing more lost"
         outcome += ", but only just" if nearly else ""
     level: Level = "no" if where.lost else "sometimes" if nearly else "yes"
     return PoseLine(where.meaning, level, outcome, number(smallest, 1))
+
+
+def special_poses(said: Findings) -> Table:
+    """Return what becomes of the rank at special poses."""
+    rows = tuple((line.meaning, line.outcome, line.margin) for line in said.poses)
+    levels = tuple(line.level for line in said.poses)
+    return Table("Special poses", ("pose", "result", "margin"), rows, (MARGIN,), left=(0, 1), levels=levels)
 
 
 def _given(report: ObservabilityReport) -> str:
@@ -261,19 +272,20 @@ def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
     if report.error is None:
         yield "numerical", f"all ranks, {_describe_looks(report)}"
     else:
-        yield "exact", f"the verdict, but for a chance of {number(report.error, 1)}; what is said of poses is numerical"
+        exact = f"the rank, wrong with a probability below {number(report.error, 1)}; poses are judged numerically"
+        yield "exact", exact
     if report.over_time is not None:
         told = listed([f"{rank:,}" for rank in report.over_time.ranks], MOST_RANKS)
-        yield "persists", f"{len(report.over_time.names):,} numbers; told after 1, 2, ... poses: rank {told}"
+        yield "memory", f"{len(report.over_time.names):,} numbers; rank after 1, 2, ... poses: {told}"
     if report.repeated:
-        yield "repeated", f"{listed(report.repeated)}: other rows say the same wherever loops and couplings are closed"
+        yield "repeated", f"{listed(report.repeated)}: redundant wherever loops and couplings are closed"
     if report.skipped and report.system.tree.closing_parts:
         yield "left out", f"poses at which no loop is closed: {listed(report.skipped)}"
 
 
 def _describe_looks(report: ObservabilityReport) -> str:
     """Return where ranks were taken that are not exact, and how clearly they are told."""
-    told = f"; what counts is {number(report.gap, 1)} times larger than what is taken as zero"
+    told = f"; the smallest singular value that counts is {number(report.gap, 1)} times the largest taken as zero"
     return f"at closed configurations of the loops and couplings{told if np.isfinite(report.gap) else ''}"
 
 
@@ -288,3 +300,55 @@ def by_variable(names: Iterable[str]) -> tuple[str, ...]:
         counts[variable] = counts.get(variable, 0) + 1
     order = sorted(counts, key=lambda variable: variable.partition(":")[0] in GIVEN)
     return tuple(f"{variable} ({counts[variable]})" if counts[variable] > 1 else variable for variable in order)
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What the failure of sensors takes away.
+
+    Attributes:
+        words: how many may fail.
+        critical: those that may not, and what is lost without each.
+        together: sets of others that may not fail together.
+        further: what else is said of sets, in one sentence.
+    """
+
+    words: str
+    critical: tuple[tuple[str, tuple[str, ...]], ...]
+    together: tuple[str, ...]
+    further: str
+
+
+def failures(found: Redundancy, wanted: Sequence[str] | None = None) -> Failures:
+    """Return what the failure of sensors takes away.
+
+    Args:
+        found: which may fail.
+        wanted: the outputs as they were asked for; those that were looked at when None.
+    """
+    outputs = listed(wanted or found.outputs, LISTED) or "the outputs"
+    n, n_critical = len(found.sensors), len(found.critical)
+    if not found.outputs:
+        words = f"Nothing of {outputs} is determined, so nothing can be lost."
+    elif n_critical == n:
+        words = f"No sensor of the {n:,} may fail: without any one of them, some of {outputs} is lost."
+    elif n_critical:
+        words = f"Any one of {n - n_critical:,} of the {n:,} sensors may fail; {n_critical:,} may not."
+    else:
+        words = f"Any one of the {n:,} sensors may fail: {outputs} stays determined."
+    together = tuple(_list_sets(found.failing_sets))
+    further = ""
+    if together:
+        further = f"Of the others, these may not fail together (sets of up to {found.size}):"
+    elif found.size > 1 and n_critical < n and found.outputs:
+        further = f"Any {found.size} of these may also fail together."
+    critical = tuple((name, by_variable(found.lost[name])) for name in found.critical)
+    return Failures(words, critical, together, further)
+
+
+def _list_sets(sets: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield sets of several sensors, those that differ in the last one only as one."""
+    several = (failing for failing in sets if len(failing) > 1)
+    for first, own in itertools.groupby(several, key=lambda failing: failing[:-1]):
+        last = [failing[-1] for failing in own]
+        yield " and ".join((*map(unbroken, first), f"{'any one of ' if len(last) > 1 else ''}{listed(last)}"))

@@ -26,8 +26,7 @@ from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report.identification_page import IdentificationPage, identification_page
 from nori_dyn.report.log_page import LogPage, log_page
-from nori_dyn.report.page import Page, observability_page
-from nori_dyn.report.placement_page import PlacementPage, placement_page
+from nori_dyn.report.page import Page, PlacementPage, observability_page, placement_page
 from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import spaced

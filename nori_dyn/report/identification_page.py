@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.findings import Identification
-from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.shows.identification import (
@@ -27,6 +26,7 @@ from nori_dyn.report.shows.identification import (
     range_of,
     verdict,
     with_deviation,
+    worst_table,
 )
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots
 from nori_dyn.tables import Table, number
@@ -36,41 +36,6 @@ SHOWN = 8
 
 HOW = {"identified": "identified", "open": OPEN, "combined": IN_SUMS, "known": "known"}
 """What is said of how a parameter is identified."""
-
-
-@dataclass(frozen=True, slots=True)
-class FitRow:
-    """How well a reading is explained, as text.
-
-    Attributes:
-        name: of the reading.
-        before, after, held_out, correlation: the figures; "" where there is none.
-        shares: before and after, relative to the larger one.
-    """
-
-    name: str
-    before: str
-    after: str
-    held_out: str
-    correlation: str
-    shares: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class FitTable:
-    """The fits of one unit."""
-
-    unit: str
-    rows: tuple[FitRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LeftRow:
-    """A combination that is identified least, and how much of its prior deviation is left, as text and share."""
-
-    name: str
-    left: str
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +67,10 @@ class IdentificationPage:
     heading: str
     sentences: tuple[str, ...]
     doubts: tuple[str, ...]
-    fits: tuple[FitTable, ...]
+    fits: tuple[Table, ...]
     tables: tuple[Table, ...]
     next: str
-    worst: tuple[LeftRow, ...]
+    worst: Table | None
     parameters: Table
     combinations: Table
     facts: tuple[tuple[str, str], ...]
@@ -133,7 +98,7 @@ def identification_page(found: Identification) -> IdentificationPage:
         fits=tuple(_fit_tables(found)),
         tables=tuple(table for table in tables if table is not None),
         next=next_words(found),
-        worst=tuple(_worst(found)),
+        worst=_worst(found),
         parameters=_all_parameters(found),
         combinations=_all_combinations(found),
         facts=tuple(facts(found)),
@@ -157,30 +122,25 @@ def _heading(found: Identification) -> str:
     return f"Errors of {after} {unit} now, {before} {unit} before"
 
 
-def _fit_tables(found: Identification) -> Iterator[FitTable]:
+def _fit_tables(found: Identification) -> Iterator[Table]:
+    """Yield the errors of the readings of each unit."""
     for unit, fits in by_unit(found.fits).items():
-        rows = (
-            FitRow(
-                fit.name,
-                number(fit.before),
-                number(fit.after),
-                "" if fit.held_out is None else number(fit.held_out),
-                f"{fit.correlation:.4f}",
-                _shares(fit),
-            )
-            for fit in fits
-        )
-        yield FitTable(unit, tuple(rows))
+        rows = tuple((fit.name, fit.before, fit.after, fit.held_out, f"{fit.correlation:.4f}") for fit in fits)
+        most = [max(fit.before, fit.after) or 1.0 for fit in fits]
+        bars = tuple((fit.before / one, fit.after / one) for fit, one in zip(fits, most, strict=True))
+        columns = (f"reading [{unit}]" if unit else "reading", "before", "found", "held out", "correlation")
+        yield Table(f"Errors of readings in {unit}", columns, rows, bars=bars)
 
 
-def _shares(fit: ReadingFit) -> tuple[float, float]:
-    most = max(fit.before, fit.after) or 1.0
-    return fit.before / most, fit.after / most
-
-
-def _worst(found: Identification) -> Iterator[LeftRow]:
-    for each in least_identified(found)[:SHOWN]:
-        yield LeftRow(described_sum(each), left_of(each), min(each.left, 1.0))
+def _worst(found: Identification) -> Table | None:
+    """Return the combinations that are identified least; None where there are none."""
+    table = worst_table(found)
+    if table is None:
+        return None
+    shown = least_identified(found)[:SHOWN]
+    bars = tuple((min(each.left, 1.0),) for each in shown)
+    rows, levels = tuple((described_sum(each), left_of(each)) for each in shown), ("low",) * len(shown)
+    return replace(table, rows=rows, most=None, bars=bars, levels=levels)
 
 
 def _all_parameters(found: Identification) -> Table:

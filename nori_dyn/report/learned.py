@@ -96,27 +96,27 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
     if found.is_learned:
         first = found.seen_after.count(1)
         some = f", {first:,} of them already {_poses(found, 1)}" if 0 < first < n else ""
-        numbers = f"all {n:,} numbers that persist" if n > 1 else "the one number that persists"
-        yield f"The sensors tell {numbers}, {where}{some}."
+        numbers = f"all {n:,} numbers of the memory" if n > 1 else "the one number of the memory"
+        yield f"The sensors determine {numbers}, {where}{some}."
     elif not found.rank:
-        numbers = f"the {n:,} numbers that persist" if n > 1 else "the one number that persists"
+        numbers = f"the {n:,} numbers of the memory" if n > 1 else "the one number of the memory"
         yield f"The sensors tell nothing of {numbers}" + ("." if found.is_asked else ", however many poses there are.")
     else:
-        parts = [f"{alone:,} by themselves"] if alone else []
+        parts = [f"{alone:,} alone"] if alone else []
         if found.sums:
             mixed = n - alone - len(found.untold)
             several, others = "s" if len(found.sums) > 1 else "", " others" if alone else ""
             parts.append(f"{len(found.sums):,} combination{several} of {mixed:,}{others}")
         rest = f", and nothing of {len(found.untold):,}" if found.untold else ""
-        yield f"Of the {n:,} numbers that persist the sensors tell {' and '.join(parts)}, {where}{rest}."
+        yield f"Of the {n:,} numbers of the memory the sensors determine {' and '.join(parts)}, {where}{rest}."
     if found.is_asked and not found.is_learned and (len(found.ranks) == 1 or found.ranks[-1] > found.ranks[-2]):
         yield f"More {'poses' if found.stays else 'instants'} may tell more."
     enough = found.needs.all
     if enough is not None and len(found.needs.each) > 1:
-        yield f"It is enough that {_move(enough.enough)}, {_poses(found, enough.after)}."
+        yield f"It suffices that {_move(enough.enough)}, {_poses(found, enough.after)}."
     missing, at_first = len(found.undetermined), len(found.undetermined_at_first)
     if missing:
-        yield f"Even then {missing:,} of all {n_variables:,} unknowns do not follow, but by what is told at first."
+        yield f"Even then {missing:,} of all {n_variables:,} unknowns do not follow without a prior."
     elif at_first:
         yield f"Once they are known all {n_variables:,} unknowns follow from the readings, at almost every pose."
 
@@ -127,12 +127,12 @@ def _lines(found: Learned) -> Iterator[LearnedLine]:
     mixed = {name for each in found.sums for name in each.terms}
     groups: dict[tuple[str, str], list[str]] = {}
     for name, after in zip(found.names, found.seen_after, strict=True):
-        seen = _poses(found, after) if after else "only together with others" if name in mixed else "never"
+        seen = _poses(found, after) if after else "only in combinations" if name in mixed else "never"
         words = ""
         if after and name in of_number:
             need = of_number[name]
             words = describe_need(need, found.needs.moving)
-            words += f" ({_poses(found, need.after)} where nothing else does)" if need.after > after else ""
+            words += f" ({_poses(found, need.after)} if nothing else moves)" if need.after > after else ""
         groups.setdefault((seen, words), []).append(name)
     for (seen, needs), names in groups.items():
         yield LearnedLine(tuple(_by_variable(found, names)), seen, needs)
@@ -146,9 +146,9 @@ def describe_need(need: MotionRequirement, moving: Sequence[str]) -> str:
         moving: the joints that change what is told.
     """
     if need.by_time:
-        return "as time passes, though nothing moves"
+        return "as time passes, even at rest"
     if need.any_of and len(need.any_of) == len(moving):
-        return f"only if {moving[0]} moves" if len(moving) == 1 else "only if a joint moves, whichever"
+        return f"only if {moving[0]} moves" if len(moving) == 1 else "only if some joint moves"
     if need.any_of:
         names = need.any_of
         one = list_names(names) if len(names) == 1 else f"one of {list_names(names)}"
@@ -187,20 +187,20 @@ def _by_variable(found: Learned, names: Iterable[str]) -> Iterator[str]:
 
 def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
     """Yield what else is to be known."""
-    yield "What is told of them at first, by a sigma, is left out, and so are priors: sensors alone count."
+    yield "Priors and initial sigmas are left out: only the sensors count."
     uncertain = [each for each in found.memory if not _is_seen(found, each.variable.component_names)]
     unsaid = [each.variable.name for each in uncertain if each.sigma is None]
     if len(uncertain) > len(unsaid):
-        yield "What the sensors do not tell stays as uncertain as it is said to be at first."
+        yield "What the sensors do not determine keeps its initial uncertainty."
     if unsaid:
-        several = "these" if len(unsaid) > 1 else "this"
-        yield f"Nothing is said at first of {listed(unsaid, SHOWN)}: a filter needs a sigma for {several}."
+        verb = "have" if len(unsaid) > 1 else "has"
+        yield f"{listed(unsaid, SHOWN)} {verb} no initial sigma: a filter needs one."
     if found.needs.each:
-        yield "This is what is told at all; how well, depends on how far apart the poses are."
+        yield "How well it is determined depends on how far apart the poses are."
     walking = [name for each in found.memory if any(each.walk) for name in each.variable.component_names]
     if walking:
         names = listed(_by_variable(found, walking), SHOWN)
-        yield f"By their walk these change: {names}. What is told of them fades, and is told again."
+        yield f"These drift by their random walk: {names}. What is learned of them fades and is learned again."
     pushes = [each.variable for each in found.memory if each.variable.kind == "fx"]
     if pushes:
         one = "External wrenches persist in the coordinates of their links"
@@ -208,9 +208,9 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
             one = f"{unbroken(pushes[0].name)} persists in the coordinates of its link"
         yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify tells loads."
     if found.error is None:
-        yield "Ranks are numerical, at closed configurations; what has to move is not looked for."
+        yield "Ranks are numerical, at closed configurations; which joints must move is not determined."
     elif found.needs.moving and _base_is_idle(found, tree):
-        yield "Moving or turning the base alone tells nothing more: masses are known, and gravity with them."
+        yield "Moving or turning the base alone adds nothing: the masses are known, and gravity with them."
 
 
 def _base_is_idle(found: Learned, tree: KinematicTree) -> bool:

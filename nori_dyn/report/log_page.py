@@ -10,8 +10,7 @@ import numpy as np
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, EstimateLine
 from nori_dyn.report.log_verdict import LOW, LogVerdict, counted, facts, verdict
-from nori_dyn.report.recorded import RecordedLog, chosen
-from nori_dyn.report.suspicions import Suspicion, alarm, misfit, window_probabilities
+from nori_dyn.report.recorded import RecordedLog, Suspicion, alarm, chosen, misfit, window_probabilities
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
 from nori_dyn.tables import number, unbroken
@@ -97,7 +96,7 @@ def log_page(log: RecordedLog, names: Sequence[str] = ()) -> LogPage:
         left -= sum(panel.lines for panel in panels[:fits])
         lost = len(panels) - fits
         if lost:
-            words = (*words, f"{lost} further panels are left out, to keep the page small: name what to draw.")
+            words = (*words, f"{lost} more panels are left out to keep the page small: name what to draw.")
         drawn = tuple(plots.drawn(panel) for panel in panels[:fits])
         sections.append(Section(id, title, words, drawn[:SHOWN], drawn[SHOWN:]))
     return LogPage(
@@ -183,8 +182,8 @@ def _residuals(log: RecordedLog) -> Draft:
         note = f"{rms}; {_suspected(log.suspects[sensor])}." if sensor in log.suspects else f"{rms}."
         panels.append(Panel(unbroken(sensor), "sigma", curves, tuple(everyone[sensor]), limit, note=note))
     words = (
-        "Each is what the sensor read less what all of them say it should have, over what is to be expected of that. "
-        f"Sound sensors stay between the dashed lines, at {number(limit, 2)} sigma, in all but one log of a thousand.",
+        "Each is the reading less what all sensors together predict for it, over the expected deviation of that. "
+        f"Sound sensors stay between the dashed lines, at {number(limit, 2)} sigma, in all but one log in a thousand.",
     )
     return "residuals", title, words, panels
 
@@ -212,9 +211,9 @@ def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
             "The bands are two standard deviations to each side, as they follow from the sigmas of the sensors."
         )
     if any("measured" in curve.mark for panel in panels for curve in panel.curves):
-        words.append("What was read of the same is drawn beneath.")
+        words.append("Readings of the same are drawn beneath.")
     if log.held:
-        words.append("The torques of the log are read by no sensor of the plan: the estimates know nothing of them.")
+        words.append("No sensor of the plan reads the torques of the log: the estimates do not depend on them.")
     return "estimates", "Estimates", tuple(words), panels
 
 
@@ -280,5 +279,5 @@ def _readings(log: RecordedLog, names: Sequence[str]) -> Draft:
                 for k, (name, label) in enumerate(zip(own, labels, strict=True))
             ]
             panels.append(Panel(unbroken(sensor), unit, (*read, *told)))
-    words = ("What each sensor read, and what it should have read by all sensors together.",)
+    words = ("What each sensor read, and what all sensors together predict for it.",)
     return "readings", "Other readings, measured and as estimated", words, panels

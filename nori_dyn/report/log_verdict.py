@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, RecordedLog
-from nori_dyn.report.suspicions import Suspicion, misfit, window_probabilities
+from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, RecordedLog, Suspicion, misfit, window_probabilities
 from nori_dyn.tables import listed, number, unbroken
 
 MOST_NAMED = 6
@@ -41,7 +40,7 @@ def verdict(log: RecordedLog) -> LogVerdict:
         return LogVerdict("sometimes", unjudged, (log.unjudged, *odd))
     spare = int(np.max(log.diagnosis.degrees_of_freedom))
     if spare < 1:
-        alone = "No reading is to spare, so that none checks another: what a sensor says is believed as it is."
+        alone = "No reading is redundant, so none checks another: each sensor is taken at its word."
         return LogVerdict("sometimes", unjudged, (alone, *odd))
     fit = tuple(_fit(log))
     if not log.suspects:
@@ -51,10 +50,10 @@ def verdict(log: RecordedLog) -> LogVerdict:
     if others:
         said.append(
             f"Suspect as well: {listed(others, MOST_NAMED)}. A faulty sensor, a wrong model or sigmas too small "
-            "disturb the residuals of sound sensors too; only the clearest of a window is certain to be odd."
+            "disturb the residuals of sound sensors too; only the clearest in each window is certainly off."
         )
     if spare == 1:
-        said.append("With one reading to spare it shows that something is off, but not which of the readings it is.")
+        said.append("With one redundant reading it shows that something is off, but not which reading it is.")
     windows = window_probabilities(log.diagnosis)
     if min(p for _, _, p in windows) >= LOW / len(windows):
         steady = (
@@ -103,7 +102,7 @@ def _fit(log: RecordedLog) -> Iterator[str]:
 def _odd(log: RecordedLog) -> Iterator[str]:
     counts = {name: int(np.count_nonzero(flag)) for name, flag in log.flags.items()}
     if counts.get(SINGULAR):
-        yield f"{counts[SINGULAR]:,} of {len(log):,} samples have no unique solution: the sensors do not suffice there."
+        yield f"{counts[SINGULAR]:,} of {len(log):,} samples have no unique solution: there the sensors do not suffice."
     dropped = {name.removeprefix(DROPPED): n for name, n in counts.items() if name.startswith(DROPPED) and n}
     if dropped:
         most = sorted(dropped, key=lambda name: -dropped[name])
@@ -135,9 +134,9 @@ def facts(log: RecordedLog) -> Iterator[tuple[str, str]]:
         if log.start:
             yield "first sample", f"at {log.start:.6f} s of the log's own time"
     if log.diagnosis is not None:
-        yield "readings", f"{len(log.diagnosis.readings):,} weighed, of {len(set(log.diagnosis.sensors)):,} sensors"
+        yield "readings", f"{len(log.diagnosis.readings):,} weighted, of {len(set(log.diagnosis.sensors)):,} sensors"
         unchecked = log.diagnosis.unchecked
-        yield "checked by nothing", listed(unchecked, MOST_NAMED) if unchecked else "none"
+        yield "unchecked", listed(unchecked, MOST_NAMED) if unchecked else "none"
         least = min((p for _, _, p in window_probabilities(log.diagnosis)), default=1.0)
         yield "lowest p of a window", number(least, 2)
     if log.residual is not None and not log.system.is_weighted:  # weighed equations do not hold exactly

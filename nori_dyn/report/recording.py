@@ -8,22 +8,260 @@ such in sigma; `said/...` are states: what was dropped, which sensors are suspec
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.io.files import write_bytes
+from nori_dyn.model.joints import FORCE
+from nori_dyn.model.kinematics import velocities
 from nori_dyn.report.curves import Bins, kept
-from nori_dyn.report.recorded import RecordedLog
-from nori_dyn.report.recording_events import write_states, write_suspects, write_words
-from nori_dyn.report.recording_robot import ROBOT, log_poses, log_shapes, size
-from nori_dyn.report.recording_series import blueprint, series
-from nori_dyn.report.recording_stream import Recording
-from nori_dyn.report.recording_wrenches import write_wrenches
-from nori_dyn.typing import Indices
+from nori_dyn.report.estimate_picture import HALVES
+from nori_dyn.report.log_verdict import facts, verdict
+from nori_dyn.report.recorded import RecordedLog, chosen
+from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
+from nori_dyn.report.time_plots import is_constant
+from nori_dyn.tables import spaced
+from nori_dyn.typing import Booleans, Floats, Indices
+
+ESTIMATED, MEASURED = (60, 155, 255), (255, 150, 60)
+"""The colours of what is estimated, and of what was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What is being written.
+
+    Attributes:
+        rr: the package rerun, which is optional.
+        stream: the recording.
+        log: what it is of.
+        names: estimates to write as series; all when empty.
+    """
+
+    rr: Any
+    stream: Any
+    log: RecordedLog
+    names: Sequence[str]
+
+    def when(self, samples: Any) -> Any:
+        """Return the times of some samples."""
+        time = self.log.time[samples]
+        if self.log.start is None:
+            return self.rr.TimeColumn("sample", sequence=time.astype(np.int64))
+        return self.rr.TimeColumn("time", duration=time)
+
+    def at(self, sample: int) -> None:
+        """Set the time of what is written next."""
+        time = float(self.log.time[min(sample, len(self.log) - 1)])
+        if self.log.start is None:
+            self.stream.set_time("sample", sequence=int(time))
+        else:
+            self.stream.set_time("time", duration=time)
+
+    def entity(self, *parts: str) -> str:
+        """Return an entity whose parts may have any characters."""
+        return str(self.rr.new_entity_path([spaced(part) for part in parts]))
+
+    def writeseries(self, series: Series, samples: Any) -> None:
+        """Write numbers at some samples as a line."""
+        path = self.entity(*series.entity)
+        colours = None if series.colour is None else [list(series.colour)]
+        self.stream.log(path, self.rr.SeriesLines(colors=colours, names=[series.name]), static=True)
+        if len(samples):
+            columns = self.rr.Scalars.columns(scalars=series.x[samples])
+            self.stream.send_columns(path, indexes=[self.when(samples)], columns=columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Numbers that are drawn as a line.
+
+    Attributes:
+        entity: where it is; those that share all but the last two parts are drawn together.
+        x: the numbers (N,).
+        name: what the line is called.
+        colour: None for one of the viewer's choice.
+    """
+
+    entity: tuple[str, ...]
+    x: Floats
+    name: str
+    colour: tuple[int, int, int] | None = None
+
+
+TURN = (210, 110, 255)
+"""The colour of moments."""
+
+
+def wrench_frames(log: RecordedLog) -> tuple[str, ...]:
+    """Return the links and frames whose external wrench is estimated, but those that nothing can touch."""
+    owners = dict.fromkeys(
+        name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:")
+    )
+    return tuple(each for each in owners if not all(is_constant(x) for x in _components(log.estimates, each)))
+
+
+def _components(numbers: Any, owner: str) -> list[Floats]:
+    return [numbers[f"fx:{owner}.{component}"] for component in FORCE]
+
+
+def write_wrenches(into: Recording, poses: Indices, longest: float) -> None:
+    """Write the wrenches on links and frames as arrows: forces, and moments in another colour, at one scale each."""
+    log, tree = into.log, into.log.system.tree
+    drawn: list[tuple[str, str, str, Floats]] = []
+    for owner in wrench_frames(log):
+        frame = tree.frame(owner)
+        link = tree.names[frame.link]
+        if owner != link:
+            into.stream.log(link_path(into.rr, link, "fx", owner), placed(into.rr, frame.X), static=True)
+        drawn.append((link, owner, "", np.column_stack(_components(log.estimates, owner))[poses]))
+        if f"fx:{owner}.{FORCE[0]}" in log.told:
+            drawn.append((link, owner, " measured", np.column_stack(_components(log.readings, owner))[poses]))
+    for what, part, colour in (("moment", slice(0, 3), TURN), ("force", slice(3, 6), ESTIMATED)):
+        scale = longest / max((_largest(x[:, part]) for *_, x in drawn), default=1.0)
+        for link, owner, measured, x in drawn:
+            path = link_path(into.rr, link, "fx", owner, what + measured)
+            known = np.isfinite(x).all(axis=1)
+            shown = list(MEASURED if measured else colour)
+            arrows = into.rr.Arrows3D.from_fields(colors=[shown], radii=[0.04 * longest])
+            into.stream.log(path, arrows, static=True)
+            columns = into.rr.Arrows3D.columns(vectors=scale * x[known, part])
+            into.stream.send_columns(path, indexes=[into.when(poses[known])], columns=columns)
+
+
+def _largest(x: Floats) -> float:
+    sizes = np.linalg.norm(x, axis=1)
+    return float(np.nanmax(sizes, initial=0.0)) or 1.0
+
+
+MOST_VIEWS = 12
+"""Plots of a tab that is open at once, at most."""
+
+
+def series(into: Recording) -> Iterator[Series]:
+    """Yield the series."""
+    log = into.log
+    for name in chosen(tuple(log.estimates), into.names):
+        yield from compared(log, name, log.estimates[name])
+    if log.diagnosis is None:
+        return
+    for name in () if into.names else log.told:
+        if name not in log.estimates:
+            yield from compared(log, name, log.told[name])
+    z = log.diagnosis.normalised
+    for k, (reading, sensor) in enumerate(zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True)):
+        if np.isfinite(z[:, k]).any():
+            component = reading.removeprefix(sensor).removeprefix(".") or "residual"
+            yield Series(("residuals", "sigma", sensor, component, "residual"), z[:, k], reading)
+    yield Series(("fit", "p_value", "p", "p", "p_value"), np.asarray(log.diagnosis.p_value, dtype=float), "p_value")
+
+
+def compared(log: RecordedLog, name: str, estimated: Floats) -> Iterator[Series]:
+    """Yield what is estimated of a number, and what was read of it."""
+    kind, _, rest = name.rpartition(":") if ":" in name else ("sensors", "", name)
+    owner, _, component = rest.rpartition(".") if rest.rpartition(".")[2] in HALVES else (rest, "", "")
+    entity = ("numbers", kind, owner or kind, component or "value")
+    alone = not component
+    read = log.measured(name)
+    if read is not None:
+        yield Series((*entity, "measured"), read, f"{name} measured", MEASURED if alone else None)
+    yield Series((*entity, "estimated"), estimated, name, ESTIMATED if alone else None)
+
+
+def blueprint(into: Recording, groups: Sequence[tuple[str, ...]]) -> Any:
+    """Return how a viewer lays it out: the robot and what is said on the left, plots on the right."""
+    import rerun.blueprint as rrb
+
+    log = into.log
+    tabs: dict[str, list[tuple[str, ...]]] = {}
+    for group in sorted(groups, key=lambda group: (group[0] != "residuals", log.rank(group[2]))):
+        tabs.setdefault("residuals" if group[0] == "residuals" else group[1], []).append(group)
+    plots = [
+        rrb.Grid(
+            *(rrb.TimeSeriesView(origin=into.entity(*group), name=spaced(group[2])) for group in own[:MOST_VIEWS]),
+            name=title,
+        )
+        for title, own in tabs.items()
+    ]
+    said = rrb.Tabs(
+        rrb.TextDocumentView(origin="/verdict", name="verdict"),
+        rrb.StateTimelineView(origin="/said", name="when"),
+        rrb.TextLogView(origin="/suspects", name="suspects"),
+        active_tab=0,
+    )
+    left = rrb.Vertical(rrb.Spatial3DView(origin=f"/{ROBOT}", name=log.system.tree.name), said, row_shares=[2, 1])
+    return rrb.Blueprint(rrb.Horizontal(left, rrb.Tabs(*plots, active_tab=0), column_shares=[1, 1]) if plots else left)
+
+
+FINE = "-"
+"""The state of what is as it should be."""
+
+SUSPECT = (200, 30, 30)
+"""The colour of suspects."""
+
+
+def write_states(into: Recording) -> None:
+    """Write what is said of samples as states that change."""
+    for label, flag in into.log.flags.items():
+        if flag.any():
+            _write_state(into, ("said", label), flag, "yes")
+
+
+def _write_state(into: Recording, parts: Sequence[str], flag: Booleans, word: str) -> None:
+    changes = np.flatnonzero(np.diff(flag, prepend=not flag[0]))
+    for k in changes.tolist():
+        into.at(k)
+        into.stream.log(into.entity(*parts), into.rr.StateChange(state=word if flag[k] else FINE))
+    into.stream.reset_time()
+
+
+def write_suspects(into: Recording, extent: float) -> None:
+    """Write who is a suspect when: as a state, as a line of text, and as a red ball where it is the clearest."""
+    rr, log, tree = into.rr, into.log, into.log.system.tree
+    for sensor, own in log.suspects.items():
+        row = log.row(sensor)
+        bodies = [] if row is None else [key.body for key in row.equation.blocks(_still(log)) if key.body is not None]
+        ball = link_path(rr, tree.names[bodies[0]], "suspect", sensor) if bodies else None
+        states: dict[int, str] = {0: FINE}
+        for each in own:
+            states[each.first] = "clearest" if each.is_first else "disturbed"
+            states.setdefault(each.stop, FINE)
+            if each.is_first:
+                into.at(each.first)
+                text = (
+                    f"{sensor} does not fit the others: {each.fault.reading} is {each.strength:.1f} sigma off at most"
+                )
+                into.stream.log("suspects", rr.TextLog(text, level="WARN"))
+        before = FINE
+        for sample, state in sorted(states.items()):
+            into.at(sample)
+            into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=state))
+            if ball is not None and (state == "clearest") != (before == "clearest"):
+                balls = rr.Points3D([[0.0, 0.0, 0.0]], radii=[0.035 * extent], colors=[list(SUSPECT)], labels=[sensor])
+                into.stream.log(ball, balls if state == "clearest" else rr.Clear(recursive=False))
+            before = state
+    into.stream.reset_time()
+
+
+def _still(log: RecordedLog) -> Any:
+    tree = log.system.tree
+    return velocities(tree, log.q[0], np.zeros(tree.nv))
+
+
+def write_words(into: Recording) -> None:
+    """Write what is said of the log, as a text."""
+    said = verdict(into.log)
+    lines = [f"# {said.heading}", *said.sentences, *(f"- {doubt.message}" for doubt in into.log.doubts)]
+    lines += [f"- {name}: {words}" for name, words in facts(into.log)]
+    text = spaced("\n\n".join(line for line in lines if line))
+    into.stream.log("verdict", into.rr.TextDocument(text, media_type="text/markdown"), static=True)
+
 
 POSES_PER_SECOND = 60.0
 MOST_POSES = 20_000

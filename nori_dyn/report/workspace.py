@@ -21,7 +21,7 @@ MARGIN = (
 MOST_UNITS = 2
 """Most units of which the output that is known least is named."""
 
-NO_SIGMA = "No sensor has a sigma: give them one, and what their noise does to the outputs is shown here."
+NO_SIGMA = "No sensor has a sigma: with sigmas, the standard deviations of the outputs are shown here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def describe_worst(found: Conditioning) -> str:
             said.append(
                 f"{unbroken(line.output)}, {at_worst}, {format_deviation(line.median, table.unit)} at the median"
             )
-    return f"Known least: {'; '.join(said[:MOST_UNITS])} (expected standard deviations)." if said else ""
+    return f"Least precise: {'; '.join(said[:MOST_UNITS])} (expected standard deviations)." if said else ""
 
 
 def describe_margins(poses: str, ranks: Indices, smallest: Floats, rank: int, n_variables: int) -> str:
@@ -114,7 +114,9 @@ def describe_margins(poses: str, ranks: Indices, smallest: Floats, rank: int, n_
     N = len(ranks)
     if rank < n_variables:
         further = count_or_none(int(np.sum(ranks < rank)))
-        return f"At all of {N:,} {poses} something is not determined, as at almost every pose; more at {further}."
+        return (
+            f"At each of {N:,} {poses} something is not determined, as at almost every pose; at {further} it is more."
+        )
     margin = np.where(ranks < n_variables, 0.0, smallest)
     short, nearly = int(np.sum(margin == 0.0)), int(np.sum((margin > 0.0) & (margin < NEARLY_SINGULAR)))
     worst, median = number(margin.min(), 1), number(np.median(margin), 1)

@@ -6,9 +6,8 @@ folded.
 """
 
 from nori_dyn.tables.document import Document, Part, Shown, shows
-from nori_dyn.tables.figures import describe_sum, number, numbers
 from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
-from nori_dyn.tables.words import WIDTH, characters, listed, spaced, unbroken, wrapped
+from nori_dyn.tables.words import WIDTH, characters, describe_sum, listed, number, numbers, spaced, unbroken, wrapped
 
 __all__ = [
     "WIDTH",

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat, TypeAlias
 
-from nori_dyn.tables.figures import number
-from nori_dyn.tables.words import characters, emphasised, escaped, plain, wrapped
+from nori_dyn.tables.words import characters, emphasised, escaped, number, plain, wrapped
 
 GAP = "  "
 """What stands between columns, and before what is folded."""
@@ -114,6 +113,8 @@ class Table:
         notes: sentences below it.
         left: numbers of the columns that are text; all others are figures, which stand to the right.
         most: how many rows are shown as text of some width; all others are counted. None is all.
+        bars: shares from 0 to 1 that a page draws in each row, behind its third column.
+        levels: how good each row is, "yes", "sometimes", "no" or "low", where a page colours it.
     """
 
     title: str
@@ -122,6 +123,8 @@ class Table:
     notes: tuple[str, ...] = ()
     left: tuple[int, ...] = (0,)
     most: int | None = None
+    bars: tuple[tuple[float, ...], ...] = ()
+    levels: tuple[str, ...] = ()
 
     def cells(self, most: int | None = None) -> list[list[str]]:
         """Return the first rows as text."""

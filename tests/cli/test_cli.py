@@ -375,6 +375,6 @@ def test_one_singular_sample_refuses_a_log_or_is_nan_and_named(run, refused, tmp
     assert not (tmp_path / "out.npz").exists()
     status, _, errors = run(*call, "--singular", "nan")
     assert status == 0
-    assert "singular, and so nan: 1 of 3 samples, the first is 1" in errors
+    assert "singular (nan): 1 of 3 samples, the first is 1" in errors
     with np.load(tmp_path / "out.npz") as archive:
         np.testing.assert_array_equal(np.isnan(archive["tau"]).all(axis=1), [False, True, False])

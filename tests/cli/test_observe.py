@@ -34,7 +34,7 @@ def test_sensors_that_do_not_suffice(run):
     assert "rank 269 of 270, 1 short" in text
     assert "- an internal force along the line in which the planes of r_sole and l_sole meet" in text
     assert "Not determined: fx:r_ankle_2 (5), fx:l_ankle_2 (5)" in text
-    assert "Add this. A torque sensor in r_hip_pitch: then all is determined, at almost every pose." in text
+    assert "Add this. A torque sensor in r_hip_pitch: then everything is determined, at almost every pose." in text
     assert "- any internal force in the common plane of r_sole and l_sole (3 independent)" in text
 
 
@@ -149,9 +149,9 @@ def test_outputs_that_are_not_determined(run, figures, tmp_path):
     status, output, _ = run("observe", *few, "--outputs", "tau,fx:wrist_3_link")
     text = plain(output)
     assert status == 1
-    words = "At all of 3 random poses within joint limits something is not determined, as at almost every pose"
-    assert f"{words}; more at none." in text
-    assert "Further outputs: 5 not determined at most poses" in text
+    words = "At each of 3 random poses within joint limits something is not determined, as at almost every pose"
+    assert f"{words}; at none it is more." in text
+    assert "Other outputs: 5 not determined at most poses" in text
     found = figures("observe", *few, status=1)
     assert found["workspace"]["deviations"][0]["median"] is None
     assert found["workspace"]["lacking_rank"] == 3
@@ -175,7 +175,7 @@ def test_what_suffices_in_exact_arithmetic_only(run, tmp_path):
     path.write_text(json.dumps({"name": "nearly", "measurements": entries}))
     status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", path, "--samples", "0", "--failing", "0")
     assert status == 1
-    assert "in doubles the rank is 119 of 120." in plain(output)
+    assert "in double precision they do not: there the rank is 119 of 120." in plain(output)
 
 
 def test_without_the_workspace(told, figures, weighed):
@@ -222,8 +222,8 @@ def test_what_is_learned_over_several_poses(told, refused, figures, tmp_path):
     robot = (str(ROBOTS["ur5"]), "--sensors", str(path), *QUICK)
     output = told("observe", *robot)
     text = plain(output)
-    assert "Over time. The sensors tell all 12 numbers that persist, over 3 poses." in text
-    assert "What persists, and where it is seen:" in text
+    assert "Over time. The sensors determine all 12 numbers of the memory, over 3 poses." in text
+    assert "The memory, and what determines it:" in text
     assert max(map(len, output.splitlines()[:-1])) <= 80
     found = figures("observe", *robot, "--states", "1")
     assert found["over_time"]["ranks"] == [6]

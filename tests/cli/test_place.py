@@ -39,7 +39,7 @@ def test_icub_among_all_its_sensors(told, tmp_path):
     """One force-torque sensor of six and three accelerometers of 62 suffice, and no cheaper set does."""
     bought = tmp_path / "bought.yaml"
     lines = told("place", *ICUB, EXAMPLE, "--out", bought).splitlines()
-    assert lines[0] == "4 sensors for 3,120: the cheapest there is."
+    assert lines[0] == "4 sensors for 3,120: the cheapest possible."
     assert max(len(line) for line in lines if str(bought) not in line) <= 80
     assert lines[-1].startswith("Next: nori-dyn plan ")
     assert lines[-1].endswith(f"--sensors {bought} --base floating --keep sensors --outputs tau")
@@ -57,13 +57,13 @@ def test_the_best_in_json(figures, ur5):
     found = figures("place", ROBOTS["ur5"], "--candidates", ur5, "--outputs", "all")
     assert (found["cost"], found["is_optimal"], len(found["chosen"])) == (42, True, 6)
     assert found["exchanges"].keys() == set(found["chosen"])
-    assert found["expected"]["known_least"].startswith("Known least: ")
+    assert found["expected"]["known_least"].startswith("Least precise: ")
 
 
 def test_the_page_and_the_best_as_it_is_read(told, refused, ur5, tmp_path):
     page = tmp_path / "page.html"
     output = told("place", ROBOTS["ur5"], "--candidates", ur5, "--html", page)
-    assert output.startswith("6 sensors for 42: the cheapest there is.")
+    assert output.startswith("6 sensors for 42: the cheapest possible.")
     assert "6 sensors for 42" in page.read_text()
     refused("place", ROBOTS["ur5"], "--candidates", ur5, "--html", tmp_path / "none" / "page.html")
     output = told("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "6", "--criterion", "D")

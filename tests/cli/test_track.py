@@ -48,10 +48,10 @@ def test_estimates_are_written_with_their_deviations(told, folder, command, monk
     output = told(*arguments(command, folder))
     own = [line for line in output.splitlines() if str(folder) not in line]
     assert all(len(line) <= 80 for line in own)
-    assert "which is 1 where all that is told of noise is true" in output
+    assert "expected 1 if the noise model is right" in output
     assert "offset:tau:joint1" in output
     assert ("mean delay" in output) == (command == "filter")
-    assert ("each by the readings up to it" if command == "filter" else "each by all readings") in output
+    assert ("each from the readings up to it" if command == "filter" else "each from all readings") in output
     plan = nd.Plan.load(folder / "arm.plan")
     expected = nd.smooth(folder / "log.npz", plan, causal=command == "filter")
     with np.load(folder / "out.npz") as found:
@@ -99,7 +99,7 @@ def test_both_names_of_the_command_do_the_same(told, refused, folder):
     assert [f" {name} " in help for name in ("estimate", "solve", "filter", "smooth")] == [True, True, False, False]
     out = {}
     for way in ("estimate", "solve", "smooth"):
-        assert "which is 1 where" in told(*arguments(way, folder, out=f"{way}.npz"))
+        assert "expected 1 if" in told(*arguments(way, folder, out=f"{way}.npz"))
         out[way] = whole_table(folder / f"{way}.npz")
     assert all(np.array_equal(out["estimate"][column], values) for column, values in out["solve"].items())
     assert not np.array_equal(out["smooth"]["offset:tau:joint1"], out["estimate"]["offset:tau:joint1"])
@@ -123,7 +123,7 @@ def test_a_plan_with_memory_is_looked_at_too(told, folder):
 def test_gaps_are_told(run, folder):
     status, output, errors = run(*arguments("filter", folder, "gap.npz"))
     assert status == 0
-    assert "1, before 2.01000 s: through these the motion is not known" in output
+    assert "1, before 2.01000 s: the motion through them is unknown" in output
     assert "gaps, the longest 1.01 s" in errors
 
 

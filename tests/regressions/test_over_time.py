@@ -77,7 +77,7 @@ def test_what_knows_one_instant_alone_refuses_such_a_plan_by_name(tmp_path):
                 ask()
         with pytest.raises(PlanError, match=words):
             each.export(tmp_path / "c")
-        assert "fx:link7: nothing is known at first, and one instant does not tell it" in plain(str(each))
+        assert "fx:link7: unknown at first, and not determined by one instant" in plain(str(each))
     assert not (tmp_path / "c").exists()
     assert nd.Tracker(plan, DT, backend="numpy").export(tmp_path / "c", name="hand").files
 

@@ -49,13 +49,13 @@ def trust(estimate: Estimate) -> Iterator[tuple[str, str]]:
     checked = residual[~np.isnan(residual)]
     largest = number(checked.max(), 2) if len(checked) else "not checked"
     yield ("worst residual" if N else "residual"), f"{largest}, relative" if len(checked) else largest
-    yield "fell back", _counted(fell_back, N, "to fresh pivots")
+    yield "fell back", _counted(fell_back, N, "to pivoting")
     if estimate.system.tree.closing_parts:
         gap = float(np.max(np.atleast_1d(np.asarray(estimate.gap)), initial=0.0))
-        note = "" if gap < NOT_CLOSED else ": this presumes closed ones, see nd.tools.closed"
+        note = "" if gap < NOT_CLOSED else ": the equations assume closed loops, see nd.tools.closed"
         yield "gap of loops", f"{number(gap, 2)} m or rad{note}"
     if singular.any():
-        yield "singular", _counted(singular, N, "no unique solution, and so nan")
+        yield "singular", _counted(singular, N, "no unique solution: the values are nan")
 
 
 def _counted(found: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], N: int | None, words: str) -> str:
@@ -196,7 +196,7 @@ def diagnosis_document(found: Diagnosis) -> Document:
     suspects = found.suspects() if found.residuals.ndim == 1 and not found.is_consistent(FALSE_ALARMS) else ()
     rows = tuple((unbroken(s.sensor), unbroken(s.reading), number(s.normalised), number(s.explains)) for s in suspects)
     columns = ("sensor", "reading", "residual / spread", "chi-square explained")
-    tables = (Table("Who explains most of what does not fit", columns, rows, left=(0, 1)),) if rows else ()
+    tables = (Table("What explains most of the misfit", columns, rows, left=(0, 1)),) if rows else ()
     values = value_tables(estimate.system, estimate.outputs, estimate.values, found.deviations)
     return Document((Facts(tuple(_diagnosis_facts(found))), *tables, *values))
 
@@ -209,17 +209,17 @@ def _diagnosis_facts(found: Diagnosis) -> Iterator[tuple[str, str]]:
     if found.residuals.ndim == 1:
         verdict = "fit together" if consistent else "do not fit together"
         chi = f"chi-square {number(float(squares))} with {int(freedom):,} degrees of freedom"
-        yield "readings", f"{len(found.readings):,} weighed; they {verdict}: {chi}, p = {number(float(p), 2)}"
+        yield "readings", f"{len(found.readings):,} weighted; they {verdict}: {chi}, p = {number(float(p), 2)}"
     else:
         n = int(np.count_nonzero(consistent))
-        yield "readings", f"{len(found.readings):,} weighed; they fit together in {n:,} of {len(p):,} states"
+        yield "readings", f"{len(found.readings):,} weighted; they fit together in {n:,} of {len(p):,} states"
     yield "unchecked", listed(found.unchecked, MOST_NAMES) or "none"
 
 
 @shows(Status)
 def status_document(status: Status) -> Document:
     """Return what is shown of how a tick went."""
-    outcome = "solved with fresh pivots" if status.fell_back else "solved as planned"
+    outcome = "solved with pivoting" if status.fell_back else "solved as planned"
     rcond = f"{number(status.rcond, 2)}, singular below {number(status.threshold, 2)}" if status.fell_back else ""
     facts = (
         ("state", outcome if status.ok else "not solved: the outputs are nan"),

@@ -36,10 +36,10 @@ def _sentences(report: LogReport, log: str) -> Iterator[str]:
         residual = " The residual is not computed, as the plan leaves out a part of the unknowns."
     yield (
         f"{report.samples:,} samples{derived}, backend {report.backend}: {number(each)} us a sample, after "
-        f"{number(report.preparing, 2)} s to compile or load.{residual} {report.fell_back:,} fell back to fresh pivots."
+        f"{number(report.preparing, 2)} s to compile or load.{residual} {report.fell_back:,} fell back to pivoting."
     )
     if report.counts.ignored:
-        yield f"Mapped, and not taken by these sensors: {', '.join(map(unbroken, report.counts.ignored))}."
+        yield f"Mapped, but not read by these sensors: {', '.join(map(unbroken, report.counts.ignored))}."
     if report.counts.unused:
         yield f"Not used of {log}: {', '.join(map(unbroken, report.counts.unused))}."
 
@@ -57,8 +57,8 @@ def report_warnings(report: LogReport) -> Iterator[str]:
             f"{n:,} {words}"
             for n, words in (
                 (0 if NO_TIME in report.counts.left_out else stream.wrong, NO_TIME),
-                (stream.repeated, "at a time that was there already"),
-                (stream.backwards, "at a time before others"),
+                (stream.repeated, "at a repeated time"),
+                (stream.backwards, "at a time before an earlier sample"),
                 (stream.gaps, f"gaps, the longest {number(stream.longest, 3)} s"),
             )
             if n
@@ -67,7 +67,7 @@ def report_warnings(report: LogReport) -> Iterator[str]:
             yield f"of {stream.samples:,} samples of {what}: {', '.join(odd)}"
     if report.n_singular:
         first = report.singular[0]
-        yield f"singular, and so nan: {report.n_singular} of {report.samples} samples, the first is {first}"
+        yield f"singular (nan): {report.n_singular} of {report.samples} samples, the first is {first}"
 
 
 def outcomes_document(outcomes: Sequence[LogOutcome]) -> Document:

@@ -38,10 +38,10 @@ def tree_document(tree: KinematicTree) -> Document:
     links = "1 moving link" if tree.n_links == 1 else f"{tree.n_links:,} moving links"
     facts = (
         ("robot", unbroken(tree.name)),
-        ("links", f"{links}, at most {max(depths)} in a row"),
-        ("freedoms", f"{tree.nv:,} (nv); a configuration has {tree.nq:,} numbers (nq)"),
-        ("mass", f"{sum(masses):,.3f} kg, of what moves"),
-        ("frames", f"{len(tree.frames):,} further ones by name" if tree.frames else ""),
+        ("links", f"{links}, the longest chain {max(depths)}"),
+        ("freedoms", f"{tree.nv:,} (nv), {tree.nq:,} configuration coordinates (nq)"),
+        ("mass", f"{sum(masses):,.3f} kg in all moving links"),
+        ("frames", f"{len(tree.frames):,} besides those of the links" if tree.frames else ""),
         ("gravity", f"{', '.join(number(g) for g in tree.gravity)} m/s^2"),
     )
     rows = tuple(
@@ -130,7 +130,7 @@ def sensors_document(sensors: SensorSet) -> Document:
     for name, memory in sensors.memory:
         at_first = "" if memory.sigma is None else _entry_in_a_line(memory.sigma)
         rows.append((f"memory {unbroken(name)}", _content(memory), at_first))
-    columns = ("type", "what it says", "sigma")
+    columns = ("type", "settings", "sigma")
     table = Table("Measurements", columns, tuple(rows), left=(0, 1, 2), most=MOST_SENSORS)
     return Document((Facts(facts), table), sensors.to_dict())
 
@@ -169,10 +169,10 @@ def robots_document(known: Robots) -> Document:
     rows = tuple((", ".join(map(unbroken, (one.name, *one.aliases))), one.package, one.about) for one in known.robots)
     notes = []
     if any(one.path is None for one in known.robots):
-        notes.append(f"Those of {DOWNLOADED} are downloaded when they are first used.")
+        notes.append(f"Those of {DOWNLOADED} are downloaded on first use.")
     if known.absent:
-        notes.append(f"Not installed, and so not listed: {', '.join(known.absent)} ({EXTRA}).")
-    title = f"{len(rows):,} robots that are known by name"
+        notes.append(f"Not installed, and not listed: {', '.join(known.absent)} ({EXTRA}).")
+    title = f"{len(rows):,} robots known by name"
     figures = {
         "robots": [
             {

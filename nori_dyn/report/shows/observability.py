@@ -13,8 +13,7 @@ from nori_dyn.observe.learned import Learned
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.report.failures import SHOWN, failures
-from nori_dyn.report.findings import Findings, findings
+from nori_dyn.report.findings import LISTED, Findings, failures, findings, special_poses
 from nori_dyn.report.learned import LearnedFindings
 from nori_dyn.report.workspace import (
     MARGIN,
@@ -58,16 +57,15 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
         parts += [Bullets(advice.others, advice.others_title)] if advice.others else []
     parts.append(Facts((("why", said.reason), *said.facts)))
     if said.unseen:
-        parts.append(Bullets(tuple(line.words for line in said.unseen), "What the sensors do not see:"))
-        parts.append(f"Not determined: {listed(said.undetermined, SHOWN)}.")
+        parts.append(Bullets(tuple(line.words for line in said.unseen), "Unobservable:"))
+        parts.append(f"Not determined: {listed(said.undetermined, LISTED)}.")
     if said.over_time:
         parts += _over_time(said.over_time)
     if said.poses:
-        rows = tuple((line.meaning, line.outcome, line.margin) for line in said.poses)
-        parts.append(Table("Special poses", ("pose", "result", "margin"), rows, (MARGIN,), left=(0, 1)))
+        parts.append(special_poses(said))
     if said.unseen_at_poses:
-        also = "also " if said.unseen else ""
-        title = f"What the sensors {also}do not see at special poses:"
+        also = "Also u" if said.unseen else "U"
+        title = f"{also}nobservable at special poses:"
         parts.append(Bullets(tuple(line.words for line in said.unseen_at_poses), title))
     note = report.system.note_on_offsets
     parts += [*([said.given] if said.given else []), *([f"note: {note}"] if note else [])]
@@ -156,9 +154,9 @@ def _unseen(parts: Sequence[UnobservableSubspace]) -> list[dict[str, Any]]:
 
 def _over_time(said: LearnedFindings) -> Iterator[Part | str]:
     """Yield what is shown of what is learned over time."""
-    yield Bullets(tuple(line.words for line in said.lines), "What persists, and where it is seen:", FATES)
+    yield Bullets(tuple(line.words for line in said.lines), "The memory, and what determines it:", FATES)
     if said.sums:
-        yield Bullets(said.sums, "Sums of it that are seen where their terms are not:", SHOWN)
+        yield Bullets(said.sums, "Combinations that are determined where their terms are not:", LISTED)
     yield " ".join(said.notes)
 
 
@@ -229,11 +227,11 @@ def deviations_parts(found: Conditioning) -> Iterator[Part | str]:
         return
     tables = tabulate_deviations(found)
     rows = [[_deviation_row(line, table.unit) for line in table.lines] for table in tables]
-    most = max(2, SHOWN // max(1, sum(map(bool, rows))))
+    most = max(2, LISTED // max(1, sum(map(bool, rows))))
     first, others = [row for own in rows for row in own[:most]], [row for own in rows for row in own[most:]]
     exact, lost = sum(len(table.exact) for table in tables), sum(len(table.undetermined) for table in tables)
     rest = [f"{exact:,} known exactly" if exact else "", f"{lost:,} not determined at most poses" if lost else ""]
-    further = f" Further outputs: {', '.join(filter(None, rest))}." if any(rest) else ""
+    further = f" Other outputs: {', '.join(filter(None, rest))}." if any(rest) else ""
     note = f"From the sigmas of the sensors, over {len(found.ranks):,} {found.poses}.{further}"
     if not first:
         yield note
@@ -260,9 +258,9 @@ def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, 
     parts: list[Part | str] = [Paragraph(said.words, title)]
     if said.critical and len(said.critical) < len(found.sensors):
         bullets = tuple(f"{unbroken(name)}: {listed(lost, 2)}" for name, lost in said.critical)
-        parts.append(Bullets(bullets, "What is lost without each of those that may not:", SHOWN))
+        parts.append(Bullets(bullets, "Lost without each of those that may not:", LISTED))
     if said.together:
-        parts.append(Bullets(said.together, said.further, SHOWN))
+        parts.append(Bullets(said.together, said.further, LISTED))
     elif said.further:
         parts.append(said.further)
     figures = {

@@ -1,15 +1,100 @@
-"""What `print` shows of sensors that were chosen."""
+"""Sensors that were chosen, in words: what they cost, whether anything is better, and how exact the outputs are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
-from nori_dyn.report.choice import Choice, describe_design, describe_placement
 from nori_dyn.report.shows.observability import deviations_parts
-from nori_dyn.tables import Document, Paragraph, Part, Table, shows, unbroken
+from nori_dyn.report.workspace import describe_worst
+from nori_dyn.tables import Document, Paragraph, Part, Table, listed, number, shows, unbroken
+
+SHOWN = 8
+"""Most outputs that are named in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """All that is said of sensors that were chosen.
+
+    Attributes:
+        heading: how many, and what they cost or what makes them the best.
+        verdict: whether anything is better.
+        is_best: whether nothing is, for certain.
+        purpose: what they determine.
+        accuracy: the outputs that are known least, at the worst pose and at the median; "" where that is not known.
+        table: the sensors: names, costs, and what could be had instead where that is known.
+        method: how they were found, and among how many.
+    """
+
+    heading: str
+    verdict: str
+    is_best: bool
+    purpose: str
+    accuracy: str
+    table: Table
+    method: str
+
+
+def describe_placement(found: Placement) -> Choice:
+    """Return what is said of the cheapest sensors."""
+    others = [_describe_others(found.exchanges.get(name), found.bought.offered) for name in found.costs]
+    outputs = "everything" if found.outputs == ("all",) else listed(found.outputs, SHOWN)
+    return Choice(
+        heading=f"{_sensors(found)} for {found.cost:,g}",
+        verdict="the cheapest possible" if found.is_optimal else f"the cheapest costs at least {number(found.bound)}",
+        is_best=found.is_optimal,
+        purpose=f"They determine {outputs} at almost every pose.",
+        accuracy=describe_worst(found.bought.expected),
+        table=_table(found.costs, others),
+        method=_method(found),
+    )
+
+
+def describe_design(found: Design) -> Choice:
+    """Return what is said of the best sensors."""
+    what = "sum of variances" if found.criterion == "A" else "determinant of the covariance"
+    gap = "no choice is better" if found.gap == 0 else f"no choice has deviations more than {found.gap:.1%} smaller"
+    return Choice(
+        heading=f"{_sensors(found)} of the least {what}",
+        verdict=gap,
+        is_best=found.gap == 0,
+        purpose=f"They cost {found.cost:,g}.",
+        accuracy=describe_worst(found.bought.expected),
+        table=_table(found.costs, ()),
+        method=_method(found),
+    )
+
+
+def _sensors(found: Placement | Design) -> str:
+    return "1 sensor" if len(found.chosen) == 1 else f"{len(found.chosen):,} sensors"
+
+
+def _table(costs: Mapping[str, float], others: Sequence[str]) -> Table:
+    """Return the sensors with their costs, and what could be had instead of each where that is known."""
+    rows = [(unbroken(name), f"{cost:,g}") for name, cost in costs.items()]
+    if not any(others):
+        return Table("", ("sensor", "cost"), tuple(rows))
+    both = tuple((*row, other) for row, other in zip(rows, others, strict=True))
+    return Table("", ("sensor", "cost", "instead of it"), both, left=(0, 2))
+
+
+def _method(found: Placement | Design) -> str:
+    return f"Found among {len(found.bought.offered):,} candidates by: {found.method}."
+
+
+def _describe_others(others: Sequence[str] | None, costs: Mapping[str, float]) -> str:
+    """Return in words what could be had instead of a sensor."""
+    if others is None:
+        return ""
+    if not others:
+        return "nothing"
+    least = others[0]
+    return f"{least} for {costs[least]:,g}" + (f", or {len(others) - 1:,} others" if len(others) > 1 else "")
 
 
 @shows(Placement)
@@ -30,12 +115,9 @@ def design_document(found: Design) -> Document:
 
 def _parts(said: Choice, expected: Conditioning) -> tuple[Part | str, ...]:
     """Return what is shown of sensors that were chosen, and how exact the outputs are with them."""
-    has_others = any(line.instead for line in said.lines)
-    columns = ("sensor", "cost", *(("instead of it",) * has_others))
-    rows = tuple((unbroken(line.name), line.cost, *((line.instead,) * has_others)) for line in said.lines)
     parts: list[Part | str] = [Paragraph(f"{said.verdict}.", f"{said.heading}:")]
     parts += [said.purpose, *([said.accuracy] if said.accuracy else [])]
-    parts += [Table("", columns, rows, left=(0, 2)), *deviations_parts(expected), said.method]
+    parts += [said.table, *deviations_parts(expected), said.method]
     return tuple(parts)
 
 

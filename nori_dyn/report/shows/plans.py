@@ -42,18 +42,18 @@ def state_document(plan: EliminationPlan) -> Document:
     else:
         nonzeros = best.nonzeros - best.fill_in
         share = number(100 * nonzeros / (rows * columns), 2)
-        size = f"{rows:,} equations in {columns:,} unknowns, {nonzeros:,} nonzeros ({share} %)"
+        size = f"{rows:,} equations for {columns:,} unknowns, {nonzeros:,} nonzeros ({share} %)"
     facts = (
         ("robot", robot_in_words(system)),
-        ("sensors", f"{unbroken(system.sensors.name)}: {system.ny:,} readings a tick"),
+        ("sensors", f"{unbroken(system.sensors.name)}: {system.ny:,} readings per tick"),
         ("limbs", _limbs(system)),
         ("system", size),
         ("left out", _left_out(system)),
-        ("not told", listed((v.name for v in undetermined(plan)), MOST_OUTPUTS)),
+        ("undetermined", listed((v.name for v in undetermined(plan)), MOST_OUTPUTS)),
         ("learned", _learned(plan)),
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
         ("ordering", _ordering(plan)),
-        ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs{_refined(system)}"),
+        ("operations", f"{plan.cost.total:,} per tick, from q, qd and y to the outputs{_refined(system)}"),
         ("stability", _in_words(plan.stability)),
     )
     note = system.note_on_offsets
@@ -100,7 +100,7 @@ def _learned(plan: EliminationPlan) -> str:
     if not plan.is_over_time:
         return ""
     names = listed((one.variable.name for one in without_prior(plan.system)), MOST_OUTPUTS)
-    return f"{names}: nothing is known at first, and one instant does not tell it. A filter runs this plan, no solver"
+    return f"{names}: unknown at first, and not determined by one instant. A filter runs this plan, not a solver"
 
 
 def _ordering(plan: EliminationPlan) -> str:
@@ -113,7 +113,7 @@ def _ordering(plan: EliminationPlan) -> str:
 
 
 def _refined(system: System) -> str:
-    return "; two to three times as many at a state that has to be refined" if system.is_weighted else ""
+    return "; two to three times as many at a state that needs refinement" if system.is_weighted else ""
 
 
 def undetermined(plan: EliminationPlan) -> list[Variable]:
@@ -125,13 +125,13 @@ def undetermined(plan: EliminationPlan) -> list[Variable]:
 def _limbs(system: System) -> str:
     """Return the limbs that are alike, whose operations vectors can share; "" where there are none."""
     groups = [(len(limbs), len(limbs[0])) for limbs in isomorphic_limbs(system.tree)]
-    return "; ".join(f"{n} alike of {links} link{'s' * (links > 1)}" for n, links in groups)
+    return "; ".join(f"{n} isomorphic ones of {links} link{'s' * (links > 1)}" for n, links in groups)
 
 
 def _left_out(system: System) -> str:
     """Return the rows of loops that repeat others; "" where there are none."""
     names = system.of_components.repeated_names
-    return f"{listed(names, MOST_OUTPUTS)}: they repeat others wherever the robot is closed" if names else ""
+    return f"{listed(names, MOST_OUTPUTS)}: redundant wherever the loops are closed" if names else ""
 
 
 def _in_words(stability: Stability) -> str:
@@ -142,7 +142,7 @@ def _in_words(stability: Stability) -> str:
     falls = f"{over} a pivot falls to {share} of its usual size, at link {link}"
     if stability.is_stable:
         return f"stable: {falls}"
-    return f"{falls}: nearer to zero, states are solved afresh, in milliseconds"
+    return f"{falls}: nearer to zero, the state is re-factorised with pivoting, in milliseconds"
 
 
 def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
@@ -163,15 +163,15 @@ def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
         for k, c in enumerate(candidates)
     )
     notes = [
-        "* is the one chosen. program: all that a tick computes, sines and cosines left out; it is the sum of + - and "
-        "x /. by: the ordering whose order it has. LU: factors of D and both substitutions in this order, without "
-        "structure finer than D's; paper: the same by the paper's own rule. pivot: the program's smallest one over "
-        "random configurations, relative to its usual size."
+        "* marks the ordering chosen. program: all operations of a tick but sines and cosines, the sum of + - and x /. "
+        "by: the ordering that the program uses. LU: factors of D and both substitutions in this order, without "
+        "structure finer than D's. paper: the same by the paper's own rule. pivot: the smallest pivot of the program "
+        "over random configurations, relative to its usual size."
     ]
     if not has_umfpack():
         notes.append("UMFPACK is not installed: its ordering comes with the extra 'umfpack'.")
     columns = ("", "ordering", "fill-in", "paper", "LU", "by", "+ -", "x /", "program", "pivot")
-    return Table("Operations a tick", columns, rows, tuple(notes), left=(0, 1, 5))
+    return Table("Operations per tick", columns, rows, tuple(notes), left=(0, 1, 5))
 
 
 @shows(Plan)
@@ -202,7 +202,7 @@ def states_document(plan: Plan) -> Document:
         for state, one in states.items()
     )
     columns = ("closed", "readings", "equations", "ordering", "operations", "pivot")
-    notes = ["operations: all of a tick, sines and cosines left out. pivot: the smallest, relative to its usual size."]
+    notes = ["operations: all of a tick but sines and cosines. pivot: the smallest, relative to its usual size."]
     if find_compiler() is not None:
         notes.append(counted_states(sum(map(is_compiled, states.values())), len(states), "compiled"))
     table = Table("Contact states", columns, rows, tuple(notes), left=(0, 3))
@@ -225,19 +225,19 @@ def solver_document(solver: Solver) -> Document:
         ("robot", robot_in_words(system)),
         ("sensors", unbroken(system.sensors.name)),
         ("backend", solver.backend),
-        ("operations", f"{solver.plan.cost.total:,} a tick{_together(solver)}{_room(solver)}"),
+        ("operations", f"{solver.plan.cost.total:,} per tick{_together(solver)}{_room(solver)}"),
         ("readings", listed(system.measurement_names, MOST_READINGS) or "none"),
     )
     arrays = [(name, "read", f"({n},)") for name, n in system.input_sizes.items()]
     arrays += [(name, "written", shape) for name, shape in _shapes(solver)]
-    table = Table("Arrays", ("name", "a tick", "shape"), tuple(arrays), left=(0, 1, 2))
+    table = Table("Arrays", ("name", "per tick", "shape"), tuple(arrays), left=(0, 1, 2))
     return Document((Facts(facts), table))
 
 
 def _together(solver: Solver) -> str:
     """Return how many operations limbs that are alike do together, in the lanes of vectors."""
     packed = {} if solver.native is None else solver.native.packed
-    return "".join(f", {count:,} of them for {n} limbs at a time" for n, count in sorted(packed.items()))
+    return "".join(f", {count:,} of them on {n} limbs at a time" for n, count in sorted(packed.items()))
 
 
 def _room(solver: Solver) -> str:
@@ -269,4 +269,4 @@ def switching_document(solver: SwitchingSolver) -> Document:
 
 def counted_states(n: int, n_states: int, what: str) -> str:
     """Return how many contact states are compiled by now."""
-    return f"{n} of {n_states} are {what}{', the others when they are first needed' if n < n_states else ''}."
+    return f"{n} of {n_states} are {what}{', the others when first needed' if n < n_states else ''}."

@@ -20,7 +20,7 @@ def system_document(system: System) -> Document:
     facts = (
         ("robot", robot_in_words(system)),
         ("sensors", unbroken(system.sensors.name)),
-        ("equations", f"{rows:,} in {columns:,} unknowns, {_balance(system)}"),
+        ("equations", f"{rows:,} for {columns:,} unknowns, {_balance(system)}"),
         ("readings", listed(system.measurement_names, MOST_READINGS) or "none"),
     )
     groups: dict[tuple[bool, str], list[RowBlock]] = {}
@@ -30,10 +30,10 @@ def system_document(system: System) -> Document:
         ("equations of motion" if is_dynamic else unbroken(group), *_counts(own))
         for (is_dynamic, group), own in groups.items()
     )
-    equations = Table("Equations", ("of", "rows", "readings", "known values", "weighed"), counted)
+    equations = Table("Equations", ("of", "rows", "readings", "known values", "weighted"), counted)
     sizes = {kind: sum(len(v.components) for v in system.variables if v.kind == kind) for kind in system.kinds}
     in_words = tuple((unbroken(kind), kind_in_words(kind), n) for kind, n in sizes.items())
-    unknowns = Table("Unknowns", ("kind", "what", "numbers"), in_words, left=(0, 1))
+    unknowns = Table("Unknowns", ("kind", "what", "scalars"), in_words, left=(0, 1))
     return Document((Facts(facts), equations, unknowns))
 
 
@@ -47,7 +47,7 @@ def _balance(system: System) -> str:
     rows, columns = system.shape
     if system.is_weighted:
         return f"solved by weighted least squares with {system.n_weights:,} weights"
-    return "one for each" if rows == columns else f"{columns - rows:,} too few"
+    return "as many as it takes" if rows == columns else f"{columns - rows:,} too few"
 
 
 def _counts(own: Sequence[RowBlock]) -> tuple[int, int, int, int]:

@@ -60,10 +60,10 @@ def memory_document(found: MemoryState) -> Document:
 def delays_document(found: Delays) -> Document:
     """Return what is shown of how late estimates are."""
     rows = [(name, shown_delay(seconds)) for name, seconds in zip(found.names, found.seconds.tolist(), strict=True)]
-    memory = Table("Delays of what persists", ("of", "mean delay [ms]"), tuple(rows), left=(0,), most=MOST_NUMBERS)
+    memory = Table("Delays of the memory", ("of", "mean delay [ms]"), tuple(rows), left=(0,), most=MOST_NUMBERS)
     worst = tuple((name, shown_delay(seconds)) for name, seconds in found.largest.items())
     outputs = Table("Delays of outputs", ("of", "largest mean delay [ms]"), worst, left=(0,), most=MOST_NUMBERS)
-    words = "At rest, after a step of what persists, once the filter has settled; inf where nothing follows."
+    words = "Of a settled filter at rest, after a step of a number of the memory; inf where nothing follows."
     return Document((memory, outputs, Paragraph(words)), found.to_dict())
 
 
@@ -73,7 +73,7 @@ def consistency_document(found: Consistency) -> Document:
     facts = (
         ("ticks", str(found.ticks)),
         ("chi-square", f"{number(found.nis, 4)} of {found.degrees} degrees of freedom"),
-        ("ratio", f"{number(found.ratio, 3)}, which is 1 where all that is told of noise is true"),
+        ("ratio", f"{number(found.ratio, 3)}, expected 1 if the noise model is right"),
         ("p-value", number(found.p_value, 2)),
     )
     return Document((Facts(facts),))
@@ -94,15 +94,15 @@ def log_history_document(found: LogHistory) -> Document:
 @shows(Summary)
 def summary_document(found: Summary) -> Document:
     """Return what is shown in the end of estimates over time."""
-    how = "each by the readings up to it" if found.is_causal else "each by all readings"
+    how = "each from the readings up to it" if found.is_causal else "each from all readings"
     facts = [("estimates", f"{found.consistency.ticks:,}, {how}, of {number(found.end - found.begin, 4)} s")]
     if found.gaps:
         where = listed([f"{number(t, 6)} s" for t in found.gaps], MOST_GAPS)
-        facts.append(("gaps", f"{len(found.gaps):,}, before {where}: through these the motion is not known"))
+        facts.append(("gaps", f"{len(found.gaps):,}, before {where}: the motion through them is unknown"))
     if found.delays is not None:
         named = found.delays.largest.items()
         late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)
-        facts.append(("mean delay", f"{late}, after a step of what persists"))
+        facts.append(("mean delay", f"{late}, after a step of the memory"))
     columns = ["of", "at first", "+-", "at last", "+-", "unit"]
     lags: list[tuple[str, ...]] = [()] * len(found.names)
     if found.delays is not None:
@@ -117,6 +117,6 @@ def summary_document(found: Summary) -> Document:
     words = []
     if found.unseen:
         told = listed(found.unseen, 4)
-        words = [Paragraph(f"No reading tells anything of {told}: what is said of it was known at first.")]
+        words = [Paragraph(f"No reading tells anything of {told}: its estimate is the prior.")]
     parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words)
     return Document(parts, found.to_dict())

@@ -98,7 +98,7 @@ def test_packages_that_are_not_installed_are_named(monkeypatch):
     with pytest.raises(ModelError, match=rf"there is no such file\. Give .* {said}"):
         load_robot("panda")
     assert not nd.tools.robots()
-    assert re.search(rf"0 robots .*Not installed, and so not listed: {said}", " ".join(str(nd.tools.robots()).split()))
+    assert re.search(rf"0 robots .*Not installed, and not listed: {said}", " ".join(str(nd.tools.robots()).split()))
 
 
 FILES = {

@@ -32,4 +32,4 @@ def test_plans_of_contact_states_as_text():
     assert "closed now tip2" in rows
     assert "* tip2 yes" in rows
     assert "no contact" in rows
-    assert "2 of 4 are prepared, the others when they are first needed." in rows
+    assert "2 of 4 are prepared, the others when first needed." in rows

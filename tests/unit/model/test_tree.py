@@ -422,8 +422,8 @@ def test_a_chain_of_thousands_of_links():
 def test_a_tree_as_text():
     lines = str(load("ur5", "floating")).splitlines()
     assert lines[0].split() == ["robot", "ur5"]
-    assert "7 moving links, at most 7 in a row" in lines[1]
-    assert "12 (nv); a configuration has 13 numbers (nq)" in lines[2]
+    assert "7 moving links, the longest chain 7" in lines[1]
+    assert "12 (nv), 13 configuration coordinates (nq)" in lines[2]
     rows = {line.split()[1]: line.split()[2:] for line in lines if line[:1].isdigit()}
     assert rows["upper_arm_link"][:3] == ["shoulder_lift_joint", "revolute", "shoulder_link"]
     text = " ".join(" ".join(lines).split())

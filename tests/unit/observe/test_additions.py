@@ -75,7 +75,7 @@ def test_a_single_sensor_is_named_with_all_that_do_as_well():
     assert [sensor.words for sensor in found.sensors] == ["the acceleration of joint joint2"]
     assert "a torque sensor in joint2" in {other.words for other in found.others}
     (advice,) = findings(report).advice
-    assert advice.words == "The acceleration of joint joint2: then all is determined, at almost every pose."
+    assert advice.words == "The acceleration of joint joint2: then everything is determined, at almost every pose."
     assert f"Add this. {advice.words}" in " ".join(str(report).split())
     (figures,) = report.to_dict()["additions"]
     assert figures["sensors"] == [{"type": "joint_acceleration", "joints": "joint2"}]
@@ -118,5 +118,5 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
     monkeypatch.setattr(additions, "MOST_LOOKS", 3)
     report = nd.observability(nd.System(TREE, sensor_set(ACCELERATIONS)), where=None)
     assert report.additions == ()
-    assert "the search for what to add was given up" in " ".join(str(report).split())
+    assert "the search for additions was given up" in " ".join(str(report).split())
     assert nd.observability(nd.System(TREE, INVERSE), where=None).additions == ()

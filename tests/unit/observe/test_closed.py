@@ -43,7 +43,7 @@ def test_a_four_bar_in_space_repeats_three_rows_and_does_not_tell_three_forces_a
     words = " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 80
     assert "at closed configurations of the loops and couplings" in words
-    assert "loop:bar.mx, loop:bar.my, loop:bar.fz: other rows say the same" in words
+    assert "loop:bar.mx, loop:bar.my, loop:bar.fz: redundant wherever" in words
     assert "poses at which no loop is closed: at the zero of every joint" in words
 
 

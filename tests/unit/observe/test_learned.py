@@ -146,7 +146,7 @@ def test_where_the_base_is_and_how_it_lies_tells_nothing():
     assert stacked(system, Q) == stacked(system, Q[:1])
     report = nd.observability(system, where=None)
     assert base not in report.over_time.needs.moving
-    assert "Moving or turning the base alone tells nothing more" in " ".join(str(report).split())
+    assert "Moving or turning the base alone adds nothing" in " ".join(str(report).split())
 
 
 def test_a_torque_offset_and_an_unknown_torque_are_told_by_their_difference_only():
@@ -170,7 +170,7 @@ def test_an_offset_alone_is_seen_at_one_pose_where_the_force_is_known_and_never_
     unknown = system_of(nd.autotree(1), ACCELERATIONS, with_offset(**TORQUES), offset={"of": "offset"})
     report = nd.observability(unknown, where=None)
     assert (report.over_time.ranks, report.over_time.seen_after) == ((0,), (0,))
-    assert "The sensors tell nothing of the one number that persists, however many poses there are." in plain(report)
+    assert "The sensors tell nothing of the one number of the memory, however many poses there are." in plain(report)
 
 
 def two_cells(skew: float) -> nd.System:
@@ -199,7 +199,7 @@ def test_what_goes_along_the_axis_between_two_load_cells_is_never_told_apart():
     text = plain(report)
     assert "over 2 poses, only if joint2 moves" in text
     assert "- offset:ft:joint1.my + offset:ft:joint2.fz" in text
-    assert "told after 1, 2, ... poses: rank 6, 10" in text
+    assert "rank after 1, 2, ... poses: 6, 10" in text
 
 
 def test_what_decays_is_told_from_what_stays_as_time_passes_though_nothing_moves():
@@ -228,7 +228,7 @@ def test_speeds_tell_pushes_as_a_momentum_observer_does():
         assert stacked(system, Q[:k], np.array([0.8, 1.3])) == (found.ranks[min(k, 2) - 1], seen_of(found, k))
     text = plain(report)
     assert text.startswith("Yes, but not at once. At one pose")
-    assert "fx:link6: over 2 instants, as time passes, though nothing moves" in text
+    assert "fx:link6: over 2 instants, as time passes, even at rest" in text
     assert "fx:link6 persists in the coordinates of its link. The weight of a payload does not" in text
 
 
@@ -308,7 +308,7 @@ def test_a_robot_with_loops_is_looked_at_where_it_is_closed():
     assert found.error is None
     assert found.gap > 1e6
     assert (found.needs.each, found.needs.moving) == ((), ())
-    assert "Ranks are numerical, at closed configurations; what has to move is not looked for." in plain(report)
+    assert "Ranks are numerical, at closed configurations; which joints must move is not determined." in plain(report)
 
 
 def test_where_nothing_can_move_two_load_cells_tell_differences_only():
@@ -317,4 +317,4 @@ def test_where_nothing_can_move_two_load_cells_tell_differences_only():
     cells = with_offset(type="force_torque", joints="all")
     report = nd.observability(system_of(tree, cells, unloaded("link2"), offsets={"of": "offset"}), where=None)
     assert (report.over_time.ranks, report.over_time.needs.moving) == ((6,), ())
-    assert "Of the 12 numbers that persist the sensors tell 6 combinations of 12, at one pose." in plain(report)
+    assert "Of the 12 numbers of the memory the sensors determine 6 combinations of 12, at one pose." in plain(report)

@@ -63,7 +63,7 @@ def test_the_likely_poses_are_looked_at_unasked_and_the_same_seed_gives_the_same
     lines = [" ".join(line.split()) for line in str(report).splitlines()]
     assert lines[0].startswith("Yes, but not at every pose. At almost every pose all")
     assert any(line.startswith("link1 and link5 with parallel normals 1 combination of the") for line in lines)
-    assert "What the sensors do not see at special poses: - a couple about the common normal" in " ".join(lines)
+    assert "Unobservable at special poses: - a couple about the common normal" in " ".join(lines)
     assert "\n" not in repr(report)
 
 
@@ -110,10 +110,10 @@ def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
     text = plain(report)
     assert text.startswith("No, these sensors do not suffice. Whatever the pose,")
     assert "rank 54 of 60, 6 short" in text
-    assert "What the sensors do not see:" in text
+    assert "Unobservable:" in text
     assert report.unseen[0].words in text
     assert "Not determined: fx:link3 (6), f:link1 (6), tau:joint1," in text
-    assert "at the zero of every joint nothing further lost" in text
+    assert "at the zero of every joint nothing more lost" in text
     assert "nothing of this robot" not in text
     assert plain(nd.observability(ENOUGH, where=None)).startswith("Yes, these sensors suffice.")
 
@@ -140,7 +140,7 @@ def test_text_figures_and_page_say_the_same_of_poses_and_failures():
     k = int(np.argmax(found.worst_sigma))
     median, worst = found.median_sigma[k], found.worst_sigma[k]
     at_worst = f"{number(worst, 2)} N m at the worst of 6 poses (no. {found.sigma[:, k].argmax()})"
-    least = f"Known least: {found.outputs[k]}, {at_worst}, {number(median, 2)} N m at the median"
+    least = f"Least precise: {found.outputs[k]}, {at_worst}, {number(median, 2)} N m at the median"
     figures = found.to_dict()
     assert figures["known_least"].startswith(least)
     failures = spare.to_dict()["words"]
@@ -182,7 +182,7 @@ def test_the_workspace_as_text():
     assert repr(found) == "Conditioning(8 configurations, 0 lack rank)"
     Q = [TREE.random_configuration(k) for k in range(4)]
     words = plain(nd.conditioning(SHORT, Q, workers=1))
-    assert "At all of 4 poses given something is not determined, as at almost every pose; more at none." in words
+    assert "At each of 4 poses given something is not determined, as at almost every pose; at none it is more." in words
 
 
 def test_deviations_are_plain_numbers_with_the_largest_first():
@@ -198,7 +198,9 @@ def test_deviations_are_plain_numbers_with_the_largest_first():
 
 def test_sensors_that_may_fail_as_text():
     found = nd.redundancy(ENOUGH, ("tau",))
-    assert plain(found).startswith("None of the 3 sensors may fail: without any one, some of tau:joint1, tau:joint2")
+    assert plain(found).startswith(
+        "No sensor of the 3 may fail: without any one of them, some of tau:joint1, tau:joint2"
+    )
     assert "some of tau is lost" in redundancy_document(found, ("tau",)).text()
     twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, KNOWN))
     spare = nd.redundancy(twice, ("tau",), size=2)
@@ -213,7 +215,7 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
     said, figures, page = findings(report), report.to_dict()["over_time"], plain(to_html(report))
     text = plain(report)
     assert said.over_time is not None
-    assert said.over_time.words.startswith("Of the 12 numbers that persist the sensors tell 7 by themselves and 3 comb")
+    assert said.over_time.words.startswith("Of the 12 numbers of the memory the sensors determine 7 alone and 3 comb")
     assert figures["words"] == said.over_time.words
     assert (figures["ranks"], figures["states"]) == ([6, 10], 2)
     assert figures["seen_after"]["offset:ft:joint1.mx"] == 2
@@ -224,17 +226,17 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
         assert words in text
         assert words in page
     assert "offset:ft:joint1.my + offset:ft:joint2.fz: only if joint2 moves" in text
-    assert "By their walk these change: offset (all 12)." in text
+    assert "These drift by their random walk: offset (all 12)." in text
     assert max(map(len, str(report).splitlines())) <= 80
     assert nd.observability(SHORT).to_dict()["over_time"] is None
 
 
 def test_what_has_to_move():
     for need, words in (
-        (MotionRequirement(("m",), by_time=True), "as time passes, though nothing moves"),
+        (MotionRequirement(("m",), by_time=True), "as time passes, even at rest"),
         (MotionRequirement(("m",), all_of=("a",), is_only=True, enough=("a",)), "only if a moves"),
         (MotionRequirement(("m",), all_of=("a", "b"), is_only=True, enough=("a", "b")), "only if a and b move"),
-        (MotionRequirement(("m",), any_of=("a", "b", "c"), is_only=True), "only if a joint moves, whichever"),
+        (MotionRequirement(("m",), any_of=("a", "b", "c"), is_only=True), "only if some joint moves"),
         (MotionRequirement(("m",), any_of=("a", "b"), is_only=True), "only if one of a and b moves"),
         (MotionRequirement(("m",), any_of=("a",)), "if a moves, for example"),
         (MotionRequirement(("m",), enough=("a", "b")), "if a and b move, for example"),

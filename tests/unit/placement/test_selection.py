@@ -14,7 +14,7 @@ from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.observe.report import observability
-from nori_dyn.placement import exchanges
+from nori_dyn.placement import selection
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import CoverProblem
 from nori_dyn.placement.design import Design, best_sensors
@@ -213,8 +213,8 @@ def test_exchanges_are_all_that_suffice(seeds):
 def test_what_takes_too_long_is_left_out(monkeypatch):
     tree, candidates, outputs = random_candidates(0)
     problem = CoverProblem.of(candidates.on(tree), outputs, 0)
-    monkeypatch.setattr(exchanges, "MOST_LOOKS", 1)
-    assert exchanges.exchanges(problem, list(problem.rows)) == {}
+    monkeypatch.setattr(selection, "MOST_LOOKS", 1)
+    assert selection.exchanges(problem, list(problem.rows)) == {}
 
 
 TREE = nd.autotree(12)
@@ -246,7 +246,7 @@ def best() -> Design:
 def test_the_cheapest_as_text():
     found = cheapest()
     text = plain(found)
-    assert text.startswith("12 sensors for 12: the cheapest there is. They determine tau at almost every pose.")
+    assert text.startswith("12 sensors for 12: the cheapest possible. They determine tau at almost every pose.")
     assert "Found among 24 candidates by: greedy, which is exact:" in text
     assert repr(found) == "Placement(12 sensors, cost 12, bound 12)"
     assert "the cheapest costs at least 10" in plain(replace(found, bound=10.0))
@@ -260,7 +260,7 @@ def test_precision_stands_beside_the_price(found):
     np.testing.assert_array_equal(expected.sigma, bought.expected.sigma)
     k = int(np.argmax(expected.worst_sigma))
     text = plain(found())
-    assert f"Known least: {expected.outputs[k]}, " in text
+    assert f"Least precise: {expected.outputs[k]}, " in text
     assert "Expected standard deviations" in text
     figures = found().to_dict()["expected"]["deviations"][k]
     assert (figures["output"], figures["worst"]) == (expected.outputs[k], expected.worst_sigma[k])

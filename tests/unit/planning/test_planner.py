@@ -199,15 +199,15 @@ def test_a_plan_as_text():
     lines = str(plan).splitlines()
     said = {line.split()[0]: " ".join(line.split()[1:]) for line in lines[: lines.index("")]}
     assert said["robot"] == f"{plan.system.tree.name}: 6 links, 6 freedoms"
-    assert said["sensors"] == "forward_dynamics: 6 readings a tick"
-    assert said["system"].startswith(f"120 equations in 120 unknowns, {plan.pattern.nnz:,} nonzeros")
+    assert said["sensors"] == "forward_dynamics: 6 readings per tick"
+    assert said["system"].startswith(f"120 equations for 120 unknowns, {plan.pattern.nnz:,} nonzeros")
     assert said["outputs"] == "qdd, fx:link6"
     (chosen, *_) = plan.tried
     own = "" if chosen.ordering == plan.ordering else f"; P and Q of D: {chosen.ordering}"
     assert said["ordering"] == f"{plan.ordering}, in the refined system{own}"
     named = nd.plan(plan.system, ["qdd"], ordering="markowitz", cache=False)
     assert "markowitz, of D itself: P and Q are the program's" in str(named)
-    assert said["operations"].startswith(f"{plan.cost.total:,} a tick")
+    assert said["operations"].startswith(f"{plan.cost.total:,} per tick")
     assert "stable: over" in said["stability"]
     rows = [line.split() for line in lines]
     for k, candidate in enumerate(plan.tried):

@@ -63,7 +63,7 @@ def test_it_says_what_was_found():
     assert f"All combinations: {len(each.combinations)}" in said
     assert f"Load on {each.problem.load_on}, in its frame" in said
     assert "Look at this first" not in said
-    assert "Read, and expected: log.npz" in said
+    assert "Measured and predicted: log.npz" in said
     turned = parsed(page_of(CASES[1]))
     assert "sometimes" in turned.find(".//header").get("class")
     assert "Its sign is probably wrong" in text(turned)

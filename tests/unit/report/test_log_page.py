@@ -13,8 +13,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.report.curves import SIZE
 from nori_dyn.report.html import log_to_html
-from nori_dyn.report.recorded import SINGULAR, RecordedLog
-from nori_dyn.report.suspicions import alarm, misfit, suspicions, windows
+from nori_dyn.report.recorded import SINGULAR, RecordedLog, alarm, misfit, suspicions, windows
 from nori_dyn.report.view import recorded
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.tables import number
@@ -81,7 +80,7 @@ def test_the_verdict_names_the_faulty_sensor_and_when():
     rows = {text(row[0]): text(row[1]) for row in root.iterfind(".//dl/div")}
     assert rows["first sample"] == f"at {START:.6f} s of the log's own time"
     assert rows["gaps"] == "1"
-    assert rows["readings"] == "28 weighed, of 28 sensors"
+    assert rows["readings"] == "28 weighted, of 28 sensors"
 
 
 def test_suspects_are_those_that_were_made_faulty_and_when_they_were():
@@ -132,7 +131,7 @@ def test_without_a_monitor_it_shows_what_there_is():
     root = parsed(log_to_html(recorded(whole)))
     assert text(root.find(".//h1")).endswith("Estimated; nothing checks the readings")
     assert "The sensors hold exactly" in text(root.find(".//header"))
-    assert [text(h) for h in root.iter("h2")] == ["What happened when", "Estimates", "What was counted"]
+    assert [text(h) for h in root.iter("h2")] == ["What happened when", "Estimates", "Counts"]
     shown = list(panels(root))
     assert shown[:7] == [f"tau:panda_joint{k}" for k in range(1, 8)]
     assert shown[7].startswith("qdd:")

@@ -20,7 +20,7 @@ from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import Placement, place
 from nori_dyn.report.findings import findings
 from nori_dyn.report.html import save_html, to_html
-from nori_dyn.report.margin_bars import margin_bars
+from nori_dyn.report.page import margin_bars
 from nori_dyn.report.tree_drawing import elided, tree_drawing
 from nori_dyn.report.workspace import NEARLY_SINGULAR
 from nori_dyn.system.builder import System
@@ -142,7 +142,7 @@ def test_numbers_of_the_sweep_are_listed():
     worst, median = (number(of(sigma), 2) for of in (np.max, np.median))
     assert rows[output] == [worst, median, "", str(np.argmax(sigma))]
     at_worst = f"{output}, {worst} N m at the worst of 40 poses (no. {np.argmax(sigma)}), {median} N m at the median"
-    assert f"Known least: {at_worst}" in text(parsed(page_of(name)).find(".//header"))
+    assert f"Least precise: {at_worst}" in text(parsed(page_of(name)).find(".//header"))
     assert f"Not determined at most poses: {conditioning.outputs[1]}." in said
     assert "Any one of 33 of the 35 sensors may fail; 2 may not." in said
 
@@ -170,7 +170,7 @@ def test_a_placement_says_what_to_buy_its_price_and_its_precision(name):
         assert f"chosen: joint {'torque' if sensor.startswith('tau') else 'acceleration'}" in said
     for candidate, cost in found.bought.offered.items():
         assert [candidate, f"{cost:,g}", "yes" if candidate in found.chosen else "no"] in rows
-    assert "Known least: tau:" in text(root.find(".//header"))
+    assert "Least precise: tau:" in text(root.find(".//header"))
     expected = found.bought.expected
     k = int(np.argmax(expected.worst_sigma))
     figures = [number(of[k], 2) for of in (expected.worst_sigma, expected.median_sigma)]
@@ -263,16 +263,19 @@ def test_marks_are_what_the_system_and_the_report_have(name):
 def test_bars_hold_every_configuration_once():
     for N, spread in ((1, 0.0), (500, 0.5), (500, 3.0), (500, 14.0)):
         smallest = 10 ** -np.random.default_rng(1).uniform(0, spread + 1e-3, N)
-        lost, *bars = margin_bars(np.concatenate([smallest, np.zeros(3)]))
-        assert (lost.range, lost.count, lost.is_low) == ("not determined", 3, True)
-        assert sum(bar.count for bar in bars) == N
-        assert sum(bar.count for bar in bars if bar.is_low) == np.sum(smallest < NEARLY_SINGULAR)
-        assert bars[0].count > 0
-        assert bars[-1].count > 0
-        assert max(bar.share for bar in (lost, *bars)) == 1.0
-        ends = [[float(end) for end in bar.range.split(" to ")] for bar in bars]
+        table = margin_bars(np.concatenate([smallest, np.zeros(3)]))
+        (lost, *bars), (is_lost, *are_low) = table.rows, (level == "low" for level in table.levels)
+        assert (*lost, is_lost) == ("not determined", 3, True)
+        assert sum(count for _, count in bars) == N
+        assert sum(count for (_, count), low in zip(bars, are_low, strict=True) if low) == np.sum(
+            smallest < NEARLY_SINGULAR
+        )
+        assert bars[0][1] > 0
+        assert bars[-1][1] > 0
+        assert max(share for (share,) in table.bars) == 1.0
+        ends = [[float(end) for end in of.split(" to ")] for of, _ in bars]
         assert all(one[1] == other[0] for one, other in pairwise(ends))
-    assert [bar.range for bar in margin_bars(np.zeros(7))] == ["not determined"]  # of a singular system
+    assert margin_bars(np.zeros(7)).rows == (("not determined", 7),)  # of a singular system
     assert elided("gripper_left_motor_double_link") == "gripper_lef…_double_link"
 
 

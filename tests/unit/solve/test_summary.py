@@ -22,7 +22,7 @@ def solver():
 
 def test_a_solver_and_an_estimate_name_what_was_asked_for(solver):
     found = rows(solver)
-    assert found[2:4] == ["backend numpy", f"operations {solver.plan.cost.total:,} a tick"]
+    assert found[2:4] == ["backend numpy", f"operations {solver.plan.cost.total:,} per tick"]
     assert "q read (3,)" in found
     assert "f:link3 written (6,)" in found
     estimate = solver.solve(np.ones(3), np.zeros(3), np.array([1.0, 2.0, 300.0]))
@@ -47,7 +47,7 @@ def test_a_batch_as_text_and_singular_states_are_counted(solver):
     estimate = everything.solve_batch(*np.zeros((3, 2, 2)))
     estimate._found[0][1] = np.nan
     found = rows(estimate)
-    assert "singular 1 of 2, no unique solution, and so nan; the first is 1" in found
+    assert "singular 1 of 2, no unique solution: the values are nan; the first is 1" in found
     assert any(row.startswith("a.wx, all links 0 0 0") for row in found)
     estimate._found[0][:] = np.nan
     assert "a.wx, all links nan nan nan rad/s^2" in rows(estimate)
@@ -72,11 +72,11 @@ def test_what_a_monitor_finds_as_text():
     tau = nd.rnea(TREE, q, qd, qdd)
     fits, fails = [*qdd, *tau], [*qdd, tau[0] + 30, *tau[1:]]
     sound = " ".join(rows(monitor.check(q, qd, fits)))
-    assert "readings 6 weighed; they fit together: chi-square" in sound
+    assert "readings 6 weighted; they fit together: chi-square" in sound
     assert "Who explains" not in sound
     assert "joint tau [N m] sigma of tau" in sound
     found = rows(monitor.check(q, qd, fails))
     assert "they do not fit together" in " ".join(found)
-    assert "Who explains most of what does not fit" in found
+    assert "What explains most of the misfit" in found
     batch = monitor.check_batch(np.tile(q, (2, 1)), np.zeros((2, 3)), [fits, fails])
-    assert "readings 6 weighed; they fit together in 1 of 2 states" in rows(batch)
+    assert "readings 6 weighted; they fit together in 1 of 2 states" in rows(batch)

@@ -267,7 +267,7 @@ def test_a_state_is_compiled_when_it_is_first_needed(own_cache):
     solver.solve(Q[0], Qd[0], Y[0], contacts=states[2])
     assert (solver.prepared, compiled()) == ((states[0], states[2]), 2)
     assert "2 of 4 are prepared" in str(solver)
-    assert "2 of 4 are compiled, the others when they are first needed" in " ".join(str(plan_set).split())
+    assert "2 of 4 are compiled, the others when first needed" in " ".join(str(plan_set).split())
     solver.switch(states[1])
     assert (solver.prepared, compiled()) == (states[:3], 3)
     with pytest.raises(UnknownContactError):
