@@ -83,7 +83,7 @@ class Addition:
 def additions(
     system: System, generic: GenericRank, poses: Sequence[Sequence[Mapping[str, float]]]
 ) -> tuple[Addition, ...]:
-    """Return what to add to a set of sensors for almost every pose, and for special poses where that takes more.
+    """Find what to add to a set of sensors for almost every pose, and for special poses where that takes more.
 
     Args:
         system: the robot with the sensors that it has.
@@ -106,7 +106,7 @@ def additions(
 
 
 def _addition(candidates: Sequence[Addable], parts: Sequence[Open], at_poses: bool) -> Addition | None:
-    """Return a small choice of candidates that settles all that is open; None where none was found in `MOST_LOOKS`."""
+    """A small choice of candidates that settles all that is open; None where none was found in `MOST_LOOKS`."""
     gains = [sum(part.gain(candidate.columns) for part in parts) for candidate in candidates]
     total, looks = sum(part.dimension for part in parts), len(candidates)
     alone = [candidate for candidate, gain in zip(candidates, gains, strict=True) if gain == total]
@@ -134,13 +134,13 @@ def _addition(candidates: Sequence[Addable], parts: Sequence[Open], at_poses: bo
 
 
 def _fewest(gains: Sequence[int], total: int) -> int:
-    """Return how many candidates it takes at least, each settling what it does alone."""
+    """How many candidates it takes at least, each settling what it does alone."""
     settled = np.cumsum(sorted(gains, reverse=True))
     return int(np.searchsorted(settled, total)) + 1
 
 
 def _addables(system: System, moved: Collection[int]) -> tuple[Addable, ...]:
-    """Return what may be added to know variables of which some numbers are not determined, what is preferred first."""
+    """Candidates that read variables of which some numbers are not determined, the preferred ones first."""
     open_ = set(moved)
     readings = wrench_readings(system)
     found = (
@@ -194,7 +194,7 @@ def _yield_cells(variable: Variable) -> Iterator[Addable]:
 
 
 def _find_unread(system: System, body: int, readings: Readings) -> tuple[str, tuple[str, ...]]:
-    """Return where the external wrench on a link is read, and the components that are not; all where it is nowhere."""
+    """Where the external wrench on a link is read, and the components that are not; all where it is nowhere."""
     place = place_of(system, body, readings)
     rows = readings[body]
     read = {component for row in rows for component in row.equation.components}
@@ -207,7 +207,7 @@ def _find_unread(system: System, body: int, readings: Readings) -> tuple[str, tu
 
 
 def _open_at_pose(system: System, vectors: Sequence[Mapping[str, float]]) -> NumericallyOpen:
-    """Return what is open at a pose where some changes of d, by the names of its numbers, are seen by no row."""
+    """The open subspace at a pose, of changes of d that no row sees, by the names of its numbers."""
     place = {name: k for k, name in enumerate(system.variable_names)}
     changes = np.zeros((system.shape[1], len(vectors)))
     for k, vector in enumerate(vectors):

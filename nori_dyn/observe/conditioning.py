@@ -94,7 +94,7 @@ def conditioning(
     workers: int | None = None,
     progress: Watched = None,
 ) -> Conditioning:
-    """Return how well the rows of a system determine d over many configurations.
+    """Assess how well the rows of a system determine d over many configurations.
 
     The same configurations give the same numbers wherever they are computed, on any number of workers.
 
@@ -155,7 +155,7 @@ def conditioning(
 
 
 def configurations_of(system: System, given: Any, n: int, seed: int) -> Floats:
-    """Return those given (N, nq), or n random ones within joint limits.
+    """The configurations given (N, nq), or n random ones within joint limits.
 
     Raises:
         InputError: configurations of the wrong shape, or not finite; none at all.
@@ -189,7 +189,7 @@ class _Assessment:
     deviations: OutputDeviations | None
 
     def __call__(self, Q: Floats) -> Assessed:
-        """Return what is found at configurations (n, nq)."""
+        """Ranks, margins and deviations at configurations (n, nq)."""
         noisy = NONE if self.deviations is None else self.deviations.noisy
         found = [self._at(reduced) for reduced in self.reduction.at_each(Q, noisy)]
         return (

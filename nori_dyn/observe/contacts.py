@@ -17,7 +17,7 @@ Readings = Mapping[int, tuple[RowBlock, ...]]
 
 
 def wrench_readings(system: System) -> Readings:
-    """Return for each link the rows that read the external wrench on it, and nothing else."""
+    """For each link the rows that read the external wrench on it, and nothing else."""
     at = positions(system.tree, system.tree.neutral_configuration())
     found: dict[int, list[RowBlock]] = {i: [] for i in range(system.tree.n_links)}
     for row in system.sensor_rows:
@@ -28,7 +28,7 @@ def wrench_readings(system: System) -> Readings:
 
 
 def place_of(system: System, body: int, readings: Readings) -> NamedFrame:
-    """Return the first frame other than the link's own in which a sensor reads the external wrench on a link, or that.
+    """The first frame other than the link's own in which a sensor reads the external wrench on a link, or that.
 
     Args:
         system: the system.
@@ -41,7 +41,7 @@ def place_of(system: System, body: int, readings: Readings) -> NamedFrame:
 
 
 def partly_seen(system: System) -> tuple[NamedFrame, ...]:
-    """Return the places at which links feel external wrenches that no rows of their own make fully known."""
+    """The places at which links feel external wrenches that no rows of their own make fully known."""
     readings = wrench_readings(system)
     at = positions(system.tree, system.tree.neutral_configuration())
     found = []

@@ -66,7 +66,7 @@ class OutputDeviations:
         self.weighed_rows = reduction.split.measured[self._roots > 0]
 
     def at(self, found: Reduced, unseen: Floats) -> Floats:
-        """Return the deviations (n_outputs,) at a configuration, in the units of d; infinite where not determined.
+        """The deviations (n_outputs,) at a configuration, in the units of d; infinite where not determined.
 
         Args:
             found: the system there, with the errors of its `noisy` rows.
@@ -78,7 +78,7 @@ class OutputDeviations:
         return np.where(moved, np.inf, _root_of_variance(A, along))
 
     def whiten(self, found: Reduced) -> tuple[Floats, Floats]:
-        """Return the weighed rows, divided by their sigmas, over what exact rows leave free, and the outputs over it.
+        """The weighed rows, divided by their sigmas, over what exact rows leave free, and the outputs over it.
 
         Args:
             found: the system there, with the errors of its `noisy` rows.
@@ -89,7 +89,7 @@ class OutputDeviations:
         return self._whiten(found, np.zeros((0, len(self._reduction.split.sources))))[:2]
 
     def _whiten(self, found: Reduced, unseen: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what `whiten` does, `unseen` being left out, and the outputs in natural units."""
+        """The rows that `whiten` gives, `unseen` left out, and the outputs in natural units."""
         scale = np.concatenate([self._reduction.column_scale, self._error_sigmas])
         M = np.hstack([found.M, found.M_errors]) * scale
         d = np.hstack([self._of_others @ found.X + self._of_sources, self._of_others @ found.X_errors]) * scale
@@ -119,7 +119,7 @@ def _root_of_variance(A: Floats, rows: Floats) -> Floats:
 
 
 def output_rows(system: System, outputs: Sequence[Output]) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-    """Return the names and units of the numbers of outputs, and each as a sum of numbers of d (n_outputs, n)."""
+    """The names and units of the numbers of outputs, and each as a sum of numbers of d (n_outputs, n)."""
     known_units = [unit for variable in system.variables for unit in variable.units]
     names: list[str] = []
     units: list[str] = []

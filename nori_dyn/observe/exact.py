@@ -39,16 +39,16 @@ class ExactTree(KinematicTree):
 
     @staticmethod
     def of(tree: KinematicTree, graph: Graph) -> ExactTree:
-        """Return a tree with exact rotations."""
+        """A tree with exact rotations."""
         return ExactTree(**{part.name: getattr(tree, part.name) for part in fields(tree)}, arena=graph)
 
     def constant(self, X: Transform) -> Transform:
-        """Return a transform with the exact rotation next to its own."""
+        """A transform with the exact rotation next to its own."""
         return Transform(exact_rotation(self.arena, planar_factors(X.E)), X.r)
 
 
 def exact_rotation(graph: Graph, turns: tuple[Array, ...]) -> Array:
-    """Return the product (3, 3) of turns in a plane, the first to be applied first, as an exactly orthogonal matrix.
+    """The product (3, 3) of turns in a plane, the first to be applied first, as an exactly orthogonal matrix.
 
     Args:
         graph: where its expressions live.
@@ -68,7 +68,7 @@ def _exact_turn(graph: Graph, turn: Array) -> Array:
 
 
 def exact_positions(tree: ExactTree, q: Array) -> Kinematics:
-    """Return the transforms and motion subspaces at a configuration q (nq,) of expressions, exactly orthogonal."""
+    """The transforms and motion subspaces at a configuration q (nq,) of expressions, exactly orthogonal."""
     X_up, S = [], []
     for i, joint in enumerate(tree.joints):
         X_J, S_i = _exact_joint(tree.arena, joint, q[tree.q_slices[i]])
@@ -78,7 +78,7 @@ def exact_positions(tree: ExactTree, q: Array) -> Kinematics:
 
 
 def _exact_joint(graph: Graph, joint: Joint, q: Array) -> tuple[Transform, Array]:
-    """Return the transform and the motion subspace of a joint: one with an axis moves about z, between fixed turns."""
+    """The transform and the motion subspace of a joint: one with an axis moves about z, between fixed turns."""
     axis = getattr(joint, "axis", None)
     turns = () if axis is None else turns_onto_z(np.array(axis))
     if not turns:
@@ -106,7 +106,7 @@ class ExactSystem:
 
 
 def exact_system(system: System, seed: int = 0) -> ExactSystem:
-    """Return a system over expressions, all rows of it, weighed or not, with exact rotations.
+    """A system over expressions, all rows of it, weighed or not, with exact rotations.
 
     Args:
         system: the system; it may have any number of rows.

@@ -51,7 +51,7 @@ def field_rows(
     values: Iterable[int] | None = None,
     told: Mapping[int, FieldVector] | None = None,
 ) -> FieldRows:
-    """Return the rows of a system over its external wrenches and joint accelerations.
+    """The rows of a system over its external wrenches and joint accelerations.
 
     Args:
         system: the system; it may have any number of rows.
@@ -96,7 +96,7 @@ class Span:
 
     @staticmethod
     def of(rows: Iterable[Vector]) -> Span:
-        """Return the span of some vectors."""
+        """The span of some vectors."""
         span = Span()
         span.extend(rows)
         return span
@@ -107,11 +107,11 @@ class Span:
         return len(self.basis)
 
     def copy(self) -> Span:
-        """Return one that grows on its own."""
+        """A copy that grows on its own."""
         return Span(dict(self.basis), self.end)
 
     def remainder(self, row: Vector) -> Vector:
-        """Return what is left of a vector modulo the space: zero at every pivot; empty where it lies in the space."""
+        """Remainder of a vector modulo the space: zero at every pivot; empty where it lies in the space."""
         left = dict(row)
         for pivot in row.keys() & self.basis.keys():
             _subtract(left, row[pivot], self.basis[pivot])
@@ -140,7 +140,7 @@ class Span:
 
 
 def is_real(row: Vector) -> bool:
-    """Return whether a vector, which is not empty, is of doubles."""
+    """Whether a vector, which is not empty, is of doubles."""
     return isinstance(next(iter(row.values())), float)
 
 
@@ -149,7 +149,7 @@ def _inverse(x: int | float) -> int | float:
 
 
 def _reduced(x: int | float) -> int | float:
-    """Return a number of the field by its smallest representative; a double as it is, or zero."""
+    """A number of the field by its smallest representative; a double as it is, or zero."""
     if isinstance(x, float):
         return x if abs(x) > REAL_ZERO else 0.0
     return x % PRIME

@@ -31,7 +31,7 @@ class FieldPositions:
         self._first = self._draw(1)
 
     def draw(self, n: int, still: Iterable[int] = ()) -> tuple[dict[int, Array], dict[int, Array]]:
-        """Return random values (n,) of q, and of the tangents of half of its angles, by the index of the input.
+        """Random values (n,) of q, and of the tangents of half of its angles, by the index of the input.
 
         Args:
             n: number of configurations.
@@ -51,5 +51,5 @@ class FieldPositions:
         return inputs, {x.index: random_numbers(self._rng, n) for x in self._angles()}
 
     def _angles(self) -> list[Expr]:
-        """Return the inputs of which sines are taken."""
+        """The inputs of which sines are taken."""
         return [x for x in self._q if self._graph.takes_sine(x)]

@@ -64,7 +64,7 @@ class GenericRank:
 
 
 def generic_rank(system: System, seed: int = 0) -> GenericRank:
-    """Return the rank of a system for almost all q, and the unknowns that are not determined.
+    """The rank of a system for almost all q, and the unknowns that are not determined.
 
     Args:
         system: the system; it may have any number of rows, weighed or not.
@@ -111,7 +111,7 @@ class ClosedLooks:
 
 
 def closed_looks(reduction: Reduction, seed: int) -> ClosedLooks:
-    """Return random closed configurations of a robot at which the rank of its system is as large as at almost all.
+    """Random closed configurations of a robot at which the rank of its system is as large as at almost all.
 
     Raises:
         NotClosedError: loops that cannot be closed.
@@ -125,7 +125,7 @@ def closed_looks(reduction: Reduction, seed: int) -> ClosedLooks:
 
 
 def _rank_where_closed(system: System, seed: int) -> GenericRank:
-    """Return the rank at closed configurations, and what the null spaces there move."""
+    """The rank at closed configurations, and what the null spaces there move."""
     reduction = Reduction(system, seed)
     looks = closed_looks(reduction, seed)
     changes = [reduction.null_space(q, system.shape[1] - looks.rank) for q in looks.configurations]
@@ -136,7 +136,7 @@ def _rank_where_closed(system: System, seed: int) -> GenericRank:
 
 
 def _structural_rank(exact: ExactSystem, seed: int) -> int:
-    """Return the size of a maximum matching of rows and columns by nonzeros.
+    """The size of a maximum matching of rows and columns by nonzeros.
 
     Rows and columns are shuffled: SciPy's search takes a minute on some systems as they come, and a millisecond so.
     """

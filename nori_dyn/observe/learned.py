@@ -61,17 +61,17 @@ class NumericallyTold:
         return frozenset(np.flatnonzero(1.0 - np.sum(np.square(self.told), axis=0) < SEEN).tolist())
 
     def undetermined(self) -> tuple[int, ...]:
-        """Return the numbers of d that the last state leaves open, by all that is told of what persists."""
+        """The numbers of d that the last state leaves open, by all that is told of what persists."""
         return tuple(np.flatnonzero(np.abs(self.open).max(axis=1, initial=0.0) > SEEN).tolist())
 
     def independent(self) -> tuple[int, ...]:
-        """Return numbers, as many as there are combinations, in terms of which these can be written."""
+        """Numbers, as many as there are combinations, in terms of which these can be written."""
         if not self.rank:
             return ()
         return tuple(sorted(la.qr(self.told, mode="economic", pivoting=True)[2][: self.rank].tolist()))
 
     def factors(self, independent: Sequence[int]) -> Floats:
-        """Return the factors (rank, k) of all numbers in combinations that have a 1 at one independent number each."""
+        """The factors (rank, k) of all numbers in combinations that have a 1 at one independent number each."""
         K = np.linalg.solve(self.told[:, list(independent)], self.told)
         K[np.abs(K) < SEEN] = 0.0
         return np.asarray(K * self.sizes[list(independent), None] / self.sizes)
@@ -111,21 +111,21 @@ class NumericStates:
         return np.asarray(q)
 
     def _over_sources(self, at: Reduced) -> Floats:
-        """Return the numbers of d over the sources in natural units (n, n_sources)."""
+        """The numbers of d over the sources in natural units (n, n_sources)."""
         split, scale = self._reduction.split, self._reduction.column_scale
         d = np.zeros((self._reduction.system.shape[1], len(scale)))
         d[split.sources, np.arange(len(scale))], d[split.others] = scale, at.X * scale
         return d
 
     def _open_at(self, q: Floats) -> tuple[Floats, float]:
-        """Return the changes of d in natural units (n, dimension) that a configuration leaves open, and how clearly."""
+        """The changes of d in natural units (n, dimension) that a configuration leaves open, and how clearly."""
         at = self._reduction.at(q)
         M = self._reduction.row_scale[self._rows, None] * at.M[self._rows] * self._reduction.column_scale
         S, gap = _null(M, float(np.linalg.norm(M, 2)) if M.size else 1.0)
         return self._over_sources(at) @ S / self._sizes[:, None], gap
 
     def _carried(self, d: Floats, m: Floats, kept: Floats) -> Floats:
-        """Return what is told of what persists at the next state, before that state."""
+        """The combinations of the memory that are observed at the next state, before that state."""
         numbers, dt = self._persisting.numbers, self._rng.uniform(0.5, 1.5)
         sizes = [self._sizes[x.column] for x in numbers]
         a = [1.0 if x.time_constant is None else np.exp(-dt / x.time_constant) for x in numbers]
@@ -138,7 +138,7 @@ class NumericStates:
 
 
 def _null(A: Floats, largest: float) -> tuple[Floats, float]:
-    """Return an orthonormal basis (n, dimension) of what a matrix (rows, n) takes to zero, and how clearly it is told.
+    """An orthonormal basis (n, dimension) of what a matrix (rows, n) takes to zero, and how clearly it is told.
 
     Args:
         A: the matrix.
@@ -228,7 +228,7 @@ class Learned:
 
 
 def learned(system: System, states: int | None = None, seed: int = 0) -> Learned:
-    """Return what the rows of a system tell of what persists, over several states.
+    """Find what the rows of a system determine of its memory, over several states.
 
     Args:
         system: the system; something of it persists.
@@ -265,7 +265,7 @@ def learned(system: System, states: int | None = None, seed: int = 0) -> Learned
 
 
 def never_determined(system: System, seed: int = 0) -> tuple[str, ...]:
-    """Return the numbers of d that no number of states determines, with all that is said to be known at first.
+    """The numbers of d that no number of states determines, with all that is said to be known at first.
 
     Args:
         system: the system; something of it persists.
@@ -286,7 +286,7 @@ def never_determined(system: System, seed: int = 0) -> tuple[str, ...]:
 def _factors(
     persisting: Persisting, reduction: Reduction, independent: tuple[int, ...], n_states: int, seed: int
 ) -> Floats:
-    """Return the factors of numbers in the combinations that are told; 0 where they depend on the states."""
+    """The factors of numbers in the combinations that are told; 0 where they depend on the states."""
     found = []
     for k in range(2):
         told = next(itertools.islice(NumericStates(persisting, reduction, seed + k).told(), n_states - 1, None))
@@ -298,7 +298,7 @@ def _factors(
 
 
 def _plain(factors: Floats) -> Floats:
-    """Return factors without the rounding of those that are whole."""
+    """Factors without the rounding of those that are whole."""
     whole = np.round(factors)
     return np.asarray(np.where(np.isclose(factors, whole, rtol=0.0, atol=WHOLE), whole, factors))
 
@@ -311,7 +311,7 @@ def _report(
     factors: Floats,
     states: int | None,
 ) -> Learned:
-    """Return what is told, without what has to move.
+    """What is determined, without the motion that it requires.
 
     Args:
         persisting: what persists.
@@ -347,10 +347,10 @@ def _report(
 
 
 def _others(there: Booleans, pivot: int) -> list[int]:
-    """Return the numbers of a combination but for the one that has a 1."""
+    """The numbers of a combination but for the one that has a 1."""
     return [k for k in np.flatnonzero(there).tolist() if k != pivot]
 
 
 def _first(seen: Sequence[frozenset[int]], number: int) -> int:
-    """Return after how many states a number is told, by those that are after each."""
+    """After how many states a number is told, by those that are after each."""
     return next(k for k, each in enumerate(seen, start=1) if number in each)

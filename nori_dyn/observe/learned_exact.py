@@ -48,11 +48,11 @@ class ExactlyTold:
         return frozenset(k for k, vector in self.span.basis.items() if len(vector) == 1)
 
     def tells(self, vector: Vector) -> bool:
-        """Return whether a combination is told."""
+        """Whether a combination is told."""
         return not self.span.remainder(vector)
 
     def undetermined(self) -> tuple[int, ...]:
-        """Return the numbers of d that the last state leaves open, by all that is told of what persists."""
+        """The numbers of d that the last state leaves open, by all that is told of what persists."""
         n = self.persisting.system.shape[1]
         span = _over_persisting(self.persisting, self.rows)
         span.extend(_shifted(self.span.basis.values(), n + len(self.persisting.numbers)))
@@ -79,7 +79,7 @@ class FieldStates:
         self._first = self._state(range(persisting.system.tree.nq))
 
     def moving(self) -> tuple[int, ...]:
-        """Return the bodies whose joints change what a state tells."""
+        """The bodies whose joints change what a state tells."""
         tree, graph = self._persisting.system.tree, self._exact.state.graph
         needed = set(graph.reachable(self._entries))
         found = []
@@ -109,12 +109,12 @@ class FieldStates:
             state = self._first if len(still) == self._persisting.system.tree.nq else self._state(still)
 
     def _still(self, moving: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers of q that stay where only the joints of some bodies move."""
+        """The numbers of q that stay where only the joints of some bodies move."""
         tree = self._persisting.system.tree
         return tuple(sorted(set(range(tree.nq)) - {k for i in moving for k in numbers(tree.q_slices[i])}))
 
     def _state(self, still: Sequence[int]) -> tuple[FieldRows, Span]:
-        """Return the rows of a state, and what they tell of rates and what persists, over the numbers of both."""
+        """The rows of a state, and what they tell of rates and what persists, over the numbers of both."""
         inputs, tangents = self._positions.draw(1, still)
         points = FieldPoints(self._exact.state.graph, 1, self._rng, inputs, tangents)
         values = points.values(self._entries)[:, 0].tolist()
@@ -122,7 +122,7 @@ class FieldStates:
         return rows, _beyond(_over_persisting(self._persisting, rows), self._n)
 
     def _carried(self, own: Span, now: Span) -> Span:
-        """Return what is told of what persists at the next state, before that state."""
+        """The combinations of the memory that are observed at the next state, before that state."""
         k, dt = self._k, self._random()
         decays = {T: self._random() for T in sorted({x.time_constant or 0.0 for x in self._persisting.numbers})}
         laws: list[FieldVector] = []
@@ -132,7 +132,7 @@ class FieldStates:
         return self._eliminated([own.basis.values(), _shifted(now.basis.values(), k), laws], 2 * k)
 
     def _eliminated(self, parts: Iterable[Iterable[Vector]], end: int) -> Span:
-        """Return what vectors tell of the columns from one on."""
+        """Remainders of vectors over the columns from one on."""
         return _beyond(Span.of(vector for part in parts for vector in part), end)
 
     def _random(self) -> int:
@@ -140,7 +140,7 @@ class FieldStates:
 
 
 def _sources(persisting: Persisting, exact: ExactSystem) -> dict[int, FieldVector]:
-    """Return what stands for sources: nothing for what a row of its own tells, a column each for rates and memory."""
+    """Columns that stand for sources: none for those that a row of their own gives, one each for rates and memory."""
     system = persisting.system
     n, k = system.shape[1], len(persisting.numbers)
     sources = set(numbers_in(v.slice for v in system.variables if v.is_source).tolist())
@@ -156,7 +156,7 @@ def _sources(persisting: Persisting, exact: ExactSystem) -> dict[int, FieldVecto
 
 
 def _over_persisting(persisting: Persisting, rows: FieldRows) -> Span:
-    """Return the span of a state's rows over the sources, and beyond the numbers of d over rates and what persists."""
+    """The span of a state's rows over the sources, and beyond the numbers of d over rates and what persists."""
     n, k = persisting.system.shape[1], len(persisting.numbers)
     span = Span.of(rows.measured[row] for row in persisting.told)
     for i, x in enumerate(persisting.numbers):
@@ -168,7 +168,7 @@ def _over_persisting(persisting: Persisting, rows: FieldRows) -> Span:
 
 
 def _beyond(span: Span, end: int) -> Span:
-    """Return what vectors tell of the columns from one on, which counts as the first."""
+    """Remainders of vectors over the columns from one on, which counts as the first."""
     return Span({pivot - end: {c - end: x for c, x in v.items()} for pivot, v in span.basis.items() if pivot >= end})
 
 
@@ -177,5 +177,5 @@ def _shifted(vectors: Iterable[Vector], by: int) -> Iterator[Vector]:
 
 
 def _is_same(one: Span, other: Span) -> bool:
-    """Return whether two spans, both reduced, are of one space."""
+    """Whether two spans, both reduced, are of one space."""
     return one.basis == other.basis

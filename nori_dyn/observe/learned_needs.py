@@ -54,7 +54,7 @@ class MotionRequirements:
 def needs(
     of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyTold], states: int | None
 ) -> MotionRequirements:
-    """Return what has to move for what a single state does not show.
+    """The motion required for what a single state does not determine.
 
     Args:
         of_field: random states.
@@ -70,7 +70,7 @@ def needs(
 
 
 def _wanted(persisting: Persisting, told: Sequence[ExactlyTold]) -> dict[str, Vector]:
-    """Return what is told in the end and not by a single state, by the name of its first number.
+    """Combinations determined in the end and not by a single state, by the name of their first number.
 
     Combinations of what does not stay are not the same at each state: only numbers that are told by themselves count.
     """
@@ -107,7 +107,7 @@ class _RequirementSearch:
         self.moving = frozenset(of_field.moving())
 
     def named(self, bodies: Iterable[int]) -> tuple[str, ...]:
-        """Return the names of the joints of some bodies."""
+        """The names of the joints of some bodies."""
         return tuple(self._tree.joint_names[i] for i in sorted(bodies))
 
     def needs(self) -> Iterator[MotionRequirement]:
@@ -128,7 +128,7 @@ class _RequirementSearch:
             yield self._need(names, all_of, one_of)
 
     def for_all(self) -> MotionRequirement | None:
-        """Return a set of joints that suffices for all of it; None where nothing has to move."""
+        """A set of joints that suffices for all of it; None where nothing has to move."""
         names = tuple(self._wanted)
         if self._shows((), names):
             return None
@@ -136,7 +136,7 @@ class _RequirementSearch:
         return MotionRequirement(names, enough=self.named(enough), after=self._after([enough], names))
 
     def _need(self, names: Sequence[str], all_of: frozenset[int], any_of: frozenset[int]) -> MotionRequirement:
-        """Return what has to move for some, of which it is known which joints each have to, and which do alone."""
+        """The motion required for numbers whose necessary joints, and those that suffice alone, are known."""
         if all_of and self._shows(all_of, names):
             joints = self.named(all_of)
             return MotionRequirement(
@@ -151,15 +151,15 @@ class _RequirementSearch:
         return MotionRequirement(tuple(names), all_of=self.named(all_of), enough=self.named(enough), after=after)
 
     def _shows(self, bodies: Iterable[int], names: Iterable[str]) -> bool:
-        """Return whether some are told where only the joints of some bodies move."""
+        """Whether some are told where only the joints of some bodies move."""
         return self._seen(bodies).keys() >= set(names)
 
     def _after(self, alternatives: Iterable[frozenset[int]], names: Iterable[str]) -> int:
-        """Return after how many states some are told where only the joints of some bodies move, whichever these are."""
+        """After how many states some are told where only the joints of some bodies move, whichever these are."""
         return max(self._seen(bodies)[name] for bodies in alternatives for name in names)
 
     def _enough(self, names: Sequence[str]) -> frozenset[int]:
-        """Return joints that suffice, none of which can be left out: those far away are left out first."""
+        """Joints that suffice, none of which can be left out: those far away are left out first."""
         near = self._bodies[names[0]]
         enough = self.moving
         for i in sorted(self.moving, key=lambda i: self._distance(i, near), reverse=True):
@@ -168,7 +168,7 @@ class _RequirementSearch:
         return enough
 
     def _distance(self, i: int, k: int) -> int:
-        """Return how many joints lie between two bodies."""
+        """How many joints lie between two bodies."""
         return len(self._ancestors(i) ^ self._ancestors(k))
 
     def _ancestors(self, i: int) -> set[int]:
@@ -179,7 +179,7 @@ class _RequirementSearch:
         return found
 
     def _seen(self, bodies: Iterable[int]) -> Mapping[str, int]:
-        """Return after how many states what is told where only the joints of some bodies move is told."""
+        """After how many states what is told where only the joints of some bodies move is told."""
         key = frozenset(bodies)
         if key not in self._known:
             told = until_nothing_new(self._of_field.told(sorted(key)), self._states, self._rank)

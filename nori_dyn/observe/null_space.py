@@ -102,7 +102,7 @@ def unseen(
     dimension: int,
     moved: Booleans | None = None,
 ) -> tuple[UnobservableSubspace, ...]:
-    """Return the independent parts of the null space, the largest last.
+    """The independent parts of the null space, the largest last.
 
     Args:
         reduction: the system.
@@ -124,7 +124,7 @@ def unseen(
 
 
 def _groups(system: System, d: Floats) -> list[_Group]:
-    """Return vectors d (n, k) by the connected sets of sources that they move."""
+    """Vectors d (n, k) by the connected sets of sources that they move."""
     moved = [v for v in system.variables if v.is_source and d[v.slice].any()]
     touched = [np.abs(d[v.slice]).max(axis=0) > 0 for v in moved]
     rows, columns = np.nonzero(touched)
@@ -144,7 +144,7 @@ def _groups(system: System, d: Floats) -> list[_Group]:
 def _describe_group(
     system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[_Group]]]
 ) -> UnobservableSubspace:
-    """Return a group in words that hold wherever the same group was seen."""
+    """A group in words that hold wherever the same group was seen."""
     same = [(at, other) for at, others in looks for other in others if other.key == group.key]
     if group.added:
         words = _describe_added(group)
@@ -168,14 +168,14 @@ def _describe_group(
 
 
 def list_names(names: Sequence[str], most: int | None = SHOWN) -> str:
-    """Return names as in a sentence; of more than so many, and one, the first and how many others."""
+    """Names as in a sentence; of more than so many, and one, the first and how many others."""
     if most is not None and len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} others"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _describe_motion(system: System, group: _Group) -> str:
-    """Return what accelerations, and wrenches with them, are not seen."""
+    """Unobservable accelerations, and wrenches with them, in words."""
     k = group.vectors.shape[1]
     joints = [v.owner for v in group.accelerations]
     freedoms = sum(len(v.components) for v in group.accelerations)
@@ -199,7 +199,7 @@ def _describe_motion(system: System, group: _Group) -> str:
 
 
 def _describe_added(group: _Group) -> str:
-    """Return what forces of components, and wrenches and accelerations with them, are not seen."""
+    """Unobservable forces of components, and wrenches and accelerations with them, in words."""
     k = group.vectors.shape[1]
     alike: dict[tuple[str, str], list[str]] = {}
     n_moved = 0
@@ -228,7 +228,7 @@ def _plural(word: str, n: int) -> str:
 
 
 def _describe_wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _Group]]) -> str:
-    """Return what external wrenches are not seen, by their geometry."""
+    """Unobservable external wrenches, in words of their geometry."""
     k = group.vectors.shape[1]
     places = _find_places(system, group)
     names = list_names([place.name for place in places])
@@ -276,7 +276,7 @@ def _describe_wrenches(system: System, group: _Group, same: Sequence[tuple[Kinem
 
 
 def _find_places(system: System, group: _Group) -> list[NamedFrame]:
-    """Return the frames in which sensors read the wrenches of a group; their normals are their z axes."""
+    """The frames in which sensors read the wrenches of a group; their normals are their z axes."""
     readings = wrench_readings(system)
     return [place_of(system, variable.body, readings) for variable in group.wrenches]
 
@@ -304,7 +304,7 @@ class _Look:
 
     @staticmethod
     def at(at: Kinematics, group: _Group, places: Sequence[NamedFrame]) -> _Look:
-        """Return what is seen of a group at a configuration."""
+        """A group as it is at a configuration."""
         X_0 = at.X_0
         W = [X_0[v.body].force_to_parent(group.vectors[v.slice]) for v in group.wrenches]
         X = [place.frame.X @ X_0[v.body] for v, place in zip(group.wrenches, places, strict=True)]
@@ -327,12 +327,12 @@ class _Look:
         )
 
     def is_normal(self, i: int) -> bool:
-        """Return whether the couple is about the normal of a place."""
+        """Whether the couple is about the normal of a place."""
         m = self.wrenches[:3, 0] / np.linalg.norm(self.wrenches[:3, 0])
         return bool(np.linalg.norm(np.cross(m, self.normals[i])) <= NEGLIGIBLE)
 
     def in_plane(self, i: int) -> bool:
-        """Return whether the lines lie in the plane of a place: no force across it, no moment along it."""
+        """Whether the lines lie in the plane of a place: no force across it, no moment along it."""
         W = _shift_wrenches(Transform(np.eye(3), (self.origins[i] - self.origins[0]) / self.length), self.wrenches, 1.0)
         n = self.normals[i]
         across, along = n @ W[3:], W[:3] - np.outer(n, n @ W[:3])
@@ -348,7 +348,7 @@ class _Look:
 
 
 def _shift_wrenches(shift: Transform, W: Floats, length: float) -> Floats:
-    """Return wrenches (6, k) about a further origin, their moments in units of a length [m]."""
+    """Wrenches (6, k) about a further origin, their moments in units of a length [m]."""
     moved = np.asarray(shift.force_matrix() @ W, dtype=float)
     moved[:3] /= length
     return moved

@@ -71,7 +71,7 @@ class Reduction:
         self.row_scale, self.column_scale = self._natural_units(seed)
 
     def _patterns(self, seed: int) -> tuple[Booleans, Booleans]:
-        """Return where M and X are nonzero for almost all q, exactly: what else is there in doubles is rounding."""
+        """Where M and X are nonzero for almost all q, exactly: what else is there in doubles is rounding."""
         rows = field_rows(self.system, exact_system(self.system, seed))
         place = {source: k for k, source in enumerate(self.split.sources.tolist())}
 
@@ -86,7 +86,7 @@ class Reduction:
         return M, pattern(rows.variables[column] for column in self.split.others.tolist())
 
     def _natural_units(self, seed: int) -> tuple[Floats, Floats]:
-        """Return the factors of the rows and columns of M that bring their largest entries to size 1, on the whole."""
+        """The factors of the rows and columns of M that bring their largest entries to size 1, on the whole."""
         rng = np.random.default_rng(seed)
         tree = self.system.tree
         samples = [tree.draw(rng) for _ in range(SCALING_SAMPLES)]
@@ -101,7 +101,7 @@ class Reduction:
         return rows, columns
 
     def at(self, q: Floats) -> Reduced:
-        """Return what the rows of D say of the sources at a configuration q (nq,)."""
+        """Rows of D over the sources at a configuration q (nq,)."""
         return self._reduce(self.system.D(q), NONE)
 
     def at_each(self, Q: Floats, noisy: Indices = NONE) -> Iterator[Reduced]:
@@ -122,11 +122,11 @@ class Reduction:
         return np.asarray(self.row_scale[:, None] * M * self.column_scale)
 
     def rank_at(self, q: Floats) -> RankAt:
-        """Return the rank of D at a configuration q (nq,)."""
+        """The rank of D at a configuration q (nq,)."""
         return self.rank_of(self.at(q).M)
 
     def rank_of(self, M: Floats) -> RankAt:
-        """Return the rank of D where the rows that are measured say M (rows, n_sources) of the sources."""
+        """The rank of D where the rows that are measured say M (rows, n_sources) of the sources."""
         n = self.system.shape[1]
         values = la.svdvals(self._scale(M)) if M.size else np.zeros(0)
         largest = values[0] if values.size and values[0] > 0 else 1.0
@@ -139,17 +139,17 @@ class Reduction:
         return RankAt(n - len(self.split.sources) + kept, smallest, float(gap), clarity)
 
     def ranks_at(self, configurations: Iterable[Floats]) -> tuple[RankAt, ...]:
-        """Return the rank at each configuration (N, nq)."""
+        """The rank at each configuration (N, nq)."""
         return tuple(self.rank_at(q) for q in configurations)
 
     def unseen_sources(self, M: Floats, dimension: int) -> Floats:
-        """Return orthonormal vectors (dimension, n_sources) in natural units that M takes nearest to zero."""
+        """Orthonormal vectors (dimension, n_sources) in natural units that M takes nearest to zero."""
         n_sources = len(self.split.sources)
         scaled = np.vstack([self._scale(M), np.zeros((max(0, n_sources - len(M)), n_sources))])
         return np.asarray(la.svd(scaled)[2][n_sources - dimension :])
 
     def null_space(self, q: Floats, dimension: int) -> Floats:
-        """Return vectors (n, dimension) that D takes to zero at a configuration q (nq,).
+        """Vectors (n, dimension) that D takes to zero at a configuration q (nq,).
 
         Each has a 1 at a source at which all others have a 0, so that what is independent stays apart.
 
@@ -182,7 +182,7 @@ def _or_one(size: Floats) -> Floats:
 
 
 def checked_configurations(given: Any, nq: int) -> Floats:
-    """Return configurations (N, nq).
+    """Configurations (N, nq).
 
     Raises:
         InputError: another shape, not real numbers, or one that is not finite.

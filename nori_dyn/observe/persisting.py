@@ -42,7 +42,7 @@ _Told = TypeVar("_Told", bound=Told)
 
 
 def until_nothing_new(told: Iterator[_Told], states: int | None, largest: int | None = None) -> list[_Told]:
-    """Return what is told after each state, up to the last that adds something, or to that which is asked for.
+    """What is observed after each state, up to the last that adds something, or to that which is asked for.
 
     Args:
         told: what is told after 1, 2, ... states.
@@ -95,12 +95,12 @@ class Persisting:
 
     @staticmethod
     def of(system: System) -> Persisting:
-        """Return what of a system persists by its own memory."""
+        """The memory that a system's own config declares."""
         return Persisting(system, system.memory, tuple(_numbers(system)), _told(system, lambda row: not _is_prior(row)))
 
     @staticmethod
     def with_beginnings(system: System) -> Persisting:
-        """Return the same with what is said to be known of it at first, and of other variables beforehand."""
+        """The same with what is said to be known of it at first, and of other variables beforehand."""
         sigmas = (sigma for one in system.memory for sigma in one.sigma or [None] * len(one.variable.components))
         first = tuple(k for k, sigma in enumerate(sigmas) if sigma is not None)
         return Persisting(system, system.memory, tuple(_numbers(system)), _told(system, lambda row: True), first)
@@ -112,7 +112,7 @@ class Persisting:
 
 
 def with_memory(system: System, memory: MemoryGiven) -> System:
-    """Return a system with what persists as it is given; the same where None is.
+    """A system with what persists as it is given; the same where None is.
 
     Raises:
         InputError: sensors that take no memory.
@@ -135,14 +135,14 @@ def with_memory(system: System, memory: MemoryGiven) -> System:
 
 
 def _told(system: System, counts: Callable[[RowBlock], bool]) -> tuple[int, ...]:
-    """Return the rows of D, but for those of what persists at first, that are no equations of motion and count."""
+    """The rows of D, but for those of what persists at first, that are no equations of motion and count."""
     of_first = {each.known_by for each in system.memory}
     rows = [row for row in system.sensor_rows if row.name not in of_first and counts(row)]
     return tuple(k for row in rows for k in numbers(row.slice))
 
 
 def _is_prior(row: RowBlock) -> bool:
-    """Return whether rows only say what is known of a variable beforehand.
+    """Whether rows only say what is known of a variable beforehand.
 
     Of an offset that does not persist they say how large the noise of its sensor is.
     """

@@ -132,7 +132,7 @@ POSES: dict[str, SpecialPose] = {
 
 
 def special_pose(condition: str) -> SpecialPose:
-    """Return a special pose by name.
+    """A special pose by name.
 
     Raises:
         UnknownPoseError: there is none of that name.
@@ -151,7 +151,7 @@ def configurations_where(
     normals: Sequence[Sequence[float]] | None = None,
     distance: float | None = None,
 ) -> Floats:
-    """Return random configurations (n, nq) at which a condition holds, within the joint limits.
+    """Random configurations (n, nq) at which a condition holds, within the joint limits.
 
     "parallel": the normals of the frames are, either way round. "coplanar": the frames lie in one plane. "flat": they
     are upright on one level. "double_support": they stand on the ground z = 0, the first two a given distance apart.
@@ -201,7 +201,7 @@ def configurations_where(
 
 
 def _draw_closed(tree: KinematicTree, condition: str, draw: Draw, n: int, rng: np.random.Generator) -> Floats:
-    """Return drawn configurations (n, nq) at which loops and couplings are closed.
+    """Drawn configurations (n, nq) at which loops and couplings are closed.
 
     Raises:
         NoConfigurationError: too few of those drawn are closed.
@@ -253,7 +253,7 @@ class _PoseProblem:
         normals: Sequence[Sequence[float]] | None,
         distance: float | None,
     ) -> _PoseProblem:
-        """Return the problem of a condition.
+        """The problem of a condition.
 
         Raises:
             InputError: too few frames, or normals that do not fit.
@@ -278,7 +278,7 @@ class _PoseProblem:
         return replace(found, distance=float(distance))
 
     def poses(self, Q: Floats) -> FramePoses:
-        """Return where the frames are at configurations Q (nq, N)."""
+        """Where the frames are at configurations Q (nq, N)."""
         tree, Q = self.tree, self._normalised(Q)
         X_0 = world_transforms(tree, link_transforms(tree, Q, self.carriers))
         origins, normals = [], []
@@ -289,13 +289,13 @@ class _PoseProblem:
         return FramePoses(np.array(origins), np.array(normals), self.distance)
 
     def _normalised(self, Q: Floats) -> Floats:
-        """Return configurations (nq, N) whose quaternions may be of any length with such of unit length."""
+        """Configurations (nq, N) whose quaternions may be of any length with such of unit length."""
         for part in self.tree.quaternions:
             Q = np.concatenate([Q[: part.start], Q[part] / np.linalg.norm(Q[part], axis=0), Q[part.stop :]])
         return Q
 
     def residual(self, Q: Floats) -> Floats:
-        """Return what is zero (k, N) where the condition holds and loops are closed, at configurations Q (nq, N)."""
+        """Residual (k, N) of the condition and of the loops at configurations Q (nq, N): zero where both hold."""
         assert self.pose.residual is not None
         holds = self.pose.residual(self.poses(Q))
         if not self.tree.closing_parts:
@@ -303,7 +303,7 @@ class _PoseProblem:
         return np.concatenate([holds, gaps(positions(self.tree, self._normalised(Q)))])
 
     def solve(self, q: Floats) -> tuple[Floats, float]:
-        """Return a configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""
+        """A configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""
         from scipy.optimize import OptimizeResult, least_squares
 
         def at(x: Floats) -> Floats:
@@ -339,6 +339,6 @@ class _PoseProblem:
 
 
 def _free_numbers(tree: KinematicTree, bodies: Iterable[int]) -> tuple[Indices, Floats]:
-    """Return the places in q of some bodies' joints, and their limits (2, ...)."""
+    """The places in q of some bodies' joints, and their limits (2, ...)."""
     limits = [tree.joints[i].room for i in bodies for _ in numbers(tree.q_slices[i])]
     return numbers_in(tree.q_slices[i] for i in bodies), np.array(limits).reshape(-1, 2).T

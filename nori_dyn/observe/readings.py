@@ -37,7 +37,7 @@ class Readings:
 def readings(
     system: System, outputs: Sequence[str] | None = None, sensors: Mapping[RowKey, str] | None = None, seed: int = 0
 ) -> Readings:
-    """Return what sensors and outputs say beyond the rows that are no sensor's, for almost all q, or all closed ones.
+    """Rows of sensors and outputs modulo the rows that are no sensor's, for almost all q, or all closed ones.
 
     Args:
         system: the robot with its sensors.
@@ -67,7 +67,7 @@ def readings(
 
 
 def _rows(system: System, seed: int) -> tuple[Mapping[int, Vector], Mapping[int, Vector]]:
-    """Return the vectors over the sources of the rows that are measured, and of the numbers of d, by their number.
+    """The vectors over the sources of the rows that are measured, and of the numbers of d, by their number.
 
     They are those at a random point of the field, or of doubles at a closed configuration.
     """
@@ -84,7 +84,7 @@ def _rows(system: System, seed: int) -> tuple[Mapping[int, Vector], Mapping[int,
 
 
 def _vectors(rows: Mapping[int, Floats]) -> dict[int, Vector]:
-    """Return rows as vectors whose largest number is 1."""
+    """Rows as vectors whose largest number is 1."""
     found: dict[int, Vector] = {}
     for k, row in rows.items():
         scaled = row / (np.abs(row).max(initial=0.0) or 1.0)

@@ -63,7 +63,7 @@ def redundancy(
     seed: int = 0,
     progress: Watched = None,
 ) -> Redundancy:
-    """Return which sensors may fail without losing an output: exactly, for almost all q.
+    """Find which sensors may fail without losing an output: exactly, for almost all q.
 
     Of a robot with loops or couplings that is numerical, at a closed configuration that is nothing special.
 
@@ -130,7 +130,7 @@ class _Parity:
 
     @staticmethod
     def of(found: Readings, seed: int) -> _Parity:
-        """Return it for the rows of some sensors."""
+        """The parity of the rows of some sensors."""
         rng = random.Random(seed)
         columns, start = {}, 0
         for name, rows in found.sensors.items():
@@ -151,13 +151,13 @@ class _Parity:
         return _Parity(columns, parity, outputs, _combine(outputs.values(), rng))
 
     def lost_without(self, sensor: str) -> tuple[str, ...]:
-        """Return the outputs that the failure of one sensor loses."""
+        """The outputs that the failure of one sensor loses."""
         columns = set(self.columns[sensor])
         stand_ins = self._stand_ins(columns)
         return tuple(name for name, row in self.outputs.items() if stand_ins.remainder(_part(row, columns)))
 
     def loses_without(self, sensors: Iterable[str]) -> bool:
-        """Return whether the failure of some sensors together loses an output."""
+        """Whether the failure of some sensors together loses an output."""
         columns = {k for sensor in sensors for k in self.columns[sensor]}
         return bool(self._stand_ins(columns).remainder(_part(self.any_output, columns)))
 
@@ -175,7 +175,7 @@ def _part(row: Vector, columns: set[int]) -> Vector:
 
 
 def _combine(rows: Iterable[Vector], rng: random.Random) -> Vector:
-    """Return a random combination of row vectors."""
+    """A random combination of row vectors."""
     total: dict[int, int | float] = {}
     for row in filter(None, rows):
         factor = rng.uniform(0.5, 1.0) if is_real(row) else rng.randrange(1, PRIME)

@@ -158,7 +158,7 @@ def observability(
     memory: MemoryGiven = None,
     states: int | None = None,
 ) -> ObservabilityReport:
-    """Return whether the rows of a system determine d: for almost all q, and at special poses.
+    """Report whether the rows of a system determine d: for almost all q, and at special poses.
 
     The generic rank and the names in `unobservable` are exact: elimination over a prime field, no tolerance, wrong with
     probability `error`. Ranks at configurations are numerical, in natural units; of a robot with loops or couplings all
@@ -290,7 +290,7 @@ def _rank_where(reduction: Reduction, condition: str, frames: tuple[str, ...], Q
 
 
 def _likely_poses(system: System) -> dict[str, Frames]:
-    """Return the special poses at which a set of sensors is likely to lose rank."""
+    """The special poses at which a set of sensors is likely to lose rank."""
     frames = partly_seen(system)
     poses: dict[str, Frames] = {"at_zero": ()}
     if 2 <= len(frames) <= MOST_CONTACTS:

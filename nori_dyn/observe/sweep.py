@@ -76,7 +76,7 @@ def one_thread() -> threadpool_limits:
 
 
 def chunks(Q: Floats) -> list[Floats]:
-    """Return configurations (N, nq) in chunks whose size depends on N alone."""
+    """Configurations (N, nq) in chunks whose size depends on N alone."""
     size = max(CHUNK, -(-len(Q) // MOST_CHUNKS))
     return [Q[k : k + size] for k in range(0, len(Q), size)]
 
@@ -89,7 +89,7 @@ def sweep(
     progress: Progress = silent,
     stage: str = "configurations",
 ) -> list[T]:
-    """Return what a task gives for each chunk of configurations, in their order.
+    """Results of a task for each chunk of configurations, in their order.
 
     Args:
         task: a picklable function of some configurations (n, nq), whose result for one does not depend on the others.
@@ -123,7 +123,7 @@ def spread(
     patience: float = 0.0,
     lost: Callable[[Any], T] | None = None,
 ) -> list[T]:
-    """Return what a task gives for each part of some work, in their order.
+    """Results of a task for each part of some work, in their order.
 
     Args:
         task: a picklable function of a part.
@@ -271,7 +271,7 @@ def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[
 
 
 def _describe_error(address: str, error: BaseException) -> str:
-    """Return in words what went wrong on a cluster."""
+    """In words what went wrong on a cluster."""
     where = f"the Dask cluster at '{address}'"
     cause: BaseException = error
     while cause.__cause__ is not None:
@@ -304,7 +304,7 @@ def _same(content: bytes) -> bytes:
 
 
 def run_chunk(content: bytes, version: str, part: Any) -> Any:
-    """Return what a pickled task gives for a part of the work; for workers, which keep the last tasks.
+    """Result of a pickled task for a part of the work; for workers, which keep the last tasks.
 
     Raises:
         SweepError: this worker has another version, or lacks what the task is made of.

@@ -27,13 +27,13 @@ class Open(Protocol):
         """How many independent combinations are open."""
 
     def gain(self, columns: Sequence[int]) -> int:
-        """Return how many of them are settled by reading some numbers of d."""
+        """How many of them are settled by reading some numbers of d."""
 
     def settle(self, columns: Sequence[int]) -> None:
         """Read some numbers of d."""
 
     def copy(self) -> Open:
-        """Return one of which numbers are read on its own."""
+        """A copy of which numbers are read on its own."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class NumericallyOpen:
         return NumericallyOpen(self.changes)
 
     def _left(self, columns: Sequence[int]) -> Floats:
-        """Return the combinations (dimension, n) of changes that reading some numbers of d does not see."""
+        """The combinations (dimension, n) of changes that reading some numbers of d does not see."""
         size = np.abs(self.changes).max(axis=0)
         seen = self.changes[list(columns)] / size
         seen[np.abs(seen) < SETTLED] = 0.0

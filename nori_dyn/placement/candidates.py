@@ -66,7 +66,7 @@ class Candidates:
 
     @staticmethod
     def from_dict(data: Any, of_model: Sequence[Mapping[str, Any]] | None = None) -> Candidates:
-        """Return what the content of a file says.
+        """Read the content of a file.
 
         Args:
             data: the content.
@@ -100,7 +100,7 @@ class Candidates:
         )
 
     def on(self, tree: KinematicTree) -> Choices:
-        """Return the choices on a robot.
+        """The choices on a robot.
 
         Raises:
             SensorConfigError: what the robot does not have, a choice that is in two bundles, none to choose from.
@@ -135,7 +135,7 @@ class Candidates:
         )
 
     def chosen(self, sensors: Iterable[Measurement]) -> SensorSet:
-        """Return the set of what is there anyway and some sensors.
+        """The set of what is there anyway and some sensors.
 
         Raises:
             InvalidConfigError: two sensors of one name.
@@ -173,7 +173,7 @@ class Candidates:
                 raise UnknownSensorNameError("candidate", name, known, f"'{where}' of candidates '{self.name}'")
 
     def _cost(self, choice: str, types: Mapping[str, str]) -> float:
-        """Return the cost of a choice: its own, or the sum over its sensors by their names or types."""
+        """The cost of a choice: its own, or the sum over its sensors by their names or types."""
         if choice in self.costs:
             return float(self.costs[choice])
         return float(sum(self.costs.get(name, self.costs.get(kind, 1.0)) for name, kind in types.items()))
@@ -247,26 +247,26 @@ class Choices:
     at_most_one: tuple[tuple[str, ...], ...]
 
     def cost(self, chosen: Iterable[str]) -> float:
-        """Return what some choices cost together."""
+        """Cost of some choices together."""
         return sum(self.costs[name] for name in chosen)
 
     def is_allowed(self, chosen: Iterable[str]) -> bool:
-        """Return whether no two of some choices exclude each other."""
+        """Whether no two of some choices exclude each other."""
         taken = set(chosen)
         return all(len(taken.intersection(some)) <= 1 for some in self.at_most_one)
 
     def in_order(self, chosen: Iterable[str]) -> tuple[str, ...]:
-        """Return choices in the order of the candidates."""
+        """Choices in the order of the candidates."""
         taken = set(chosen)
         return tuple(name for name in self.sensors if name in taken)
 
     def sensor_set(self, chosen: Iterable[str]) -> SensorSet:
-        """Return the set of what is there anyway and some choices."""
+        """The set of what is there anyway and some choices."""
         return self.candidates.chosen(sensor for name in chosen for sensor in self.sensors[name])
 
 
 def _within(key: str, data: Any, of_model: Sequence[Mapping[str, Any]] | None) -> SensorSet:
-    """Return the set of sensors in a part of a config; errors say where in the whole they are."""
+    """The set of sensors in a part of a config; errors say where in the whole they are."""
     try:
         return SensorSet.from_dict(data, of_model)
     except InvalidConfigError as error:

@@ -61,26 +61,26 @@ class CoverProblem:
 
     @staticmethod
     def of(choices: Choices, outputs: Sequence[str] | None, seed: int) -> CoverProblem:
-        """Return the problem over the field."""
+        """The problem over the field."""
         found = readings(choices.system, outputs, choices.rows, seed)
         rows = {name: found.sensors.get(name, ()) for name in choices.sensors}
         targets = tuple(Span.of(found.outputs.values()).basis.values())
         return CoverProblem(choices, rows, found.outputs, targets, random.Random(seed))
 
     def suffices(self, chosen: Iterable[str]) -> bool:
-        """Return whether some choices determine the outputs."""
+        """Whether some choices determine the outputs."""
         return not self.missing(self.span(chosen))
 
     def span(self, chosen: Iterable[str]) -> Span:
-        """Return the span of some choices."""
+        """The span of some choices."""
         return Span.of(row for name in chosen for row in self.rows[name])
 
     def missing(self, span: Span) -> int:
-        """Return how many independent outputs a span leaves open."""
+        """How many independent outputs a span leaves open."""
         return Span.of(map(span.remainder, self.targets)).dimension
 
     def gain(self, span: Span, name: str) -> int:
-        """Return the rank that a choice adds to a span."""
+        """The rank that a choice adds to a span."""
         return Span.of(map(span.remainder, self.rows[name])).dimension
 
     def check(self) -> None:
@@ -105,7 +105,7 @@ class CoverProblem:
             )
 
     def complete(self, chosen: Iterable[str]) -> tuple[str, ...] | None:
-        """Return choices extended greedily until they suffice, without what is not needed; None where rules forbid.
+        """Choices extended greedily until they suffice, without what is not needed; None where rules forbid.
 
         The next choice is that of least cost for each output that it settles; where none settles one, for each rank.
         """
@@ -125,7 +125,7 @@ class CoverProblem:
         return self.choices.in_order(taken)
 
     def _next(self, taken: Sequence[str], span: Span, missing: int) -> str | None:
-        """Return the next greedy choice beside those taken; None where the rules allow none that helps.
+        """The next greedy choice beside those taken; None where the rules allow none that helps.
 
         A choice settles no more outputs than it adds ranks, so those of less promise than the best are not looked at.
         """
@@ -157,7 +157,7 @@ class CoverProblem:
             self.rng.shuffle(others)
 
     def _extend(self, span: Span, others: Iterable[str]) -> Span:
-        """Return a span with the choices that do not make it suffice, in an order."""
+        """A span with the choices that do not make it suffice, in an order."""
         larger = span.copy()
         for name in others:
             trial = larger.copy()
@@ -167,7 +167,7 @@ class CoverProblem:
         return larger
 
     def _drop_unneeded(self, chosen: Sequence[str]) -> list[str]:
-        """Return choices that do not suffice without those that their inequality does not need, in a random order."""
+        """Choices that do not suffice without those that their inequality does not need, in a random order."""
         within = [*chosen]
         for name in self.rng.sample(within, len(within)):
             fewer = [other for other in within if other != name]
@@ -176,7 +176,7 @@ class CoverProblem:
         return within
 
     def inequality(self, span: Span, names: Iterable[str] | None = None) -> Inequality:
-        """Return the inequality of a span, or its terms on some choices."""
+        """The inequality of a span, or its terms on some choices."""
         missing = self.missing(span)
         names = self.rows if names is None else names
         gains = {name: min(self.gain(span, name), missing) for name in names}
@@ -196,7 +196,7 @@ class Inequality:
     least: int
 
     def is_broken(self, chosen: Iterable[str]) -> bool:
-        """Return whether some choices break it."""
+        """Whether some choices break it."""
         return sum(self.coefficients.get(name, 0) for name in chosen) < self.least
 
 
@@ -205,7 +205,7 @@ Found = tuple[tuple[str, ...], float, str]
 
 
 def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> Found:
-    """Return the cheapest choices that determine the outputs, or after some seconds the best so far.
+    """The cheapest choices that determine the outputs, or after some seconds the best so far.
 
     Raises:
         NoPlacementError: the rules allow none, or none was found in time.
@@ -214,7 +214,7 @@ def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> Found
 
 
 def _greedy_alone(problem: CoverProblem) -> Found | None:
-    """Return the greedy choice where it is the cheapest: single rows that must determine all that they say."""
+    """The greedy choice where it is the cheapest: single rows that must determine all that they say."""
     outputs = Span.of(problem.targets)
     is_matroid = all(len(rows) <= 1 for rows in problem.rows.values()) and not problem.choices.at_most_one
     if not is_matroid or any(outputs.remainder(row) for rows in problem.rows.values() for row in rows):
@@ -225,7 +225,7 @@ def _greedy_alone(problem: CoverProblem) -> Found | None:
 
 
 def _integer_program(problem: CoverProblem, end: float, progress: Progress) -> Found:
-    """Return the cheapest choice by integer programs over more and more inequalities; the best so far at the end.
+    """The cheapest choice by integer programs over more and more inequalities; the best so far at the end.
 
     Raises:
         NoPlacementError: the rules allow none, or none was found in time.
@@ -269,7 +269,7 @@ class _IntegerProgram:
     inequalities: list[Inequality] = field(default_factory=list)
 
     def solve(self, seconds: float) -> tuple[tuple[str, ...], float] | None:
-        """Return the cheapest choices that obey the inequalities, and a bound on their cost; None if not in time.
+        """The cheapest choices that obey the inequalities, and a bound on their cost; None if not in time.
 
         Raises:
             NoPlacementError: none obeys them.
@@ -310,6 +310,6 @@ class _IntegerProgram:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return some names, the first few of them."""
+    """Some names, the first few of them."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more

@@ -118,7 +118,7 @@ def best_sensors(
     seed: int = 0,
     progress: Watched = None,
 ) -> Design:
-    """Return the choice of sensors, at most k and within the budget, from which outputs are known most precisely.
+    """The choice of sensors, at most k and within the budget, from which outputs are known most precisely.
 
     Args:
         tree: the robot.
@@ -239,7 +239,7 @@ class _Criterion:
 
     @staticmethod
     def of(choices: Choices, outputs: Sequence[str], kind: Criterion, Q: Floats, seed: int) -> _Criterion:
-        """Return the criterion at configurations (N, nq)."""
+        """The criterion at configurations (N, nq)."""
         system = choices.system
         reduction = Reduction(system, seed)
         deviations = OutputDeviations(reduction, resolve_outputs(system, outputs))
@@ -259,12 +259,12 @@ class _Criterion:
         return _Criterion(names, kind, tuple(at))
 
     def value(self, chosen: Iterable[str]) -> float:
-        """Return the criterion of some choices."""
+        """The criterion of some choices."""
         taken = set(chosen)
         return self.relaxed(np.array([float(name in taken) for name in self.names]))[0]
 
     def relaxed(self, x: Floats, slope: bool = False) -> tuple[float, Floats]:
-        """Return the criterion of weights x (n_choices,), and its derivative by them where asked for."""
+        """The criterion of weights x (n_choices,), and its derivative by them where asked for."""
         total, derivative = 0.0, np.zeros(len(x))
         for at in self.at:
             F = at.present + np.tensordot(x, at.information, axes=1)
@@ -281,7 +281,7 @@ class _Criterion:
 
 
 def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
-    """Return the information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
+    """The information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
     k = A.shape[1]
     information = np.zeros((n, k, k))
     for s in range(n):
@@ -293,7 +293,7 @@ def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
 
 
 def _independent(C: Floats) -> Indices:
-    """Return the numbers of rows of C (n_outputs, k) that are independent, in their order."""
+    """The numbers of rows of C (n_outputs, k) that are independent, in their order."""
     size = np.linalg.norm(C, axis=1)
     R, order = la.qr((C / np.where(size > 0, size, 1.0)[:, None]).T, mode="r", pivoting=True)
     rank = int(np.sum(np.abs(np.diagonal(R)) > CLOSE_TO_DEPENDENT))
@@ -317,13 +317,13 @@ class _ExchangeSearch:
     criterion: _Criterion
 
     def allows(self, chosen: Sequence[str]) -> bool:
-        """Return whether the rules allow some choices."""
+        """Whether the rules allow some choices."""
         budget = self.choices.candidates.budget
         is_cheap = budget is None or self.choices.cost(chosen) <= budget * (1 + EQUAL_COSTS)
         return len(chosen) <= self.k and is_cheap and self.choices.is_allowed(chosen)
 
     def start(self, progress: Progress) -> tuple[str, ...]:
-        """Return choices within the rules that determine the outputs.
+        """Choices within the rules that determine the outputs.
 
         Raises:
             NoPlacementError: none were found.
@@ -344,7 +344,7 @@ class _ExchangeSearch:
         )
 
     def of_all(self) -> tuple[str, ...] | None:
-        """Return the best of all choices; None where they are too many to try."""
+        """The best of all choices; None where they are too many to try."""
         free = [name for name in self.choices.sensors if name not in self.choices.must]
         sizes = range(min(self.k - len(self.choices.must), len(free)) + 1)
         if sum(math.comb(len(free), size) for size in sizes) > MOST_SETS:
@@ -356,7 +356,7 @@ class _ExchangeSearch:
         return next(chosen for _, chosen in sorted(judged) if self.problem.suffices(chosen))
 
     def by_exchanges(self, start: tuple[str, ...], progress: Progress) -> tuple[str, ...]:
-        """Return choices that no further one and no exchange of one improves."""
+        """Choices that no further one and no exchange of one improves."""
         chosen, value = start, self.criterion.value(start)
         while True:
             progress(f"exchanges, {len(chosen)} sensors")
@@ -369,7 +369,7 @@ class _ExchangeSearch:
             value, chosen = found
 
     def _neighbours(self, chosen: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Return the choices with one more; where the rules allow none, those with one exchanged for another."""
+        """The choices with one more; where the rules allow none, those with one exchanged for another."""
         others = [name for name in self.choices.sensors if name not in chosen]
         more = [self.choices.in_order((*chosen, name)) for name in others]
         if allowed := [some for some in more if self.allows(some)]:
@@ -379,7 +379,7 @@ class _ExchangeSearch:
         return [some for some in swapped if self.allows(some)]
 
     def bound(self, chosen: tuple[str, ...], progress: Progress) -> float:
-        """Return what no weights 0 <= x <= 1 within the rules are below, by the method of Frank and Wolfe."""
+        """Lower bound of the criterion over weights 0 <= x <= 1 within the rules, by the method of Frank and Wolfe."""
         from scipy.optimize import minimize_scalar
 
         x = np.array([float(name in chosen) for name in self.choices.sensors])
@@ -400,7 +400,7 @@ class _ExchangeSearch:
         return best
 
     def _corner(self, slope: Floats) -> Floats:
-        """Return the weights within the rules at which a linear function is least."""
+        """The weights within the rules at which a linear function is least."""
         from scipy.optimize import linprog
 
         names = list(self.choices.sensors)

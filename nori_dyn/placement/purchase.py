@@ -33,7 +33,7 @@ class Purchase:
     def of(
         choices: Choices, chosen: Sequence[str], outputs: Sequence[str], configurations: Any, n: int, seed: int
     ) -> Purchase:
-        """Return it for some choices, at configurations (N, nq), or at n random ones within joint limits when None."""
+        """The purchase of some choices, judged at configurations (N, nq), or n random ones within limits when None."""
         tree = choices.system.tree
         system = System(tree, choices.sensor_set(chosen))
         return Purchase(

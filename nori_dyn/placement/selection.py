@@ -21,7 +21,7 @@ MOST_LOOKS = 10_000
 
 
 def exchanges(problem: CoverProblem, chosen: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return for each of some choices that suffice the others that could stand in for it, the cheapest first.
+    """For each of some choices that suffice the others that could stand in for it, the cheapest first.
 
     Args:
         problem: which choices determine the outputs.
@@ -97,7 +97,7 @@ def place(
     seed: int = 0,
     progress: Watched = None,
 ) -> Placement:
-    """Return the cheapest choice of sensors that determines some outputs for almost all q.
+    """Find the cheapest choice of sensors that determines some outputs for almost all q.
 
     Args:
         tree: the robot.

@@ -39,7 +39,7 @@ class Bins:
 
     @staticmethod
     def of(time: Floats, count: int, breaks: Indices | None = None) -> Bins:
-        """Return the bins of samples at some times (N,), in their order: as many as there are samples, or `count`."""
+        """The bins of samples at some times (N,), in their order: as many as there are samples, or `count`."""
         breaks = np.zeros(0, dtype=np.intp) if breaks is None else breaks
         low, span = float(time[0]), float(time[-1] - time[0]) or 1.0
         share = np.clip((time - low) / span, 0.0, 1.0)
@@ -51,15 +51,15 @@ class Bins:
         return Bins(time, breaks, starts, at, span / count)
 
     def lowest(self, x: Floats) -> Floats:
-        """Return the smallest of some numbers (N,) in each bin; nan where it has none."""
+        """The smallest of some numbers (N,) in each bin; nan where it has none."""
         return np.asarray(np.fmin.reduceat(x, self.starts))
 
     def highest(self, x: Floats) -> Floats:
-        """Return the largest of some numbers (N,) in each bin; nan where it has none."""
+        """The largest of some numbers (N,) in each bin; nan where it has none."""
         return np.asarray(np.fmax.reduceat(x, self.starts))
 
     def any(self, flag: Booleans) -> Booleans:
-        """Return whether something holds (N,) of any sample of each bin."""
+        """Whether something holds (N,) of any sample of each bin."""
         return np.asarray(np.logical_or.reduceat(flag, self.starts))
 
     @property
@@ -73,7 +73,7 @@ class Bins:
         return joined[:-1]
 
     def extremes(self, x: Floats) -> Indices:
-        """Return the samples of each bin at which numbers (N,) are smallest and largest, in their order (n_bins, 2).
+        """The samples of each bin at which numbers (N,) are smallest and largest, in their order (n_bins, 2).
 
         Those of a bin without any number are N.
         """
@@ -95,24 +95,24 @@ class Scale:
 
     @staticmethod
     def around(low: float, high: float) -> Scale:
-        """Return a scale with a little room about some numbers."""
+        """A scale with a little room about some numbers."""
         if not (math.isfinite(low) and math.isfinite(high)):
             low, high = 0.0, 1.0
         room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
         return Scale(low - room, high + room)
 
     def at(self, x: Floats) -> Floats:
-        """Return where numbers are drawn, from the top down."""
+        """Where numbers are drawn, from the top down."""
         with np.errstate(invalid="ignore"):
             return np.clip(SIZE * (self.high - x) / (self.high - self.low), -9 * SIZE, 9 * SIZE)
 
     def ticks(self) -> tuple[tuple[str, float], ...]:
-        """Return some round numbers, and how far down they are, from 0 to 1."""
+        """Some round numbers, and how far down they are, from 0 to 1."""
         return tuple((label, (self.high - x) / (self.high - self.low)) for label, x in ticks(self.low, self.high, 4))
 
 
 def ticks(low: float, high: float, about: int) -> list[tuple[str, float]]:
-    """Return about so many round numbers between two, as people write them, and as they are."""
+    """About so many round numbers between two, as people write them, and as they are."""
     rough = (high - low) / about
     decade = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= rough * 0.999)
@@ -128,7 +128,7 @@ def ticks(low: float, high: float, about: int) -> list[tuple[str, float]]:
 
 
 def line(bins: Bins, x: Floats, scale: Scale) -> str:
-    """Return the path of a line through numbers (N,), infinite ones left out."""
+    """The path of a line through numbers (N,), infinite ones left out."""
     x = np.where(np.isfinite(x), x, np.nan)
     first, second = np.append(x, np.nan)[bins.extremes(x)].T
     return "".join(_segments(bins, scale.at(first), scale.at(second)))
@@ -149,7 +149,7 @@ def _segments(bins: Bins, first: Floats, second: Floats) -> Iterator[str]:
 
 
 def band(bins: Bins, low: Floats, high: Floats, scale: Scale) -> str:
-    """Return the path of the area between two lines (N,), infinite parts left out."""
+    """The path of the area between two lines (N,), infinite parts left out."""
     with np.errstate(invalid="ignore"):
         known = np.isfinite(low) & np.isfinite(high)
     below = scale.at(bins.lowest(np.where(known, low, np.nan)))
@@ -168,12 +168,12 @@ def band(bins: Bins, low: Floats, high: Floats, scale: Scale) -> str:
 
 
 def ticks_on_strip(bins: Bins, flag: Booleans) -> str:
-    """Return the path of upright bars wherever something holds (N,)."""
+    """The path of upright bars wherever something holds (N,)."""
     return "".join(f"M{start} 0h{stop - start}v{SIZE}h{start - stop}z" for start, stop in spans(bins, bins.any(flag)))
 
 
 def spans(bins: Bins, held: Booleans) -> list[tuple[int, int]]:
-    """Return from where to where on a strip something holds of bins (n_bins,), at least so far that it can be seen."""
+    """From where to where on a strip something holds of bins (n_bins,), at least so far that it can be seen."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(np.int8)))
     half = SIZE * bins.width / (2 * float(bins.time[-1] - bins.time[0] or 1.0))
     least = SIZE // 1000
@@ -187,6 +187,6 @@ def spans(bins: Bins, held: Booleans) -> list[tuple[int, int]]:
 
 
 def kept(bins: Bins, x: Floats) -> Indices:
-    """Return the samples, in their order, that show all that numbers (N,) do in each bin: smallest and largest."""
+    """The samples, in their order, that show all that numbers (N,) do in each bin: smallest and largest."""
     found = np.unique(bins.extremes(np.where(np.isfinite(x), x, np.nan)))
     return found[found < len(x)]

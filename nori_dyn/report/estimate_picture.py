@@ -65,7 +65,7 @@ class EstimateLine:
 
     @staticmethod
     def of(column: str) -> EstimateLine:
-        """Return the line of a column: "fx:l_sole.mz", "tau:l_knee"."""
+        """The line of a column: "fx:l_sole.mz", "tau:l_knee"."""
         kind, _, owner = column.partition(":")
         owner, _, component = owner.rpartition(".") if owner.rpartition(".")[2] in HALVES else (owner, "", "")
         words = WORDS.get(kind, kind).format(owner)
@@ -126,7 +126,7 @@ def _is_estimate(name: str) -> bool:
 
 
 def _named_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return columns by the names of a CSV: those of an NPZ's wrenches and accelerations have numbers instead."""
+    """Columns by the names of a CSV: those of an NPZ's wrenches and accelerations have numbers instead."""
     found: dict[str, Floats] = {}
     for name, column in columns.items():
         match = re.fullmatch(rf"((?:{SIGMA})?(fx?|a):.*)\[([0-5])\]", name)
@@ -136,7 +136,7 @@ def _named_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _choose(path: str | Path, known: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the columns that are named, or all."""
+    """The columns that are named, or all."""
     if not known:
         raise InputError(f"{path}: holds no estimates. Name a file that `nori-dyn estimate` wrote.")
     if not names:

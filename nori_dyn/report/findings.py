@@ -111,7 +111,7 @@ class Findings:
 
 
 def findings(report: ObservabilityReport, conditioning: Conditioning | None = None) -> Findings:
-    """Return what a report says.
+    """The findings of a report.
 
     Args:
         report: the report.
@@ -178,7 +178,7 @@ def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> 
 
 
 def _reason(report: ObservabilityReport) -> str:
-    """Return the reason in one sentence: how many equations there are, and how many of them count."""
+    """The reason in one sentence: how many equations there are, and how many of them count."""
     n = report.n_variables
     there = f"The equations of motion and of the sensors are {report.n_rows:,}, for {n:,} unknowns"
     if report.is_observable:
@@ -243,7 +243,7 @@ def _describe_pose(where: RankWhere, is_observable: bool) -> PoseLine:
 
 
 def special_poses(said: Findings) -> Table:
-    """Return what becomes of the rank at special poses."""
+    """Table of the rank at special poses."""
     rows = tuple((line.meaning, line.outcome, line.margin) for line in said.poses)
     levels = tuple(line.level for line in said.poses)
     return Table("Special poses", ("pose", "result", "margin"), rows, (MARGIN,), left=(0, 1), levels=levels)
@@ -284,13 +284,13 @@ def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
 
 
 def _describe_looks(report: ObservabilityReport) -> str:
-    """Return where ranks were taken that are not exact, and how clearly they are told."""
+    """Where ranks were taken that are not exact, and how clearly they are told."""
     told = f"; the smallest singular value that counts is {number(report.gap, 1)} times the largest taken as zero"
     return f"at closed configurations of the loops and couplings{told if np.isfinite(report.gap) else ''}"
 
 
 def by_variable(names: Iterable[str]) -> tuple[str, ...]:
-    """Return numbers of d by their variables, with how many where there are several, sources first.
+    """Numbers of d by their variables, with how many where there are several, sources first.
 
     Names of links may have dots: only what is known to be of several numbers is taken together.
     """
@@ -320,7 +320,7 @@ class Failures:
 
 
 def failures(found: Redundancy, wanted: Sequence[str] | None = None) -> Failures:
-    """Return what the failure of sensors takes away.
+    """What the failure of sensors loses, in words.
 
     Args:
         found: which may fail.

@@ -27,7 +27,7 @@ OTHERS, DEVIATIONS = "Trust", "Sigmas"
 
 
 def foxglove_layout(schema: FileSchema) -> dict[str, Any]:
-    """Return the layout for what a file of estimates holds.
+    """The layout for what a file of estimates holds.
 
     Raises:
         MissingExtraError: the extra `logs` is not installed, which knows the messages.
@@ -96,7 +96,7 @@ def _plot(title: str, lines: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _shared(ids: list[str], direction: str) -> Any:
-    """Return panels that share a place evenly, halved as Foxglove does."""
+    """Panels that share a place evenly, halved as Foxglove does."""
     if len(ids) == 1:
         return ids[0]
     half = (len(ids) + 1) // 2

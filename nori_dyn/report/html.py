@@ -45,7 +45,7 @@ def to_html(
     redundancy: Redundancy | None = None,
     outputs: Sequence[str] | None = None,
 ) -> str:
-    """Return a page; equal reports give equal pages. For arguments and errors see `save_html`."""
+    """Render a page; equal reports give equal pages. For arguments and errors see `save_html`."""
     if isinstance(found, Identification):
         script, digest = _script()
         return rendered("identification.html", identification_page(found), script=script, script_hash=digest)
@@ -64,7 +64,7 @@ def to_html(
 
 
 def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
-    """Return the page of a log; equal logs give equal pages. It needs no script to be seen, and has one to look closer.
+    """Render the page of a log; equal logs give equal pages. It needs no script to be seen, and has one to look closer.
 
     Args:
         log: the log, run through a plan.
@@ -75,13 +75,13 @@ def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
 
 
 def _script() -> tuple[str, str]:
-    """Return the script of plots over the time, and its hash: no other script runs on the page."""
+    """The script of plots over the time, and its hash: no other script runs on the page."""
     script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
     return script, base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def rendered(template: str, page: Page | PlacementPage | LogPage | IdentificationPage, **more: str) -> str:
-    """Return what a page says, laid out by its template."""
+    """A page laid out by its template."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

@@ -84,7 +84,7 @@ class IdentificationPage:
 
 
 def identification_page(found: Identification) -> IdentificationPage:
-    """Return what the page of identified parameters says; equal findings give equal pages."""
+    """Make the page of identified parameters; equal findings give equal pages."""
     curves = found.curves[-1] if found.curves else None
     plots, panels = (None, ()) if curves is None else _drawn(found, curves)
     words, lead = verdict(found)
@@ -113,7 +113,7 @@ def identification_page(found: Identification) -> IdentificationPage:
 
 
 def _heading(found: Identification) -> str:
-    """Return how large errors are, and how large they were, of the most common unit."""
+    """How large errors are, and how large they were, of the most common unit."""
     unit, fits = max(by_unit(found.fits).items(), key=lambda each: len(each[1]))
     before, after = range_of([fit.before for fit in fits]), range_of([fit.after for fit in fits])
     kept = [fit.held_out for fit in fits if fit.held_out is not None]
@@ -133,7 +133,7 @@ def _fit_tables(found: Identification) -> Iterator[Table]:
 
 
 def _worst(found: Identification) -> Table | None:
-    """Return the combinations that are identified least; None where there are none."""
+    """The combinations that are identified least; None where there are none."""
     table = worst_table(found)
     if table is None:
         return None
@@ -178,7 +178,7 @@ def _all_combinations(found: Identification) -> Table:
 
 
 def _drawn(found: Identification, curves: Curves) -> tuple[Plots, tuple[DrawnPanel, ...]]:
-    """Return the time that panels share, and a panel of each reading: as read, before, and as found."""
+    """The time that panels share, and a panel of each reading: as read, before, and as found."""
     n = max(len(found.fits), 1)
     count = int(np.clip(BUDGET / (EACH_BIN * 3 * n), *BINS))
     step = float(np.median(np.diff(curves.t))) if len(curves.t) > 1 else 1.0

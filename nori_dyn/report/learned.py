@@ -60,7 +60,7 @@ class LearnedFindings:
 
 
 def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> LearnedFindings:
-    """Return what is said of what is learned.
+    """What is learned over time, in words.
 
     Args:
         found: what is.
@@ -76,7 +76,7 @@ def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> LearnedF
 
 
 def _describe_sum(each: Sum, found: Learned) -> str:
-    """Return a combination with its factors, or by its names only where these depend on the poses."""
+    """A combination with its factors, or by its names only where these depend on the poses."""
     need = next((need for need in found.needs.each if next(iter(each.terms)) in need.names), None)
     words = "" if need is None else f": {describe_need(need, found.needs.moving)}"
     if all(each.terms.values()):
@@ -85,7 +85,7 @@ def _describe_sum(each: Sum, found: Learned) -> str:
 
 
 def _poses(found: Learned, n: int) -> str:
-    """Return over how many poses, or instants where what persists does not stay."""
+    """Over how many poses, or instants where what persists does not stay."""
     one = "pose" if found.stays else "instant"
     return f"at one {one}" if n == 1 else f"over {n} {one}s"
 
@@ -139,7 +139,7 @@ def _lines(found: Learned) -> Iterator[LearnedLine]:
 
 
 def describe_need(need: MotionRequirement, moving: Sequence[str]) -> str:
-    """Return what has to move, in words: "only if l_knee moves".
+    """The motion required, in words: "only if l_knee moves".
 
     Args:
         need: what has to.
@@ -162,7 +162,7 @@ def describe_need(need: MotionRequirement, moving: Sequence[str]) -> str:
 
 
 def _move(names: Sequence[str]) -> str:
-    """Return that joints move: "l_hip and l_knee move"."""
+    """That joints move: "l_hip and l_knee move"."""
     return f"{list_names(names, most=None)} move{'s' if len(names) == 1 else ''}"
 
 
@@ -214,7 +214,7 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
 
 
 def _base_is_idle(found: Learned, tree: KinematicTree) -> bool:
-    """Return whether there is a floating base, and none whose place or attitude changes what is told."""
+    """Whether there is a floating base, and none whose place or attitude changes what is told."""
     bases = {tree.joint_names[i] for i, joint in enumerate(tree.joints) if tree.is_root(i) and isinstance(joint, Free)}
     return bool(bases) and bases.isdisjoint(found.needs.moving)
 

@@ -79,7 +79,7 @@ class LogPage:
 
 
 def log_page(log: RecordedLog, names: Sequence[str] = ()) -> LogPage:
-    """Return what the page of a log says; equal logs give equal pages.
+    """Make the page of a log; equal logs give equal pages.
 
     Args:
         log: the log, run through a plan.
@@ -160,7 +160,7 @@ def _suspected(own: Sequence[Suspicion]) -> str:
 
 
 def _residuals(log: RecordedLog) -> Draft:
-    """Return the residuals of each sensor in sigma, the suspects first, then those of the largest residuals."""
+    """The residuals of each sensor in sigma, the suspects first, then those of the largest residuals."""
     title, panels = "Residuals, sensor by sensor", list[Panel]()
     if log.diagnosis is None:
         return "residuals", title, (), panels
@@ -193,7 +193,7 @@ def _component(reading: str, sensor: str) -> str:
 
 
 def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
-    """Return the estimates, with their bands, and what was read of the same."""
+    """The estimates, with their bands, and what was read of the same."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name in chosen(tuple(log.estimates), names):
         title, label = _place(name)
@@ -218,12 +218,12 @@ def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
 
 
 def _rank_of(kind: str) -> int:
-    """Return how early a kind of estimates is drawn: what most people look for comes first."""
+    """How early a kind of estimates is drawn: what most people look for comes first."""
     return ORDER.index(kind if kind in ORDER else "")
 
 
 def _place(name: str) -> tuple[str, str]:
-    """Return the panel of a number, and what it is called there."""
+    """The panel of a number, and what it is called there."""
     owner, _, component = name.rpartition(".")
     if component not in HALVES:
         return name, "estimated"
@@ -246,7 +246,7 @@ def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]
 
 
 def _difference(log: RecordedLog, own: Sequence[tuple[str, str]], unit: str) -> str:
-    """Return how far an estimate is from what was read of it beside the plan, and how much they move together."""
+    """How far an estimate is from what was read of it beside the plan, and how much they move together."""
     if len(own) != 1 or own[0][0] not in log.held:
         return ""
     x, y = log.estimates[own[0][0]], log.held[own[0][0]]
@@ -260,7 +260,7 @@ def _difference(log: RecordedLog, own: Sequence[tuple[str, str]], unit: str) -> 
 
 
 def _readings(log: RecordedLog, names: Sequence[str]) -> Draft:
-    """Return what sensors read, and what the estimate says they should, where that is no estimate itself."""
+    """Panels of readings beside their predictions, of those that are no estimates themselves."""
     panels: list[Panel] = []
     if log.diagnosis is not None and not names:
         groups: dict[tuple[str, str], list[str]] = {}

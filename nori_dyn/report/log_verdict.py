@@ -33,7 +33,7 @@ class LogVerdict:
 
 
 def verdict(log: RecordedLog) -> LogVerdict:
-    """Return what is said of a log first."""
+    """Whether the readings of a log fit together."""
     odd = tuple(_odd(log))
     unjudged = "Estimated; nothing checks the readings"
     if log.diagnosis is None:
@@ -117,7 +117,7 @@ def _odd(log: RecordedLog) -> Iterator[str]:
 
 
 def counted(n: int, one: str, more: str = "") -> str:
-    """Return so many of something, as people write it."""
+    """So many of something, as people write it."""
     return f"{n:,} {one if n == 1 else more or one + 's'}"
 
 

@@ -15,7 +15,7 @@ WIDTH = 100
 
 
 def mapping_text(draft: Draft, log: Path) -> str:
-    """Return the draft as text: a mapping that can be read as it is, and says in remarks what it rests on."""
+    """The draft as text: a mapping that can be read as it is, and says in remarks what it rests on."""
     return "".join(f"{line}\n".replace(" \n", "\n") for line in _lines(draft, log))
 
 

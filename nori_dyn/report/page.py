@@ -45,7 +45,7 @@ MOST_DECADES = 3
 
 
 def margin_bars(smallest: Floats) -> Table:
-    """Return how many configurations have which margin, the worst first, from the first that is not empty to the last.
+    """How many configurations have which margin, the worst first, from the first that is not empty to the last.
 
     Args:
         smallest: the smallest relative singular value at each configuration (N,), 0 where something is not determined.
@@ -174,7 +174,7 @@ def observability_page(
     redundancy: Redundancy | None = None,
     outputs: Sequence[str] | None = None,
 ) -> Page:
-    """Return what the page of a report says; equal reports give equal pages.
+    """Make the page of a report; equal reports give equal pages.
 
     Args:
         report: as `nori_dyn.observability` returns it.
@@ -209,7 +209,7 @@ def observability_page(
 
 
 def describe_sweep(found: Conditioning, rank: int) -> Swept:
-    """Return what was found over many configurations, where almost all have a rank."""
+    """Margins and deviations over many configurations, where almost all have a rank."""
     margins = margin_bars(found.smallest) if rank == found.n_variables else None
     return Swept(
         words=describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables),
@@ -235,7 +235,7 @@ def _deviations(table: DeviationTable) -> Table:
 
 
 def _readings(system: System) -> Table:
-    """Return what the sensors of a system read, by their type."""
+    """Table of what the sensors of a system read, by their type."""
     links = readings_by_link(system)
     rows = [row for row in system.rows if not row.is_dynamic]
     found = []
@@ -272,7 +272,7 @@ class PlacementPage:
 
 
 def placement_page(found: Placement | Design) -> PlacementPage:
-    """Return what the page of chosen sensors says."""
+    """Make the page of chosen sensors."""
     bought = found.bought
     offered = tuple(
         (name, f"{cost:,g}", "yes" if name in found.chosen else "no") for name, cost in bought.offered.items()

@@ -56,7 +56,7 @@ def windows(n: int) -> Iterator[tuple[int, int]]:
 
 
 def suspicions(found: Diagnosis) -> tuple[Suspicion, ...]:
-    """Return who does not fit in which window; a log of sound sensors is accused as often as `FALSE_ALARMS` says."""
+    """Who does not fit in which window; a log of sound sensors is accused as often as `FALSE_ALARMS` says."""
     parts = list(windows(len(found.residuals)))
     number = {name: k for k, name in enumerate(found.readings)}
     result = []
@@ -69,19 +69,19 @@ def suspicions(found: Diagnosis) -> tuple[Suspicion, ...]:
 
 
 def alarm(found: Diagnosis) -> float:
-    """Return how many sigma no residual of a log exceeds, but of one log of sound sensors in a thousand."""
+    """How many sigma no residual of a log exceeds, but of one log of sound sensors in a thousand."""
     count = max(1, int(np.count_nonzero(~np.isnan(found.residuals))))
     return float(-ndtri(0.5 * FALSE_ALARMS / count))
 
 
 def misfit(found: Diagnosis) -> Floats:
-    """Return chi-square over its degrees of freedom (N,), 1 on average for sound sensors; nan where it has none."""
+    """Chi-square over its degrees of freedom (N,), 1 on average for sound sensors; nan where it has none."""
     freedom = np.asarray(found.degrees_of_freedom)
     return np.where(freedom > 0, found.chi_square / np.maximum(freedom, 1), np.nan)
 
 
 def window_probabilities(found: Diagnosis) -> tuple[tuple[int, int, float], ...]:
-    """Return for each window how likely it is that sound sensors fit together as badly: first, stop, p."""
+    """For each window how likely it is that sound sensors fit together as badly: first, stop, p."""
     squares, freedom = np.asarray(found.chi_square), np.maximum(np.asarray(found.degrees_of_freedom), 0)
     result = []
     for first, stop in windows(len(found.residuals)):
@@ -194,7 +194,7 @@ class RecordedLog:
         return {name: self.readings[name] - residual for name, residual in residuals if name in self.readings}
 
     def measured(self, name: str) -> Floats | None:
-        """Return what was read of an estimate (N,), by a weighed sensor or beside the plan; None where nothing was."""
+        """Readings of an estimate (N,), by a weighted sensor or beside the plan; None where there are none."""
         return self.readings[name] if name in self.told else self.held.get(name)
 
     @cached_property
@@ -225,11 +225,11 @@ class RecordedLog:
         return {sensor: tuple(first[sensor]) for sensor in order}
 
     def rank(self, sensor: str) -> int:
-        """Return where a sensor is among the suspects; behind all of them where it is none."""
+        """Where a sensor is among the suspects; behind all of them where it is none."""
         return list(self.suspects).index(sensor) if sensor in self.suspects else len(self.suspects)
 
     def row(self, sensor: str) -> RowBlock | None:
-        """Return the rows of a sensor by its name."""
+        """The rows of a sensor by its name."""
         return next((row for system in self.systems for row in system.rows if row.name == sensor), None)
 
 
@@ -246,7 +246,7 @@ def check_names(log: RecordedLog, names: Sequence[str]) -> None:
 
 
 def chosen(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the numbers that are named, "tau", "fx:l_sole" or "fx:l_sole.mz"; all when none is."""
+    """The numbers that are named, "tau", "fx:l_sole" or "fx:l_sole.mz"; all when none is."""
     if not names:
         return tuple(labels)
     return tuple(each for each in labels if any(each == n or each.startswith((f"{n}.", f"{n}:")) for n in names))

@@ -50,7 +50,7 @@ class Recording:
     names: Sequence[str]
 
     def when(self, samples: Any) -> Any:
-        """Return the times of some samples."""
+        """The times of some samples."""
         time = self.log.time[samples]
         if self.log.start is None:
             return self.rr.TimeColumn("sample", sequence=time.astype(np.int64))
@@ -65,7 +65,7 @@ class Recording:
             self.stream.set_time("time", duration=time)
 
     def entity(self, *parts: str) -> str:
-        """Return an entity whose parts may have any characters."""
+        """An entity whose parts may have any characters."""
         return str(self.rr.new_entity_path([spaced(part) for part in parts]))
 
     def writeseries(self, series: Series, samples: Any) -> None:
@@ -100,7 +100,7 @@ TURN = (210, 110, 255)
 
 
 def wrench_frames(log: RecordedLog) -> tuple[str, ...]:
-    """Return the links and frames whose external wrench is estimated, but those that nothing can touch."""
+    """The links and frames whose external wrench is estimated, but those that nothing can touch."""
     owners = dict.fromkeys(
         name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:")
     )
@@ -175,7 +175,7 @@ def compared(log: RecordedLog, name: str, estimated: Floats) -> Iterator[Series]
 
 
 def blueprint(into: Recording, groups: Sequence[tuple[str, ...]]) -> Any:
-    """Return how a viewer lays it out: the robot and what is said on the left, plots on the right."""
+    """How a viewer lays it out: the robot and what is said on the left, plots on the right."""
     import rerun.blueprint as rrb
 
     log = into.log
@@ -337,7 +337,7 @@ def _write(into: Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
 
 
 def _pose_samples(log: RecordedLog) -> Indices:
-    """Return the samples at which the robot is drawn: all, or every so many, as an eye can tell apart."""
+    """The samples at which the robot is drawn: all, or every so many, as an eye can tell apart."""
     span = float(log.time[-1] - log.time[0])
     wanted = MOST_POSES if log.start is None else min(MOST_POSES, int(POSES_PER_SECOND * span) + 1)
     return np.arange(0, len(log), -(-len(log) // wanted))

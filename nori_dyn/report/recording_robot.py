@@ -26,7 +26,7 @@ GLASS = 60
 
 
 def placed(rr: Any, X: Transform) -> Any:
-    """Return where a frame is in another, of the transform to it from there."""
+    """Where a frame is in another, of the transform to it from there."""
     return rr.Transform3D(translation=np.asarray(X.r, dtype=float), mat3x3=np.asarray(X.E, dtype=float).T)
 
 
@@ -42,12 +42,12 @@ def log_poses(rr: Any, stream: Any, tree: KinematicTree, q: Floats, when: Any) -
 
 
 def link_path(rr: Any, link: str, *more: str) -> str:
-    """Return the entity of a link, or of something on it."""
+    """The entity of a link, or of something on it."""
     return str(rr.new_entity_path([ROBOT, link, *more]))
 
 
 def size(tree: KinematicTree, q: Floats) -> float:
-    """Return how far apart the links are at a configuration (nq,), at most [m]."""
+    """How far apart the links are at a configuration (nq,), at most [m]."""
     origins = np.array([np.asarray(X.r, dtype=float) for X in positions(tree, q).X_0.values()])
     own = origins[1:]  # the first is the world's
     return float(np.linalg.norm(np.ptp(own, axis=0))) or 1.0

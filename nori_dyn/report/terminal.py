@@ -17,7 +17,7 @@ def show(*shown: Document | Part | str) -> None:
 
 
 def line_width() -> int | None:
-    """Return how wide lines may be: COLUMNS where that is set, or as the terminal is; None where there is neither."""
+    """How wide lines may be: COLUMNS where that is set, or as the terminal is; None where there is neither."""
     asked = os.environ.get("COLUMNS", "")
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
@@ -28,5 +28,5 @@ def line_width() -> int | None:
 
 
 def is_bold() -> bool:
-    """Return whether what is printed may be bold: on a terminal that can, unless NO_COLOR asks for plain text."""
+    """Whether what is printed may be bold: on a terminal that can, unless NO_COLOR asks for plain text."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")

@@ -141,13 +141,13 @@ class Plots:
         return tuple((label, 100 * (x - low) / (high - low)) for label, x in ticks(low, high, 5))
 
     def at(self, sample: int) -> int:
-        """Return where a sample is drawn; the one after the last at the end."""
+        """Where a sample is drawn; the one after the last at the end."""
         low, high = self.span
         last = len(self.bins.time) - 1
         return SIZE if sample > last else round(SIZE * (float(self.bins.time[sample]) - low) / (high - low))
 
     def drawn(self, panel: Panel) -> DrawnPanel:
-        """Return a panel as it is drawn."""
+        """A panel as it is drawn."""
         scale = _scale(panel)
         lines = tuple(self._lines(panel, scale))
         limits = [scale.at(np.array(x)).item() for x in (panel.limit, -panel.limit) if panel.limit]
@@ -174,14 +174,14 @@ class Plots:
             yield DrawnLine(curve.label, curve.mark or f"c{k % COLOURS}", line(self.bins, curve.x, scale), around)
 
     def flagged(self, label: str, flag: Booleans) -> Strip:
-        """Return the strip of what holds of some samples (N,)."""
+        """The strip of what holds of some samples (N,)."""
         count = int(np.count_nonzero(flag))
         words = f"{count:,} of {len(flag):,}"
         drawn = tuple((start, stop, "count") for start, stop in spans(self.bins, self.bins.any(flag)))
         return Strip(label, words, drawn)
 
     def windowed(self, label: str, words: str, parts: Sequence[tuple[int, int, str]]) -> Strip:
-        """Return the strip of what is said of windows of samples."""
+        """The strip of what is said of windows of samples."""
         return Strip(label, words, tuple((self.at(first), self.at(stop), mark) for first, stop, mark in parts))
 
 
@@ -222,6 +222,6 @@ def _in_words(panel: Panel) -> str:
 
 
 def is_constant(x: Floats) -> bool:
-    """Return whether numbers, infinite ones left out, are all the same."""
+    """Whether numbers, infinite ones left out, are all the same."""
     x = _finite(x)
     return not len(x) or float(np.ptp(x)) == 0.0

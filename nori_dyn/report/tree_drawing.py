@@ -41,7 +41,7 @@ class LinkReadings:
 
 
 def readings_by_link(system: System) -> list[dict[str, LinkReadings]]:
-    """Return what is read at each link, by the type of sensor."""
+    """Readings at each link, by the type of sensor."""
     at = positions(system.tree, system.tree.neutral_configuration())
     found: list[dict[str, LinkReadings]] = [{} for _ in range(system.tree.n_links)]
     for row in system.rows:
@@ -57,7 +57,7 @@ def readings_by_link(system: System) -> list[dict[str, LinkReadings]]:
 
 
 def undetermined_by_link(system: System, report: ObservabilityReport) -> list[dict[Kind, Missing]]:
-    """Return what is not determined at each link by kind: at no pose, or else at special ones, and the components."""
+    """Undetermined components at each link by kind: at no pose, or else at special ones, and the components."""
     never = set(report.unobservable)
     vectors = [vector for c in report.loses_rank for part in c.unseen for vector in part.vectors]
     sometimes = {name for vector in vectors for name in vector.coefficients}
@@ -73,7 +73,7 @@ def undetermined_by_link(system: System, report: ObservabilityReport) -> list[di
 
 
 def _links_of(system: System, variable: Variable) -> Iterable[int]:
-    """Return the links at which a variable is marked: its own; of a component those on which it acts."""
+    """The links at which a variable is marked: its own; of a component those on which it acts."""
     if not variable.key.component:
         return (variable.body,)
     acting = (part for part in system.parts if any(unknown.key == variable.key for unknown in part.unknowns))
@@ -81,7 +81,7 @@ def _links_of(system: System, variable: Variable) -> Iterable[int]:
 
 
 def _components_among(variable: Variable, names: set[str]) -> tuple[str, ...]:
-    """Return the components of a variable whose numbers are among some names; of what components add, in full."""
+    """The components of a variable whose numbers are among some names; of what components add, in full."""
     called = variable.component_names if variable.key.component else variable.components
     pairs = zip(called, variable.component_names, strict=True)
     return tuple(component for component, name in pairs if name in names)
@@ -212,7 +212,7 @@ class _Columns:
 
     @staticmethod
     def after(left: float, groups: Sequence[str], kinds: Sequence[Kind]) -> _Columns:
-        """Return the columns right of a place."""
+        """The columns right of a place."""
         middle = left + COLUMN * (len(groups) + 0.4)
         sensors = {group: left + COLUMN * (k + 0.8) for k, group in enumerate(groups)}
         undetermined = {kind: middle + COLUMN * (k + 0.8) for k, kind in enumerate(kinds)}
@@ -227,7 +227,7 @@ class _Columns:
 def tree_drawing(
     system: System, report: ObservabilityReport | None = None, chosen: frozenset[str] = frozenset()
 ) -> TreeDrawing:
-    """Return the drawing of a system's tree with its sensors.
+    """The drawing of a system's tree with its sensors.
 
     Args:
         system: the robot with its sensors.
@@ -303,7 +303,7 @@ def _words(group: str) -> str:
 
 
 def elided(name: str) -> str:
-    """Return a name, without its middle where it is long."""
+    """A name, without its middle where it is long."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 2 - 1]}…{name[-(LONGEST // 2) :]}"
 
 
@@ -337,18 +337,18 @@ def _ties(system: System, points: Mapping[int, Point]) -> Iterator[Tie]:
 
 
 def _tie(start: Point, end: Point) -> str:
-    """Return a path between two nodes that bends to the left of both."""
+    """A path between two nodes that bends to the left of both."""
     left, middle = min(start[0], end[0]) - MARGIN, (start[1] + end[1]) / 2
     return f"M{start[0]:g} {start[1]:g}Q{left:g} {middle:g} {end[0]:g} {end[1]:g}"
 
 
 def _stem(parent: Point, child: Point) -> str:
-    """Return the part of the way from a parent that the ways to its other children may share."""
+    """The part of the way from a parent that the ways to its other children may share."""
     return f"M{parent[0]:g} {parent[1]:g}V{child[1] - ROW / 2:g}"
 
 
 def _edge(parent: Point, child: Point) -> str:
-    """Return the end of the way from a parent, which is the joint's own."""
+    """The end of the way from a parent, which is the joint's own."""
     start, end = f"M{parent[0]:g} {child[1] - ROW / 2:g}", f"V{child[1]:g}"
     return start + (end if parent[0] == child[0] else f"v4q0 8 8 8H{child[0]:g}")
 

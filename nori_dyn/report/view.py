@@ -100,7 +100,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
 
 
 def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
-    """Return what pictures of a log are drawn of; see `view`."""
+    """A log as its pictures need it; see `view`."""
     samples, estimate = found.samples, found.estimate
     if not len(samples):
         raise InputError("there are no samples to draw.")
@@ -141,7 +141,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
 
 
 def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
-    """Return the torques (N,) that a log holds and that no sensor of the plan reads, by their names.
+    """The torques (N,) that a log holds and that no sensor of the plan reads, by their names.
 
     They are found by the log's mapping, or by their usual names, as those of a sensor would be.
     """
@@ -178,7 +178,7 @@ def _flags(found: LogEstimate) -> Iterator[tuple[str, Booleans]]:
 
 
 def _dropped(found: LogEstimate) -> Mapping[str, Booleans]:
-    """Return in which samples each sensor was dropped that was at all."""
+    """In which samples each sensor was dropped that was at all."""
     samples, record = found.samples, found.samples.record
     lost = {f"{DROPPED}{name}": np.zeros(len(samples), dtype=bool) for name in found.report.dropped}
     states = (
@@ -211,7 +211,7 @@ def _notes(found: LogEstimate) -> Iterator[str]:
 
 
 def can_be_judged(plans: Plan) -> bool:
-    """Return whether a plan has a monitor: sensors with sigmas, and equations of motion without."""
+    """Whether a plan has a monitor: sensors with sigmas, and equations of motion without."""
     system = plans.states.first.system
     return not plans.contact_names and system.is_weighted and not system.n_noise_weights
 

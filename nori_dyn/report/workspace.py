@@ -58,7 +58,7 @@ class DeviationTable:
 
 
 def tabulate_deviations(found: Conditioning) -> tuple[DeviationTable, ...]:
-    """Return the deviations of the outputs, unit by unit; none where no sensor has a sigma."""
+    """The deviations of the outputs, unit by unit; none where no sensor has a sigma."""
     medians, worsts = found.median_sigma, found.worst_sigma
     if found.sigma is None or medians is None or worsts is None:
         return ()
@@ -83,12 +83,12 @@ def tabulate_deviations(found: Conditioning) -> tuple[DeviationTable, ...]:
 
 
 def format_deviation(value: float, unit: str = "") -> str:
-    """Return a deviation as text."""
+    """A deviation as text."""
     return f"{number(value, 2)} {unit}".strip() if np.isfinite(value) else "not determined"
 
 
 def describe_worst(found: Conditioning) -> str:
-    """Return the outputs that are known least, at the worst pose and at the median; "" where no sensor has a sigma."""
+    """The outputs that are known least, at the worst pose and at the median; "" where no sensor has a sigma."""
     N = len(found.ranks)
     said = []
     for table in tabulate_deviations(found):
@@ -102,7 +102,7 @@ def describe_worst(found: Conditioning) -> str:
 
 
 def describe_margins(poses: str, ranks: Indices, smallest: Floats, rank: int, n_variables: int) -> str:
-    """Return in words at how many poses something is not determined, and how near to that the others are.
+    """In words at how many poses something is not determined, and how near to that the others are.
 
     Args:
         poses: what they are.
@@ -128,5 +128,5 @@ def describe_margins(poses: str, ranks: Indices, smallest: Floats, rank: int, n_
 
 
 def count_or_none(n: int) -> str:
-    """Return a number, or "none"."""
+    """A number, or "none"."""
     return f"{n:,}" if n else "none"

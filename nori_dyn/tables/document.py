@@ -34,7 +34,7 @@ class Document:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, width: int | None = WIDTH, bold: bool = False) -> str:
-        """Return it as text.
+        """Render it as text.
 
         Args:
             width: how wide lines are at most, but for names that are wider; None folds and leaves out nothing.
@@ -47,16 +47,16 @@ class Document:
         return "".join(text for pair in zip(blocks, [*gaps, ""], strict=False) for text in pair)
 
     def html(self) -> str:
-        """Return it as a piece of HTML, with nothing that a name could change."""
+        """Render it as a piece of HTML, with nothing that a name could change."""
         parts = (Paragraph(part) if isinstance(part, str) else part for part in self.parts)
         return f"<div>{''.join(line for part in parts for line in part.html())}</div>"
 
     def json(self) -> str:
-        """Return its figures as JSON."""
+        """Render its figures as JSON."""
         return json.dumps(self.figures, indent=2)
 
     def under(self, name: str) -> Document:
-        """Return the same document with its figures under one name, to be added to another."""
+        """The same document with its figures under one name, to be added to another."""
         return Document(self.parts, {name: self.figures})
 
     def __add__(self, other: Document) -> Document:
@@ -85,7 +85,7 @@ class Shown:
         raise NotImplementedError(f"{type(self).__name__} has no document: write one in {SHOWS}, see `shows`.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of what is shown, as JSON has them."""
+        """The figures of what is shown, as JSON has them."""
         return dict(self.shown().figures)
 
     def __str__(self) -> str:

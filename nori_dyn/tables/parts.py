@@ -127,7 +127,7 @@ class Table:
     levels: tuple[str, ...] = ()
 
     def cells(self, most: int | None = None) -> list[list[str]]:
-        """Return the first rows as text."""
+        """The first rows as text."""
         return [[_cell(cell) for cell in row] for row in self.rows[:most]]
 
     def lines(self, width: int | None, bold: bool) -> Iterator[str]:
@@ -149,7 +149,7 @@ class Table:
             yield from wrapped(note, width)
 
     def _widths(self, rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], str]:
-        """Return how wide columns are, and what stands between: as the cells are, or with sentences wrapped."""
+        """How wide columns are, and what stands between: as the cells are, or with sentences wrapped."""
         widths = [max(map(characters, column)) for column in zip(*rows, strict=True)]
         if width is None:
             return widths, GAP
@@ -184,7 +184,7 @@ class Table:
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], over: int) -> list[int]:
-    """Return the widths of columns of which so much is taken away, first of those that have most to give."""
+    """The widths of columns of which so much is taken away, first of those that have most to give."""
     found = list(widths)
     for k in sorted(range(len(found)), key=lambda k: least[k] - found[k]):
         taken = max(0, min(over, found[k] - least[k]))
@@ -194,7 +194,7 @@ def _narrowed(widths: Sequence[int], least: Sequence[int], over: int) -> list[in
 
 
 def _folded(widths: Sequence[int], gap: str, width: float) -> list[list[int]]:
-    """Return the columns that stand side by side; those that do not fit stand below, a little to the right.
+    """The columns that stand side by side; those that do not fit stand below, a little to the right.
 
     The lines are about as long as each other: none is longer than their number needs.
     """
@@ -206,7 +206,7 @@ def _folded(widths: Sequence[int], gap: str, width: float) -> list[list[int]]:
 
 
 def _filled(widths: Sequence[int], gap: str, width: float) -> list[list[int]]:
-    """Return the columns that stand side by side, where each line takes as many as fit."""
+    """The columns that stand side by side, where each line takes as many as fit."""
     groups: list[list[int]] = [[]]
     for k in range(len(widths)):
         if groups[-1] and _room(widths, [*groups[-1], k], gap) > width:
@@ -216,7 +216,7 @@ def _filled(widths: Sequence[int], gap: str, width: float) -> list[list[int]]:
 
 
 def _room(widths: Sequence[int], group: Sequence[int], gap: str) -> int:
-    """Return how wide some columns are side by side, with the indent of those below others."""
+    """How wide some columns are side by side, with the indent of those below others."""
     return sum(widths[k] for k in group) + len(gap) * (len(group) - 1) + len(GAP) * (group[0] > 0)
 
 

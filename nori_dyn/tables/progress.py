@@ -47,7 +47,7 @@ def progress_bar(title: str, watched: Watched = None) -> Iterator[Progress]:
 
 
 def _lines(title: str) -> Progress:
-    """Return what prints each stage once; figures after a comma, such as a rate, make no new stage of it."""
+    """A function that prints each stage once; figures after a comma, such as a rate, make no new stage of it."""
     seen: set[str] = set()
 
     def show(stage: str, done: float | None = None) -> None:

@@ -18,22 +18,22 @@ JOINT = "\ue000"
 
 
 def characters(text: str) -> int:
-    """Return how many characters wide a text is; East Asian ones count twice."""
+    """How many characters wide a text is; East Asian ones count twice."""
     return sum(1 + (unicodedata.east_asian_width(c) in "FW") for c in text)
 
 
 def unbroken(name: str) -> str:
-    """Return a name in which no line ends, though it has spaces."""
+    """A name in which no line ends, though it has spaces."""
     return name.replace(" ", JOINT)
 
 
 def spaced(text: str) -> str:
-    """Return a text with plain spaces inside names, for what breaks no lines."""
+    """A text with plain spaces inside names, for what breaks no lines."""
     return text.replace(JOINT, " ")
 
 
 def listed(names: Iterable[str], most: int | None = None) -> str:
-    """Return names with commas, as they are broken between lines only; after so many, how many more there are."""
+    """Names with commas, as they are broken between lines only; after so many, how many more there are."""
     names = tuple(names)
     shown = ", ".join(unbroken(name) for name in names[:most])
     more = 0 if most is None else len(names) - most
@@ -41,7 +41,7 @@ def listed(names: Iterable[str], most: int | None = None) -> str:
 
 
 def wrapped(text: str, width: int | None, first: str = "", indent: str = "") -> list[str]:
-    """Return the lines of a text, broken at spaces.
+    """The lines of a text, broken at spaces.
 
     Args:
         text: the text.
@@ -61,22 +61,22 @@ def wrapped(text: str, width: int | None, first: str = "", indent: str = "") -> 
 
 
 def plain(text: str) -> str:
-    """Return a text without characters that steer a terminal, or turn the direction of writing."""
+    """A text without characters that steer a terminal, or turn the direction of writing."""
     return "".join(c if c.isprintable() or c == JOINT else repr(c)[1:-1] for c in text)
 
 
 def emphasised(text: str, bold: bool) -> str:
-    """Return a text as a terminal prints it in bold."""
+    """A text as a terminal prints it in bold."""
     return f"\033[1m{text}\033[0m" if bold else text
 
 
 def escaped(text: str) -> str:
-    """Return a text as HTML."""
+    """A text as HTML."""
     return html.escape(plain(text).replace(JOINT, " "))
 
 
 def number(value: SupportsFloat, digits: int = 3) -> str:
-    """Return a number for people, "12,345" or "0.0123": plain as long as it is neither huge nor tiny.
+    """A number for people, "12,345" or "0.0123": plain as long as it is neither huge nor tiny.
 
     Args:
         value: an integer is written in full, with separators of thousands; anything else rounded.
@@ -97,7 +97,7 @@ def number(value: SupportsFloat, digits: int = 3) -> str:
 
 
 def numbers(values: Iterable[float], digits: int = 4) -> list[str]:
-    """Return the numbers of a column, all with as many decimals, so that so many digits of the largest count."""
+    """The numbers of a column, all with as many decimals, so that so many digits of the largest count."""
     values = [float(value) for value in values]
     largest = max((abs(x) for x in values if math.isfinite(x)), default=0.0)
     if largest and not 1e-4 <= largest < 1e9:
@@ -107,7 +107,7 @@ def numbers(values: Iterable[float], digits: int = 4) -> list[str]:
 
 
 def describe_sum(terms: Mapping[str, float], most: int | None = None) -> str:
-    """Return a sum with factors, "I:l1.zz + I:l2.yy + 0.25 m:l3 + 2 more", whose terms are not broken between lines.
+    """A sum with factors, "I:l1.zz + I:l2.yy + 0.25 m:l3 + 2 more", whose terms are not broken between lines.
 
     Args:
         terms: the factor of each name.

@@ -32,7 +32,7 @@ MOST_LINKS = 10
 
 @shows(Estimate)
 def estimate_document(estimate: Estimate) -> Document:
-    """Return what is shown of an estimate."""
+    """The document of an estimate."""
     system = estimate.system
     facts = Facts((("robot", unbroken(system.tree.name)), *trust(estimate)))
     return Document((facts, *value_tables(system, estimate.outputs, estimate.values)))
@@ -133,7 +133,7 @@ def _link_table(
 def _component_table(
     system: System, outputs: Sequence[Output], values: Mapping[str, Floats], sigmas: Mapping[str, Floats] | None
 ) -> Table:
-    """Return the table of what components add, a number a row."""
+    """The table of what components add, a number a row."""
     own = [variable for output in outputs for variable in _of(system, output)]
     names = [unbroken(name) for variable in own for name in variable.component_names]
     units = [unit for variable in own for unit in variable.units]
@@ -146,7 +146,7 @@ def _component_table(
 
 
 def _ranges(system: System, outputs: Sequence[Output], values: Mapping[str, Floats], title: str) -> Table:
-    """Return the range of each output over many states: of each joint, and of each component over all links."""
+    """The range of each output over many states: of each joint, and of each component over all links."""
     rows = []
     for output in outputs:
         array = values[output.name]
@@ -167,7 +167,7 @@ def _ranges(system: System, outputs: Sequence[Output], values: Mapping[str, Floa
 
 
 def _least_and_largest(column: Floats) -> Sequence[str]:
-    """Return the least, the median and the largest number of those that are not nan."""
+    """The least, the median and the largest number of those that are not nan."""
     known = column[~np.isnan(column)]
     if not known.size:
         return ("nan",) * 3
@@ -191,7 +191,7 @@ def _owners(system: System, output: Output) -> Iterator[str]:
 
 @shows(Diagnosis)
 def diagnosis_document(found: Diagnosis) -> Document:
-    """Return what is shown of a monitor's findings."""
+    """The document of a monitor's diagnosis."""
     estimate = found.estimate
     suspects = found.suspects() if found.residuals.ndim == 1 and not found.is_consistent(FALSE_ALARMS) else ()
     rows = tuple((unbroken(s.sensor), unbroken(s.reading), number(s.normalised), number(s.explains)) for s in suspects)
@@ -218,7 +218,7 @@ def _diagnosis_facts(found: Diagnosis) -> Iterator[tuple[str, str]]:
 
 @shows(Status)
 def status_document(status: Status) -> Document:
-    """Return what is shown of how a tick went."""
+    """The document of the status of a tick."""
     outcome = "solved with pivoting" if status.fell_back else "solved as planned"
     rcond = f"{number(status.rcond, 2)}, singular below {number(status.threshold, 2)}" if status.fell_back else ""
     facts = (

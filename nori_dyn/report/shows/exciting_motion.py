@@ -19,7 +19,7 @@ MOST_NAMES = 8
 
 @shows(ExcitingMotion)
 def motion_document(motion: ExcitingMotion) -> Document:
-    """Return what is shown of an exciting motion."""
+    """The document of an exciting motion."""
     series = motion.trajectory.series
     ends = "at rest at both ends" if series.at_rest else "periodic"
     n = len(motion.parameters)
@@ -76,7 +76,7 @@ def motion_document(motion: ExcitingMotion) -> Document:
 
 
 def _joints(motion: ExcitingMotion) -> Table:
-    """Return the largest values of each joint, beside its limits."""
+    """The largest values of each joint, beside its limits."""
     limits, trajectory = motion.limits, motion.trajectory
     t = trajectory.series.times(SAMPLES)
     q, qd, qdd = trajectory.at(t)
@@ -104,7 +104,7 @@ def _of(value: float, limit: float) -> str:
 
 
 def _least(motion: ExcitingMotion) -> Table:
-    """Return the parameters whose deviations are largest beside what they are in the model."""
+    """The parameters whose deviations are largest beside what they are in the model."""
     known = np.abs(motion.prior) > 0
     share = np.where(known, motion.deviations / np.where(known, np.abs(motion.prior), 1.0), 0.0)
     worst = [int(k) for k in np.argsort(-share)[:LEAST] if known[k]]

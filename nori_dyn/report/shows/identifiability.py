@@ -89,7 +89,7 @@ def _rows(found: Identifiability) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _grouped(parameters: Sequence[Parameter]) -> str:
-    """Return parameters of one owner by their kinds: "m, mc x y, I zz"."""
+    """Parameters of one owner by their kinds: "m, mc x y, I zz"."""
     kinds: dict[str, list[str]] = {}
     for each in parameters:
         kinds.setdefault(each.kind, []).append(each.component)

@@ -106,7 +106,7 @@ def facts(found: Identification) -> Iterator[tuple[str, str]]:
 
 
 def by_unit(fits: Iterable[ReadingFit]) -> dict[str, list[ReadingFit]]:
-    """Return the fits of each unit."""
+    """The fits of each unit."""
     found: dict[str, list[ReadingFit]] = {}
     for fit in fits:
         found.setdefault(fit.unit, []).append(fit)
@@ -114,7 +114,7 @@ def by_unit(fits: Iterable[ReadingFit]) -> dict[str, list[ReadingFit]]:
 
 
 def fit_table(fits: Sequence[ReadingFit]) -> Table:
-    """Return how well each reading is explained."""
+    """How well each reading is explained."""
     units = {fit.unit for fit in fits}
     (unit,) = units if len(units) == 1 else ("",)
     columns = ["reading", *(("unit",) if not unit else ()), "spread", "before", "after", "held out", "correlation"]
@@ -132,7 +132,7 @@ def fit_table(fits: Sequence[ReadingFit]) -> Table:
 
 
 def joint_table(found: Identification) -> Table | None:
-    """Return the parameters of each joint and its reading; None where none was looked for."""
+    """The parameters of each joint and its reading; None where none was looked for."""
     names = found.problem.tree.joint_names
     by_owner: dict[str, dict[str, ParameterEstimate]] = {}
     for parameter, each in zip(found.problem.all_parameters, found.estimates, strict=True):
@@ -188,7 +188,7 @@ def link_rows(found: Identification) -> Iterator[LinkEstimate]:
 
 
 def link_table(found: Identification) -> Table | None:
-    """Return the mass of each link, and by how far its centre moved; None where no inertia was looked for."""
+    """The mass of each link, and by how far its centre moved; None where no inertia was looked for."""
     rows = []
     for row in link_rows(found):
         before, after = row.inertias
@@ -202,7 +202,7 @@ def link_table(found: Identification) -> Table | None:
 
 
 def load_table(found: Identification) -> Table | None:
-    """Return the parameters of the load; None where there is none."""
+    """The parameters of the load; None where there is none."""
     if found.problem.load_on is None:
         return None
     own = [each for each in found.estimates if each.name in found.load]
@@ -227,7 +227,7 @@ def _load_centre(found: Identification) -> Iterator[tuple[str, str]]:
 
 
 def next_words(found: Identification) -> str:
-    """Return what is open, and what to excite next."""
+    """What is open, and what to excite next, in words."""
     unclear = least_identified(found)
     if not unclear:
         return "Each combination is identified at least twice as well as it was known: nothing is left to excite."
@@ -256,12 +256,12 @@ def worst_table(found: Identification) -> Table | None:
 
 
 def left_of(each: BaseParameterEstimate) -> str:
-    """Return the share of the prior deviation that is left of a combination, "12 %"."""
+    """The share of the prior deviation that is left of a combination, "12 %"."""
     return f"{100 * min(each.left, 1.0):.{0 if each.left > 0.01 else 1}f} %"
 
 
 def described(found: ParameterEstimate, always: bool = False) -> str:
-    """Return what was found of a parameter, as a cell of a table.
+    """The estimate of a parameter, as a cell of a table.
 
     Args:
         found: the parameter.
@@ -277,7 +277,7 @@ def described(found: ParameterEstimate, always: bool = False) -> str:
 
 
 def with_deviation(value: float, deviation: float) -> str:
-    """Return a value and its standard deviation, "3.079 ± 0.016": two digits of the latter count."""
+    """A value and its standard deviation, "3.079 ± 0.016": two digits of the latter count."""
     if not (math.isfinite(value) and deviation > 0 and math.isfinite(deviation)):
         return number(value)
     decimals = 1 - math.floor(math.log10(float(f"{deviation:.1e}")))
@@ -288,19 +288,19 @@ def with_deviation(value: float, deviation: float) -> str:
 
 
 def described_sum(found: BaseParameterEstimate, most: int | None = TERMS) -> str:
-    """Return a combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more", the parameter that stands for it first."""
+    """A combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more", the parameter that stands for it first."""
     first = found.name.removesuffix(" +")
     return describe_sum({first: found.terms[first], **found.terms}, most)
 
 
 def owner_of(name: str) -> str:
-    """Return the link, joint or reading that a parameter is of: "elbow" of "viscous:elbow"."""
+    """The link, joint or reading that a parameter is of: "elbow" of "viscous:elbow"."""
     kind, _, owner = name.removesuffix(" +").partition(":")
     return owner.rpartition(".")[0] if kind in ("mc", "I") else owner
 
 
 def short_name(name: str) -> str:
-    """Return the name of a parameter without that of its owner: "mc.x" of "mc:forearm.x"."""
+    """The name of a parameter without that of its owner: "mc.x" of "mc:forearm.x"."""
     kind = name.partition(":")[0]
     return f"{kind}.{name.rpartition('.')[2]}" if kind in ("mc", "I") else kind
 
@@ -321,11 +321,11 @@ def _notes_on(found: Iterable[ParameterEstimate]) -> Iterator[str]:
 
 
 def centre_of(I: Floats) -> Floats:
-    """Return the centre of mass (3,) [m] of a spatial inertia (6, 6)."""
+    """The centre of mass (3,) [m] of a spatial inertia (6, 6)."""
     return np.asarray(ten_of(I)[1:4] / I[5, 5], dtype=float)
 
 
 def range_of(values: Sequence[float]) -> str:
-    """Return from where to where numbers go, "0.36 to 4.9"."""
+    """From where to where numbers go, "0.36 to 4.9"."""
     low, high = number(min(values), 2), number(max(values), 2)
     return low if low == high else f"{low} to {high}"

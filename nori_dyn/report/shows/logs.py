@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @shows(LogReport)
 def log_document(report: LogReport, log: str = "the log") -> Document:
-    """Return what is shown of a log that was run, and called something."""
+    """The document of a log that was run, by the name that it goes by."""
     return Document(
         (*_sentences(report, log), *(summary_document(report.summary).parts if report.summary else ())),
         _figures(report),
@@ -71,7 +71,7 @@ def report_warnings(report: LogReport) -> Iterator[str]:
 
 
 def outcomes_document(outcomes: Sequence[LogOutcome]) -> Document:
-    """Return what came of many logs, a row each."""
+    """The document of many logs, a row each."""
     rows: list[tuple[Cell, ...]] = []
     figures: list[dict[str, object]] = []
     for each in outcomes:

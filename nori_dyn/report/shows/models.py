@@ -30,7 +30,7 @@ PLACES = ("joint", "joints", "frames", "through")
 
 @shows(KinematicTree)
 def tree_document(tree: KinematicTree) -> Document:
-    """Return what is shown of a tree."""
+    """The document of a robot."""
     depths: list[int] = []
     for i, parent in enumerate(tree.parents):
         depths.append(1 if tree.is_root(i) else depths[parent] + 1)
@@ -80,7 +80,7 @@ def tree_document(tree: KinematicTree) -> Document:
 
 
 def tree_figures(tree: KinematicTree) -> dict[str, Any]:
-    """Return the sizes of a robot, and its components."""
+    """The sizes of a robot, and its components."""
     components = [component.to_dict() for component in tree.components]
     return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv, "components": components}
 
@@ -99,7 +99,7 @@ def _components(tree: KinematicTree) -> Iterator[Table]:
 
 
 def _said(value: Any) -> str:
-    """Return a value of a config in a line."""
+    """A value of a config in a line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{unbroken(str(key))} {_said(of)}" for key, of in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -108,14 +108,14 @@ def _said(value: Any) -> str:
 
 
 def _limits(joint: Joint) -> str:
-    """Return the limits of a joint's position; "" where there are none."""
+    """The limits of a joint's position; "" where there are none."""
     low, high = (f"{x:.2f}" if math.isfinite(x) else "any" for x in joint.room)
     return "" if low == high == "any" else f"{low} to {high}"
 
 
 @shows(SensorSet)
 def sensors_document(sensors: SensorSet) -> Document:
-    """Return what is shown of a set of sensors."""
+    """The document of a set of sensors."""
     dynamics = sensors.dynamics
     facts = (
         ("sensors", unbroken(sensors.name)),
@@ -136,19 +136,19 @@ def sensors_document(sensors: SensorSet) -> Document:
 
 
 def _sensor_row(measurement: Measurement, when: str = "") -> tuple[str, str, str]:
-    """Return the type of a sensor, what else its entry says, and its sigma."""
+    """The type of a sensor, what else its entry says, and its sigma."""
     sigma = "exact" if measurement.sigma is None else _entry_in_a_line(measurement.sigma)
     return measurement.type, _content(measurement) + when, sigma
 
 
 def _content(entry: BaseModel) -> str:
-    """Return what an entry says beside its type and sigma."""
+    """The settings of an entry beside its type and sigma."""
     content = entry.model_dump(by_alias=True, exclude_defaults=True, exclude={"type", "sigma"})
     return "; ".join(f"{key}: {_entry_in_a_line(value)}" for key, value in content.items())
 
 
 def _entry_in_a_line(value: Any) -> str:
-    """Return a value of a config in a line."""
+    """A value of a config in a line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_entry_in_a_line(each)}" for key, each in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -165,7 +165,7 @@ def _items(values: Sequence[Any]) -> Iterator[str]:
 
 @shows(Robots)
 def robots_document(known: Robots) -> Document:
-    """Return what is shown of the robots that are known by name."""
+    """The document of the robots that are known by name."""
     rows = tuple((", ".join(map(unbroken, (one.name, *one.aliases))), one.package, one.about) for one in known.robots)
     notes = []
     if any(one.path is None for one in known.robots):

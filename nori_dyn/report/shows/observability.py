@@ -41,7 +41,7 @@ DEVIATIONS = "Expected standard deviations"
 
 @shows(ObservabilityReport)
 def report_document(report: ObservabilityReport, found: Conditioning | None = None, is_given: bool = False) -> Document:
-    """Return what is shown of a report: the verdict, what to add, why, what is not determined, and the special poses.
+    """The document of a report: the verdict, what to add, why, what is not determined, and the special poses.
 
     Args:
         report: the report.
@@ -121,7 +121,7 @@ def _report_figures(report: ObservabilityReport, said: Findings) -> dict[str, An
 
 
 def _over_time_figures(found: Learned, said: LearnedFindings | None) -> dict[str, Any]:
-    """Return what is learned over time; factors of a sum that depend on the poses are null."""
+    """Figures of what is learned over time; factors of a sum that depend on the poses are null."""
     return {
         "words": "" if said is None else said.words,
         "lines": [] if said is None else [spaced(line.words) for line in said.lines],
@@ -162,7 +162,7 @@ def _over_time(said: LearnedFindings) -> Iterator[Part | str]:
 
 @shows(Conditioning)
 def conditioning_document(found: Conditioning, rank: int | None = None, title: str = "") -> Document:
-    """Return what is shown of what was found over the workspace: margins, the worst poses, expected deviations.
+    """The document of conditioning over the workspace: margins, the worst poses, expected deviations.
 
     Args:
         found: what was found.
@@ -247,7 +247,7 @@ def _deviation_row(line: DeviationLine, unit: str) -> tuple[str, ...]:
 
 @shows(Redundancy)
 def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, title: str = "") -> Document:
-    """Return what is shown of sensors that may fail.
+    """The document of redundancy: which sensors may fail.
 
     Args:
         found: which may.

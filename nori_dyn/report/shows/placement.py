@@ -41,7 +41,7 @@ class Choice:
 
 
 def describe_placement(found: Placement) -> Choice:
-    """Return what is said of the cheapest sensors."""
+    """The cheapest sensors, in words."""
     others = [_describe_others(found.exchanges.get(name), found.bought.offered) for name in found.costs]
     outputs = "everything" if found.outputs == ("all",) else listed(found.outputs, SHOWN)
     return Choice(
@@ -56,7 +56,7 @@ def describe_placement(found: Placement) -> Choice:
 
 
 def describe_design(found: Design) -> Choice:
-    """Return what is said of the best sensors."""
+    """The most precise sensors, in words."""
     what = "sum of variances" if found.criterion == "A" else "determinant of the covariance"
     gap = "no choice is better" if found.gap == 0 else f"no choice has deviations more than {found.gap:.1%} smaller"
     return Choice(
@@ -75,7 +75,7 @@ def _sensors(found: Placement | Design) -> str:
 
 
 def _table(costs: Mapping[str, float], others: Sequence[str]) -> Table:
-    """Return the sensors with their costs, and what could be had instead of each where that is known."""
+    """The sensors with their costs, and what could be had instead of each where that is known."""
     rows = [(unbroken(name), f"{cost:,g}") for name, cost in costs.items()]
     if not any(others):
         return Table("", ("sensor", "cost"), tuple(rows))
@@ -88,7 +88,7 @@ def _method(found: Placement | Design) -> str:
 
 
 def _describe_others(others: Sequence[str] | None, costs: Mapping[str, float]) -> str:
-    """Return in words what could be had instead of a sensor."""
+    """In words what could be had instead of a sensor."""
     if others is None:
         return ""
     if not others:
@@ -99,7 +99,7 @@ def _describe_others(others: Sequence[str] | None, costs: Mapping[str, float]) -
 
 @shows(Placement)
 def placement_document(found: Placement) -> Document:
-    """Return what is shown of the cheapest sensors."""
+    """The document of the cheapest sensors."""
     others = {name: list(others) for name, others in found.exchanges.items()}
     figures = {**_figures(found), "is_optimal": found.is_optimal, "exchanges": others}
     return Document(_parts(describe_placement(found), found.bought.expected), figures)
@@ -107,14 +107,14 @@ def placement_document(found: Placement) -> Document:
 
 @shows(Design)
 def design_document(found: Design) -> Document:
-    """Return what is shown of the best sensors."""
+    """The document of the best sensors."""
     sigma = dict(zip(found.outputs, found.sigma.tolist(), strict=True))
     figures = {**_figures(found), "criterion": found.criterion, "value": found.value, "gap": found.gap, "sigma": sigma}
     return Document(_parts(describe_design(found), found.bought.expected), figures)
 
 
 def _parts(said: Choice, expected: Conditioning) -> tuple[Part | str, ...]:
-    """Return what is shown of sensors that were chosen, and how exact the outputs are with them."""
+    """Parts on chosen sensors, and how exact the outputs are with them."""
     parts: list[Part | str] = [Paragraph(f"{said.verdict}.", f"{said.heading}:")]
     parts += [said.purpose, *([said.accuracy] if said.accuracy else [])]
     parts += [said.table, *deviations_parts(expected), said.method]

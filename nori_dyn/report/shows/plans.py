@@ -34,7 +34,7 @@ MOST_OUTPUTS = 24
 
 @shows(EliminationPlan)
 def state_document(plan: EliminationPlan) -> Document:
-    """Return what is shown of a plan; nothing of it is computed anew."""
+    """The document of a plan; nothing of it is computed anew."""
     system, best = plan.system, plan.tried[0]
     rows, columns = system.shape
     if system.is_weighted:
@@ -86,7 +86,7 @@ def state_document(plan: EliminationPlan) -> Document:
 
 
 def cost_figures(cost: Cost) -> dict[str, int]:
-    """Return the operations that are counted."""
+    """The operations that are counted."""
     return {
         "additions": cost.additions,
         "multiplications": cost.multiplications,
@@ -96,7 +96,7 @@ def cost_figures(cost: Cost) -> dict[str, int]:
 
 
 def _learned(plan: EliminationPlan) -> str:
-    """Return what time alone tells; "" where one instant does."""
+    """The variables that time alone determines, in words; "" where one instant does."""
     if not plan.is_over_time:
         return ""
     names = listed((one.variable.name for one in without_prior(plan.system)), MOST_OUTPUTS)
@@ -104,7 +104,7 @@ def _learned(plan: EliminationPlan) -> str:
 
 
 def _ordering(plan: EliminationPlan) -> str:
-    """Return whose order the program has and what it eliminates; and whose order that of D is, where that differs."""
+    """Whose order the program has and what it eliminates; and whose order that of D is, where that differs."""
     if plan.regrouped is None:
         return f"{plan.ordering}, of D itself: P and Q are the program's"
     own = plan.tried[0].ordering
@@ -117,19 +117,19 @@ def _refined(system: System) -> str:
 
 
 def undetermined(plan: EliminationPlan) -> list[Variable]:
-    """Return the variables that no sensor tells, and no output may show."""
+    """The variables that no sensor tells, and no output may show."""
     lost = set(plan.undetermined.tolist())
     return [v for v in plan.system.variables if not lost.isdisjoint(numbers(v.slice))]
 
 
 def _limbs(system: System) -> str:
-    """Return the limbs that are alike, whose operations vectors can share; "" where there are none."""
+    """The limbs that are alike, whose operations vectors can share; "" where there are none."""
     groups = [(len(limbs), len(limbs[0])) for limbs in isomorphic_limbs(system.tree)]
     return "; ".join(f"{n} isomorphic ones of {links} link{'s' * (links > 1)}" for n, links in groups)
 
 
 def _left_out(system: System) -> str:
-    """Return the rows of loops that repeat others; "" where there are none."""
+    """The rows of loops that repeat others; "" where there are none."""
     names = system.of_components.repeated_names
     return f"{listed(names, MOST_OUTPUTS)}: redundant wherever the loops are closed" if names else ""
 
@@ -146,7 +146,7 @@ def _in_words(stability: Stability) -> str:
 
 
 def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
-    """Return the table of orderings and what each costs a tick."""
+    """The table of orderings and what each costs a tick."""
     rows = tuple(
         (
             "*" if k == 0 else "",
@@ -176,12 +176,12 @@ def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
 
 @shows(Plan)
 def plan_document(plan: Plan) -> Document:
-    """Return what is shown of a plan: of its one state, or of several contact states."""
+    """The document of a plan: of its one state, or of several contact states."""
     return states_document(plan) if plan.contact_names else state_document(plan)
 
 
 def states_document(plan: Plan) -> Document:
-    """Return what is shown of a plan of several contact states."""
+    """The document of a plan of several contact states."""
     states, sensors = plan.states, plan.sensors
     first = states.first
     facts = (
@@ -219,7 +219,7 @@ def states_document(plan: Plan) -> Document:
 
 @shows(Solver)
 def solver_document(solver: Solver) -> Document:
-    """Return what is shown of a solver."""
+    """The document of a solver."""
     system = solver.system
     facts = (
         ("robot", robot_in_words(system)),
@@ -235,13 +235,13 @@ def solver_document(solver: Solver) -> Document:
 
 
 def _together(solver: Solver) -> str:
-    """Return how many operations limbs that are alike do together, in the lanes of vectors."""
+    """How many operations limbs that are alike do together, in the lanes of vectors."""
     packed = {} if solver.native is None else solver.native.packed
     return "".join(f", {count:,} of them on {n} limbs at a time" for n, count in sorted(packed.items()))
 
 
 def _room(solver: Solver) -> str:
-    """Return what a compiled program reads and writes beside its code: more than a first-level cache is slow."""
+    """The size of a compiled program's workspace, in words: more than a first-level cache is slow."""
     return "" if solver.native is None else f", in a workspace of {number(solver.native.work.nbytes / 1000, 2)} kB"
 
 
@@ -252,7 +252,7 @@ def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:
 
 @shows(SwitchingSolver)
 def switching_document(solver: SwitchingSolver) -> Document:
-    """Return what is shown of a solver that switches between contact states."""
+    """The document of a solver that switches between contact states."""
     facts = (
         ("contacts", listed(solver.contact_names)),
         ("closed now", named_contacts(solver.contacts)),
@@ -268,5 +268,5 @@ def switching_document(solver: SwitchingSolver) -> Document:
 
 
 def counted_states(n: int, n_states: int, what: str) -> str:
-    """Return how many contact states are compiled by now."""
+    """How many contact states are compiled by now."""
     return f"{n} of {n_states} are {what}{', the others when first needed' if n < n_states else ''}."

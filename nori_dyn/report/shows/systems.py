@@ -15,7 +15,7 @@ MOST_READINGS = 24
 
 @shows(System)
 def system_document(system: System) -> Document:
-    """Return what is shown of a system."""
+    """The document of a system."""
     rows, columns = system.shape
     facts = (
         ("robot", robot_in_words(system)),
@@ -38,7 +38,7 @@ def system_document(system: System) -> Document:
 
 
 def robot_in_words(system: System) -> str:
-    """Return a system's robot with its size."""
+    """A system's robot with its size."""
     tree = system.tree
     return f"{unbroken(tree.name)}: {tree.n_links:,} links, {tree.nv:,} freedoms"
 
@@ -51,7 +51,7 @@ def _balance(system: System) -> str:
 
 
 def _counts(own: Sequence[RowBlock]) -> tuple[int, int, int, int]:
-    """Return how many rows some equations have, with readings, with known values, and that are weighed."""
+    """How many rows some equations have, with readings, with known values, and that are weighed."""
     n = [len(row.equation.components) for row in own]
     read = sum(k for k, row in zip(n, own, strict=True) if row.equation.is_measured)
     known = sum(k for k, row in zip(n, own, strict=True) if row.is_sensor and not row.equation.is_measured)

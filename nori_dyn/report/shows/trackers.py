@@ -25,14 +25,14 @@ MOST_GAPS = 4
 
 @shows(Tracked)
 def tracked_document(found: Tracked) -> Document:
-    """Return what is shown of the estimate of a tick."""
+    """The document of the estimate of a tick."""
     facts = Facts((("readings", f"chi-square {number(found.nis, 3)} of {found.degrees} degrees of freedom"),))
     return Document((facts, *found.estimate.shown().parts, *found.memory.shown().parts))
 
 
 @shows(Recognised)
 def recognised_document(found: Recognised) -> Document:
-    """Return what is shown of the estimate of a tick whose contact state was recognised."""
+    """The document of the estimate of a tick whose contact state was recognised."""
     ranked = sorted(found.probabilities.items(), key=lambda one: -one[1])
     rows = tuple((", ".join(state) or "none", number(p, 3)) for state, p in ranked)
     facts = () if found.switch is None else (("switched", f"from {named_contacts(found.switch.before)}"),)
@@ -41,7 +41,7 @@ def recognised_document(found: Recognised) -> Document:
 
 @shows(Watched)
 def watched_document(found: Watched) -> Document:
-    """Return what is shown of a tick that was watched for collisions."""
+    """The document of a tick that was watched for collisions."""
     says = "yes" if found.collision else "no"
     words = f"{says}: chi-square {number(found.statistic, 3)}, threshold {number(found.threshold, 3)}"
     return Document((Facts((("collision", words),)), *found.tracked.shown().parts))
@@ -49,7 +49,7 @@ def watched_document(found: Watched) -> Document:
 
 @shows(MemoryState)
 def memory_document(found: MemoryState) -> Document:
-    """Return what is shown of what is known of the memory."""
+    """The document of the state of the memory."""
     rows = zip(found.names, found.mean.tolist(), found.deviations.tolist(), found.units, strict=True)
     table = tuple((name, number(value, 3), number(spread, 2), unit) for name, value, spread, unit in rows)
     facts = Facts((("time", f"{found.time:g} s since the first tick"),))
@@ -58,7 +58,7 @@ def memory_document(found: MemoryState) -> Document:
 
 @shows(Delays)
 def delays_document(found: Delays) -> Document:
-    """Return what is shown of how late estimates are."""
+    """The document of delays."""
     rows = [(name, shown_delay(seconds)) for name, seconds in zip(found.names, found.seconds.tolist(), strict=True)]
     memory = Table("Delays of the memory", ("of", "mean delay [ms]"), tuple(rows), left=(0,), most=MOST_NUMBERS)
     worst = tuple((name, shown_delay(seconds)) for name, seconds in found.largest.items())
@@ -69,7 +69,7 @@ def delays_document(found: Delays) -> Document:
 
 @shows(Consistency)
 def consistency_document(found: Consistency) -> Document:
-    """Return what is shown of how well readings fit what is said of their noise."""
+    """The document of how well readings fit the noise model."""
     facts = (
         ("ticks", str(found.ticks)),
         ("chi-square", f"{number(found.nis, 4)} of {found.degrees} degrees of freedom"),
@@ -81,19 +81,19 @@ def consistency_document(found: Consistency) -> Document:
 
 @shows(History)
 def history_document(found: History) -> Document:
-    """Return what is shown of estimates of many ticks."""
+    """The document of estimates of many ticks."""
     return summary_document(found.summary)
 
 
 @shows(LogHistory)
 def log_history_document(found: LogHistory) -> Document:
-    """Return what is shown of estimates of a log over time."""
+    """The document of estimates of a log over time."""
     return summary_document(found.history.summary)
 
 
 @shows(Summary)
 def summary_document(found: Summary) -> Document:
-    """Return what is shown in the end of estimates over time."""
+    """The document of estimates over time, as a whole."""
     how = "each from the readings up to it" if found.is_causal else "each from all readings"
     facts = [("estimates", f"{found.consistency.ticks:,}, {how}, of {number(found.end - found.begin, 4)} s")]
     if found.gaps:
