@@ -75,7 +75,7 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         notes = corrected.notes
     else:
         corrected = corrected_urdf(tree, path)
-        files = [] if _same_folder(path, out) else relative_files(path)
+        files = [] if path.resolve().parent == out.resolve().parent else relative_files(path)
         notes = (*corrected.notes, *_note_on_loading(tree, corrected.content), *_note_on_files(files))
     write_bytes(out, corrected.content)
     return notes
@@ -112,10 +112,6 @@ def _note_on_loading(tree: KinematicTree, content: bytes) -> Iterator[str]:
 def _note_on_files(files: list[str]) -> Iterator[str]:
     if files:
         yield f"meshes are named from the folder of the first file, and not found from here: {listed(files)}"
-
-
-def _same_folder(path: Path, out: Path) -> bool:
-    return path.resolve().parent == out.resolve().parent
 
 
 @contextmanager

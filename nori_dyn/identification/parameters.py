@@ -64,26 +64,13 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """What words stand for several patterns."""
 
-WORDS: Mapping[Kind, str] = {
-    "m": "mass",
-    "mc": "first moment of mass",
-    "I": "rotational inertia",
-    "viscous": "viscous friction",
-    "coulomb": "Coulomb friction",
-    "rotor": "rotor inertia at the joint",
-    "stiffness": "stiffness of the spring",
-    "preload": "preload of the spring",
-    "offset": "offset of the reading",
-    "gain": "gain of the reading",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter.
 
     Attributes:
-        kind: "m", "mc", "I", or another of `WORDS`.
+        kind: "m", "mc", "I", or another of `GROUPS`.
         owner: the link, the joint or the reading that it is of.
         component: which of several: "x" of "mc", "xx" of "I"; else empty.
         unit: its SI unit.
