@@ -47,6 +47,10 @@ class Evidence:
         column = self.gains[row] if self.gains else -1
         return 1.0 if column < 0 else float(self.E[column] @ values + self.shift[column])
 
+    def residual(self, row: int, values: Floats) -> Floats:
+        """Combination of columns that is the residual of a row, in units of its reading."""
+        return self.rows[row].residual(self.beta(values)) / self.gain(row, values)
+
     def over(self, row: int, moments: Moments, values: Floats | None = None) -> Floats:
         """Rows [W c] (k, n + 1) over the free parameters, in units of the reading.
 

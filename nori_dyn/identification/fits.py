@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.moments import Moments
 from nori_dyn.typing import Floats
 
 
@@ -65,38 +64,28 @@ def fits_of(
         sigma: standard deviation of each row.
         delays: by how much readings are late, where they are.
     """
-    found = []
+    fits = []
     for k, name in enumerate(names):
-        own = [(log, log.rows[k]) for log in logs]
-        kept = [(log, log.rows[k]) for log in held_out]
-        n = sum(m.n for _, m in own)
-
-        log, m = (kept or own)[-1]
-        by = values_without if kept else values
-        reading = m.unit("reading")
-        found.append(
+        log, by = (held_out[-1], values_without) if held_out else (logs[-1], values)
+        m, reading = log.rows[k], log.rows[k].unit("reading")
+        fits.append(
             ReadingFit(
                 name=name,
                 unit=units.get(name, ""),
-                n=n,
+                n=sum(log.rows[k].n for log in logs),
                 spread=m.spread(reading),
-                before=_rms(k, own, before),
-                after=_rms(k, own, values),
-                held_out=_rms(k, kept, values_without) if kept else None,
-                correlation=m.correlation(reading, _expected(k, log, m, by)),
+                before=_rms(k, logs, before),
+                after=_rms(k, logs, values),
+                held_out=_rms(k, held_out, values_without) if held_out else None,
+                correlation=m.correlation(reading, log.residual(k, by) + reading),
                 sigma=float(sigma[k]),
                 delay=delays.get(name),
             )
         )
-    return tuple(found)
+    return tuple(fits)
 
 
-def _expected(row: int, log: Evidence, m: Moments, values: Floats) -> Floats:
-    """Combination of columns that is the predicted reading: true value and offset, over its gain."""
-    return m.residual(log.beta(values)) / log.gain(row, values) + m.unit("reading")
-
-
-def _rms(row: int, rows: Sequence[tuple[Evidence, Moments]], values: Floats) -> float:
+def _rms(row: int, logs: Sequence[Evidence], values: Floats) -> float:
     """Root mean square over some logs of the residuals of a row, in units of its reading."""
-    total = sum((m.rms(m.residual(log.beta(values))) / log.gain(row, values)) ** 2 * m.n for log, m in rows)
-    return float(np.sqrt(total / max(sum(m.n for _, m in rows), 1)))
+    total = sum(log.rows[row].rms(log.residual(row, values)) ** 2 * log.rows[row].n for log in logs)
+    return float(np.sqrt(total / max(sum(log.rows[row].n for log in logs), 1)))
