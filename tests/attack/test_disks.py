@@ -245,7 +245,7 @@ def check(out: Path, outcome: Outcome, expected: dict[str, object], older: list[
     assert outcome.code == 0 or REASONS.search(outcome.text), (what, outcome.text)
     left = {path.name for path in out.iterdir()}
     if any(name.startswith(BEFORE) for name in left):  # nothing can be moved any more
-        assert "nor can what was there be put back" in outcome.text, what
+        assert "and the previous files cannot be restored" in outcome.text, what
         return
     assert left <= {*expected}, what
     for file, whole in expected.items():

@@ -61,7 +61,7 @@ def test_what_is_said_to_load_it_loads_all_that_was_found(told, figures, here, f
     bare = nd.load_robot("found.urdf", components=False)
     assert max(error(eval(words)), error(nd.load_robot("found.urdf"))) < 0.05
     assert error(bare) > 1.0
-    assert "friction of 6 joints taken in, as identified ones are" in " ".join(nd.load_robot("found.urdf").notes)
+    assert "friction of 6 joints included, since identified" in " ".join(nd.load_robot("found.urdf").notes)
     assert "friction of 6 joints left out" in " ".join(bare.notes)
 
 

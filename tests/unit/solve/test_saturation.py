@@ -152,7 +152,7 @@ def test_what_holds_exactly_cannot_be_left_out(others):
     free = [{"type": "joint_torque", "joints": "joint1", **others}] if others else []
     motion = {"type": "joint_acceleration", "joints": "all", "range": [-5, 5]}
     solver = nd.plan(System(TREE, sensor_set(motion, *free, {**WRENCHES, "links": "all"}))).solver()
-    message = r"'qdd:joint3'\) is -5: .* between -5 and 5.* holds exactly and cannot be left out: .*`sigma`"
+    message = r"'qdd:joint3'\) is -5: .* between -5 and 5.* exact and cannot be left out: .*`sigma`"
     for missing in ("refuse", "drop"):
         q, qd, y = np.zeros(4), np.zeros(4), np.zeros(solver.system.ny)
         solver.solve(q, qd, y, missing=missing)
