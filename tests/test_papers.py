@@ -22,7 +22,6 @@ class Row(NamedTuple):
     equation: str
     files: list[str]
     tests: str
-    notebook: str
 
 
 def rows() -> list[Row]:
@@ -30,8 +29,8 @@ def rows() -> list[Row]:
     for part in re.split(r"^## ", TABLE.read_text(), flags=re.MULTILINE)[1:]:
         paper = part.splitlines()[0]
         for line in re.findall(r"^\|(.*)\|$", part, flags=re.MULTILINE)[2:]:
-            equation, _, files, tests, notebook = (cell.strip() for cell in line.split("|"))
-            found.append(Row(paper, equation, re.findall(r"`([^`]+)`", files), tests, notebook))
+            equation, _, files, tests = (cell.strip() for cell in line.split("|"))
+            found.append(Row(paper, equation, re.findall(r"`([^`]+)`", files), tests))
     return found
 
 
