@@ -28,11 +28,8 @@ README = "../README.md"
 CPP = "Pinocchio C++"
 """How the runs of the suite `cpp` begin that are Pinocchio's."""
 
-CPP_COLUMNS = {
-    f"{CPP}, library of its wheel": "its wheel [µs]",
-    f"{CPP}, headers for this processor": "its headers [µs]",
-}
-"""Pinocchio's runs of the suite `cpp`, and what to call them."""
+WHEEL = f"{CPP}, library of its wheel"
+"""The run of the suite `cpp` of Pinocchio's library as it is shipped."""
 
 Machine = Mapping[str, str | int]
 
@@ -70,7 +67,6 @@ PEERS = {
     "Drake": "Drake",
     "KLU": "KLU",
     "UMFPACK": "UMFPACK",
-    "SciPy": "SciPy splu",
 }
 """Peers of the table of speed: the start of a run's name, and what to call it."""
 
@@ -111,13 +107,6 @@ def times(ratio: float) -> str:
     return f"{float(f'{ratio:.2g}'):,g}×"
 
 
-def against_cpp(suites: Suites, of: Result) -> str:
-    """Return how many times as long as exported C Pinocchio's C++ takes on a record's case."""
-    record = next((record for record in suites["cpp"] if record.own and record.case == of.case), None)
-    name = run_of(record, CPP) if record is not None else None
-    return times(record.ratio(name)[1]) if record is not None and name is not None else "–"
-
-
 def overview(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a way to call and a width of vectors: how many times as long Pinocchio takes, from robot to robot."""
     yield "Pinocchio takes, from robot to robot", "inverse dynamics", "forward dynamics"
@@ -144,27 +133,27 @@ def extent(records: Sequence[Result], problem: str, start: str) -> str:
 def cpp(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a robot and problem: exported C, Pinocchio's C++, and how many times as long the quicker of it takes.
 
-    With quartiles; then medians with narrower vectors, and of its wheel and exported C for any processor.
+    Medians; then with narrower vectors, and of its wheel and exported C for any processor.
     """
     narrower = {str(record.case): record for record in (suites.narrow or Suites({}, {}))["cpp"]}
     yield (
         "robot, base",
         "",
         "exported C [µs]",
-        *CPP_COLUMNS.values(),
-        "times the quicker",
+        f"{CPP} [µs]",
+        "times",
         "in AVX2",
         "for any processor, wheel",
     )
     for record in suites["cpp"]:
         if record.own:
-            names = record.own, *CPP_COLUMNS
+            names = record.own, run_of(record, CPP) or ""
             shown = [number(1e6 * record.time(name)[1]) if name in record.seconds else "–" for name in names]
             narrow = narrower.get(str(record.case), record)
             ratios = (
-                spread(record, run_of(record, CPP), record.own),
+                median(record, run_of(record, CPP), record.own),
                 median(narrow, run_of(narrow, CPP) if narrow is not record else None, narrow.own),
-                median(record, next(iter(CPP_COLUMNS)), f"{record.own} for any processor"),
+                median(record, WHEEL, f"{record.own} for any processor"),
             )
             yield robot(record), SHORT[str(record.case["problem"])], *shown, *ratios
 
@@ -176,26 +165,18 @@ def median(record: Result, name: str | None, own: str) -> str:
     return times(record.ratio(name, own)[1])
 
 
-def spread(record: Result, name: str | None, own: str) -> str:
-    """Say the same with quartiles."""
-    if (middle := median(record, name, own)) == "–":
-        return middle
-    low, _, high = record.ratio(str(name), own)
-    return f"{middle} ({low:.2g} to {high:.2g})"
-
-
 def speed(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a robot and problem: our times, and how many times as long as our tick each peer takes."""
     records = [record for record in suites["tick"] if record.own]
     names = {start: title for start, title in PEERS.items() if any(run_of(record, start) for record in records)}
-    yield "robot, base", "", "our tick [µs]", "our solve [µs]", *names.values(), "C: Pinocchio C++"
+    yield "robot, base", "", "our tick [µs]", "our solve [µs]", *names.values()
     for record in records:
         ratios = []
         for start in names:
             name = run_of(record, start)
             ratios.append("–" if name is None else times(record.ratio(name)[1]))
         own = [number(1e6 * record.time(name)[1]) for name in (record.own, "nori_dyn solve")]
-        yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios, against_cpp(suites, record)
+        yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
 
 
 def algorithms(suites: Suites) -> Iterable[Sequence[str]]:

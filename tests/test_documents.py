@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *(ROOT / folder / "README.md" for folder in ("benchmarks", "notebooks")),
+    *sorted((ROOT / "benchmarks").rglob("*.md")),
+    ROOT / "notebooks" / "README.md",
     *sorted((ROOT / "tests").rglob("README.md")),
 ]
 DESIGN = ROOT / "docs" / "design.md"

@@ -247,7 +247,7 @@ def compared(data: Path) -> Iterator[Finding]:
                 (slow_read - offset)[:, COUPLES_LAST],
                 (slow_read - slow_error)[:, COUPLES_LAST],
             )
-            yield replace(found, is_detail=not name.endswith(KINDS[1]))
+            yield replace(found, is_detail=True)
 
 
 def judged(data: Path, kind: str) -> Iterator[Figure]:
