@@ -71,6 +71,7 @@ class Threads:
     def __call__(self, part):
         from threadpoolctl import threadpool_info
 
+        time.sleep(0.2)  # so that the other worker gets its share, which may start later
         threads = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
         return *squares(part), threads
 

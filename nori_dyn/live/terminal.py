@@ -8,59 +8,55 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Protocol
 
 from nori_dyn.errors import InputError
 from nori_dyn.live.account import Account
+from nori_dyn.tables.progress import BottomLine
 
 PRIORITY = 10
 """Of real-time priorities, 1 to 99: below what drives motors."""
 
 
-class Teller(Protocol):
-    """Tells people how a run goes."""
+class Lines:
+    """Account of a run in lines, where no terminal is."""
 
     def tell(self, line: str) -> None:
         """Tell of something that goes wrong, or is right again."""
-
-    def watch(self, account: Account, total: Account) -> None:
-        """Tell of a period."""
-
-
-class Lines:
-    """Tells in lines, where no terminal is."""
-
-    def tell(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
     def watch(self, account: Account, total: Account) -> None:
+        """Tell of a period."""
         if total.estimates:
             self.tell(account.line(total))
 
 
+class OneLine(Lines):
+    """Account of a run on a terminal: that of the last period stays below all other lines."""
+
+    def __init__(self) -> None:
+        self._line = BottomLine()
+
+    def tell(self, line: str) -> None:
+        self._line.tell(line)
+
+    def watch(self, account: Account, total: Account) -> None:
+        if total.estimates:
+            self._line.show(account.line(total))
+
+    def end(self) -> None:
+        """Erase the line."""
+        self._line.show("")
+
+
 @contextmanager
-def teller() -> Iterator[Teller]:
-    """Give what tells people on the standard error: on a terminal one line stays below all others."""
-    if not sys.stderr.isatty():
-        yield Lines()
-        return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-
-        class Below:
-            """One line below all others."""
-
-            def tell(self, line: str) -> None:
-                live.console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-            def watch(self, account: Account, total: Account) -> None:
-                if total.estimates:
-                    live.update(Text(account.line(total), no_wrap=True, overflow="ellipsis"), refresh=True)
-
-        yield Below()
+def teller() -> Iterator[Lines]:
+    """Give what tells people on the standard error how a run goes."""
+    people = OneLine() if sys.stderr.isatty() else Lines()
+    try:
+        yield people
+    finally:
+        if isinstance(people, OneLine):
+            people.end()
 
 
 class Stop:

@@ -10,16 +10,23 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import math
+import os
 import pickle
+import signal
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import loky
 from threadpoolctl import threadpool_limits
 
 from nori_dyn.errors import (
@@ -142,7 +149,7 @@ def spread(
         with _cluster(scheduler, task) as (submit, check):
             _gather(submit, parts, found, tell, check, lost)
         return [found[k] for k in range(len(parts))]
-    n_workers = min(workers or loky.cpu_count(), len(parts))
+    n_workers = min(workers or _cores(), len(parts))
     with one_thread():
         start = time.monotonic()
         for k, part in enumerate(parts):
@@ -222,11 +229,72 @@ def _gather_alone(
 def _processes(n: int, task: Task[Any]) -> Iterator[Submit]:
     """Yield what submits chunks to n processes of this machine; they end with it, also in the middle of their work."""
     content = _pickle_task(task)
-    executor = loky.ProcessPoolExecutor(n)
+    executor = ProcessPoolExecutor(n, get_context("spawn"), _begin_worker)
+
+    def submit(part: Any) -> Future[Any]:
+        with _uninterrupted(), _without_main():  # starts a process, as long as there are fewer than n
+            return executor.submit(run_chunk, content, VERSION, part)
+
     try:
-        yield lambda part: executor.submit(run_chunk, content, VERSION, part)
+        yield submit
+    except BaseException:
+        for process in list((executor._processes or {}).values()):
+            process.kill()
+        raise
     finally:
-        executor.shutdown(wait=True, kill_workers=True)
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C, so that a process which starts is known, and ends with the others."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    put_off: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda *given: put_off.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if put_off and callable(before):
+        before(*put_off[-1])
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hide the user's script, so that a process that starts does not import it: it may have no guard."""
+    with _MAIN:
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+
+
+_MAIN = threading.Lock()
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the process that started this one, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None  # of a process that another one started
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use: by its affinity, and by the quota of its container."""
+    n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # there is no such file, or no quota in it
+        quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text().split())
+        n = min(n, math.ceil(quota / period))
+    return max(n, 1)
 
 
 @contextmanager

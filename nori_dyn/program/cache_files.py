@@ -8,11 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
-
-import platformdirs
 
 CACHE_VARIABLE = "NORI_DYN_CACHE"
 """Environment variable that names another cache folder."""
@@ -25,9 +24,17 @@ ABANDONED = 3600.0
 
 
 def cache_root() -> Path:
-    """Return the user's cache folder, or the one that NORI_DYN_CACHE names."""
+    """Return the user's cache folder, or the one that NORI_DYN_CACHE names.
+
+    On Linux that is XDG_CACHE_HOME, or else ~/.cache (XDG Base Directory Specification); on macOS ~/Library/Caches.
+    """
     named = os.environ.get(CACHE_VARIABLE)
-    return Path(named) if named else platformdirs.user_cache_path("nori_dyn")
+    if named:
+        return Path(named)
+    folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not folder.is_absolute():  # such are to be ignored
+        folder = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return folder / "nori_dyn"
 
 
 def read_entry(entry: Path) -> bytes | None:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
 DELAY = 1.5
 """Seconds before anything is shown."""
+
+PERIOD = 0.1
+"""Seconds between two drawings of a bar."""
+
+BAR = 16
+"""Characters of a bar."""
+
+ERASED = "\r\x1b[2K"
+"""What erases the line of a terminal that the cursor is in."""
 
 
 class Progress(Protocol):
@@ -39,7 +51,7 @@ def progress_bar(title: str, watched: Watched = None) -> Iterator[Progress]:
         yield watched
     elif watched is False or not (watched or sys.stderr.isatty()):
         yield lambda stage, done=None: None
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with _bar(title) as show:
             yield show
     else:
@@ -58,32 +70,55 @@ def _lines(title: str) -> Progress:
     return show
 
 
+class BottomLine:
+    """Last line of a terminal, written anew in place; what else is told goes above it."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def show(self, text: str) -> None:
+        """Put another text there, cut where the terminal ends; the cursor stays at its beginning."""
+        self._text = text[: shutil.get_terminal_size().columns - 1]
+        self._write(f"{ERASED}{self._text}\r")
+
+    def tell(self, line: str) -> None:
+        """Print a line above it."""
+        self._write(f"{ERASED}{line}\n{self._text}\r")
+
+    @staticmethod
+    def _write(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 @contextmanager
 def _bar(title: str) -> Iterator[Progress]:
-    from rich import progress as rich
-    from rich.console import Console
-
-    columns = (
-        rich.SpinnerColumn(),
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(bar_width=16),
-        rich.TimeElapsedColumn(),
-        rich.TextColumn("left"),
-        rich.TimeRemainingColumn(compact=True),
-    )
-    bar = rich.Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(title, total=None)
+    line, over, begun = BottomLine(), threading.Event(), time.monotonic()
+    now: tuple[str, float | None] = ("", None)
 
     def show(stage: str, done: float | None = None) -> None:
-        total = None if done is None else 1.0
-        bar.update(task, description=f"{title}: {stage}", total=total, completed=done or 0.0)
+        nonlocal now
+        now = stage, done
 
-    timer = threading.Timer(DELAY, bar.start)
+    def start() -> None:
+        while not over.wait(PERIOD):
+            stage, done = now
+            passed = time.monotonic() - begun
+            full = round(BAR * min(done or 0.0, 1.0))
+            left = f", {_clock(passed / done - passed)} left" if done else ""
+            line.show(f"{title}: {stage} [{'#' * full:-<{BAR}}] {_clock(passed)}{left}")
+        line.show("")
+
+    timer = threading.Timer(DELAY, start)
     timer.daemon = True
     timer.start()
     try:
         yield show
     finally:
+        over.set()
         timer.cancel()
         timer.join()
-        bar.stop()
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

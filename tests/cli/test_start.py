@@ -22,7 +22,19 @@ from nori_dyn.placement.selection import SECONDS
 from tests.words import plain
 
 COMMANDS = tuple(typer.main.get_command(app).commands)
-HEAVY = ("numpy", "scipy", "pydantic", "networkx", "matplotlib", "mujoco", "jinja2", "loky", "lxml", "cffi", "yaml")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "pydantic",
+    "networkx",
+    "matplotlib",
+    "mujoco",
+    "jinja2",
+    "concurrent.futures",
+    "lxml",
+    "cffi",
+    "yaml",
+)
 
 
 ONE_BY_ONE = """

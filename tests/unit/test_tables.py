@@ -177,6 +177,31 @@ def test_on_a_terminal_there_is_a_bar_once_it_takes_long(monkeypatch):
     assert (interval, start.__name__) == (progress.DELAY, "start")
 
 
+def test_the_bar_is_drawn_in_place_and_erased(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "PERIOD", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    drawn = ""
+    with progress_bar("work") as stage:
+        while "left" not in drawn:
+            stage("first", 0.5)
+            drawn += capsys.readouterr().err
+    drawn += capsys.readouterr().err
+    lines = drawn.split(progress.ERASED)
+    assert any(line.startswith("work: first [########--------] 0:0") for line in lines)
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[-1] == "\r"
+
+
+def test_lines_are_told_above_the_last_one(capsys):
+    line = progress.BottomLine()
+    line.show("running")
+    line.tell("lost a message")
+    assert capsys.readouterr().err == f"{progress.ERASED}running\r{progress.ERASED}lost a message\nrunning\r"
+
+
 def test_planning_and_sweeps_show_it(capsys):
     system = nd.System(nd.autotree(2), "inverse_dynamics")
     nd.plan(system, ordering="recursive", cache=False, progress=True)
