@@ -134,7 +134,7 @@ def identify(
         bool,
         typer.Option(
             "--excite",
-            help="Find the motion, within limits, from which the parameters are told best. Limits that are not given "
+            help="Find the motion, within limits, that identifies the parameters best. Limits that are not given "
             "are nine tenths of those in the robot's file. Nothing is known of what the robot could hit: look at the "
             "motion in a simulator first.",
         ),
