@@ -47,8 +47,8 @@ def combination(data: str, what: str, found: nd.results.Identification, name: st
     return Figure(data, what, one.value, one.unit, one.before, one.deviation)
 
 
-def told(data: str, found: nd.results.Identification) -> Iterator[Figure]:
-    """Yield what the log tells of each combination that it tells."""
+def identified_combinations(data: str, found: nd.results.Identification) -> Iterator[Figure]:
+    """Yield the combinations that the log identifies."""
     for each in found.combinations:
         if each.is_identified:
             yield Figure(data, f"`{each.name}`", each.value, each.unit, each.before, each.deviation)

@@ -61,8 +61,8 @@ def identified(log: ArmLog) -> list[Finding | Figure]:
     title = "torques of the last third, all parameters identified on the others"
     return [
         judged(DATA, title, "torque sensors in the joints", JOINTS, found),
-        Figure(DATA, "combinations of parameters that the sensors can tell", found.base.rank),
-        Figure(DATA, "independent ones that the log tells", found.n_identified),
+        Figure(DATA, "combinations of parameters that are identifiable", found.base.rank),
+        Figure(DATA, "independent ones that the log identifies", found.n_identified),
     ]
 
 

@@ -7,7 +7,7 @@ out: the sensor's offset. No acceleration is in the log: velocities are differen
 Held against: the torque sensors in the joints; and the torques that Franka's own observer says, which is a filter of
 first order of some bandwidth. Its log has the sign of a torque that the arm exerts, as the difference has.
 
-Then inertias and offsets are looked for: what the log tells of them, and whether that explains more of its last third
+Then inertias and offsets are free: what the log identifies of them, and whether that explains more of its last third
 than offsets alone.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 import nori_dyn as nd
 from benchmarks.real.finding import Figure, Finding, held_against
 from benchmarks.real.identified import SENSORS as OF_ARMS
-from benchmarks.real.identified import judged, told
+from benchmarks.real.identified import identified_combinations, judged
 from benchmarks.real.panda_arm import JOINTS, bare_arm
 from benchmarks.real.recording import beside, readings
 from benchmarks.real.signals import lagging
@@ -69,16 +69,16 @@ def run(data: Path) -> list[Finding | Figure]:
 
 
 def identified(log: nd.results.Log, tree: nd.KinematicTree) -> list[Finding | Figure]:
-    """Return what the log tells of inertias beside offsets."""
+    """Return what the log identifies of inertias beside offsets."""
     arm, against = nd.System(tree, OF_ARMS), "torque sensors in the joints"
     offsets = nd.identify(log, arm, ["offsets"], cutoff=CUTOFF, differentiate=WINDOW)
     found = nd.identify(log, arm, ["inertias", "offsets"], cutoff=CUTOFF, differentiate=WINDOW)
     return [
         judged(DATA, "torques of the last third, offsets identified", against, JOINTS, offsets),
         judged(DATA, "torques of the last third, inertias and offsets identified", against, JOINTS, found),
-        Figure(DATA, "combinations of inertias and offsets that the sensors can tell", found.base.rank),
-        Figure(DATA, "independent ones that the log tells, offsets included", found.n_identified),
-        *told(DATA, found),
+        Figure(DATA, "combinations of inertias and offsets that are identifiable", found.base.rank),
+        Figure(DATA, "independent ones that the log identifies, offsets included", found.n_identified),
+        *identified_combinations(DATA, found),
     ]
 
 

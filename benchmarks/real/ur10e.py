@@ -7,7 +7,7 @@ a trajectory that was driven without and with it.
 Held against: the currents of the motors times the gains of their drives.
 
 Then all parameters are identified: from one exciting trajectory, held against another; with the load on a third log,
-what it weighs and where; and with the load's mass told, the gains of the drives themselves.
+what it weighs and where; and with the load's mass known, the gains of the drives themselves.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def identified(data: Path) -> list[Finding | Figure]:
     found: list[Finding | Figure] = [
         judged(DATA, "torques, all parameters identified on another log", AGAINST, JOINTS, every),
         judged(DATA, "torques of joints that move, all identified on another log", AGAINST, JOINTS, moved),
-        Figure(DATA, "combinations of parameters that the sensors can tell", moved.base.rank),
-        Figure(DATA, "independent ones that the first log tells", moved.n_identified),
+        Figure(DATA, "combinations of parameters that are identifiable", moved.base.rank),
+        Figure(DATA, "independent ones that the first log identifies", moved.n_identified),
     ]
     both = nd.identify(
         [first, second],
@@ -127,7 +127,7 @@ def identified(data: Path) -> list[Finding | Figure]:
     )
     for joint, (reading, gain), expected in zip(JOINTS, driven.gains.items(), GAINS, strict=True):
         off = driven.deviations[f"gain:{reading}"]
-        found.append(Figure(DATA, f"gain of the drive, mass of the load told: {joint}", gain, "N m/A", expected, off))
+        found.append(Figure(DATA, f"gain of the drive, mass of the load known: {joint}", gain, "N m/A", expected, off))
     return found
 
 
