@@ -10,12 +10,12 @@ import typer
 
 from nori_dyn.cli.common import Json, print_json
 from nori_dyn.errors import IdentifierError
-from nori_dyn.program.export.names import checked_identifier
+from nori_dyn.export.names import checked_identifier
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import listed, unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.program.export.files import CExport
+    from nori_dyn.export.files import CExport
 
 
 Language = Literal["c"]
@@ -96,8 +96,8 @@ def export(
         raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")
     if (contacts is not None or lag) and not as_filter:
         raise typer.BadParameter("--contacts recognise and --lag are of a filter: --filter --dt.")
+    from nori_dyn.export.folder import check_folder
     from nori_dyn.filtering.hypotheses import Hypotheses
-    from nori_dyn.program.export.folder import check_folder
 
     check_folder(out)
     loaded = Plan.load(plan)

@@ -59,7 +59,7 @@ from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.program.export.files import CExport
+    from nori_dyn.export.files import CExport
     from nori_dyn.solve.derivative import EstimateDerivative
     from nori_dyn.solve.monitor import Monitor
     from nori_dyn.solve.switching import SwitchingSolver
@@ -329,8 +329,8 @@ class Plan(EliminationPlan):
             >>> sorted(exported.files)[:5], exported.inputs
             (['CMakeLists.txt', 'arm.c', 'arm.h', 'arm.hpp', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
         """
-        from nori_dyn.program.export.files import c_export
-        from nori_dyn.program.export.folder import export  # which few plans need
+        from nori_dyn.export.files import c_export
+        from nori_dyn.export.folder import export  # which few plans need
 
         return export(folder, lang, lambda: c_export(self.plans, name, self.contact_names, self.sensors.name, monitor))
 

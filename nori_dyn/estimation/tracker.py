@@ -8,7 +8,9 @@ from typing import Any, overload
 from nori_dyn.errors import InputError, PlanError, WrongKindError
 from nori_dyn.estimation.plan import Plan, plan_content
 from nori_dyn.estimation.plan_files import TrackerData, plan_to_text
-from nori_dyn.filtering.export import c_filter
+from nori_dyn.export.files import CExport
+from nori_dyn.export.folder import export
+from nori_dyn.export.trackers import c_filter
 from nori_dyn.filtering.hypotheses import ACCELERATION, RATE, Hypotheses
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import ContactPrograms, checked_time
@@ -17,8 +19,6 @@ from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.filtering.tracker import Estimated, TrackerBase
 from nori_dyn.io.files import write_bytes
 from nori_dyn.program.compiler import find_compiler
-from nori_dyn.program.export.files import CExport
-from nori_dyn.program.export.folder import export
 from nori_dyn.program.kernel.base import NATIVE, NUMPY
 from nori_dyn.program.kernel.registry import check_auto
 from nori_dyn.tables.progress import progress_bar

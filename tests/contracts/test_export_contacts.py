@@ -8,7 +8,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import PlanError
-from nori_dyn.program.export.files import c_export
+from nori_dyn.export.files import c_export
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, UNPLANNED_CONTACTS
 from tests.exported import Exported, listed, needs_cpp, written

@@ -4,10 +4,10 @@ import re
 
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.tracker import Filter
+from nori_dyn.export.files import CExport
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame
-from nori_dyn.program.export.files import CExport
 from nori_dyn.system.builder import System
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import KNOWN, OK

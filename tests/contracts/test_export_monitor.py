@@ -8,8 +8,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import PlanError
+from nori_dyn.export.files import c_export
 from nori_dyn.model.joints import Planar, Revolute, Spherical
-from nori_dyn.program.export.files import c_export
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OF_THE_COMPILER, OK, SOFT, ZERO_WEIGHT
 from tests.exported import Exported, needs_nm

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.export.interface import FILTER_STATUSES
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program import compiler as compiler_module
 from nori_dyn.program.compiler import C_FOLDER, c_file, find_compiler, library_key
 from nori_dyn.program.emit import Target, emit
-from nori_dyn.program.export.interface import FILTER_STATUSES
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.registry import identity
 from nori_dyn.program.lowering import solution_program

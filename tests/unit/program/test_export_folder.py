@@ -7,9 +7,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, UnknownNameError
-from nori_dyn.program.export.files import OF_PROGRAMS
-from nori_dyn.program.export.folder import check_folder, write_folder
-from nori_dyn.program.export.text import MARK
+from nori_dyn.export.files import OF_PROGRAMS
+from nori_dyn.export.folder import check_folder, write_folder
+from nori_dyn.export.text import MARK
 
 FILES = {"it.h": f"/* {MARK} */\n", "main.c": f"/* an example, {MARK} */\n"}
 

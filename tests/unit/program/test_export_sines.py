@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.export.files import c_export
 from nori_dyn.program.compiler import find_compiler
-from nori_dyn.program.export.files import c_export
 from tests.compilers import needs_compiler
 from tests.exported import write_files
 

@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from nori_dyn.export.c_function import CFunction, c_function, solving_program
+from nori_dyn.export.files import CExport, assembled
+from nori_dyn.export.interface import Interface
+from nori_dyn.export.text import rendered
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
@@ -20,10 +24,6 @@ from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.export.c_function import CFunction, c_function, solving_program
-from nori_dyn.program.export.files import CExport, assembled
-from nori_dyn.program.export.interface import Interface
-from nori_dyn.program.export.text import rendered
 from nori_dyn.program.program import Program
 from nori_dyn.program.track_source import TrackShape, defined, listed_table, ordered_rows, track_source
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr
+from nori_dyn.export.interface import Interface
+from nori_dyn.export.text import rendered
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.emit import Target, emit
-from nori_dyn.program.export.interface import Interface
-from nori_dyn.program.export.text import rendered
 from nori_dyn.program.guards import guard_limits, pivot_ensemble
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.numpy import NumpyKernel

@@ -13,20 +13,20 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from nori_dyn.errors import PlanError, named_contacts
-from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
-from nori_dyn.model.kinematics import positions
-from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
-from nori_dyn.planning.outputs import Output
-from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.export.names import (
+from nori_dyn.export.names import (
     checked_identifier,
     comment_text,
     default_identifier,
     distinct_identifiers,
     enumerators,
 )
-from nori_dyn.program.export.text import table
+from nori_dyn.export.text import table
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
+from nori_dyn.model.kinematics import positions
+from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
+from nori_dyn.planning.outputs import Output
+from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.limits import WEIGHT_SPREAD
 from nori_dyn.system.builder import System

@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from nori_dyn import __version__
+from nori_dyn.export.names import comment_text
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.emit import FOLDER
-from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.guards import PIVOT_STATES
 from nori_dyn.program.limits import PIVOT_LIMIT, STEP_LIMIT
 
@@ -50,7 +50,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("nori_dyn.program.export"),
+        loader=PackageLoader("nori_dyn.export"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

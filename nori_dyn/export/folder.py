@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nori_dyn.errors import FileFormatError, UnknownNameError
+from nori_dyn.export.files import CExport
+from nori_dyn.export.text import MARK
 from nori_dyn.io.files import put_files, reason, usual_mode
 from nori_dyn.program.emit import FOLDER
-from nori_dyn.program.export.files import CExport
-from nori_dyn.program.export.text import MARK
 
 LANGUAGES = ("c",)
 

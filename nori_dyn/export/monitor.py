@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from nori_dyn.export.c_function import CFunction, c_function
+from nori_dyn.export.interface import CMember, Element, Enumeration, Interface
+from nori_dyn.export.names import comment_text
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program import monitoring
-from nori_dyn.program.export.c_function import CFunction, c_function
-from nori_dyn.program.export.interface import CMember, Element, Enumeration, Interface
-from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.monitoring import MonitoredReadings
 from nori_dyn.program.program import Program
 from nori_dyn.program.track_source import defined, listed_table

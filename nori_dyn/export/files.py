@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import PlanError, named_contacts
+from nori_dyn.export.c_function import CFunction, c_function, solving_program, working_configuration
+from nori_dyn.export.interface import Interface
+from nori_dyn.export.monitor import CMonitor
+from nori_dyn.export.names import comment_text
+from nori_dyn.export.text import MARK, rendered, table
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiler import c_file
 from nori_dyn.program.emit import FOLDER
-from nori_dyn.program.export.c_function import CFunction, c_function, solving_program, working_configuration
-from nori_dyn.program.export.interface import Interface
-from nori_dyn.program.export.monitor import CMonitor
-from nori_dyn.program.export.names import comment_text
-from nori_dyn.program.export.text import MARK, rendered, table
 
 OF_PROGRAMS = ("checks.h", "functions.h", "one_state.h", "program.h", "scalars.h", "sines.h", "statuses.h")
 """What a unit includes."""
