@@ -264,7 +264,9 @@ class LogRunner:
         if samples.sigma is None:
             return None
         every = SideBySide(tuple(self.systems.values()), samples.record.tree.name)
-        return _weights(samples.sigma, tuple(self.systems.values()), every.y_places, every.weight_places, every.weights)
+        return _weights(
+            samples.sigma, tuple(self.systems.values()), every.y_indices, every.weight_indices, every.weights
+        )
 
     def prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
         """Solver of batches, compiled, as one of some states shows."""
@@ -444,8 +446,8 @@ class _LogRun:
 def _weights(
     sigma: Floats,
     systems: Sequence[System],
-    y_places: Sequence[Indices],
-    weight_places: Sequence[Indices],
+    y_indices: Sequence[Indices],
+    weight_indices: Sequence[Indices],
     weights: Floats,
 ) -> Floats | None:
     """Return the weights (n, n_weights) of samples whose readings have deviations of their own; None without any.
@@ -453,12 +455,12 @@ def _weights(
     Args:
         sigma: the deviations (n, ny); nan where a reading has none.
         systems: what is solved.
-        y_places: for each of these the places of its readings among all.
-        weight_places: the same of its weights.
+        y_indices: for each of these the indices of its readings among all.
+        weight_indices: the same of its weights.
         weights: all weights where readings have none of their own (n_weights,).
     """
     found = np.full((len(sigma), len(weights)), np.nan)
-    for system, readings, own in zip(systems, y_places, weight_places, strict=True):
+    for system, readings, own in zip(systems, y_indices, weight_indices, strict=True):
         for reading, weight in zip(readings.tolist(), system.weight_of_readings.tolist(), strict=True):
             if weight >= 0:
                 place = int(own[weight])

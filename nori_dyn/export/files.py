@@ -107,7 +107,7 @@ def _solving(plan: EliminationPlan, it: Interface, number: int) -> CFunction:
     plan.check_at_once()
     program, limits = solving_program(plan, it)
     names = it.file(number), f"{it.name}_solve{it.suffixes[number]}"
-    return c_function(program, "unit.c.jinja", it, *names, limits, it.places(number), number=number)
+    return c_function(program, "unit.c.jinja", it, *names, limits, it.input_indices(number), number=number)
 
 
 def assembled(

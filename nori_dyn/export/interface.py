@@ -128,7 +128,7 @@ class PlanGroup(Protocol):
     def described(self) -> Mapping[str, tuple[str, str]]:
         """For each reading, by its name, its unit and the type of its sensor."""
 
-    def places(self, number: int) -> Indices:
+    def input_indices(self, number: int) -> Indices:
         """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
 
 
@@ -281,9 +281,9 @@ class Interface:
         suffix = self.suffixes[number]
         return f"{self.name}{suffix and '_state'}{suffix}{part}.c"
 
-    def places(self, number: int) -> list[int] | None:
+    def input_indices(self, number: int) -> list[int] | None:
         """Return where the inputs of one of the systems lie in the struct of all; None where they are all, in order."""
-        found = self.all.places(number).tolist()
+        found = self.all.input_indices(number).tolist()
         return None if found == list(range(sum(member.shape[0] for member in self.inputs))) else found
 
     @cached_property

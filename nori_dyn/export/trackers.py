@@ -193,7 +193,7 @@ def _window(ticks: Sequence[TickPrograms], lag: int) -> dict[str, int]:
 
 def _tables(tick: TickPrograms, it: Interface, number: int, longest: float) -> str:
     """Return the C of what steps that stand alone have to know, see c/alone.h."""
-    places, quaternions = it.places(number), [part.start for part in it.tree.quaternions]
+    places, quaternions = it.input_indices(number), [part.start for part in it.tree.quaternions]
     first, free = tick.beginning(), [it.free.index(name) for name in tick.coordinates.names]
     text = defined(
         {

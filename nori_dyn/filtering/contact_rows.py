@@ -247,7 +247,7 @@ class CaseReadings:
             parts.append(part)
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def places(self, number: int = 0) -> Indices:
+    def input_indices(self, number: int = 0) -> Indices:
         """Return where each number of q, qd, y and the weights of the system is among q, qd, readings and weights."""
         tree = self.system.tree
         motion, n = tree.nq + tree.nv, self.ny

@@ -294,7 +294,7 @@ class HypothesisSteps(Steps):
         )
         self.totals = self.hypothesis_step.totals
         self.measurement_names, self.weight_names = self.readings.measurement_names, self.readings.weight_names
-        self._places = self.readings.places()
+        self._places = self.readings.input_indices()
         is_same = np.array_equal(self._places, np.arange(len(self.hypothesis_step.state)))
         self.is_gathered = is_same
         if like is not None:

@@ -380,7 +380,7 @@ class ContactSteps(Steps):
         self.last: Step | None = None
         zeros = np.zeros(tree.nv + every.ny)
         self.is_gathered = is_one
-        self._places = None if is_one else [every.places(number) for number in range(len(self.each))]
+        self._places = None if is_one else [every.input_indices(number) for number in range(len(self.each))]
         if like is not None:
             self.state = like.state
             return

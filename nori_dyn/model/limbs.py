@@ -36,7 +36,7 @@ class LimbGroup:
     limbs: tuple[tuple[int, ...], ...]
 
 
-def limb_groups(tree: KinematicTree, by_places: bool = True) -> tuple[LimbGroup, ...]:
+def limb_groups(tree: KinematicTree, by_geometry: bool = True) -> tuple[LimbGroup, ...]:
     """The groups of isomorphic limbs, those nearer to the root first.
 
     Limbs are isomorphic where joints are of the same kinds, where their axes, positions and fixed rotations, in the
@@ -46,9 +46,9 @@ def limb_groups(tree: KinematicTree, by_places: bool = True) -> tuple[LimbGroup,
 
     Args:
         tree: the robot.
-        by_places: whether axes, places and turns count; otherwise only the kinds of joints do.
+        by_geometry: whether axes, positions and rotations count; otherwise only the kinds of joints do.
     """
-    kinds = _kinds(tree, by_places)
+    kinds = _kinds(tree, by_geometry)
     found: list[LimbGroup] = []
     siblings = [[i for i in range(tree.n_links) if tree.is_root(i)]]
     for brothers in siblings:
@@ -63,7 +63,7 @@ def limb_groups(tree: KinematicTree, by_places: bool = True) -> tuple[LimbGroup,
 
 def isomorphic_limbs(tree: KinematicTree) -> Limbs:
     """The bodies of limbs with the same kinds of joints, group by group, without limbs within such limbs."""
-    groups = [group.limbs for group in limb_groups(tree, by_places=False)]
+    groups = [group.limbs for group in limb_groups(tree, by_geometry=False)]
     inner = {i for limbs in groups for limb in limbs for i in limb[1:]}
     return tuple(limbs for limbs in groups if limbs[0][0] not in inner)
 
@@ -78,19 +78,19 @@ def _bodies(tree: KinematicTree, root: int, kinds: Sequence[int]) -> tuple[int, 
     return tuple(bodies)
 
 
-def _kinds(tree: KinematicTree, by_places: bool) -> list[int]:
+def _kinds(tree: KinematicTree, by_geometry: bool) -> list[int]:
     """Return for each body a number of all that hangs on it, itself included."""
     numbers: dict[tuple[object, ...], int] = {}
     kinds = [0] * tree.n_links
     for i, link in reversed(list(enumerate(internal_links(tree, regroup=False)))):
         below = sorted(kinds[child] for child in tree.children[i])
         kinds[i] = numbers.setdefault(
-            (_place(link) if by_places else (type(link.joint), link.joint.nq), *below), len(numbers)
+            (_geometry(link) if by_geometry else (type(link.joint), link.joint.nq), *below), len(numbers)
         )
     return kinds
 
 
-def _place(link: InternalLink) -> tuple[object, ...]:
+def _geometry(link: InternalLink) -> tuple[object, ...]:
     """A joint's type, axis and position up to signs and numbers."""
     turns = [E for E in link.rotations if not is_signed_permutation(E)]
     parts = (np.asarray(getattr(link.joint, "axis", ())), link.r, *turns)

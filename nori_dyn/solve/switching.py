@@ -172,7 +172,7 @@ class SwitchingSolver(Remade, Shown):
             for k, number in enumerate(numbers):
                 stage(f"compiling {len(self._solvers) + 1} of {len(self.states)}", k / len(numbers))
                 solver = self._solvers[number] = next(made)
-                self._ticks[number] = _ticker(solver, self._inputs, self._values, self._all.places(number))
+                self._ticks[number] = _ticker(solver, self._inputs, self._values, self._all.input_indices(number))
 
     def _go_to(self, number: int) -> None:
         self._need([number])

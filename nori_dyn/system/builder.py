@@ -15,9 +15,8 @@ from nori_dyn.algebra.ranges import width
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.assembly import Nonzeros, assemble
+from nori_dyn.system.assembly import Nonzeros, assemble, check_bias, check_sigma, columns_of
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
-from nori_dyn.system.fit import check_bias, check_sigma, columns_of
 from nori_dyn.system.memory import Remembered, WithMemory
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of

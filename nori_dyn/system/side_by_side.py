@@ -26,8 +26,8 @@ class SideBySide:
         measurement_names: of all systems, in the order in which they first come (ny).
         weight_names: the same of the weights (n_weights).
         weights: the initial weights (n_weights,).
-        y_places: for each system the places of its readings among all (ny of it,).
-        weight_places: the same of its weights.
+        y_indices: for each system the indices of its readings among all (ny of it,).
+        weight_indices: the same of its weights.
 
     Args:
         systems: the systems.
@@ -38,13 +38,13 @@ class SideBySide:
         self._systems, self.name = tuple(systems), name
         readings = {reading: None for system in systems for reading in system.measurement_names}
         self.measurement_names: tuple[str, ...] = tuple(readings)
-        self.y_places = _places([system.measurement_names for system in systems], self.measurement_names)
+        self.y_indices = _indices([system.measurement_names for system in systems], self.measurement_names)
         keys = [_weight_keys(system) for system in systems]
         weights = tuple(dict.fromkeys(key for of_system in keys for key in of_system))
         self.weight_names: tuple[str, ...] = tuple(_weight_labels(weights))
         self.weights: Floats = np.array([value for _, _, value in weights], dtype=float)
         self.weights.flags.writeable = False
-        self.weight_places = _places(keys, weights)
+        self.weight_indices = _indices(keys, weights)
 
     @property
     def ny(self) -> int:
@@ -65,11 +65,11 @@ class SideBySide:
                 found.setdefault(name, (unit, row.equation.group))
         return found
 
-    def places(self, number: int) -> Indices:
+    def input_indices(self, number: int) -> Indices:
         """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
         tree = self._systems[number].tree
         before = tree.nq + tree.nv
-        parts = np.arange(before), before + self.y_places[number], before + self.ny + self.weight_places[number]
+        parts = np.arange(before), before + self.y_indices[number], before + self.ny + self.weight_indices[number]
         return np.concatenate(parts).astype(np.intp)
 
     def reading(
@@ -82,7 +82,7 @@ class SideBySide:
         """
         if isinstance(y, Mapping):
             return self._own("y", "measurement", y, self._names_of_readings, number)
-        return _taken(shaped("Y" if batch else "y", y, (*batch, self.ny)), self.y_places[number])
+        return _taken(shaped("Y" if batch else "y", y, (*batch, self.ny)), self.y_indices[number])
 
     def weighting(
         self, number: int, weights: Floats | Mapping[str, Any] | None, batch: tuple[int, ...] = ()
@@ -96,10 +96,10 @@ class SideBySide:
             return self._own("weights", "weight", weights, self._names_of_weights, number)
         if weights is None or not self.n_weights:
             return weights
-        if not len(self.weight_places[number]):
+        if not len(self.weight_indices[number]):
             return None
         shape = (*batch, self.n_weights) if np.ndim(weights) > 1 else (self.n_weights,)
-        return _taken(shaped("weights", weights, shape), self.weight_places[number])
+        return _taken(shaped("weights", weights, shape), self.weight_indices[number])
 
     def _own(
         self, what: str, kind: str, given: Mapping[str, Any], names: Sequence[Mapping[str, str]], number: int
@@ -122,8 +122,8 @@ class SideBySide:
     def _names_of_weights(self) -> list[dict[str, str]]:
         """For each system the valid names of its weights, with their names in that system."""
         found = []
-        for system, places in zip(self._systems, self.weight_places, strict=True):
-            labels = zip((self.weight_names[k] for k in places), system.weight_names, strict=True)
+        for system, indices in zip(self._systems, self.weight_indices, strict=True):
+            labels = zip((self.weight_names[k] for k in indices), system.weight_names, strict=True)
             names = dict(labels) | {name: name for name in system.weight_names}
             found.append(names | {row.name: row.name for row in system.rows if not row.is_exact})
         return found
@@ -148,13 +148,13 @@ def _weight_labels(keys: Sequence[tuple[str, int, float]]) -> list[str]:
     return [f"{name} (sigma {weight**-0.5:.6g})" if (name, turn) in several else name for name, turn, weight in keys]
 
 
-def _places(of_systems: Sequence[Sequence[Any]], everything: Sequence[Any]) -> tuple[Indices, ...]:
+def _indices(of_systems: Sequence[Sequence[Any]], everything: Sequence[Any]) -> tuple[Indices, ...]:
     number = {key: k for k, key in enumerate(everything)}
     return tuple(np.array([number[key] for key in keys], dtype=np.intp) for keys in of_systems)
 
 
-def _taken(values: Floats, places: Indices) -> Floats:
+def _taken(values: Floats, indices: Indices) -> Floats:
     """Return some numbers along the last axis; the array itself where these are all."""
-    if len(places) == values.shape[-1] and np.array_equal(places, np.arange(len(places))):
+    if len(indices) == values.shape[-1] and np.array_equal(indices, np.arange(len(indices))):
         return values
-    return np.ascontiguousarray(values[..., places])
+    return np.ascontiguousarray(values[..., indices])

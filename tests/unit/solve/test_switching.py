@@ -251,7 +251,7 @@ def test_weights_that_begin_alike_are_one():
     plan_set = nd.plan(TREE, soft(0.1), outputs=("tau",))
     assert plan_set.weight_names[6:] == ("acc:link4", "fx:link4")
     systems = [plan.system for plan in plan_set.plans.values()]
-    assert [places.tolist() for places in SideBySide(systems, "").weight_places] == [[*range(8)], [*range(7)]]
+    assert [places.tolist() for places in SideBySide(systems, "").weight_indices] == [[*range(8)], [*range(7)]]
 
 
 @needs_compiler
