@@ -66,5 +66,5 @@ def test_inputs_may_be_told_later_and_must_be():
     points, drawn = points_of(graph, inputs=(x,))
     with pytest.raises(KeyError, match="y has no value"):
         points.values([x + y])
-    points.tell({y.index: np.array([1] * N, dtype=object)})
+    points.set_inputs({y.index: np.array([1] * N, dtype=object)})
     assert points.values([x + y])[0].tolist() == [(value + 1) % PRIME for value in drawn[x.index].tolist()]

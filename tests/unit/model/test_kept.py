@@ -177,5 +177,5 @@ def test_a_locked_joint_and_a_fixed_one_on_the_world_can_be_kept():
 def test_what_does_not_exist_or_moves_is_refused_with_the_closest():
     with pytest.raises(UnknownModelNameError, match=r"fixed joint to keep 'panda_joint_8'.*mean 'panda_joint8'"):
         load("panda", kept=("panda_joint_8",))
-    with pytest.raises(ModelError, match=r"'panda_joint7' is revolute; only what is fixed.*mean 'panda_joint8'"):
+    with pytest.raises(ModelError, match=r"'panda_joint7' is revolute; only fixed.*mean 'panda_joint8'"):
         load("panda", kept=("panda_joint7",))

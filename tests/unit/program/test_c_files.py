@@ -119,7 +119,9 @@ def run_sanitized(folder) -> str:
 
 EXPORTS = {
     "a monitor": lambda: nd.plan(nd.System(nd.autotree(1), weighed()), outputs=["tau"]).export("it", monitor=True),
-    "a filter": lambda: nd.Tracker(nd.plan(nd.System(nd.autotree(2), "momentum_observer")), 0.01, "numpy").export("it"),
+    "a filter": lambda: nd.Tracker(
+        nd.plan(nd.System(nd.autotree(2), "momentum_observer")), 0.01, backend="numpy"
+    ).export("it"),
 }
 
 

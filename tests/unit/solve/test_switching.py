@@ -305,7 +305,7 @@ def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
 
     monkeypatch.setattr(plans_module, "make_plan", forbidden)
     monkeypatch.setattr(NativeKernel, "__init__", forbidden)
-    monkeypatch.setattr(NativeKernel, "place", forbidden)
+    monkeypatch.setattr(NativeKernel, "bind", forbidden)
 
     def turn(times):
         for _ in range(times):
