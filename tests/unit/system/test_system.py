@@ -358,7 +358,7 @@ def rows(thing) -> list[list[str]]:
 def test_a_system_as_text():
     system = nd.System(nd.autotree(3), sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}))
     found = rows(system)
-    assert found[2] == ["equations", "60", "in", "60", "unknowns,", "one", "for", "each"]
+    assert found[2] == ["equations", "60", "for", "60", "unknowns,", "as", "many", "as", "it", "takes"]
     assert found[3] == ["readings", "qdd:joint1,", "qdd:joint2,", "qdd:joint3"]
     assert ["equations", "of", "motion", "39", "0", "0", "0"] in found
     assert ["joint_acceleration", "3", "3", "0", "0"] in found
