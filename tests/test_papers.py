@@ -1,12 +1,13 @@
 """The table of the papers' equations has all that the code cites; what it and the errata name exists."""
 
+import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-TABLE, ERRATA = ROOT / "docs" / "papers.md", ROOT / "docs" / "errata.md"
+TABLE, ERRATA = ROOT / "docs" / "papers.csv", ROOT / "docs" / "errata.md"
 PAPERS = {"Nori": "Nori", "RBDA": "Featherstone", "Wensing": "Echeandia and Wensing"}
 """How the code cites a paper, and its heading in the table."""
 
@@ -25,13 +26,11 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    found = []
-    for part in re.split(r"^## ", TABLE.read_text(), flags=re.MULTILINE)[1:]:
-        paper = part.splitlines()[0]
-        for line in re.findall(r"^\|(.*)\|$", part, flags=re.MULTILINE)[2:]:
-            equation, _, files, tests = (cell.strip() for cell in line.split("|"))
-            found.append(Row(paper, equation, re.findall(r"`([^`]+)`", files), tests))
-    return found
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [
+            Row(row["paper"], row["equation"], re.findall(r"`([^`]+)`", row["files"]), row["tests"])
+            for row in csv.DictReader(file)
+        ]
 
 
 def numbers(text: str) -> Iterator[str]:
@@ -83,3 +82,10 @@ def test_tests_that_the_errata_name_exist():
         absent += [name for name in re.findall(r"`(test_\w+)`", paragraph) if f"def {name}(" not in text]
         assert paragraph.startswith(("#", "What", "No misprint")) or files or "../notebooks/" in paragraph, paragraph
     assert not absent
+
+
+def test_each_paper_of_the_table_has_its_place_on_the_page():
+    page = TABLE.with_suffix(".md").read_text()
+    assert re.findall(r'^<!-- generate: papers\("(.*)"\) -->$', page, flags=re.M) == list(
+        dict.fromkeys(row.paper for row in rows())
+    )
