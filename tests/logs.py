@@ -5,7 +5,7 @@ from os import PathLike
 
 import nori_dyn as nd
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.motion.differentiation import Derivation
+from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
@@ -15,7 +15,7 @@ from nori_dyn.system.inputs import Missing
 def samples_in(
     path: str | PathLike[str],
     system: nd.System | Mapping[ContactState, nd.System],
-    differentiation: Derivation | None = None,
+    differentiation: Differentiator | None = None,
     missing: Missing = "refuse",
     contacts: Sequence[str] = (),
     closed: ContactState | None = None,

@@ -237,7 +237,7 @@ class EqualityReader:
         m, places = self.places.model, self.places
         ends = (int(m.eq_obj1id[number]), int(m.eq_obj2id[number]))
         are_sites = m.eq_objtype[number] == int(places.mujoco.mjtObj.mjOBJ_SITE)
-        if any(places.is_led(int(m.site_bodyid[end]) if are_sites else end) for end in ends):
+        if any(places.is_mocap(int(m.site_bodyid[end]) if are_sites else end) for end in ends):
             return "one end is on a mocap body, which is moved from outside"
         if are_sites:
             own = {name: places.frame(name) for name in map(places.site, ends)}

@@ -116,7 +116,7 @@ ROOT = 0
 
 
 @dataclass(frozen=True, slots=True)
-class TendonRun:
+class TendonPath:
     """What a tendon runs over.
 
     Attributes:
@@ -163,7 +163,7 @@ class MjcfPlaces:
         """The names of joints that move."""
         return moving_joints(self.tree)
 
-    def is_led(self, body: int) -> bool:
+    def is_mocap(self, body: int) -> bool:
         """Whether a body is one of MuJoCo's mocap bodies, which are moved from outside."""
         return bool(self.model.body_mocapid[self.model.body_rootid[body]] >= 0)
 
@@ -200,7 +200,7 @@ class MjcfPlaces:
         """A frame of the tree, or one that was made here."""
         return self.frames[name] if name in self.frames else self.tree.frame(name)
 
-    def tendon(self, number: int) -> TendonRun | str:
+    def tendon(self, number: int) -> TendonPath | str:
         """What a tendon runs over, or why no `Tendon` describes it."""
         m, wraps = self.model, self.mujoco.mjtWrap
         factors = self.factors(number)
@@ -216,11 +216,11 @@ class MjcfPlaces:
             divisor, at = float(m.wrap_prm[at[0]]), at[1:]
         if any(m.wrap_type[k] == pulley for k in at):
             return "it branches at a pulley"
-        if any(self.is_led(int(m.site_bodyid[m.wrap_objid[k]])) for k in at):
+        if any(self.is_mocap(int(m.site_bodyid[m.wrap_objid[k]])) for k in at):
             return "it runs over a mocap body"
         through = [self.site(int(m.wrap_objid[k])) for k in at]
         fields = {"through": through, **({} if divisor == 1.0 else {"divisor": divisor})}
-        return TendonRun(fields, moves=len({self.frame(name).link for name in through}) > 1)
+        return TendonPath(fields, moves=len({self.frame(name).link for name in through}) > 1)
 
     def _wraps(self, tendon: int) -> range:
         first = int(self.model.tendon_adr[tendon])
@@ -233,12 +233,12 @@ class MjcfPlaces:
             return None
         return {int(self.model.wrap_objid[k]): float(self.model.wrap_prm[k]) for k in at}
 
-    def sum_of_joints(self, factors: Mapping[int, float]) -> TendonRun:
+    def sum_of_joints(self, factors: Mapping[int, float]) -> TendonPath:
         """Weighted sum of joints by number; locked ones add a constant."""
         by_name = {self.name("joint", number): factor for number, factor in factors.items() if factor}
         joints = {name: factor for name, factor in by_name.items() if name in self.moving}
         still = sum(factor * self.locked.get(name, 0.0) for name, factor in by_name.items() if name not in joints)
-        return TendonRun({"joints": joints}, still, bool(joints))
+        return TendonPath({"joints": joints}, still, bool(joints))
 
 
 def component_name(name: str) -> str:

@@ -19,7 +19,7 @@ from nori_dyn.estimation.log_run import LogPart, LogRunner
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.history import History
 from nori_dyn.io.files import check_writable, drafted
-from nori_dyn.logs.ahead import ahead
+from nori_dyn.logs.ahead import prefetched
 from nori_dyn.logs.fields import not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.registry import open_log, writer_of
 from nori_dyn.logs.formats.writer import DIGEST, FileSchema, digest_of
@@ -91,7 +91,7 @@ def _write(out: Path, rows: Callable[[Path], Iterator[tuple[FileSchema, Rows]]])
     """Write samples to a file as they come; they are made in a thread of their own, with a folder for what waits."""
     made = writer_of(out)
     check_writable(out)
-    with drafted(out) as draft, closing(ahead(rows(draft.parent))) as waiting:
+    with drafted(out) as draft, closing(prefetched(rows(draft.parent))) as waiting:
         schema, first = next(waiting)  # logs without a sample are refused
         file = made(draft, schema)
         try:

@@ -26,7 +26,7 @@ from nori_dyn.filtering.smoother import STRETCH, ContactPasses, Stretch, Stretch
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.motion.differentiation import Derivation, Differentiate, derivation
+from nori_dyn.logs.motion.differentiation import Differentiate, Differentiator, differentiator
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.report import LogReport, look_at
 from nori_dyn.logs.samples import Samples
@@ -75,7 +75,7 @@ class RunOptions:
         UnknownNameError: there is no such way to treat what no reading tells.
     """
 
-    differentiation: Derivation | None = None
+    differentiation: Differentiator | None = None
     dt: float | None = None
     missing: Missing = "refuse"
     singular: Singular = "refuse"
@@ -486,5 +486,5 @@ def options_of(
     """Return how a log is run, from what users say."""
     hypotheses = contacts if isinstance(contacts, Hypotheses) else Hypotheses() if contacts == RECOGNISE else None
     closed = None if contacts is None or hypotheses is not None else tuple(contacts)
-    made = derivation(differentiate, dt)
+    made = differentiator(differentiate, dt)
     return RunOptions(differentiation=made, dt=dt, closed=closed, hypotheses=hypotheses, **others)

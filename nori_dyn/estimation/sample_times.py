@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.clock import usual_step
+from nori_dyn.logs.clock import median_step
 from nori_dyn.logs.samples import Samples
 from nori_dyn.typing import Floats
 
@@ -39,7 +39,7 @@ class SampleTimes:
                 "column 't' or 'time'. Give the time between samples: --dt 0.001, in seconds."
             )
         t = samples.t if samples.t is not None else np.asarray((self._dt or 0.0) * samples.numbers, dtype=float)
-        self._usual = usual_step(t) if self._usual is None else self._usual
+        self._usual = median_step(t) if self._usual is None else self._usual
         steps = np.diff(t, prepend=self._last)
         for k in np.flatnonzero(~(steps > 0))[:1].tolist():
             before = self._last if k == 0 else t[k - 1]

@@ -20,7 +20,7 @@ from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.identification.regression import Regression
 from nori_dyn.logs.log import Log
-from nori_dyn.logs.motion.differentiation import Derivation
+from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
@@ -35,7 +35,7 @@ class IdentifyOptions:
     """How logs are identified from; see `identify`."""
 
     system: System
-    differentiation: Derivation | None
+    differentiation: Differentiator | None
     dt: float | None
     moving: float | None
     cutoff: float | None

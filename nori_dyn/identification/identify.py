@@ -40,7 +40,7 @@ from nori_dyn.identification.plausibility import (
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings
 from nori_dyn.logs.log import Log, read_log
-from nori_dyn.logs.motion.differentiation import Differentiate, derivation
+from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
@@ -137,7 +137,7 @@ def identify(
     """
     options = IdentifyOptions(
         system=with_sensors(system) if isinstance(system, KinematicTree) else system,
-        differentiation=derivation(differentiate, dt),
+        differentiation=differentiator(differentiate, dt),
         dt=dt,
         moving=moving,
         cutoff=cutoff,

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.motion.differentiation import ACCELERATION, AUTO, JUMP, WAYS, Differentiate, SavitzkyGolay
+from nori_dyn.logs.motion.differentiation import ACCELERATION, AUTO, JUMP, METHODS, Differentiate, SavitzkyGolay
 from nori_dyn.logs.motion.joint_model import DERIVATIVES, JointModel, JointNoise
 from nori_dyn.logs.motion.joint_noise import BANDWIDTHS, EXACT
 from nori_dyn.typing import Floats
@@ -158,7 +158,7 @@ def live_derivative(differentiate: Differentiate, size: int) -> LiveDerivative |
         return WindowDerivative(differentiate, size)
     if differentiate in (AUTO, "kalman"):
         return AdaptiveFilter(size)
-    why = "looks ahead, which a stream cannot" if differentiate in WAYS else "is not known"
+    why = "looks ahead, which a stream cannot" if differentiate in METHODS else "is not known"
     raise InputError(
         f"accelerations are made by '{differentiate}', which {why}. Known for a stream: a window in samples, such as "
         f"51, or '{AUTO}', or 'kalman', which is the same."

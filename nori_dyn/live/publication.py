@@ -21,7 +21,7 @@ from nori_dyn.live.transport import Transport
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.mapping.record import CONTACT
-from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, Published
+from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, EstimateTopic
 from nori_dyn.logs.messages.topic import STAMP
 from nori_dyn.typing import Floats, Indices
 
@@ -122,7 +122,7 @@ _LABELS, _UNITS, _OWNERS = map(attrgetter, ("labels", "units", "owners"))
 class _Writer:
     """Writes the messages of one topic: all but their numbers is always the same."""
 
-    def __init__(self, published: Published) -> None:
+    def __init__(self, published: EstimateTopic) -> None:
         layout = published.layout
         self._data, self._columns = bytearray(layout.data), published.columns
         self._table = np.frombuffer(self._data, np.uint8)

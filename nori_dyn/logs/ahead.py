@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def ahead(items: Iterator[T], most: int = 2) -> Generator[T, None, None]:
+def prefetched(items: Iterator[T], most: int = 2) -> Generator[T, None, None]:
     """Yield what an iterator yields; at most so many items wait to be used. Errors come where they would have come.
 
     Args:

@@ -15,7 +15,7 @@ from nori_dyn.logs.formats.source import BLOCK, LogSource, suggestion
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.conversions import body_velocity
 from nori_dyn.logs.mapping.naming import KINDS
-from nori_dyn.logs.motion.differentiation import Derivation
+from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.plausibility.motion import step
@@ -51,7 +51,7 @@ class LogCounts:
 def samples_of(
     source: LogSource,
     binding: Binding,
-    differentiation: Derivation | None = None,
+    differentiation: Differentiator | None = None,
     closed: ContactState | None = None,
     counts: LogCounts | None = None,
 ) -> Iterator[Samples]:
@@ -75,10 +75,10 @@ def samples_of(
     _check_has("qd", source, binding)
     counts.differentiated = tuple(record.names[k] for k in made)
     if made and differentiation is not None:
-        differentiation = differentiation.learned(partial(_velocities, source, binding, differentiation, counts))
-        counts.made_by = differentiation.told()
+        differentiation = differentiation.fitted(partial(_velocities, source, binding, differentiation, counts))
+        counts.made_by = differentiation.remark()
     rows = rows_of(binding, source.read(binding.wanted), counts.streams)
-    chunks = _chunked(_sound(rows, source, binding, closed, counts.left_out))
+    chunks = _chunked(_valid_samples(rows, source, binding, closed, counts.left_out))
     if made and differentiation is not None:
         chunks = _with_accelerations(chunks, made, differentiation, counts, binding)
     n = 0
@@ -168,7 +168,7 @@ def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState
     )
 
 
-def _sound(
+def _valid_samples(
     rows: Iterable[Rows], source: LogSource, binding: Binding, closed: ContactState | None, left_out: dict[str, int]
 ) -> Iterator[Samples]:
     """Yield the samples that numbers on one clock make, but those that are none, which are counted."""
@@ -197,7 +197,7 @@ def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
 def _with_accelerations(
     chunks: Iterable[Samples],
     made: Sequence[int],
-    differentiation: Derivation,
+    differentiation: Differentiator,
     counts: LogCounts,
     binding: Binding,
 ) -> Iterator[Samples]:
@@ -234,7 +234,7 @@ def _with_accelerations(
         yield filled(len(kept))
 
 
-def _step(t: Floats | None, differentiation: Derivation, counts: LogCounts, binding: Binding) -> float:
+def _step(t: Floats | None, differentiation: Differentiator, counts: LogCounts, binding: Binding) -> float:
     """Time between samples [s] for differentiation.
 
     Raises:
@@ -254,7 +254,7 @@ def _step(t: Floats | None, differentiation: Derivation, counts: LogCounts, bind
 
 
 def _velocities(
-    source: LogSource, binding: Binding, differentiation: Derivation, counts: LogCounts
+    source: LogSource, binding: Binding, differentiation: Differentiator, counts: LogCounts
 ) -> tuple[Floats, Floats, float]:
     """Read times and velocities of a log, parts of a long one, and the time between samples.
 
@@ -267,7 +267,7 @@ def _velocities(
     for k, rows in enumerate(rows_of(binding, source.read(binding.wanted), {})):
         if k % every:
             continue
-        for samples in _sound([rows], source, binding, (), {}):
+        for samples in _valid_samples([rows], source, binding, (), {}):
             dt = dt or _step(samples.t, differentiation, counts, binding)
             even = np.asarray(dt * samples.numbers)
             parts.append((even if samples.t is None or differentiation.dt is not None else samples.t, samples.qd))

@@ -37,7 +37,7 @@ class StreamCounts:
 
     Attributes:
         samples: samples.
-        wrong: samples at times that are none, see `absurd`, left alone.
+        wrong: samples at times that are none, see `invalid_times`, left alone.
         repeated: samples at the time of the one before, left alone where streams are resampled.
         backwards: samples before the one before, likewise.
         gaps: times between two samples that are longer than what is bridged.
@@ -55,7 +55,7 @@ class StreamCounts:
 
     def count(self, t: Floats, gap: float) -> Booleans:
         """Count samples at times (n,), and return which of them come after all before them (n,)."""
-        wrong = absurd(t, self.last)
+        wrong = invalid_times(t, self.last)
         self.samples += len(t)
         self.wrong += int(np.count_nonzero(wrong))
         goes_on = ~wrong
@@ -94,7 +94,7 @@ class Rows:
         return len(next(iter(self.values.values()))) if self.t is None else len(self.t)
 
 
-def usual_step(t: Floats) -> float:
+def median_step(t: Floats) -> float:
     """Median time between samples at times (n,); infinite if there are fewer than two."""
     t = t[:1000]
     steps = np.diff(t[np.isfinite(t)])
@@ -102,7 +102,7 @@ def usual_step(t: Floats) -> float:
     return float(np.median(steps)) if len(steps) else np.inf
 
 
-def absurd(t: Floats, last: float = -np.inf) -> Booleans:
+def invalid_times(t: Floats, last: float = -np.inf) -> Booleans:
     """Mask (n,) of invalid times: no finite number, or a day off both neighbours, which agree.
 
     Args:
@@ -120,7 +120,7 @@ def absurd(t: Floats, last: float = -np.inf) -> Booleans:
     return wrong
 
 
-def _said_twice(t: Floats, values: Sequence[Floats], last: Sequence[float]) -> Booleans:
+def _repeated(t: Floats, values: Sequence[Floats], last: Sequence[float]) -> Booleans:
     """Mask (n,) of samples that repeat the one before, time included.
 
     Args:
@@ -156,10 +156,10 @@ def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, S
     for block in blocks:
         t, left_out = bound.times(block.values), dict[str, Booleans]()
         if t is not None and len(t):
-            gap = BRIDGED * usual_step(t) if gap is None else gap
-            wrong = absurd(t, counted.last)
+            gap = BRIDGED * median_step(t) if gap is None else gap
+            wrong = invalid_times(t, counted.last)
             counted.count(t, gap)
-            twice = _said_twice(t, block.values, last or (np.nan,) * (len(block.values) + 1))
+            twice = _repeated(t, block.values, last or (np.nan,) * (len(block.values) + 1))
             left_out = {reason: which for reason, which in ((NO_TIME, wrong), (TWICE, twice)) if which.any()}
             last = [float(column[-1]) for column in (t, *block.values)]
         else:
@@ -196,7 +196,7 @@ class _StreamBuffer:
         t = self._bound.times(values)
         assert t is not None  # `bind` sees to it
         if self._gap is None and len(t) > 1:
-            self._gap = BRIDGED * usual_step(t)
+            self._gap = BRIDGED * median_step(t)
         goes_on = self._counts.count(t, np.inf if self._gap is None else self._gap)
         numbers = np.array(self._bound.numbers(values)).reshape(len(self.targets), len(t))
         self._t = np.concatenate([self._t, t[goes_on]])

@@ -7,14 +7,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.ahead import ahead
+from nori_dyn.logs.ahead import prefetched
 from nori_dyn.logs.checks import check_readings, samples_by_state, usable
 from nori_dyn.logs.chunks import LogCounts, lacking, samples_of
-from nori_dyn.logs.formats.source import LogSource, suggestion, together
+from nori_dyn.logs.formats.source import LogSource, abbreviated, suggestion
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.record import CONTACT
-from nori_dyn.logs.motion.differentiation import Derivation
+from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
@@ -50,7 +50,7 @@ class SampleReader:
     systems: Mapping[ContactState, System]
     contacts: Sequence[str] = ()
     closed: ContactState | None = None
-    differentiation: Derivation | None = None
+    differentiation: Differentiator | None = None
     missing: Missing = "refuse"
 
     def chunks(self, log: Log, counts: LogCounts) -> Iterator[Chunk]:
@@ -69,9 +69,9 @@ class SampleReader:
         is_empty = True
         with log.opened(self.systems, self.contacts) as (source, binding):
             self._check_contacts(binding)
-            counts.unused, counts.ignored = together(binding.unused), together(binding.ignored)
+            counts.unused, counts.ignored = abbreviated(binding.unused), abbreviated(binding.ignored)
             read = samples_of(source, binding, self.differentiation, self.closed, counts)
-            with closing(ahead(read)) as chunks:  # its thread stops before the log is closed
+            with closing(prefetched(read)) as chunks:  # its thread stops before the log is closed
                 for chunk in chunks:
                     made = counts.differentiated
                     samples = usable(chunk, self.missing, made, counts.left_out)

@@ -13,7 +13,7 @@ from typing import Any
 
 from nori_dyn.io.files import write_bytes
 from nori_dyn.logs.formats.writer import SIGMA, FileSchema
-from nori_dyn.logs.messages.estimates import ACCEL, JOINT_STATE, WRENCH, EstimateMessages, Published
+from nori_dyn.logs.messages.estimates import ACCEL, JOINT_STATE, WRENCH, EstimateMessages, EstimateTopic
 
 MOST_LINES = 12
 """Lines of a panel that are drawn, at most; others are there and switched off."""
@@ -67,7 +67,7 @@ def save_foxglove_layout(schema: FileSchema, path: Path) -> None:
     write_bytes(path, (json.dumps(foxglove_layout(schema), indent=2) + "\n").encode())
 
 
-def _lines(published: Published, labels: list[str]) -> Iterator[tuple[str, str]]:
+def _lines(published: EstimateTopic, labels: list[str]) -> Iterator[tuple[str, str]]:
     """Yield where the numbers of a topic are, as Foxglove writes it, and what they are called.
 
     Elements of arrays go by their names in our columns, and by their places there.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from nori_dyn.logs.formats.source import together
+from nori_dyn.logs.formats.source import abbreviated
 from nori_dyn.logs.mapping.draft import Draft
 
 WIDTH = 100
@@ -50,7 +50,7 @@ def _lines(draft: Draft, log: Path) -> Iterator[str]:
             "of velocities."
         )
     if draft.left_over:
-        yield from _remark(f"Left over: {', '.join(together(draft.left_over))}.")
+        yield from _remark(f"Left over: {', '.join(abbreviated(draft.left_over))}.")
         for name, (low, high) in draft.ranges.items():
             yield f"#   {name}: {low:.4g} to {high:.4g}"
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrow_headers import batch_headers
-from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
+from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, time_column
 from nori_dyn.logs.formats.writer import FileSchema, Writer, columns_of
 from nori_dyn.typing import Floats
 
@@ -66,7 +66,7 @@ class ArrowSource(LogSource):
             raise FileFormatError(f"{path}: holds no columns of numbers.")
         of_columns = {column: units[name] for column, name in self._places.items() if units[name]}
         times = next((each.name for each in schema if pa.types.is_timestamp(each.type)), None)
-        clock = clock_among(self._places) or times
+        clock = time_column(self._places) or times
         self.streams = (Stream("", tuple(self._places), clock, samples, of_columns),)
 
     def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:

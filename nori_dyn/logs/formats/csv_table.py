@@ -16,7 +16,7 @@ import numpy as np
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.cells import Head, cells, is_number, parse_slowly, read_head
-from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, clock_among
+from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, time_column
 from nori_dyn.logs.formats.writer import DIGEST, FileSchema, Writer, digest_of, flat
 from nori_dyn.typing import Floats
 
@@ -55,7 +55,7 @@ class CsvSource(LogSource):
         self.metadata = {**head.metadata, **told}
         units = {name: unit for name, unit in units.items() if name in columns}
         dates = {head.names[k]: "s" for k in sorted(head.dates)}
-        clock = clock_among(columns) or next(iter(dates), None)
+        clock = time_column(columns) or next(iter(dates), None)
         self.streams = (Stream("", columns, clock, None, {**dates, **units}),)
 
     def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:

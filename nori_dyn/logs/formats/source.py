@@ -119,7 +119,7 @@ def suggestion(columns: Iterable[str], name: str, known: Iterable[str] = ()) -> 
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
     if close:
         return f"Did you mean its column '{close[0]}'?"
-    names = together(columns)
+    names = abbreviated(columns)
     return f"Its columns are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
 
 
@@ -127,12 +127,12 @@ TIMES = ("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps")
 """What times are called, in small letters or capitals."""
 
 
-def clock_among(columns: Iterable[str]) -> str | None:
+def time_column(columns: Iterable[str]) -> str | None:
     """Column with the times of a table, by its name, or None."""
     return next((name for name in columns if name.lower() in TIMES), None)
 
 
-def together(names: Iterable[str]) -> tuple[str, ...]:
+def abbreviated(names: Iterable[str]) -> tuple[str, ...]:
     """Names, those that differ by a number or joint only as one: "q_d (7 columns)"."""
     counts: dict[str, int] = {}
     for name in names:

@@ -17,8 +17,8 @@ from nori_dyn.logs.formats.writer import FileSchema, Writer
 from nori_dyn.logs.messages.estimates import (
     ABOUT,
     ABOUT_KIND,
-    About,
     EstimateMessages,
+    EstimateMetadata,
     read_about,
     times_of,
 )
@@ -104,7 +104,7 @@ class MessageSource(LogSource):
         """
         self._topics = {each.name: each for each in topics}
         refused = dict(refused)
-        about = About({}, {}, {})
+        about = EstimateMetadata({}, {}, {})
         streams: list[Stream] = []
         self._labels: dict[str, str] = {}
         for name, topic in list(self._topics.items()):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nori_dyn.logs.formats.source import Stream, clock_among, suggestion
+from nori_dyn.logs.formats.source import Stream, suggestion, time_column
 from nori_dyn.logs.mapping.conversions import factor, known_units
 from nori_dyn.logs.mapping.entries import MappingEntries, Piece
 from nori_dyn.logs.mapping.log_mapping import Axes, LogMapping, StreamSettings
@@ -189,7 +189,7 @@ def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: Map
         raise entries.wrong(f"has no column '{clock}' for the times of '{name}'. {hint}")
     if clock is None and settings.stamps == "log" and f"{name}.log_time" in entries.columns:
         clock = f"{name}.log_time"
-    clock = clock or stream.clock or clock_among(stream.columns)
+    clock = clock or stream.clock or time_column(stream.columns)
     unit = factor(settings.unit, "s")
     if unit is None:
         known = ", ".join(known_units("s"))

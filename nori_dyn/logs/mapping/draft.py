@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from nori_dyn.logs.formats.source import LogSource, Stream, together
+from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated
 from nori_dyn.logs.mapping.conversions import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.logs.mapping.families import UNIT_IN_NAME, Family, families_of, joints_of, kind_of, source_of, words_of
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -27,7 +27,7 @@ ANGLES = {"deg": {"deg", "degs", "degree", "degrees", "degps"}, "rad": {"rad", "
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class DraftEntry:
     """An entry of a mapping that is likely.
 
     Attributes:
@@ -55,7 +55,7 @@ class Draft:
     """
 
     robot: str
-    guesses: tuple[Guess, ...]
+    guesses: tuple[DraftEntry, ...]
     streams: Mapping[str, tuple[Mapping[str, object], str]]
     lacking: tuple[str, ...]
     left_over: tuple[str, ...]
@@ -86,7 +86,7 @@ def draft(source: LogSource, record: SampleRecord) -> Draft:
     clocks = {s.name: found for s in source.streams if (found := _clock(s, values)) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
     taken: set[str] = set()
-    guesses: list[Guess] = []
+    guesses: list[DraftEntry] = []
     for kind in ("q", "qd", "qdd", "tau", "current"):
         for guess in _of_joints(kind, families, joints, record, values, times, taken, guesses):
             guesses.append(guess)
@@ -102,7 +102,7 @@ def draft(source: LogSource, record: SampleRecord) -> Draft:
         robot=record.tree.name,
         guesses=tuple(guesses),
         streams=clocks,
-        lacking=together(name for name in record.names if name not in given),
+        lacking=abbreviated(name for name in record.names if name not in given),
         left_over=(left_over := tuple(name for name in names if name not in taken)),
         ranges={
             name: (float(np.nanmin(values[name])), float(np.nanmax(values[name])))
@@ -130,8 +130,8 @@ def _of_joints(
     values: Mapping[str, Floats],
     times: Mapping[str, Floats],
     taken: set[str],
-    before: Sequence[Guess],
-) -> Iterator[Guess]:
+    before: Sequence[DraftEntry],
+) -> Iterator[DraftEntry]:
     """Yield what holds positions, velocities, accelerations, torques or currents of joints."""
     target = "tau" if kind == "current" else kind
     wanted = [joint for joint in joints if f"{target}:{joint}" in record.places]
@@ -155,7 +155,7 @@ def _of_joints(
             entry["scale"] = [1.0] * len(own)
             told = "currents: write the drives' gains as `scale`, N m per A, one a joint"
         covered |= {f"{target}:{joint}" for joint in own}
-        yield Guess(entry, f"{why}{'; ' if told else ''}{told}", columns)
+        yield DraftEntry(entry, f"{why}{'; ' if told else ''}{told}", columns)
 
 
 def _unit(
@@ -165,7 +165,7 @@ def _unit(
     joints: Sequence[str],
     values: Mapping[str, Floats],
     times: Mapping[str, Floats],
-    before: Sequence[Guess],
+    before: Sequence[DraftEntry],
 ) -> tuple[str, str]:
     """Unit of columns of joints if it is not that of SI, and the reason."""
     si = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m"}.get(kind, "")
@@ -233,7 +233,7 @@ def _times(
 
 def _of_wrenches(
     names: Sequence[str], families: Iterable[Family], record: SampleRecord, taken: set[str]
-) -> Iterator[Guess]:
+) -> Iterator[DraftEntry]:
     """Yield what holds wrenches: messages with force.x and torque.x, and arrays of six numbers."""
     sensors = {
         group: [name.rpartition(".")[2] for name in parts]
@@ -266,12 +266,12 @@ def _of_wrenches(
             own = left.pop(group)
             pairs = [(column, part) for column, part in zip(columns, components, strict=True) if part in own]
             entry = {"of": group, "from": [c for c, _ in pairs], "components": [part for _, part in pairs]}
-            yield Guess(entry, f"{why}, and of the likeliest name", tuple(column for column, _ in pairs))
+            yield DraftEntry(entry, f"{why}, and of the likeliest name", tuple(column for column, _ in pairs))
 
 
 def _of_imus(
     names: Sequence[str], record: SampleRecord, values: Mapping[str, Floats], taken: set[str]
-) -> Iterator[Guess]:
+) -> Iterator[DraftEntry]:
     """Yield what holds angular velocities and linear accelerations of inertial units."""
     for suffix, letters in (("linear_acceleration", "a"), ("angular_velocity", "w")):
         stems = [n.removesuffix(f"{suffix}.x") for n in names if n.endswith(f"{suffix}.x") and n not in taken]
@@ -293,10 +293,10 @@ def _of_imus(
                 if 0.7 < size < 1.4:
                     entry["unit"] = "g"
                     why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
-            yield Guess(entry, why, columns)
+            yield DraftEntry(entry, why, columns)
 
 
-def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str]) -> list[Guess]:
+def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str]) -> list[DraftEntry]:
     """Columns with the pose of a free joint: a message with position and orientation."""
     free = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == 7]
     for name in names:
@@ -304,11 +304,11 @@ def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str])
             stem = name.removesuffix("position.x")
             columns = [*(f"{stem}position.{a}" for a in AXES), *(f"{stem}orientation.{a}" for a in (*AXES, "w"))]
             if all(column in names for column in columns):
-                return [Guess({"of": f"q:{free[0]}", "from": columns}, "a message with a pose", tuple(columns))]
+                return [DraftEntry({"of": f"q:{free[0]}", "from": columns}, "a message with a pose", tuple(columns))]
     return []
 
 
-def _targets(guess: Guess, record: SampleRecord, joints: Sequence[str]) -> Iterator[str]:
+def _targets(guess: DraftEntry, record: SampleRecord, joints: Sequence[str]) -> Iterator[str]:
     """Yield the numbers of the record that an entry gives."""
     of = str(guess.entry["of"])
     named = guess.entry.get("joints", joints)

@@ -58,7 +58,7 @@ OF_LINKS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class EstimateTopic:
     """A topic of estimates.
 
     Attributes:
@@ -117,12 +117,12 @@ class EstimateMessages:
             for topic, kind, frame, names, paths, own in _messages_of(each):
                 layout = _layout(kind, encoding, frame, names, paths)
                 columns = np.array(own, dtype=np.intp) + first
-                published.append(Published(_free(topic, taken), kind, layout, tuple(paths), columns))
+                published.append(EstimateTopic(_free(topic, taken), kind, layout, tuple(paths), columns))
             first += len(each.labels)
         self.published = tuple(published)
         self.about = encode_text(json.dumps(self._told(), ensure_ascii=False), encoding)
 
-    def encode(self, t: Floats | None, values: Mapping[str, Floats]) -> Iterator[tuple[Published, list[bytes]]]:
+    def encode(self, t: Floats | None, values: Mapping[str, Floats]) -> Iterator[tuple[EstimateTopic, list[bytes]]]:
         """Yield each topic, and its messages, one a sample.
 
         Args:
@@ -146,7 +146,7 @@ class EstimateMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class EstimateMetadata:
     """What the message on `ABOUT` says.
 
     Attributes:
@@ -160,7 +160,7 @@ class About:
     units: Mapping[str, str]
 
 
-def read_about(data: bytes, encoding: Encoding) -> About:
+def read_about(data: bytes, encoding: Encoding) -> EstimateMetadata:
     """Parse a message on `ABOUT`; empty if another program wrote it."""
     begin = 8 if encoding == "cdr" else 4
     try:
@@ -168,9 +168,9 @@ def read_about(data: bytes, encoding: Encoding) -> About:
         parts = [
             {str(key): str(value) for key, value in told[part].items()} for part in ("metadata", "columns", "units")
         ]
-        return About(*parts)
+        return EstimateMetadata(*parts)
     except (ValueError, TypeError, KeyError, AttributeError):
-        return About({}, {}, {})
+        return EstimateMetadata({}, {}, {})
 
 
 def times_of(t: Floats | None, first: int, n: int) -> list[int]:

@@ -17,12 +17,12 @@ from nori_dyn.logs.motion.joint_model import JointModel, JointNoise
 from nori_dyn.logs.motion.joint_noise import likeliest, stretches
 from nori_dyn.typing import Booleans, Floats
 
-Way: TypeAlias = Literal["kalman", "smoother"]
+DifferentiationMethod: TypeAlias = Literal["kalman", "smoother"]
 """How the noise of joints may be weighed: by the readings so far, or by all."""
 
-WAYS: tuple[Way, ...] = get_args(Way)
+METHODS: tuple[DifferentiationMethod, ...] = get_args(DifferentiationMethod)
 
-Differentiate: TypeAlias = int | Way | Literal["auto"] | None
+Differentiate: TypeAlias = int | DifferentiationMethod | Literal["auto"] | None
 """How users say how accelerations are made: a window in samples, a way, the one that suits, or not at all."""
 
 AUTO: Literal["auto"] = "auto"
@@ -55,7 +55,7 @@ class Accelerations:
     sigma: Floats | None = None
 
 
-class Derivation(ABC):
+class Differentiator(ABC):
     """How accelerations that a log lacks are made from its velocities.
 
     Attributes:
@@ -69,7 +69,7 @@ class Derivation(ABC):
     def window(self) -> int:
         """The samples that an acceleration is made of, half of them before it and half of them after."""
 
-    def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> Derivation:
+    def fitted(self, read: Callable[[], tuple[Floats, Floats, float]]) -> Differentiator:
         """A copy with the parameters that it learns from the log.
 
         Args:
@@ -91,13 +91,13 @@ class Derivation(ABC):
             InputError: too few samples.
         """
 
-    def told(self) -> str:
+    def remark(self) -> str:
         """A remark for the report, or ""."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
-class SavitzkyGolay(Derivation):
+class SavitzkyGolay(Differentiator):
     """By the polynomial that fits the velocities of a window best: in its middle, or causally at its end (`weights`).
 
     Attributes:
@@ -163,7 +163,7 @@ class SavitzkyGolay(Derivation):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JointEstimation(Derivation):
+class KalmanDifferentiator(Differentiator):
     """By a Kalman filter a joint, or a smoother: `nd.tools.joint_motion`, of velocities.
 
     A free joint has velocities as well, so that its accelerations are made likewise.
@@ -175,16 +175,16 @@ class JointEstimation(Derivation):
         step: the usual time between samples of the log [s]; found from it when None.
     """
 
-    way: Way
+    way: DifferentiationMethod
     dt: float | None = None
     noise: JointNoise | None = None
     step: float | None = None
 
     def __post_init__(self) -> None:
-        if self.way not in WAYS:
+        if self.way not in METHODS:
             raise InputError(
                 f"accelerations cannot be derived by '{self.way}'. Known: a window in samples, such as 51, or "
-                f"{_listed(WAYS)}."
+                f"{_listed(METHODS)}."
             )
         _check_dt(self.dt)
 
@@ -194,7 +194,7 @@ class JointEstimation(Derivation):
         memory = self._model.settled.memory if self.noise is not None and self.step is not None else BLOCK
         return 2 * int(min(memory, BLOCK)) + 1
 
-    def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> JointEstimation:
+    def fitted(self, read: Callable[[], tuple[Floats, Floats, float]]) -> KalmanDifferentiator:
         """A copy with the maximum-likelihood noise of the velocities of the log.
 
         Raises:
@@ -229,7 +229,7 @@ class JointEstimation(Derivation):
         qdd[~(sigma <= UNSURE * usual.max())] = np.nan
         return Accelerations(qdd, sigma)
 
-    def told(self) -> str:
+    def remark(self) -> str:
         assert self.noise is not None  # it has learned
         jerk, sigma = self.noise.jerk, self._model.sigma[:, 0]
         usual = self._model.deviations[:, ACCELERATION]
@@ -246,7 +246,7 @@ class JointEstimation(Derivation):
         return JointModel(self.noise, self.step)
 
 
-def derivation(differentiate: Differentiate, dt: float | None = None) -> Derivation | None:
+def differentiator(differentiate: Differentiate, dt: float | None = None) -> Differentiator | None:
     """The differentiator for an option; None for none.
 
     Args:
@@ -259,7 +259,7 @@ def derivation(differentiate: Differentiate, dt: float | None = None) -> Derivat
     if differentiate is None:
         return None
     if isinstance(differentiate, str):
-        return JointEstimation("smoother" if differentiate == AUTO else differentiate, dt)
+        return KalmanDifferentiator("smoother" if differentiate == AUTO else differentiate, dt)
     if differentiate % 2 == 0:
         raise InputError(f"the window must be odd, so that a sample is in its middle, not {differentiate} samples.")
     return SavitzkyGolay(differentiate, dt)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import numeric
 from nori_dyn.errors import InputError
-from nori_dyn.logs.clock import usual_step
+from nori_dyn.logs.clock import median_step
 from nori_dyn.logs.motion.joint_filter import even_step, filtered, smoothed
 from nori_dyn.logs.motion.joint_model import JointNoise
 from nori_dyn.logs.motion.joint_noise import likeliest, stretches
@@ -142,7 +142,7 @@ def _usual(t: Floats) -> float:
             f"time goes backwards: t is {t[k]:g} s at sample {k}, after {t[k - 1]:g} s. Sort the samples, or leave out "
             "those that came late."
         )
-    dt = usual_step(t)
+    dt = median_step(t)
     if not np.isfinite(dt):
         raise InputError(f"{len(t)} samples share one time: at least two times are needed.")
     return even_step(t, dt)

@@ -8,7 +8,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, NoriWarning
-from nori_dyn.logs.clock import NO_TIME, TWICE, absurd
+from nori_dyn.logs.clock import NO_TIME, TWICE, invalid_times
 from nori_dyn.report.shows.logs import report_warnings
 
 N, DT = 40, 0.01
@@ -145,7 +145,7 @@ def test_streams_on_clocks_of_their_own_do_without_times_that_are_none(plans, ta
 
 def test_which_times_are_none():
     def marked(*t, **more):
-        return np.flatnonzero(absurd(np.array(t, dtype=float), **more)).tolist()
+        return np.flatnonzero(invalid_times(np.array(t, dtype=float), **more)).tolist()
 
     assert marked(0, 1, 2) == marked(5) == marked() == marked(3, 1, 2) == []
     assert marked(0, 1e6, 2e6, 3e6) == []  # of a clock in other units, or with gaps

@@ -6,7 +6,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.logs import chunks
 from nori_dyn.logs.formats import arrays
 from nori_dyn.logs.motion import differentiation
-from nori_dyn.logs.motion.differentiation import JointEstimation, SavitzkyGolay, derivation
+from nori_dyn.logs.motion.differentiation import KalmanDifferentiator, SavitzkyGolay, differentiator
 from tests.logs import samples_in
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.trees import on_a_free_base
@@ -38,21 +38,21 @@ def log(tmp_path):
 
 
 def test_what_users_say():
-    assert derivation(None) is None
-    assert derivation(51, 0.1) == SavitzkyGolay(51, 0.1)
-    assert derivation("smoother", 0.1).way == "smoother"
-    assert derivation("auto", 0.1).way == "smoother"
+    assert differentiator(None) is None
+    assert differentiator(51, 0.1) == SavitzkyGolay(51, 0.1)
+    assert differentiator("smoother", 0.1).way == "smoother"
+    assert differentiator("auto", 0.1).way == "smoother"
     said = r"by 'kalmann'\. Known: a window in samples, such as 51, or 'kalman' or 'smoot"
     with pytest.raises(InputError, match=said):
-        derivation("kalmann")
+        differentiator("kalmann")
     with pytest.raises(InputError, match="must be positive, not 0"):
-        derivation("kalman", 0.0)
+        differentiator("kalman", 0.0)
 
 
 @pytest.mark.parametrize(("way", "causal"), [("kalman", True), ("smoother", False)])
 def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log, monkeypatch, way, causal):
     t, _, qd, qdd = motion()
-    whole = samples_in(log, SYSTEM, derivation(way))
+    whole = samples_in(log, SYSTEM, differentiator(way))
     found = nd.tools.joint_motion(t, None, qd, causal=causal)
     at = whole.numbers
     np.testing.assert_allclose(whole.y, found.qdd[at], rtol=1e-6, atol=1e-6)
@@ -64,7 +64,7 @@ def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log
     assert np.sqrt(np.mean((off / whole.sigma) ** 2)) < 1.5
     for module in (chunks, differentiation, arrays):
         monkeypatch.setattr(module, "BLOCK", 512)
-    parts = samples_in(log, SYSTEM, derivation(way))
+    parts = samples_in(log, SYSTEM, differentiator(way))
     np.testing.assert_allclose(parts.y, whole.y, rtol=1e-9, atol=1e-9)
 
 
@@ -90,18 +90,18 @@ def test_a_log_without_times_needs_their_step_and_a_short_one_is_refused(tmp_pat
     path = saved(tmp_path / "log.npz", q=q, qd=qd)
     for way in ("kalman", 7):
         with pytest.raises(InputError, match=r"the time between samples must be known.*--dt 0\.001"):
-            samples_in(path, SYSTEM, derivation(way))
+            samples_in(path, SYSTEM, differentiator(way))
     short = saved(tmp_path / "short.npz", t=t[:20], q=q[:20], qd=qd[:20])
     with pytest.raises(InputError, match="no 32 samples follow each other"):
-        samples_in(short, SYSTEM, JointEstimation("kalman"))
-    log = samples_in(path, SYSTEM, derivation("smoother", DT))
+        samples_in(short, SYSTEM, KalmanDifferentiator("kalman"))
+    log = samples_in(path, SYSTEM, differentiator("smoother", DT))
     np.testing.assert_allclose(log.y, nd.tools.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
 
 
 def test_time_that_jumps_back_begins_anew(tmp_path):
     t, q, qd, qdd = motion()
     t = np.where(np.arange(N) < 1500, t, t - 10.0)
-    log = samples_in(saved(tmp_path / "log.npz", t=t, q=q, qd=qd), SYSTEM, derivation("smoother"))
+    log = samples_in(saved(tmp_path / "log.npz", t=t, q=q, qd=qd), SYSTEM, differentiator("smoother"))
     assert len(log) == N
     assert np.abs(log.y - qdd).max() < 10 * log.sigma.max()
 
@@ -112,5 +112,5 @@ def test_a_free_base_has_accelerations_as_well(tmp_path):
     t = DT * np.arange(200)
     qd = np.cos(np.outer(t, np.linspace(1, 5, tree.nv))) + np.random.default_rng(0).normal(0, 1e-3, (200, tree.nv))
     path = saved(tmp_path / "log.npz", t=t, q=np.tile(tree.neutral_configuration(), (200, 1)), qd=qd)
-    log = samples_in(path, system, derivation("smoother"))
+    log = samples_in(path, system, differentiator("smoother"))
     np.testing.assert_allclose(log.y[:, : tree.nv], nd.tools.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
