@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -18,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.documents import markdown, with_tables
 from benchmarks.harness import Result
-from nori_dyn.tables import number
+from nori_dyn.tables import Table, number
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -305,26 +305,17 @@ def draw_ratios(suites: Suites, path: Path) -> None:
     figure.savefig(path)
 
 
-def markdown(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as a table, the first as its head."""
-    head, *body = rows
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def with_tables(document: str, text: str, suites: Suites) -> str:
-    """Return the text of a document with its tables anew; those of suites that were not measured stay."""
+def tables_of(document: str, suites: Suites) -> dict[str, str]:
+    """The tables of a document by name, with the machine below; without those of suites that were not measured."""
+    found = {}
     for name, table in TABLES[document].items():
         if table.suite and not suites[table.suite]:
             continue
-        pattern = re.compile(rf"(<!-- figures: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-        content = markdown(table.rows(suites))
+        head, *body = table.rows(suites)
+        found[name] = markdown(Table("", tuple(head), tuple(map(tuple, body))))
         if table.suite:
-            content += f"\n\n{suites.measured(table.suite)}.\n"
-        text, n = pattern.subn(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
-        if n != 1:
-            raise SystemExit(f"docs/{document} has {n} places marked 'figures: {name}', not one.")
-    return text
+            found[name] += f"\n\n{suites.measured(table.suite)}.\n"
+    return found
 
 
 def read(reports: Sequence[Path]) -> Suites:
@@ -346,7 +337,7 @@ def main() -> None:
     suites = read(parser.parse_args().reports)
     for document in TABLES:
         path = DOCS / document
-        path.write_text(with_tables(document, path.read_text(), suites))
+        path.write_text(with_tables(path.read_text(), "figures", tables_of(document, suites)))
     draw_speed(suites, DOCS / "bench" / "speed.png")
     draw_ratios(suites, DOCS / "bench" / "tick.png")
 

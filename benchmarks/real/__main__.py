@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import re
 from pathlib import Path
 
+from benchmarks.documents import markdown, with_tables
 from benchmarks.real.drawing import draw
 from benchmarks.real.finding import Figure, Finding
-from benchmarks.real.tables import details, document, markdown, overview
+from benchmarks.real.tables import details, document, overview
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
 
 PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"
@@ -20,6 +20,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"
 
 RESULTS = Path(__file__).with_name("results.md")
 """Where the tables of each data set are, component by component."""
+
+KIND = "real"
+"""How the marks of its tables begin."""
 
 MODULES = (
     "human_bowing",
@@ -44,16 +47,6 @@ def result_tables(found: dict[str, list[Finding | Figure]]) -> dict[str, str]:
     return {name: "\n\n".join(map(markdown, details(findings))) for name, findings in found.items()}
 
 
-def with_tables(text: str, tables: dict[str, str]) -> str:
-    """Put tables between their marks; those of data sets that are not there stay."""
-    for name, content in tables.items():
-        pattern = re.compile(rf"(<!-- real: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-        text, n = pattern.subn(lambda at, content=content: f"{at[1]}{content}\n{at[2]}", text)
-        if n != 1:
-            raise SystemExit(f"{n} places are marked 'real: {name}', not one.")
-    return text
-
-
 def main() -> None:
     """Print what came of each data set, and write it into the documents."""
     parser = argparse.ArgumentParser(description=main.__doc__)
@@ -71,8 +64,8 @@ def main() -> None:
             continue
         print(document(module.DATA, found[name]).text(120), end="\n\n")
     if found and not options.no_page:
-        PAGE.write_text(with_tables(PAGE.read_text(), page_tables(found)))
-        RESULTS.write_text(with_tables(RESULTS.read_text(), result_tables(found)))
+        PAGE.write_text(with_tables(PAGE.read_text(), KIND, page_tables(found)))
+        RESULTS.write_text(with_tables(RESULTS.read_text(), KIND, result_tables(found)))
     if len(found) == len(MODULES) and not options.no_page:
         draw(options.data, PAGE.parent / "assets" / "real")
 

@@ -22,8 +22,8 @@ EVERY = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a filter is told.
+class FilterNoise:
+    """What a filter takes for the noise of what is read, and the walk of what pushes.
 
     Attributes:
         noise: of the velocities [rad/s].
@@ -69,7 +69,7 @@ class Filtered:
     ratio: float
 
 
-def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Floats, told: Told) -> Filtered:
+def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Floats, noise: FilterNoise) -> Filtered:
     """Return the torques from outside of an arm as a filter estimates them, each from the readings up to it.
 
     Args:
@@ -78,11 +78,11 @@ def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Flo
         q: configurations (n, nq).
         qd: velocities (n, nv).
         tau: torques that are read (n, nv).
-        told: what the filter is told.
+        noise: what the filter takes for the noise, and the walk of what pushes.
     """
     steps = np.diff(t, prepend=t[0])
-    name = "offset" if told.at is None else f"fx:{told.at}"
-    observer = nd.Tracker(nd.plan(nd.System(tree, told.sensors), outputs=[name]), dt=float(np.median(steps)))
+    name = "offset" if noise.at is None else f"fx:{noise.at}"
+    observer = nd.Tracker(nd.plan(nd.System(tree, noise.sensors), outputs=[name]), dt=float(np.median(steps)))
     pushes, spreads = [], []
     for k, dt in enumerate(steps.tolist()):
         observer.inputs.q[:], observer.inputs.qd[:], observer.inputs.y[:] = q[k], qd[k], tau[k]
@@ -90,11 +90,11 @@ def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Flo
         pushes.append(np.array(vars(observer.outputs)[name]))
         if k % EVERY == 0:
             state = observer.state
-            own = state.places(name) if told.at else [state.places(f"offset:tau:{one}")[0] for one in tree.joint_names]
+            own = state.places(name) if noise.at else [state.places(f"offset:tau:{one}")[0] for one in tree.joint_names]
             spreads.append(state.covariance[np.ix_(own, own)])
     found, P = np.array(pushes), np.array(spreads)
-    if told.at is None:
+    if noise.at is None:
         return Filtered(-found, np.sqrt(np.diagonal(P, axis1=1, axis2=2)), observer.consistency.ratio)
-    J = nd.jacobian(tree, q.T, told.at)
+    J = nd.jacobian(tree, q.T, noise.at)
     spread = np.sqrt(np.einsum("ijn,nik,kjn->nj", J[..., ::EVERY], P, J[..., ::EVERY]))
     return Filtered(np.einsum("ijn,ni->nj", J, found), spread, observer.consistency.ratio)

@@ -38,7 +38,7 @@ class ArmLog:
         """Return the log in a file, with a mapping of this room."""
         return ArmLog(nd.read_log(path, beside(mapping)), window, cutoff, edge)
 
-    def torques(self, tree: nd.KinematicTree) -> Torques:
+    def torques(self, tree: nd.KinematicTree) -> JointTorques:
         """Return what the torques of an arm should be, of its friction and rotors too, and what they were."""
         plan = nd.plan(nd.System(tree, beside(SENSORS)), outputs=["tau"])
         found = nd.estimate(
@@ -51,11 +51,11 @@ class ArmLog:
             rate = 1 / float(np.median(np.diff(t)))
             tau, measured = (low_passed(x, rate, self.cutoff) for x in (tau, measured))
         inner = slice(self.edge, len(t) - self.edge)
-        return Torques(t[inner] - t[0], found.samples.q[inner], tau[inner], measured[inner])
+        return JointTorques(t[inner] - t[0], found.samples.q[inner], tau[inner], measured[inner])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Torques:
+class JointTorques:
     """The torques at the joints of an arm over time.
 
     Attributes:

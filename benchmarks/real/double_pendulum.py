@@ -41,7 +41,7 @@ JOINTS = ("shoulder", "elbow")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TorquePart:
     """Something that takes torque in proportion to a number: an inertia, friction, a rotor.
 
     Attributes:
@@ -53,25 +53,25 @@ class Part:
     is_link: bool
 
 
-def parts_of(tree: nd.KinematicTree) -> list[Part]:
+def parts_of(tree: nd.KinematicTree) -> list[TorquePart]:
     """Return all that may take torque; of each link the first moment and the inertia about its joint."""
     bare, found = tree.replace(I=np.zeros_like(tree.I)), []
     for i in range(tree.nv):
         inertia, moment = np.zeros_like(tree.I), np.zeros_like(tree.I)
         inertia[i, 1, 1] = 1.0
         moment[i, 0, 4], moment[i, 1, 3], moment[i, 3, 1], moment[i, 4, 0] = 1.0, -1.0, -1.0, 1.0  # 1 kg m along -z
-        found += [Part(bare.replace(I=inertia), True), Part(bare.replace(I=moment), True)]
+        found += [TorquePart(bare.replace(I=inertia), True), TorquePart(bare.replace(I=moment), True)]
     for joint in tree.joint_names:
         for component in (
             nd.components.Friction(joints=joint, viscous=1),
             nd.components.Friction(joints=joint, coulomb=1, width=WIDTH),
             nd.components.Rotor(joints=joint, inertia=1),
         ):
-            found.append(Part(bare.replace(components=(component,)), False))
+            found.append(TorquePart(bare.replace(components=(component,)), False))
     return found
 
 
-def explained(parts: list[Part], log: ArmLog, measured: Floats) -> Floats:
+def explained(parts: list[TorquePart], log: ArmLog, measured: Floats) -> Floats:
     """Return the torques (n, 2) of parts that are fitted to the first half of them, with an offset of each joint."""
     torques = [log.torques(part.tree).expected for part in parts]
     offsets = [np.tile(row, (len(measured), 1)) for row in np.eye(2)]

@@ -95,7 +95,7 @@ class Motion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Learned:
+class OffsetHistory:
     """What a filter knew of the offsets over time.
 
     Attributes:
@@ -177,7 +177,7 @@ def sensors(tree: nd.KinematicTree, log: Motion, kind: str) -> nd.SensorSet:
 
 
 @lru_cache(maxsize=3)
-def learned(data: Path, kind: str) -> Learned:
+def learned(data: Path, kind: str) -> OffsetHistory:
     """Return what one of the filters knew over time."""
     log = motion(data)
     tree = robot(data / "real" / "icub_one_leg")
@@ -199,10 +199,10 @@ def learned(data: Path, kind: str) -> Learned:
             mean[k // round(STEP * RATE)] = state.mean[places]
             variance[k // round(STEP * RATE)] = np.diagonal(state.covariance)[places]
     walks = [spreads(log, joint)[1] if kind == "walking" else np.zeros(6) for joint in SENSORS.values()]
-    return Learned(at, mean, variance, np.concatenate(walks), filter_.consistency.ratio)
+    return OffsetHistory(at, mean, variance, np.concatenate(walks), filter_.consistency.ratio)
 
 
-def honesty(log: Motion, found: Learned) -> Floats:
+def honesty(log: Motion, found: OffsetHistory) -> Floats:
     """Return how far the last estimate is from earlier ones of the second half, over what these say (m, 36).
 
     A later estimate knows all that an earlier one does, so that the variance of what it changes is the difference of

@@ -19,7 +19,7 @@ from scipy.ndimage import uniform_filter1d
 
 import nori_dyn as nd
 from benchmarks.real.finding import Figure, Finding, held_against
-from benchmarks.real.recording import Recording, beside, recorded
+from benchmarks.real.recording import RecordedSamples, beside, recorded
 from benchmarks.real.signals import derivative, low_passed
 from nori_dyn.typing import Floats, Indices
 
@@ -64,7 +64,7 @@ class Walk:
     stands: Indices
 
 
-def prepared(log: Recording, tree: nd.KinematicTree) -> Recording:
+def prepared(log: RecordedSamples, tree: nd.KinematicTree) -> RecordedSamples:
     """Return the log low-passed, with accelerations of the joints, and the base's turning, from its velocities."""
     low = {name: low_passed(values, log.rate, CUTOFF) for name, values in log.readings.items()}
     q, qd = log.q.copy(), low_passed(log.qd, log.rate, CUTOFF)
@@ -74,7 +74,7 @@ def prepared(log: Recording, tree: nd.KinematicTree) -> Recording:
         low[f"qdd:{name}"] = rates[:, part][:, 0]
     turning = rates[:, :3] @ tree.frame("root_link_imu_frame").X.E.T
     low |= {f"turning.w{axis}": turning[:, k] for k, axis in enumerate("xyz")}
-    return Recording(log.t - log.t[0], q, qd, low)
+    return RecordedSamples(log.t - log.t[0], q, qd, low)
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.real.arm_filter import Told, by_filter
+from benchmarks.real.arm_filter import FilterNoise, by_filter
 from benchmarks.real.panda_arm import bare_arm
 from benchmarks.real.panda_log import BANDWIDTH, RATE, STARTED, WINDOW
 from benchmarks.real.peers import backward_difference, correlations, momentum_observer, outside
@@ -26,7 +26,7 @@ from nori_dyn.logs.log import whole_table
 from nori_dyn.tables import Document, Table
 from nori_dyn.typing import Floats
 
-TOLD = Told(noise=0.002, sigma=1.0, walk=0.8)
+FILTER_NOISE = FilterNoise(noise=0.002, sigma=1.0, walk=0.8)
 """What the filter is told, as by the shipped set `momentum_observer`: about the bandwidth of Franka's observer."""
 
 LOG = Path("panda_log") / "beam_z_15cm_1khz.csv.gz"
@@ -83,7 +83,7 @@ def estimates(tree: nd.KinematicTree, log: PandaLog) -> Iterator[tuple[str, Floa
         motion = nd.tools.joint_motion(log.t, *read, causal=True)
         filtered = outside(tree, q, qd, motion.qdd, tau)
         yield f"joint filter of {name}, low-passed", lagging(filtered, RATE, BANDWIDTH)
-    yield "filter", by_filter(tree, log.t, q, qd, tau, TOLD).torques
+    yield "filter", by_filter(tree, log.t, q, qd, tau, FILTER_NOISE).torques
 
 
 def main() -> None:

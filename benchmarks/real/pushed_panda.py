@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.real.arm_filter import Told, by_filter
+from benchmarks.real.arm_filter import FilterNoise, by_filter
 from benchmarks.real.peers import by_differences, delay, momentum_observer, outside, rms
 from benchmarks.real.signals import derivative, lagging
 from nori_dyn.tables import Document, Table
@@ -200,7 +200,7 @@ def peers(push: Push) -> Iterator[Score]:
 def filters(push: Push, walks: tuple[float, ...] = WALKS) -> Iterator[Score]:
     """Yield how good the filter is, over the walk that it is told, with the true noise of what is read."""
     for walk in walks:
-        found = by_filter(push.tree, push.t, push.q, push.qd, push.tau, Told(Noise().qd, Noise().tau, walk))
+        found = by_filter(push.tree, push.t, push.q, push.qd, push.tau, FilterNoise(Noise().qd, Noise().tau, walk))
         yield score("filter", walk, push, found.torques)
 
 

@@ -27,7 +27,7 @@ def readings(found: nd.results.LogEstimate, *names: str) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recording:
+class RecordedSamples:
     """What a log says of a robot, on one clock, before anything is made of it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Recording:
         return np.stack([self.readings[name] for name in names], axis=1)
 
 
-def recorded(log: nd.results.Log, system: nd.System) -> Recording:
+def recorded(log: nd.results.Log, system: nd.System) -> RecordedSamples:
     """Return what a log says of a robot.
 
     Args:
@@ -62,4 +62,6 @@ def recorded(log: nd.results.Log, system: nd.System) -> Recording:
     with log.opened({(): system}) as (source, binding):
         samples = Samples.joined(list(samples_of(source, binding)))
     assert samples.t is not None
-    return Recording(samples.t, samples.q, samples.qd, dict(zip(system.measurement_names, samples.y.T, strict=True)))
+    return RecordedSamples(
+        samples.t, samples.q, samples.qd, dict(zip(system.measurement_names, samples.y.T, strict=True))
+    )

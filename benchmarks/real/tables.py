@@ -69,13 +69,6 @@ def document(title: str, findings: Findings) -> Document:
     return Document((Paragraph(title), *details(findings)))
 
 
-def markdown(table: Table) -> str:
-    """Return a table as Markdown."""
-    sides = ["---" if k in table.left else "---:" for k in range(len(table.columns))]
-    lines = [list(table.columns), sides, *table.cells()]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _deviation(figure: Figure) -> str:
     return "" if math.isnan(figure.deviation) else f" ± {number(figure.deviation, 2)}"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.real.arms import ArmLog, Torques, fitted_drives, with_drives
+from benchmarks.real.arms import ArmLog, JointTorques, fitted_drives, with_drives
 from benchmarks.real.finding import Figure, Finding, held_against
 from benchmarks.real.identified import judged, with_friction
 from benchmarks.real.recording import beside
@@ -131,7 +131,7 @@ def identified(data: Path) -> list[Finding | Figure]:
     return found
 
 
-def together(one: Torques, other: Torques) -> tuple[slice, slice]:
+def together(one: JointTorques, other: JointTorques) -> tuple[slice, slice]:
     """Return which samples of two drives are of the same points of one trajectory, as long as both last."""
     n = min(len(one.t), len(other.t)) - 2 * LATE
 

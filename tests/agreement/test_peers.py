@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from benchmarks.documents import with_tables
 from benchmarks.real.arm_filter import by_filter
 from benchmarks.real.finding import Figure, held_against
-from benchmarks.real.panda_observers import TOLD, estimates, panda_log
+from benchmarks.real.panda_observers import FILTER_NOISE, estimates, panda_log
 from benchmarks.real.peers import by_differences, correlations, delay, momentum_observer, outside
 from benchmarks.real.pushed_panda import LOCKED, RATE, TUNINGS, Noise, filters, pushed, score
 from benchmarks.real.signals import lagging
@@ -86,7 +87,7 @@ def test_on_the_log_of_a_panda(log):
 
 @pytest.mark.long
 def test_a_filter_reaches_on_the_log_what_low_passed_differences_do_that_look_ahead(log):
-    found = by_filter(nd.load_robot("panda", locked=LOCKED), log.t, log.q, log.qd, log.tau, TOLD)
+    found = by_filter(nd.load_robot("panda", locked=LOCKED), log.t, log.q, log.qd, log.tau, FILTER_NOISE)
     bars = (0.80, 0.93, 0.98, 0.93, 0.99, 0.88, 0.93)
     assert (correlations(found.torques[500:], log.outside[500:]) >= bars).all()
 
@@ -121,10 +122,10 @@ def test_how_far_apart_two_series_are():
 
 
 def test_the_page_has_a_place_for_every_data_set_and_tables_of_those_that_are_not_here_stay():
-    from benchmarks.real.__main__ import MODULES, PAGE, RESULTS, page_tables, result_tables, with_tables  # slow to load
+    from benchmarks.real.__main__ import MODULES, PAGE, RESULTS, page_tables, result_tables  # slow to load
 
     one = held_against("a robot", "x", "y", ("x",), ("N",), np.zeros((3, 1)), np.ones((3, 1)))
     found = {name: [one, Figure("a robot", "mass", 1.0, "kg")] for name in MODULES}
-    assert with_tables(PAGE.read_text(), page_tables(found)).count("| a robot | x | y |") == len(MODULES)
-    assert with_tables(RESULTS.read_text(), result_tables(found)).count("| mass | 1 kg |") == len(MODULES)
-    assert with_tables(PAGE.read_text(), page_tables({})) == PAGE.read_text()
+    assert with_tables(PAGE.read_text(), "real", page_tables(found)).count("| a robot | x | y |") == len(MODULES)
+    assert with_tables(RESULTS.read_text(), "real", result_tables(found)).count("| mass | 1 kg |") == len(MODULES)
+    assert with_tables(PAGE.read_text(), "real", page_tables({})) == PAGE.read_text()

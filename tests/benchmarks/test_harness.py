@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.documents import with_tables
+from benchmarks.figures import DOCS, TABLES, read, tables_of
 from benchmarks.harness import Budget, Result, Run, compare, difference, figure_tables, timing_tables
 from benchmarks.peers.base import Peer, runs_of
 from benchmarks.report import BAND, Baseline, RegressionError, Report
@@ -121,3 +123,10 @@ def test_every_stage_takes_some_time_cold_and_warm(tmp_path):
     for seconds in found.values():
         assert tuple(seconds) == STAGES
         assert all(x >= 0 for x in seconds.values())
+
+
+@pytest.mark.parametrize("document", TABLES)
+def test_the_tables_of_the_documents_are_those_of_the_runs_that_are_kept(document):
+    runs = read([DOCS / "bench" / "bench.json", DOCS / "bench" / "avx2" / "bench.json"])
+    text = (DOCS / document).read_text()
+    assert with_tables(text, "figures", tables_of(document, runs)) == text
