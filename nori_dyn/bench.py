@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nori_dyn.errors import named_contacts
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.report.shows.systems import robot_in_words
@@ -25,8 +26,8 @@ from nori_dyn.typing import Floats
 Quartiles: TypeAlias = tuple[float, float, float]
 """Lower quartile, median and upper quartile."""
 
-TICK = "tick"
-"""The run that the others are compared with."""
+TICK, BATCH = "tick", "batch"
+"""Runs: that which the others are compared with, and that of many states."""
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""
@@ -108,11 +109,15 @@ class PlanTimes:
     """What a plan costs on this machine, contact state by contact state; a plan without contacts has one.
 
     Attributes:
+        sensors: name of the sensors.
         states: the states.
+        batch: number of states of a batch.
         rounds: rounds in which the runs took turns.
     """
 
+    sensors: str
     states: tuple[StateTimes, ...]
+    batch: int
     rounds: int
 
     def document(self) -> Document:
@@ -120,7 +125,7 @@ class PlanTimes:
         first = self.states[0].plan
         facts = (
             ("robot", robot_in_words(first.system)),
-            ("sensors", unbroken(first.system.sensors.name)),
+            ("sensors", unbroken(self.sensors)),
             ("outputs", listed((output.name for output in first.outputs), MOST_OUTPUTS)),
             ("backend", listed(dict.fromkeys(unbroken(state.backend) for state in self.states))),
         )
@@ -135,7 +140,7 @@ class PlanTimes:
         afresh = (f"re-factorised with fresh pivots: {100 * share:.2g} % of a batch.",) if share else ()
         operations = ("Counted operations of a tick, sines and cosines left out", (*which, *COUNTS), tuple(counts))
         columns = (*which, "run", "median [us]", "quartiles", "times a tick", "quartiles")
-        rounds = f"Time of a state, in {self.rounds} rounds"
+        rounds = f"Time of a state, in {self.rounds} rounds; a batch has {self.batch:,} states"
         return Document(
             (
                 Facts(facts),
@@ -155,8 +160,9 @@ class PlanTimes:
         system = self.states[0].plan.system
         return {
             "robot": system.tree.name,
-            "sensors": system.sensors.name,
+            "sensors": self.sensors,
             "outputs": [output.name for output in self.states[0].plan.outputs],
+            "batch": self.batch,
             "rounds": self.rounds,
             "states": [
                 {
@@ -174,7 +180,7 @@ class PlanTimes:
 
 
 def measure(
-    states: Mapping[ContactState, EliminationPlan],
+    plan: Plan,
     batch: int = 1024,
     rounds: int = 15,
     seed: int = 0,
@@ -184,7 +190,7 @@ def measure(
     """Measure a plan at random states.
 
     Args:
-        states: its plans by contact state.
+        plan: the plan.
         batch: number of states of a batch.
         rounds: number of rounds.
         seed: seed of the states.
@@ -196,28 +202,27 @@ def measure(
         SingularSystemError: the first state has no unique solution.
     """
     found = []
-    for k, (closed, plan) in enumerate(states.items()):
-        where = f", {named_contacts(closed)}" if len(states) > 1 else ""
-        progress(f"compiling{where}", k / len(states))
-        solver = Solver(plan)
-        Q, Qd, Y = random_states(plan.system, batch, seed)
+    for k, (closed, one) in enumerate(plan.states.items()):
+        where = f", {named_contacts(closed)}" if closed else ""
+        progress(f"compiling{where}", k / len(plan.states))
+        solver = Solver(one)
+        Q, Qd, Y = random_states(one.system, batch, seed)
         q, qd, y = Q[0], Qd[0], Y[0]
         solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = q, qd, y
         estimates = solver.solve_batch(Q, Qd, Y, singular="nan")
         calls: dict[str, Callable[[], object]] = {
             TICK: solver.tick,
             "solve": lambda of=solver, at=(q, qd, y): of.solve(*at),  # type: ignore[misc]
-            f"batch of {batch:,}": lambda of=solver, at=(Q, Qd, Y), out=estimates: (  # type: ignore[misc]
+            BATCH: lambda of=solver, at=(Q, Qd, Y), out=estimates: (  # type: ignore[misc]
                 of.solve_batch(*at, singular="nan", out=out)
             ),
         }
-        progress(f"measuring{where}", (k + 0.5) / len(states))
+        progress(f"measuring{where}", (k + 0.5) / len(plan.states))
         times = in_turns(calls, rounds, seconds)
-        *_, last = times
-        times[last] = [x / batch for x in times[last]]
+        times[BATCH] = [x / batch for x in times[BATCH]]
         share = float(np.mean(estimates.fell_back))
-        found.append(StateTimes(closed, plan, solver.backend, times, share))
-    return PlanTimes(tuple(found), rounds)
+        found.append(StateTimes(closed, one, solver.backend, times, share))
+    return PlanTimes(plan.sensors.name, tuple(found), batch, rounds)
 
 
 def random_states(system: System, n: int, seed: int) -> tuple[Floats, Floats, Floats]:

@@ -67,19 +67,16 @@ def bench(
                 "a plan has its own; name the robot for others.", param_hint="--sensors, --outputs"
             )
         plan = Plan.load(what)
-        states = plan.states.plans
-        if contacts is not None:
-            closed = plan.sensors.contact_state(named_contacts(contacts))
-            states = {closed: plan[closed]}
+        plan = plan if contacts is None else plan[named_contacts(contacts)]
     elif sensors is None:
         raise missing_sensors()
     else:
         tree = load(what, base, lock, keep, components, strict, inertias)
         known = in_contact(load_sensors(sensors, what, tree), contacts)
         names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
-        states = make_plan(System(tree, known), names).states.plans
+        plan = make_plan(System(tree, known), names)
     with progress_bar("bench") as stage:
-        found = measure(states, batch, rounds, seed, progress=stage)
+        found = measure(plan, batch, rounds, seed, progress=stage)
     if as_json:
         print_json(found.to_dict())
     else:
