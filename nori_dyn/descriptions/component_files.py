@@ -1,4 +1,4 @@
-"""Files of components: YAML, for what a robot's own file cannot say; and robots with what both say."""
+"""YAML files of components, for what a robot's own file cannot say."""
 
 from __future__ import annotations
 

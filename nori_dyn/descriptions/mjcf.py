@@ -1,4 +1,4 @@
-"""MJCF files, read by mujoco's own parser."""
+"""Kinematic trees of MJCF files, compiled by MuJoCo."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SMOOTH = (
 
 @dataclass(frozen=True, slots=True)
 class MjcfComponents:
-    """What a model has beside rigid bodies on joints.
+    """Components of a model, beside rigid bodies on joints.
 
     Attributes:
         components: what is stated exactly.

@@ -1,4 +1,4 @@
-"""An MJCF model as mujoco compiles it, and what we call the things in it."""
+"""An MJCF model compiled by MuJoCo, with names and frames of its elements."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class TendonPath:
-    """What a tendon runs over.
+    """Path of a tendon.
 
     Attributes:
         fields: `joints`, or `through` and `divisor`, as a `Tendon` has them.
@@ -132,7 +132,7 @@ class TendonPath:
 
 @dataclass
 class MjcfPlaces:
-    """Where things of a model are on its tree.
+    """Frames of the elements of a model on its tree.
 
     Attributes:
         mjcf: the model.

@@ -1,4 +1,4 @@
-"""Robots that are known by name: which there are, of which packages, and the file of one.
+"""Robots known by name, their packages and files.
 
 To list them downloads nothing, and imports no module of a robot.
 """
@@ -33,7 +33,7 @@ _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # where a module of robot_des
 
 @dataclass(frozen=True, slots=True)
 class NamedRobot:
-    """A robot that is known by name.
+    """A robot known by name.
 
     Attributes:
         name: the name that `nd.load_robot` takes.
@@ -52,7 +52,7 @@ class NamedRobot:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Robots(Shown, Mapping[str, NamedRobot]):
-    """The robots that are known by name.
+    """The robots known by name.
 
     Attributes:
         by_name: each robot, by all its names.

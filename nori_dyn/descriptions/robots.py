@@ -1,4 +1,4 @@
-"""A robot by what a person types: a URDF or MJCF file, or a name that an installed package knows."""
+"""Robots given by a URDF or MJCF file, or by a name that an installed package knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URDF files as kinematic trees; no meshes are loaded, no external entities expanded."""
+"""Kinematic trees of URDF files; no meshes are loaded."""
 
 from __future__ import annotations
 

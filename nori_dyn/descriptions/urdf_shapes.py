@@ -1,4 +1,4 @@
-"""What the links of a URDF look like: boxes, balls, cylinders and files of meshes, for pictures. Dynamics need none."""
+"""Visual shapes of the links of a URDF: boxes, spheres, cylinders and meshes, for pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEARCHED = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Something that is seen of a link.
+    """A visual shape of a link.
 
     Attributes:
         link: the name of the link.

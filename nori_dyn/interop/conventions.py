@@ -1,4 +1,4 @@
-"""What programs mean by the numbers of a state and of what acts on it.
+"""Conventions of programs for the numbers of a state and of what acts on it: the one table of them.
 
 What differs is where a joint has more than one freedom, the order of the joints, and where a wrench is taken:
 
@@ -43,7 +43,7 @@ CIRCLE_TOLERANCE = 1e-3
 
 
 class Convention:
-    """What a program means by the numbers of one joint and by a wrench; this one is ours, the others change it.
+    """Convention for the numbers of one joint and of a wrench; this one is ours, subclasses change it.
 
     Laws, tested for each: `own_q` undoes `peer_q`, and `own_wrench` undoes `peer_wrench`; qd of the program is
     `velocity_map` times ours, and `drift` is the rate of that map times our qd.

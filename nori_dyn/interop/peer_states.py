@@ -40,7 +40,7 @@ class PeerState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PeerJoint:
-    """Where the numbers of a joint are in another program.
+    """Slices of the numbers of a joint in another program.
 
     Attributes:
         i: index of the joint in the tree.
@@ -62,7 +62,7 @@ class PeerJoint:
 
 @dataclass(frozen=True, slots=True)
 class PeerLayout:
-    """How another program writes the joints of a tree.
+    """Layout of the joints of a tree in another program.
 
     Attributes:
         tree: the robot.

@@ -1,4 +1,4 @@
-"""Reading and writing files: whole or not at all, with errors that name the file."""
+"""Files read and written whole or not at all, with errors that name the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading an XML file without expanding entities, fetching anything, or loading a DTD."""
+"""XML files, parsed without expanding entities, fetching anything, or loading a DTD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing an XML file where it says something else from now on, and leaving every other byte of it as it is.
+"""Edits of an XML file that keep every other byte.
 
 A parser of trees forgets quotes, line ends, and the white space within tags; so elements are found by their bytes here.
 """

@@ -1,4 +1,4 @@
-"""Reading a YAML file: data only, no more of it than the file is long, and the line of each thing in it."""
+"""YAML files: data only, of bounded size, with the line of each entry."""
 
 from __future__ import annotations
 

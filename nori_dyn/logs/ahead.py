@@ -1,4 +1,4 @@
-"""Work ahead: what an iterator yields is made in a thread of its own while what came before is used."""
+"""Prefetching: a thread runs an iterator ahead of those who use its items."""
 
 from __future__ import annotations
 

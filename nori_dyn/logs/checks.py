@@ -1,4 +1,4 @@
-"""Whether samples can be estimated: which are left out, for what reason, and what is refused, told with its place."""
+"""Validity of samples: which are left out, and why, and errors that name the place."""
 
 from __future__ import annotations
 

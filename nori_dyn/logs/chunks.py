@@ -1,4 +1,4 @@
-"""A log read as samples of a robot, chunk by chunk: with flat memory, however long it is."""
+"""Samples of a robot from a log, chunk by chunk, in constant memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOKED_AT = 32
 
 @dataclass(slots=True)
 class LogCounts:
-    """What was counted on the way.
+    """Counts of a log that was read.
 
     Attributes:
         streams: of the times of each stream.
@@ -280,7 +280,7 @@ def _velocities(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BufferPool:
-    """Blocks of memory, given again when the last array that looks at one is gone."""
+    """Pool of buffers, each reused when the last array that views it is gone."""
 
     unused: list[Floats] = field(default_factory=list)
 

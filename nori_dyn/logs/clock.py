@@ -1,4 +1,4 @@
-"""Streams on clocks of their own, brought to one: on the line between two samples, or the last one before."""
+"""Resampling of streams to one clock: by linear interpolation, or by holding the last sample."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_TIMES = 1 << 26
 
 @dataclass(slots=True)
 class StreamCounts:
-    """What was counted of the times of a stream.
+    """Counts of the times of a stream.
 
     Attributes:
         samples: samples.
@@ -74,7 +74,7 @@ class StreamCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Numbers of samples that follow each other on one clock.
+    """Numbers of successive samples on one clock.
 
     Attributes:
         first: the number of the first of them.

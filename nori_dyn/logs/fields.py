@@ -1,4 +1,4 @@
-"""What files hold of the estimates of a plan, or of a motion: names, units and owners, and what is said of them."""
+"""Fields of files of estimates, or of a motion: names, units, owners and uncertainty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXTRAS = (RESIDUAL, FELL_BACK, P_VALUE)
 
 
 class EstimateUncertainty(Protocol):
-    """What is known of how sure estimates are: what a monitor says, or a filter."""
+    """Uncertainty of estimates, from a monitor or a filter."""
 
     @property
     def deviations(self) -> Mapping[str, Floats]:
@@ -92,7 +92,7 @@ def not_estimated(memory: Sequence[Variable], outputs: Sequence[Output]) -> tupl
 
 
 class StateEstimate(Protocol):
-    """What is known of what persists, at a tick or at many."""
+    """Estimate of the states over time, at one tick or many."""
 
     @property
     def mean(self) -> Floats:

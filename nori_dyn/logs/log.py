@@ -1,4 +1,4 @@
-"""A log as users meet it: a file, and what ties its columns to a robot."""
+"""A recorded log: a file and its mapping to a robot."""
 
 from __future__ import annotations
 

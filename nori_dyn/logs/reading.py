@@ -23,7 +23,7 @@ from nori_dyn.system.inputs import Missing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Samples that can be estimated, and how far the log was read for them.
+    """Samples that can be estimated, and the share of the log read so far.
 
     Attributes:
         samples: the samples.
@@ -36,7 +36,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleReader:
-    """How the samples of a log are read for some systems.
+    """Reader of the samples of a log for some systems.
 
     Attributes:
         systems: what is solved in each contact state.

@@ -1,4 +1,4 @@
-"""What is told of a log that was run through a plan: how much there was, what was left out, what is not likely."""
+"""Report of a run over a log: counts, samples that were left out, plausibility warnings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST = 1000
 
 @dataclass(slots=True)
 class LogReport(Shown):
-    """What is told of a log that was run through a plan.
+    """Report of a run over a log.
 
     Attributes:
         samples: how many samples were estimated.

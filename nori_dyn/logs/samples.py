@@ -16,7 +16,7 @@ from nori_dyn.typing import Booleans, Floats, Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Samples of a robot that follow each other.
+    """Successive samples of a robot.
 
     Attributes:
         record: the numbers of a sample.

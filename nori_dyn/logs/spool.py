@@ -1,4 +1,4 @@
-"""What is read forward and used backward: it waits on the disk, in a file without a name that dies with its process."""
+"""Spool on disk for a backward pass, in an unnamed file that dies with its process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 
 class Spool:
-    """Items in a file, in their order: memory stays flat, however many there are.
+    """Items in a file, in order and in constant memory.
 
     Args:
         folder: the folder on whose disk the file is.

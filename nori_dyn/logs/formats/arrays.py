@@ -1,4 +1,4 @@
-"""Arrays of numbers on several clocks: which holds the times of which, and along which axis the samples are."""
+"""Arrays of numbers on several clocks: the clock of each, and its sample axis."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ArraySeries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SampledArray:
-    """A series, and along which axis its samples are."""
+    """An array with its sample axis."""
 
     series: ArraySeries
     axis: int
@@ -101,7 +101,7 @@ class _SampledArray:
 
 @dataclass(slots=True)
 class _ClockGroup:
-    """What is on one clock."""
+    """Arrays on one clock."""
 
     samples: int
     clock: _SampledArray | None

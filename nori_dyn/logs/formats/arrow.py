@@ -137,7 +137,7 @@ class ParquetSource(ArrowSource):
 
 
 class _damage:
-    """Makes errors of Arrow such of ours."""
+    """Turns errors of Arrow into `FileFormatError`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""What the headers of Arrow's files and streams say of the sizes of their batches: nothing is decompressed.
+"""Sizes of the batches of Arrow's files and streams, from their headers: nothing is decompressed.
 
 Each is a flatbuffer, which is read here as far as it takes. Of a compressed buffer the first eight bytes say what it
 expands to; where they lie, decompressing fails, and needs no more than they say.
@@ -20,7 +20,7 @@ RECORD_BATCH, DICTIONARY_BATCH = "record batch", "dictionary"
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """What the header of a batch says.
+    """Header of a batch.
 
     Attributes:
         is_dictionary: whether it is the dictionary of a column; all of these are in memory while a file is read.

@@ -1,4 +1,4 @@
-"""What a text table is made of: what stands between its cells, which line names the columns, what is wrong where."""
+"""Syntax of a text table: its delimiter, its header, and errors that name the line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Lines: TypeAlias = Sequence[tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the first lines of a table say of the rest.
+    """Header of a table, from its first lines.
 
     Attributes:
         names: the name of each cell of a line; "column[k]" where none is told.

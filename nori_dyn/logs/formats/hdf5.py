@@ -284,7 +284,7 @@ class Hdf5Writer(Writer):
 
 
 class _Disk(io.FileIO):
-    """A file that HDF5 writes, which tells of a full disk afterwards: the library crashes where it is told at once.
+    """A file for HDF5 to write, which reports a full disk at the end: the library crashes if it is told at once.
 
     Args:
         path: the file.

@@ -257,7 +257,7 @@ class McapWriter(MessageWriter):
 
 
 class JsonTopic:
-    """What a topic carries whose messages are JSON."""
+    """A topic with messages in JSON."""
 
     is_stamped = False
 

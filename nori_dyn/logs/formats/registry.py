@@ -1,4 +1,4 @@
-"""The formats of logs: which one a file has, and what reads and writes it."""
+"""Registry of log formats: by suffix and first bytes, with their readers and writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log is, whatever its format: streams of columns, each on a clock of its own, read in blocks."""
+"""Interface of logs of any format: streams of columns, each on its own clock, read in blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What a log holds on one clock: a table, a topic, a group of arrays of one length.
+    """Columns of a log on one clock: a table, a topic, a group of arrays of one length.
 
     Attributes:
         name: its name, "/joint_states"; "" for the only table of a file.
@@ -41,7 +41,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleBlock:
-    """Samples of one stream that follow each other.
+    """Successive samples of one stream.
 
     Attributes:
         stream: the name of the stream.
@@ -58,7 +58,7 @@ class SampleBlock:
 
 
 class LogSource(ABC):
-    """A log that is open. It reads what it is asked for, and holds no more of the file than a few blocks.
+    """An open log. It reads the columns that are asked for, a few blocks at a time.
 
     Laws, tested over the registry in tests/contracts/test_log_formats.py:
     the blocks of a stream follow each other without a gap and have `samples` samples in all where that is known; the

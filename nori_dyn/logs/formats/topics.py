@@ -1,4 +1,4 @@
-"""Logs of messages: what is common to MCAP and the bags of ROS."""
+"""Logs of messages: the common part of MCAP and bags of ROS."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Recorded = tuple[str, int, bytes]
 
 
 class AnyTopic(Protocol):
-    """What decodes the messages of a topic: `Topic`, `JsonTopic`."""
+    """Decoder of the messages of a topic: `Topic`, `JsonTopic`."""
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""Files of estimates, whatever their format: what is written, with its names and units, and how it is written."""
+"""Interface of files of estimates of any format: their fields, with names and units, and their writer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DIGEST = "nori_dyn.sha256"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing that is estimated, or said of an estimate.
+    """An estimated quantity, or a remark on an estimate.
 
     Attributes:
         name: "tau", "fx", "fx:l_sole", "sigma:tau", "residual", "fell_back", "p_value".
@@ -48,7 +48,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class FileSchema:
-    """What a file of estimates holds.
+    """Schema of a file of estimates.
 
     Attributes:
         fields: what is written of each sample, beside its time.

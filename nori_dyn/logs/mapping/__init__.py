@@ -1,1 +1,1 @@
-"""What ties the columns of a log to a robot: mappings, drafts of them, and the numbers of a sample by name."""
+"""Mappings of the columns of a log to the numbers of a robot's samples, and drafts of them."""

@@ -1,4 +1,4 @@
-"""A mapping bound to a log, or to live streams, and to a robot: where each number of a sample comes from."""
+"""A mapping bound to a robot and to a log or live streams: the source of each number of a sample."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nori_dyn.typing import Floats, Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundStream:
-    """What is taken of a stream.
+    """The mapped columns of a stream.
 
     Attributes:
         stream: the stream.
@@ -58,7 +58,7 @@ class BoundStream:
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """Where each number of a sample comes from.
+    """The source of each number of a sample.
 
     Attributes:
         record: the numbers of a sample.

@@ -1,4 +1,4 @@
-"""Numbers of a log in other axes and other coordinates: what a mapping's `frame`, `orientation` and `axes` say."""
+"""Units, axes and coordinates of the numbers of a log: a mapping's `unit`, `frame`, `orientation` and `axes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draft of a mapping: what the columns of a log are likely to be, by their names and sizes, and why."""
+"""Drafts of mappings: likely meanings of the columns of a log, by names and magnitudes, with reasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANGLES = {"deg": {"deg", "degs", "degree", "degrees", "degps"}, "rad": {"rad", "
 
 @dataclass(frozen=True, slots=True)
 class DraftEntry:
-    """An entry of a mapping that is likely.
+    """A likely entry of a mapping.
 
     Attributes:
         entry: what it says, as in YAML.
@@ -43,7 +43,7 @@ class DraftEntry:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A mapping that is likely, and what could not be told.
+    """A likely mapping, and the columns without a guess.
 
     Attributes:
         robot: the robot that it is for.

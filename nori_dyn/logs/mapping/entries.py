@@ -1,4 +1,4 @@
-"""The entries of a mapping: which columns of a log make which numbers of a sample, and how."""
+"""Entries of a mapping: how columns of a log make numbers of a sample."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class MappingEntries:
-    """Takes entries of a mapping apart, for a log and a robot.
+    """Resolves entries of a mapping, for a log and a robot.
 
     Attributes:
         columns: the stream of each column of the log.

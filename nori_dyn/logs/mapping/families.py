@@ -1,4 +1,4 @@
-"""Families of columns: what holds the same of several joints, and what it is by the words of its name."""
+"""Families of columns: one quantity of several joints, recognised by the words of its name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z/^0-9·* ]+)[\])]\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Columns that hold the same of several joints, or of several axes.
+    """Columns with one quantity of several joints or axes.
 
     Attributes:
         pattern: their names, with {joint} or {k} for what differs.

@@ -1,4 +1,4 @@
-"""What ties the columns of a log to a robot: a YAML file, checked against a schema."""
+"""Schema of mappings, YAML files that tie the columns of a log to a robot."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Axes: TypeAlias = Literal["body", "world", "mujoco"]
 
 
 class Strict(BaseModel):
-    """A part of a mapping: no other fields, nothing that changes."""
+    """A part of a mapping: immutable, without other fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 class ClockSettings(Strict):
-    """When samples are taken, of a log with several streams.
+    """Clock of the samples, for a log with several streams.
 
     Attributes:
         stream: at the times of this stream.
@@ -41,7 +41,7 @@ class ClockSettings(Strict):
 
 
 class StreamSettings(Strict):
-    """What is to be known of a stream.
+    """Settings of a stream.
 
     Attributes:
         clock: the column with its times; found by itself when left out.
@@ -61,7 +61,7 @@ class StreamSettings(Strict):
 
 
 class FrameSettings(Strict):
-    """Where the axes of a log's numbers are.
+    """Frame in which numbers of a log are given.
 
     Attributes:
         rpy: their orientation in the axes of the sensor: roll, pitch, yaw [rad], as in a URDF.
@@ -73,7 +73,7 @@ class FrameSettings(Strict):
 
 
 class MappingEntry(Strict):
-    """What one quantity, or several of a kind, are in a log: (number * unit) * scale + offset, in SI.
+    """One quantity, or several of a kind, in a log: (number * unit) * scale + offset, in SI.
 
     Attributes:
         of: what it is: "q:l_knee", "qd:{joint}", a measurement by its name, "contact:l_foot".
@@ -114,7 +114,7 @@ class MappingEntry(Strict):
 
 
 class LogMapping(Strict):
-    """What ties the columns of a log to a robot.
+    """A mapping of the columns of a log to a robot.
 
     Attributes:
         robot: the robot that it is for.

@@ -1,4 +1,4 @@
-"""What columns are called where nothing else is said: our names, those of libfranka, and those of ROS."""
+"""Default names of columns: ours, those of libfranka, and those of ROS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that a sample of a robot is made of, by name: q, qd, readings, contacts."""
+"""Layout of a robot's samples: q, qd, readings and contacts, by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COORDINATE_UNITS = {"angle": "rad", "length": "m", "quaternion": ""}
 
 @dataclass(frozen=True, slots=True)
 class Freedom:
-    """What a reading of joint accelerations or torques is of.
+    """Freedoms that a reading of joint accelerations or torques refers to.
 
     Attributes:
         kind: "qdd", "tau" or "tau_J".
@@ -43,7 +43,7 @@ class Freedom:
 
 @dataclass(frozen=True)
 class SampleRecord:
-    """The numbers that a sample is made of.
+    """Layout of the numbers of a sample.
 
     Attributes:
         tree: the robot.

@@ -147,7 +147,7 @@ class EstimateMessages:
 
 @dataclass(frozen=True, slots=True)
 class EstimateMetadata:
-    """What the message on `ABOUT` says.
+    """Content of the message on `ABOUT`.
 
     Attributes:
         metadata: of the estimates.

@@ -1,4 +1,4 @@
-"""Kinds of messages of ROS: what a file, or ROS itself, defines them to be. rosbags parses it, and runs nothing."""
+"""Definitions of messages of ROS, from a file or from ROS itself. rosbags parses them, and runs nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Types: TypeAlias = Mapping[str, tuple[Any, Any]]
 
 
 class MalformedMessage(ValueError):
-    """Bytes that are no message of their kind."""
+    """Bytes that are not a message of their kind."""
 
 
 @cache

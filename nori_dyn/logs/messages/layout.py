@@ -1,4 +1,4 @@
-"""Where in the bytes of a message each number stands, found by walking through it as its definition says."""
+"""Byte layout of a message, found by walking through it as its definition says."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = ("name", "names", "joint_names", "interface_names")
 
 @dataclass(frozen=True, slots=True)
 class FieldSlot:
-    """Where a number stands in a message; of times, seconds and then nanoseconds.
+    """Slot of a number in a message; a time is seconds and then nanoseconds.
 
     Attributes:
         offset: in which byte it begins.
@@ -52,7 +52,7 @@ class FieldSlot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageLayout:
-    """Where the numbers of a message stand.
+    """Byte layout of a message.
 
     Attributes:
         data: the message.
@@ -146,7 +146,7 @@ def layout_of(data: bytes, kind: str, types: Types, encoding: Encoding) -> Messa
 
 @dataclass(slots=True)
 class _Walk:
-    """The way through a message."""
+    """Walk through a message."""
 
     data: bytes
     types: Types

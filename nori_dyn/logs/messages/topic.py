@@ -1,4 +1,4 @@
-"""Messages of ROS as columns of numbers: where in its bytes each number stands, and many of them at once.
+"""Messages of ROS as columns of numbers, many messages decoded at once.
 
 The bytes of most messages of a topic differ in their numbers alone: names and lengths stay. So the first of them is
 walked through, field by field as its definition says; what is found is its layout, which serves for all that agree with
@@ -27,7 +27,7 @@ LOG_TIME = ".log_time"
 
 
 class Topic:
-    """What a topic carries, as columns; it learns from messages which there are.
+    """A topic as columns; it learns from messages which there are.
 
     Args:
         name: of the topic, "/joint_states".

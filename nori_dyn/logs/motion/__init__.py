@@ -1,1 +1,1 @@
-"""Motion of joints from what is read of it: positions and velocities filtered, smoothed and differentiated."""
+"""Motion of joints from readings of positions and velocities: filters, smoothers and differentiators."""

@@ -1,4 +1,4 @@
-"""Joint accelerations that a log lacks, from its velocities."""
+"""Differentiators: joint accelerations that a log lacks, from its velocities."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ UNSURE = 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accelerations:
-    """Accelerations that were made of velocities.
+    """Accelerations derived from velocities.
 
     Attributes:
         qdd: the accelerations (N, nv); nan where there is none.
@@ -56,7 +56,7 @@ class Accelerations:
 
 
 class Differentiator(ABC):
-    """How accelerations that a log lacks are made from its velocities.
+    """Derives accelerations that a log lacks from its velocities.
 
     Attributes:
         dt: time between samples [s]; that of the log's column of times when None.
@@ -98,7 +98,7 @@ class Differentiator(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SavitzkyGolay(Differentiator):
-    """By the polynomial that fits the velocities of a window best: in its middle, or causally at its end (`weights`).
+    """The Savitzky-Golay filter: derivative of a polynomial fit, central or causal (`weights`).
 
     Attributes:
         window: its length in samples.
@@ -164,7 +164,7 @@ class SavitzkyGolay(Differentiator):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KalmanDifferentiator(Differentiator):
-    """By a Kalman filter a joint, or a smoother: `nd.tools.joint_motion`, of velocities.
+    """A Kalman filter or smoother for each joint, of velocities: see `nd.tools.joint_motion`.
 
     A free joint has velocities as well, so that its accelerations are made likewise.
 

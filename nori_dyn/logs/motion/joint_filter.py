@@ -31,7 +31,7 @@ STEPS = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointStates:
-    """The motion of joints over samples, and how sure it is, in units of SI.
+    """States of joints over samples, and their standard deviations, in SI.
 
     Attributes:
         x: positions, velocities, accelerations, jerks (N, n, 4), or without positions (N, n, 3) where none is read.
@@ -43,7 +43,7 @@ class JointStates:
 
 
 class JointFilter:
-    """The filter, sample by sample.
+    """Kalman filter of joints, sample by sample.
 
     Args:
         model: the model of the joints.
@@ -79,7 +79,7 @@ class JointFilter:
 
 
 class _FilterPass:
-    """The filter over a log.
+    """Kalman filter of joints over a log.
 
     Attributes:
         model: the model.

@@ -1,4 +1,4 @@
-"""The model of joints whose encoders are all that is known of them: the jerk is constant, but for a random walk.
+"""Model of joints with encoders alone: the jerk is a random walk.
 
 The state of a joint is x = (q, qd, qdd, qddd), or without q where velocities alone are read. From sample to sample, dt
 apart,
@@ -39,7 +39,7 @@ DERIVATIVES = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointNoise:
-    """How restless joints are, and how noisy their encoders.
+    """Process and measurement noise of joints.
 
     Attributes:
         jerk: how far the jerk walks in a second (n,) [rad/s^3/sqrt(s), or m/s^3/sqrt(s)].
@@ -72,7 +72,7 @@ class JointNoise:
 
 
 class JointModel:
-    """The model of joints in units in which the usual time between samples is 1.
+    """Model of joints in units in which the nominal time between samples is 1.
 
     Args:
         noise: how restless joints are, and how noisy what is read.
@@ -163,7 +163,7 @@ class JointModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSteadyState:
-    """What a filter settles to, in units of the model.
+    """Steady state of the filter, in units of the model.
 
     Attributes:
         R: the square-root information after the readings (n, order, order).

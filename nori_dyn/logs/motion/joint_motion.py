@@ -18,7 +18,7 @@ from nori_dyn.typing import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointMotion:
-    """How joints move, and how sure that is.
+    """Motion of joints and its standard deviations.
 
     Attributes:
         t: times (N,) [s].

@@ -1,4 +1,4 @@
-"""How restless joints are, and how noisy their encoders: the likeliest, by what a filter expects and then reads."""
+"""Maximum-likelihood noise of joints and their encoders, from the innovations of a filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A linear recursion over many samples, without a loop over them: in blocks, each begun at rest and then corrected."""
+"""Linear recursion over many samples, vectorised in blocks that start at rest and are then corrected."""
 
 from __future__ import annotations
 
