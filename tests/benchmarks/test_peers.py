@@ -13,19 +13,16 @@ from benchmarks.peers.registry import PEERS
 from benchmarks.robots import Robot, random_states
 from benchmarks.suites.trackers import kalman_filters
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import ModelError
-from nori_dyn.interop.urdf import to_urdf
 from nori_dyn.model.closure import gap_rate, gaps
 from nori_dyn.model.joints import Free
 from nori_dyn.model.kinematics import positions
-from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.model.synthetic import random_tree
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from tests.mechanisms import forward_dynamics
-from tests.peers import pin
 
 ARM = random_tree(4, 1, kinds=("revolute",))
 TREES = {
@@ -83,27 +80,6 @@ def test_a_peer_answers_as_we_do(name):
         assert difference(found.answer(), np.asarray(expected)) < TOLERANCE, (base, task)
         found.call()
     assert answers
-
-
-def test_a_tree_written_as_a_urdf_is_the_same_robot():
-    """Right angles among them, which are written exactly."""
-    for tree in (
-        *(random_tree(6, seed, kinds=("revolute", "continuous", "prismatic")) for seed in range(3)),
-        *(autotree(4, skew=skew) for skew in (np.pi / 2, -np.pi / 2, np.pi)),
-    ):
-        model = pin.buildModelFromXML(to_urdf(tree))
-        q, qd, qdd = np.random.default_rng(0).normal(size=(3, tree.nv))
-        places = [model.joints[model.getJointId(name)].idx_q for name in tree.joint_names]
-        order = np.argsort(places)
-        tau = pin.rnea(model, model.createData(), q[order], qd[order], qdd[order])
-        assert difference(tau[places], rnea(tree, q, qd, qdd)) < 1e-12, tree.name
-
-
-def test_a_joint_that_peers_are_not_given_is_refused_by_name():
-    with pytest.raises(ModelError, match=r"joint 'joint\d' is spherical"):
-        to_urdf(random_tree(3, 0, kinds=("spherical",)))
-    with pytest.raises(ModelError, match="not from the world's own frame"):
-        to_urdf(TREES["floating"].replace(X_tree=ARM.X_tree))
 
 
 def test_the_kalman_filters_of_textbooks_agree_in_c_and_numpy():
