@@ -16,6 +16,7 @@ from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
+from nori_dyn.filtering.base_reference import refuse_base
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
@@ -56,6 +57,7 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
         IdentifierError: the name is not an identifier of C, or one that is taken.
         PlanError: there are more contacts than an enum of C has bits.
     """
+    refuse_base(of.steps.tick.memory_names, "C")
     if isinstance(of.steps, HypothesisSteps):
         return _c_recogniser(of, of.steps, sensors, name)
     ticks = list(of.ticks.values())

@@ -110,6 +110,7 @@ def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
     k, S = int(changes.sum()), solve_triangular(R[:n_s, :n_s], np.eye(n_s))
     B = np.vstack([-S @ R[:n_s, n_s:], np.eye(k)])
     T = np.column_stack([np.zeros((k, n_s)), np.diag(motion.decay[changes])])
+    T[:n_v, n_s : n_s + n_v] += dt * motion.X_v
     T[:n_v, :n_s], T[:n_v, n_s + n_v :] = dt * motion.X_s, dt * motion.X_f[:, changes[n_v:]]
     by_s, walk = T[:, :n_s] @ S, motion.Q[changes]
     H = R[n_s:, n_s:].T @ R[n_s:, n_s:]

@@ -335,13 +335,14 @@ def _traced_rows(of: FreeCoordinates) -> TickRows:
     c, x = _evaluated(of, rows, static_elimination(replace(refined, symbolic=still), plan.program_order).unknowns)
     totals, rates = _evaluated(of, rows, plan.solved.unknowns)
     slopes = directional([*totals, *rates], [{one.index: graph.one} for one in u])
-    p, (n_s, n_v, _) = len(totals), of.sizes
+    p, (n_s, _, _) = len(totals), of.sizes
     A = tuple(sorted((row, k) for row, k in slopes if row < p))
     X = tuple(sorted((row - p, k) for row, k in slopes if row >= p))
-    rated = {of.names[k] for _, k in X if n_s <= k < n_s + n_v}
+    rated = {of.names[k] for i, k in X if n_s <= k <= n_s + i}
     if rated:
         raise PlanError(
-            f"the rate of {listed(sorted(rated))} depends on what it is the rate of: a time constant says that."
+            f"a rate depends on {listed(sorted(rated))}, which is what it is the rate of, or comes before that in the "
+            "memory: a time constant says the one, another order of the entries the other."
         )
     found = [*(slopes[place] for place in A), *c, *(slopes[row + p, k] for row, k in X), *x]
     inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": y}

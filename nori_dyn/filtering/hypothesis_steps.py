@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from nori_dyn.filtering.base_reference import BaseReference
 from nori_dyn.filtering.contact_rows import CaseReadings, everything
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
@@ -26,6 +27,7 @@ from nori_dyn.filtering.steps import (
     REFACTORISED,
     UNDETERMINED,
     Steps,
+    referred,
     without_readings,
 )
 from nori_dyn.filtering.tick_programs import TickPrograms
@@ -297,6 +299,7 @@ class HypothesisSteps(Steps):
         self._places = self.readings.input_indices()
         is_same = np.array_equal(self._places, np.arange(len(self.hypothesis_step.state)))
         self.is_gathered = is_same
+        self.reference = BaseReference.of(tree, tick.memory_names) if like is None else like.reference
         if like is not None:
             self.state, self._past, self._past_dt = like.state, like._past, like._past_dt
             return
@@ -379,9 +382,15 @@ class HypothesisSteps(Steps):
         self.number = int(np.argmax(self.probabilities))
         self.switches, self.switch = deque(maxlen=KEPT_SWITCHES), None
 
+    def restart(self, prior: SquareRootInformation) -> None:
+        totals = self.totals.copy()
+        self.hypothesis_step.begin(prior)
+        self.totals[:] = totals
+
     def read(
         self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
+        q, qd = referred(self, q, qd)
         q, qd, y, w = checked_state(self.tick.system, q, qd, self.readings.of(y), weights, missing)
         self.hypothesis_step.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
@@ -391,6 +400,7 @@ class HypothesisSteps(Steps):
             np.take(self.state, self._places, out=self.hypothesis_step.state, mode="clip")
 
     def step(self, dt: float) -> int:
+        self._refer(self.hypothesis_step.state, dt)
         if self.ticks:
             self.time += dt
             if len(self._past):
@@ -403,6 +413,7 @@ class HypothesisSteps(Steps):
             self.switch = Switch(self.time, states[before], states[self.number], p)
             self.switches.append(self.switch)
         self.ticks += 1
+        self._take_base(wrong)
         return wrong
 
     def posterior(self) -> Posterior:

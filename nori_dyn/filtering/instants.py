@@ -62,7 +62,7 @@ class Instant:
         if not is_gap:
             return motion
         n_s, n_v, n_f = self.tick.sizes
-        nothing = np.zeros((0, n_s + n_v)), np.zeros((0, n_f)), np.zeros(0)
+        nothing = np.zeros((0, n_s + n_v)), np.zeros((0, 0)), np.zeros((0, n_f)), np.zeros(0)
         return MotionModel(dt, *nothing, motion.decay[n_v:], motion.Q[n_v:])
 
     def predict(self, after: Posterior, dt: float, is_gap: bool) -> SquareRootInformation:

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from nori_dyn.errors import SingularSystemError
+from nori_dyn.filtering.base_reference import refuse_base
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.instants import GAP, Alike, ContactPrograms, Instant, undetermined
@@ -146,6 +147,7 @@ class Passes(ABC):
     def __init__(
         self, first: TickPrograms, usual: float, beginning: SquareRootInformation, missing: Missing, singular: Singular
     ) -> None:
+        refuse_base(first.memory_names, "estimates of ticks that were recorded")
         self.first, self.usual = first, usual
         self._missing, self._singular = missing, singular
         variances = np.diagonal(beginning.covariance())

@@ -6,7 +6,8 @@ nothing is known before; u = [s | m], m = [v | f]. Sensors add rows sqrt(w) (A u
 transformations make all rows triangular again, and what they leave of the right-hand side is the chi-square of the
 tick.
 
-Then the memory moves on: v+ = a v + dt (X_s s + X_f f + x) + w_v and f+ = a f + w_f, with w of variance Q.
+Then the memory moves on: v+ = a v + dt (X_s s + X_v v + X_f f + x) + w_v and f+ = a f + w_f, with w of variance Q.
+X_v is strictly upper triangular: a rate may depend on what has a rate itself and comes later.
 
 Source: G. J. Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, ch. V to VII and X (square-root
 information filter and smoother); the upper factor of the noise that m+ gets is an own derivation
@@ -129,11 +130,12 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionModel:
-    """How a memory moves on to the next tick: v+ = a v + dt (X_s s + X_f f + x) + w_v, f+ = a f + w_f.
+    """How a memory moves on to the next tick: v+ = a v + dt (X_s s + X_v v + X_f f + x) + w_v, f+ = a f + w_f.
 
     Attributes:
         dt: time to the next tick [s].
         X_s: what the rates of v take of s (n_v, n_s).
+        X_v: what they take of v (n_v, n_v), strictly upper triangular.
         X_f: what they take of f (n_v, n_f).
         x: the rates without these (n_v,).
         decay: a (k,): 1 for what stays.
@@ -142,6 +144,7 @@ class MotionModel:
 
     dt: float
     X_s: Floats
+    X_v: Floats
     X_f: Floats
     x: Floats
     decay: Floats
@@ -158,11 +161,16 @@ class MotionModel:
         """Number of memory states that have a rate."""
         return len(self.x)
 
+    @property
+    def transition(self) -> Floats:
+        """What v is multiplied by, a + dt X_v (n_v, n_v), upper triangular."""
+        return np.diag(np.maximum(self.decay[: self.n_v], SMALLEST_DECAY)) + self.dt * self.X_v
+
     def carried(self, R: Floats, z: Floats) -> Floats:
         """Return rows R u = z as rows [R' | z'] over [s | m'], m' what m+ would be without noise."""
         s, f = self.n_s, self.n_s + self.n_v
         a = np.maximum(self.decay, SMALLEST_DECAY)
-        V = R[:, s:f] / a[: self.n_v]
+        V = solve_triangular(self.transition, R[:, s:f].T, trans=1).T if self.n_v else R[:, s:f]
         S = R[:, :s] - self.dt * (V @ self.X_s)
         F = (R[:, f:] - self.dt * (V @ self.X_f)) / a[self.n_v :]
         return np.column_stack([S, V, F, z + self.dt * (V @ self.x)])
@@ -260,10 +268,14 @@ def smooth_step(after: Posterior, motion: MotionModel, mean: Floats, covariance:
     v, f = slice(n_s, n_s + n_v), slice(n_s + n_v, n_s + k)
     B[:n_s, :n_s] = np.eye(n_s)
     B[n_s:, n_s:], C[n_s:] = -np.diag(g / a), np.diag(1 / a)
-    B[v, :n_s] = -motion.dt * motion.X_s / a[:n_v, None]
-    for part in (B, C):
-        part[v] -= motion.dt * (motion.X_f @ part[f]) / a[:n_v, None]
-    b[v] = -motion.dt * motion.x / a[:n_v]
+    if n_v:
+        B[v, :n_s], B[v, n_s:] = -motion.dt * motion.X_s, -np.diag(g)[:n_v]
+        C[v] = np.eye(k)[:n_v]
+        b[v] = -motion.dt * motion.x
+        for part in (B, C):
+            part[v] -= motion.dt * (motion.X_f @ part[f])
+        B[v], C[v] = solve_triangular(motion.transition, B[v]), solve_triangular(motion.transition, C[v])
+        b[v] = solve_triangular(motion.transition, b[v])
     gain, spread = C - B @ Y, B @ inverse
     later = np.isnan(mean)
     loose = (np.abs(B @ unseen) > LOOSE * (np.abs(B) @ np.abs(unseen))).any(axis=1) | gain[:, later].any(axis=1)

@@ -13,6 +13,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import shaped
+from nori_dyn.filtering.base_reference import BaseReference
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, forgotten, predict, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
@@ -278,6 +280,7 @@ class Steps(ABC):
         ticks: how many there were.
         time: that of the last tick; before the first, of that one [s].
         beginning: the prior of the first tick.
+        reference: that of a floating base whose state is in the memory; None where there is none.
     """
 
     tick: TickPrograms
@@ -292,6 +295,7 @@ class Steps(ABC):
     ticks = 0
     time = 0.0
     beginning: SquareRootInformation
+    reference: BaseReference | None = None
 
     @property
     @abstractmethod
@@ -305,6 +309,30 @@ class Steps(ABC):
     def begin(self, prior: SquareRootInformation, time: float) -> None:
         """Go back to before the first tick, with its prior and its time [s]."""
         self.beginning, self.time, self.ticks = prior, time, 0
+        if self.reference is not None:
+            self.reference.begin()
+
+    @abstractmethod
+    def restart(self, prior: SquareRootInformation) -> None:
+        """Go on with another prior of the memory at the next tick."""
+
+    def _refer(self, state: Floats, dt: float) -> None:
+        """Write the reference of the base, if there is one, into the state of a tick, a time [s] after the last."""
+        reference, tree = self.reference, self.tick.system.tree
+        if reference is None:
+            return
+        if self.ticks:
+            if reference.is_off:
+                turned = reference.turned(self.predicted(dt))
+                if turned is not None:
+                    self.restart(turned)
+            reference.advance(dt)
+        reference.write(state[: tree.nq], state[tree.nq : tree.nq + tree.nv])
+
+    def _take_base(self, wrong: int) -> None:
+        """Let the reference follow the estimate of the last tick."""
+        if self.reference is not None and wrong not in (NOT_FINITE, UNDETERMINED):
+            self.reference.take(self.posterior().u[-len(self.tick.memory_names) :])
 
     @abstractmethod
     def on(self, backend: str) -> Self:
@@ -346,6 +374,16 @@ class Steps(ABC):
         """The places in u of what the last step did not determine."""
 
 
+def referred(steps: Steps, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+    """Q and qd with the reference of the base in place of what is given of the root, where its state is estimated."""
+    if steps.reference is None:
+        return q, qd
+    tree = steps.tick.system.tree
+    q, qd = np.array(shaped("q", q, (tree.nq,))), np.array(shaped("qd", qd, (tree.nv,)))
+    steps.reference.write(q, qd)
+    return q, qd
+
+
 class ContactSteps(Steps):
     """The steps of all contact states, of which one is told at a time.
 
@@ -381,6 +419,7 @@ class ContactSteps(Steps):
         zeros = np.zeros(tree.nv + every.ny)
         self.is_gathered = is_one
         self._places = None if is_one else [every.input_indices(number) for number in range(len(self.each))]
+        self.reference = BaseReference.of(tree, first.memory_names) if like is None else like.reference
         if like is not None:
             self.state = like.state
             return
@@ -428,11 +467,16 @@ class ContactSteps(Steps):
         self._shared.totals[:] = 0.0
         self.last = None
 
+    def restart(self, prior: SquareRootInformation) -> None:
+        self._shared.put(prior)
+        self.last = None
+
     def read(
         self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
         every, number = self.programs.all, self.number
         own, weighting = every.reading(number, y), every.weighting(number, weights)
+        q, qd = referred(self, q, qd)
         q, qd, y, w = checked_state(self.tick.system, q, qd, own, weighting, missing)
         self.now.state[:] = np.concatenate([q, qd, y, w])
         return q, qd, y
@@ -442,12 +486,15 @@ class ContactSteps(Steps):
             self.now.state[:] = self.state[self._places[self.number]]
 
     def step(self, dt: float) -> int:
-        last, now = self.last, self.now
-        self.last = now
+        now = self.now
+        self._refer(now.state, dt)
+        last, self.last = self.last, now
         if self.ticks:
             self.time += dt
         self.ticks += 1
-        return now.step(last, dt)
+        wrong = now.step(last, dt)
+        self._take_base(wrong)
+        return wrong
 
     def posterior(self) -> Posterior:
         assert self.last is not None

@@ -126,9 +126,8 @@ class TickPrograms:
     def motion(self, measured: MeasurementRows, dt: float) -> MotionModel:
         """Return how the memory moves on from a tick, over a time [s]."""
         n_s, n_v, _ = self.sizes
-        return MotionModel(
-            dt, measured.X[:, :n_s], measured.X[:, n_s + n_v :], measured.x, self.decay(dt), self.gained(dt)
-        )
+        X_s, X_v, X_f = np.split(measured.X, [n_s, n_s + n_v], axis=1)
+        return MotionModel(dt, X_s, X_v, X_f, measured.x, self.decay(dt), self.gained(dt))
 
     @property
     def nothing(self) -> MeasurementRows:

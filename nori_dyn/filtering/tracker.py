@@ -17,6 +17,7 @@ import numpy as np
 
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
+from nori_dyn.filtering.base_reference import BaseEstimate, refuse_base
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
@@ -27,7 +28,16 @@ from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
 from nori_dyn.filtering.smoother import ContactPasses, Cut, Stretch
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
-from nori_dyn.filtering.steps import GOOD, NOT_FINITE, REFACTORISED, UNDETERMINED, ContactSteps, Steps, cause_of
+from nori_dyn.filtering.steps import (
+    GOOD,
+    NOT_FINITE,
+    REFACTORISED,
+    UNDETERMINED,
+    ContactSteps,
+    Steps,
+    cause_of,
+    referred,
+)
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
 from nori_dyn.filtering.window import SlidingWindow
@@ -83,6 +93,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         self._dt, self.lag, self.steps = checked_time("dt", dt), checked_lag(lag), steps
         self._window = None
         if lag:
+            refuse_base(steps.tick.memory_names, "a lag")
             if not isinstance(steps, ContactSteps):
                 raise InputError(
                     f"lag is {lag}, and contacts are recognised: estimates of the last ticks are not smoothed over "
@@ -371,6 +382,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         steps = self.steps
         q, qd, y = steps.read(q, qd, y, weights, missing)
         wrong = steps.step(dt)
+        q, qd = referred(steps, q, qd)
         if self._window is not None:
             self._window.take(dt, wrong)
             if wrong == NOT_FINITE:
@@ -399,6 +411,22 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             return self._tracked(q, qd, y, time, after)
 
         return Recognised(dict(zip(self.states, steps.probabilities.tolist(), strict=True)), steps.switch, within)
+
+    @property
+    def base(self) -> BaseEstimate:
+        """The floating base at the last tick, of a tracker whose memory has its state, `memory: {base: {of: base}}`.
+
+        Raises:
+            InputError: it has not; there was no tick yet.
+            SingularSystemError: something is not determined by then.
+        """
+        steps = self.steps
+        if steps.reference is None:
+            raise InputError("the base is no memory here: say so in the sensors' config, memory: {base: {of: base}}.")
+        if not steps.ticks:
+            raise InputError("there was no tick yet: `step` takes one.")
+        state = _remembered(steps.tick, steps.posterior(), steps.time, steps.posterior().root)
+        return steps.reference.estimate(state.mean, state.covariance)
 
     @property
     def present(self) -> Tracked:

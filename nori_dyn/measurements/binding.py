@@ -102,7 +102,7 @@ def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
     found: list[Equation] = []
     for equation in equations:
         read = next(iter(equation.blocks(at)))  # an offset is as large as the first variable that is read
-        offset = OffsetReading(equation, _unknown(equation, read.body, is_force[read]))
+        offset = OffsetReading(equation, _unknown(equation, read.body, is_force.get(read, False)))
         found += [offset, _prior(offset, measurement.offset)]
     return found
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Positive, VariableReading, per_component
+from nori_dyn.measurements.floating_base import BASE, SIGMAS, BaseRates, base_rate, floating_root
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
@@ -72,6 +73,18 @@ class Memory(BaseModel):
         """Whether a variable is state by this entry."""
         return variable.kind in self.wanted or variable.name in self.wanted
 
+    def equations(self, tree: KinematicTree) -> Iterator[Equation]:
+        """Yield the rows that come with state variables, and bring these along: of a base, and of joint velocities.
+
+        Raises:
+            SensorConfigError: a fixed base; a noise that is missing, or of something else; a wrong number of values.
+        """
+        if any(name == BASE or name.startswith(f"{BASE}:") for name in self.wanted):
+            if self.wanted != (BASE,):
+                raise SensorConfigError(f"the state of the base is one: say `of: {BASE}`, and nothing else.")
+            yield BaseRates(floating_root(tree))
+        yield from self.speeds(tree)
+
     def speeds(self, tree: KinematicTree) -> Iterator[Equation]:
         """Yield the rows that read the velocities given to a tick, with the variables that these are.
 
@@ -110,7 +123,7 @@ class Memory(BaseModel):
             UnknownSensorNameError: a variable that the system does not have.
             SensorConfigError: a rate that does not fit, an offset with two sigmas, a wrong number of values.
         """
-        known = list(dict.fromkeys([SPEED, *(v.kind for v in variables), *(v.name for v in variables)]))
+        known = list(dict.fromkeys([SPEED, BASE, *(v.kind for v in variables), *(v.name for v in variables)]))
         for one in (*self.wanted, *([] if self.rate is None else [self.rate])):
             if one not in known:
                 raise UnknownSensorNameError("variable", one, known)
@@ -120,6 +133,10 @@ class Memory(BaseModel):
         mean = per_component(f"the mean of '{v.name}'", self.mean, v.components) or ()
         sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
         known_by = f"{GROUP}:{v.name}"
+        if v.kind == BASE:
+            part = v.key.component
+            mean = mean if part == "gravity" else (0.0,) * 3
+            sigma = sigma or (SIGMAS[part],) * 3
         if v.kind == OFFSET and isinstance(own, VariableReading):
             if sigma is not None or any(mean):
                 raise SensorConfigError(
@@ -131,6 +148,8 @@ class Memory(BaseModel):
         return Remembered(name, v, mean, sigma, walk, self.time_constant, self._rate(v, variables), known_by)
 
     def _rate(self, v: Variable, variables: Sequence[Variable]) -> VariableKey | None:
+        if v.kind == BASE:
+            return base_rate(v.body, v.key.component)
         if self.rate is None:
             return None
         found = [r for r in variables if self.rate == r.name or (r.kind == self.rate and r.body == v.body)]

@@ -24,10 +24,11 @@ from nori_dyn.errors import (
     named_contacts,
 )
 from nori_dyn.measurements.base import Measurement
-from nori_dyn.measurements.binding import bound
+from nori_dyn.measurements.binding import bound, without_offset
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
+from nori_dyn.measurements.floating_base import BaseRates, VelocityReading
 from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.memory import Memory, beginnings
@@ -211,7 +212,8 @@ class SensorSet(Shown):
             equations.extend(rows)
         for name, memory in self.memory:
             with self._naming(name):
-                equations.extend(memory.speeds(tree))
+                equations.extend(memory.equations(tree))
+        _check_base(equations)
         if self.memory:
             parts = parts_of(tree)
             variables = tree_variables(tree, act_on_joints(parts), added_unknowns(parts, equations))
@@ -247,6 +249,20 @@ class SensorSet(Shown):
         except NoriError as error:
             error.args = (f"sensors '{self.name}', memory '{memory}': {error}",)
             raise
+
+
+def _check_base(equations: Sequence[Equation]) -> None:
+    """Check that the base is state, where a sensor reads its velocity.
+
+    Raises:
+        SensorConfigError: it is not; names the sensor.
+    """
+    read = [equation.name for equation in equations if isinstance(without_offset(equation), VelocityReading)]
+    if read and not any(isinstance(equation, BaseRates) for equation in equations):
+        raise SensorConfigError(
+            f"'{read[0]}' reads the velocity of the base, which is no state here: say so, "
+            "memory: {base: {of: base}}."
+        )
 
 
 def _why(tree: KinematicTree) -> str:

@@ -56,7 +56,7 @@ class TrackShape:
         n_s, n_v, n_f: how many of u = [s | v | f] there are.
         p: number of weighed rows.
         A: row and column of each entry of their matrix (p, n).
-        X: row and column of each entry of that of the rates (n_v, n); none in columns of v.
+        X: row and column of each entry of that of the rates (n_v, n); in columns of v only those of later numbers.
         n_motion: length of q and qd.
         n_y: length of y.
         exact: which numbers of y the exact rows read.
@@ -180,6 +180,7 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "N_A": len(shape.A),
         "N_X": len(shape.X),
         "S_APART": int(not of_s & of_v),
+        "CHAINED": int(any(n_s <= column < n_s + shape.n_v for _, column in shape.X)),
         "N_WORK": shape.n_work(lanes),
         "N_MOTION": shape.n_motion,
         "N_STATE": shape.n_motion + shape.n_y,

@@ -259,7 +259,7 @@ SEEN int update(filter *at) {
     return N - rank;
 }
 
-/* The rows of v in `moving` are of v+ in place of v = (v+ - rates [s f -1]) / a then. */
+/* The rows of v in `moving` are of v+ in place of v = (v+ - rates [s v+ f -1]) / a then. */
 static void substitute(int first, int rows, workspace *w) {
     for (int r = first; r < rows; ++r) {
         const int i = r < N_S ? 0 : r - N_S;
@@ -293,6 +293,17 @@ static void put_in_rates(const double *pivots, workspace *w) {
         }
 }
 
+/* Rates that take of numbers of v take of these numbers of v+ then: the last first, as each takes of later ones only. */
+static void chain_rates(workspace *w) {
+    double *const rates = (double *)w->rates;
+    for (int i = CHAINED ? N_V - 1 : 0; i-- > 0;)
+        for (int j = N_V - 1; j > i; --j) {
+            const double share = rates[i * WIDTH + N_S + j];
+            if (share == 0) continue;
+            for (int b = 0; b < BLOCKS; ++b) w->rates[i * BLOCKS + b] -= share * w->rates[j * BLOCKS + b];
+        }
+}
+
 /* Writes the rows of u over s and m', which m+ would be without noise, and makes those of m' free of s. Where that may
    be done apart, and is, v' has none of the noise of s either: returns how much of that is in `shares`. */
 INLINE int carry(filter *at, int apart) {
@@ -314,8 +325,10 @@ INLINE int carry(filter *at, int apart) {
         if (N_S > 0 && apart) {
             more = N_S;
             put_in_rates(at->pivots, w);
+            chain_rates(w);
             substitute(N_S, N_S + N_V, w);
         } else {
+            chain_rates(w);
             substitute(0, N_S + N_V, w);
             if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
         }

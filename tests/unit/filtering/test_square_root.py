@@ -61,7 +61,7 @@ def shape_of(sizes, entries):
     """Return the shape of steps, of which some entries of A (p, n) count."""
     n_s, n_v, n_f = sizes
     p, n = entries.shape
-    X = tuple((i, j) for i in range(n_v) for j in range(n) if not n_s <= j < n_s + n_v)
+    X = tuple((i, j) for i in range(n_v) for j in range(n) if not n_s <= j <= n_s + i)
     A = tuple(map(tuple, np.argwhere(entries).tolist()))
     k = (0.0,) * (n_v + n_f)
     return TrackShape(*sizes, p, A, X, weight_of=tuple(range(p)), walk=k, inverse_time=k)
@@ -85,7 +85,8 @@ def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
         weights[:n_s] += 0.5
         Q = np.where(np.isinf(T), walk**2 * dt, walk**2 * np.where(np.isinf(T), 1.0, T) / 2 * -np.expm1(-2 * dt / T))
         x, X_s, X_f = rng.normal(size=n_v), rng.normal(size=(n_v, n_s)), rng.normal(size=(n_v, n_f))
-        ticks.append(Tick(A, rng.normal(size=p), weights, MotionModel(dt, X_s, X_f, x, np.exp(-dt / T), Q)))
+        X_v = np.triu(rng.normal(size=(n_v, n_v)), 1)
+        ticks.append(Tick(A, rng.normal(size=p), weights, MotionModel(dt, X_s, X_v, X_f, x, np.exp(-dt / T), Q)))
     return Case(n_s, n_v, n_f, rng.normal(size=k), sigmas, walk, T, tuple(ticks))
 
 
@@ -120,6 +121,7 @@ def textbook(case):
         log_likelihood += (s + unknown) * mp.log(2 * mp.pi * DIFFUSE) / 2
         motion = tick.motion
         F = np.hstack([exact(np.zeros((k, s))), np.diag(exact(motion.decay))])
+        F[:v, s : s + v] += motion.dt * exact(motion.X_v)
         F[:v, :s], F[:v, s + v :] = motion.dt * exact(motion.X_s), motion.dt * exact(motion.X_f)
         m = F @ u + np.concatenate([motion.dt * exact(motion.x), exact(np.zeros(case.n_f))])
         P = F @ P_u @ F.T + np.diag(exact(motion.Q))
@@ -161,7 +163,7 @@ class Native:
 
 def entries_of_X(motion, shape):
     """Return the entries of the matrix of rates that there are."""
-    X = np.hstack([motion.X_s, np.zeros((motion.n_v, motion.n_v)), motion.X_f])
+    X = np.hstack([motion.X_s, motion.X_v, motion.X_f])
     return [X[place] for place in shape.X]
 
 
@@ -286,7 +288,9 @@ class TestUndetermined:
     def test_memory_that_is_seen_later(self, kind):
         # Of two numbers only their sum is seen, then the second as well.
         A = [np.array([[1.0, 1.0]]), np.array([[0.0, 1.0]])]
-        motion = MotionModel(0.1, np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
+        motion = MotionModel(
+            0.1, np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2)
+        )
         before = SquareRootInformation.of(np.zeros(2), np.full(2, np.inf))
         update, propagate = steps_of(kind, shape_of((0, 0, 2), np.ones((1, 2))))
         first = update(before, A[0], np.array([-3.0]), np.array([4.0]), 0)
@@ -313,7 +317,9 @@ class TestUndetermined:
         assert after.degrees == 1
 
     def test_an_acceleration_that_nobody_sees_leaves_nothing_of_the_speed(self, kind):
-        motion = MotionModel(0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2))
+        motion = MotionModel(
+            0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2)
+        )
         before = SquareRootInformation.of(np.array([1.0, 2.0]), np.array([0.5, 0.25]))
         update, propagate = steps_of(kind, shape_of((1, 1, 1), np.ones((1, 3))))
         after = update(before, np.zeros((1, 3)), np.zeros(1), np.zeros(1), 1)
@@ -327,7 +333,9 @@ class TestUndetermined:
         after = update(before, np.array([[1.0, 0.0, 1.0, 2.0]]), np.array([-2.0]), np.array([4.0]), 3)
         assert after.undetermined == (1, 2)
         np.testing.assert_allclose(after.u, [np.nan, np.nan, np.nan, 1.0], rtol=1e-14)
-        motion = MotionModel(0.1, np.zeros((0, 3)), np.zeros((0, 1)), np.zeros(0), np.ones(1), np.ones(1))
+        motion = MotionModel(
+            0.1, np.zeros((0, 3)), np.zeros((0, 0)), np.zeros((0, 1)), np.zeros(0), np.ones(1), np.ones(1)
+        )
         ahead = propagate(after, motion)
         np.testing.assert_allclose([ahead.mean()[0], ahead.covariance()[0, 0]], [1.0, 1.25], rtol=1e-14)
 
