@@ -90,7 +90,7 @@ class StateTimes:
         plan: the plan of that state.
         backend: name of the backend that ran it.
         seconds: time of a state in each round [s], by run: a tick first.
-        refactorised: share of the states of a batch that were re-factorised with fresh pivots.
+        refactorised: share of the states of a batch that were re-factorised with pivoting.
     """
 
     closed: ContactState
@@ -137,7 +137,7 @@ class PlanTimes:
         which = ("closed",) if len(self.states) > 1 else ()
         text = tuple(range(len(which)))
         share = max(state.refactorised for state in self.states)
-        afresh = (f"re-factorised with fresh pivots: {100 * share:.2g} % of a batch.",) if share else ()
+        afresh = (f"re-factorised with pivoting: {100 * share:.2g} % of a batch.",) if share else ()
         operations = ("Counted operations of a tick, sines and cosines left out", (*which, *COUNTS), tuple(counts))
         columns = (*which, "run", "median [us]", "quartiles", "times a tick", "quartiles")
         rounds = f"Time of a state, in {self.rounds} rounds; a batch has {self.batch:,} states"

@@ -112,7 +112,7 @@ class Account:
                 ("work", f"{_shown(self.work)} an estimate" if self.estimates else ""),
                 ("dropped", f"{self.dropped:,} messages, the oldest first" if self.dropped else "none"),
                 ("overruns", f"{self.overruns:,} samples took longer than their period" if self.overruns else "none"),
-                ("fell back", f"{self.fell_back:,} to fresh pivots" if self.fell_back else ""),
+                ("fell back", f"{self.fell_back:,} to pivoting" if self.fell_back else ""),
             )
         )
         parts: list[Facts | Table | Paragraph] = [facts]

@@ -194,8 +194,8 @@ def _describe_motion(system: System, group: _Group) -> str:
         what += " and of all that it carries"
     idle = [v for v in group.accelerations if not tree.I[list(tree.subtree(v.body))].any()]
     if len(idle) == len(group.accelerations):
-        return what + ", on which no force depends: there is no inertia beyond"
-    return what + ", with the forces that go with it" if len(joints) == 1 else what + ", with their forces"
+        return what + ", which moves no inertia: no force depends on it"
+    return what + ", with the corresponding forces"
 
 
 def _describe_added(group: _Group) -> str:

@@ -124,8 +124,8 @@ def with_memory(system: System, memory: MemoryGiven) -> System:
         return system
     if not isinstance(system.sensors, SensorSet):
         raise InputError(
-            f"sensors '{system.sensors.name}' are a {type(system.sensors).__name__}, which takes no memory. Give what "
-            "persists with a set of sensors, as nd.sensors returns it."
+            f"sensors '{system.sensors.name}' are a {type(system.sensors).__name__}, which cannot have a memory. Give "
+            "it to a set of sensors, as nd.sensors returns it."
         )
     names = [memory] if isinstance(memory, str) else memory
     entries = dict(memory) if isinstance(memory, Mapping) else {"memory": {"of": list(names)}}

@@ -209,8 +209,8 @@ def observability(
     system = with_memory(system, memory)
     if states is not None and not system.memory:
         raise InputError(
-            "states are those over which what persists is learned, and nothing does. Say what: memory: in the sensor "
-            'config, or memory=["offset"].'
+            "states counts those over which the memory is learned, and the sensors have none. Give them one: memory: "
+            'in the sensor config, or memory=["offset"].'
         )
     tree = system.tree
     Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)

@@ -316,7 +316,7 @@ def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[
 
     def check(done: int) -> None:
         if client.status != "running":
-            raise SweepError(f"the Dask scheduler at '{address}' went away.")
+            raise SweepError(f"the Dask scheduler at '{address}' has stopped.")
         if done == 0 and time.monotonic() - start > IDLE and not client.ncores():
             raise SweepError(f"the Dask scheduler at '{address}' has no workers. Start some: `dask worker {address}`.")
 

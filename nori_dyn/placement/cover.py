@@ -221,7 +221,7 @@ def _greedy_alone(problem: CoverProblem) -> Found | None:
         return None
     chosen = problem.complete(problem.choices.must)
     assert chosen is not None
-    return chosen, problem.choices.cost(chosen), "greedy, which is exact: single rows that must determine everything"
+    return chosen, problem.choices.cost(chosen), "greedy, which is exact for single rows that must determine everything"
 
 
 def _integer_program(problem: CoverProblem, end: float, progress: Progress) -> Found:
@@ -258,7 +258,7 @@ def _integer_program(problem: CoverProblem, end: float, progress: Progress) -> F
             f"candidates '{choices.candidates.name}': no set that 'at_most_one' allows was found in the time given. "
             "Give more, or relax the rules."
         )
-    return best, bound, "greedy; the search for a cheaper set ended before it was proven"
+    return best, bound, "greedy; the search ended before a cheaper set was ruled out"
 
 
 @dataclass(slots=True, eq=False)

@@ -163,7 +163,7 @@ def best_sensors(
         choices = candidates.on(tree)
         _check_sigmas(choices)
         Q = configurations_of(choices.system, configurations, n, seed)
-        stage("what each sensor tells")
+        stage("information of each sensor")
         judged = _Criterion.of(choices, outputs, criterion, Q, seed)
         search = _ExchangeSearch(
             choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged

@@ -142,7 +142,7 @@ def place(
                 f"suffice: the cheapest {least} {cost:g} ({list_names(chosen)}). Raise the budget, or ask for fewer "
                 "outputs."
             )
-        stage("how exact the outputs are")
+        stage("precision of the outputs")
         return Placement(
             chosen=chosen,
             cost=cost,

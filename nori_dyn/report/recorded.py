@@ -95,7 +95,7 @@ GAP = 5.0
 """Samples that are further apart than so many times the usual are a gap."""
 
 SINGULAR = "no unique solution"
-FELL_BACK = "fell back to fresh pivots"
+FELL_BACK = "re-factorised with pivoting"
 DROPPED = "dropped: "
 CONTACT = "closed: "
 

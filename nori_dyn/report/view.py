@@ -113,13 +113,13 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
     if isinstance(found, LogHistory):
         unjudged = "Estimates over time are judged as a whole, not sensor by sensor: print them."
     elif found.diagnosis is None and len(systems) > 1:
-        unjudged = "A plan set is for several contact states, and a monitor for one: nothing is judged."
+        unjudged = "A monitor judges one contact state, and this plan has several: nothing is judged."
     elif found.diagnosis is None and not systems[0].is_weighted:
-        unjudged = "The sensors hold exactly. Give a sigma to those that may be off, and have more than needed."
+        unjudged = "All sensors are exact. Give a sigma to those that may be wrong, and have more than needed."
     elif found.diagnosis is None and systems[0].n_noise_weights:
         unjudged = "The equations of motion have a sigma; readings are judged where they hold exactly."
     elif found.diagnosis is None:
-        unjudged = "No monitor was asked for."
+        unjudged = "No monitor was requested."
     return RecordedLog(
         name=found.schema.metadata.get("nori_dyn.log", "log"),
         systems=systems,

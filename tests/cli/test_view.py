@@ -105,7 +105,7 @@ def test_contacts_that_come_and_go_are_strips(run, tmp_path, monkeypatch):
     np.savetxt("log.csv", table, delimiter=",", header=",".join(columns), comments="")
     assert run("estimate", "--plan", "foot.plan", "--input", "log.csv", "--view", "log.html")[0] == 0
     root = parsed(Path("log.html").read_text())
-    assert "A plan set is for several contact states" in text(root.find(".//header"))
+    assert "A monitor judges one contact state" in text(root.find(".//header"))
     assert "closed: tip40 of 100" in text(root)
 
 

@@ -288,7 +288,7 @@ def test_what_is_refused():
         with pytest.raises(nd.errors.InputError, match="expected a whole number from 1 to 50"):
             nd.observability(system, states=states)
     with pytest.raises(
-        nd.errors.InputError, match="states are those over which what persists is learned, and nothing does"
+        nd.errors.InputError, match="states counts those over which the memory is learned, and the sensors have none"
     ):
         nd.observability(system, memory={}, states=2)
     with pytest.raises(UnknownSensorNameError, match="'offset:ft:joint1'"):

@@ -119,7 +119,7 @@ def test_a_wrench_that_the_ground_takes():
 
 def test_an_acceleration_with_its_forces():
     found = report(autotree(4), {**ACCELERATIONS, "joints": {"except": "joint3"}}, KNOWN)
-    assert words(found) == ["the acceleration of joint3 and of all that it carries, with the forces that go with it"]
+    assert words(found) == ["the acceleration of joint3 and of all that it carries, with the corresponding forces"]
     assert "a:link4.wz" in found.unobservable
     assert "a:link2.wz" not in found.unobservable
 
@@ -127,7 +127,7 @@ def test_an_acceleration_with_its_forces():
 def test_an_acceleration_on_which_nothing_depends():
     found = report(TREES["massless"], TORQUES, KNOWN)
     assert words(found) == [
-        "the acceleration of joint4 and of all that it carries, on which no force depends: there is no inertia beyond"
+        "the acceleration of joint4 and of all that it carries, which moves no inertia: no force depends on it"
     ]
     assert set(found.null_space[0].coefficients) >= {"qdd:joint4"}
     assert str(found.null_space[0]).startswith("+1 qdd:joint4")
@@ -145,4 +145,4 @@ def test_what_is_tied_together_is_told_together(n):
     total = {"type": "linear_relation", "name": "sum", "terms": {f"qdd:joint{k + 1}": 1 for k in range(n)}}
     (told,) = words(report(autotree(n), KNOWN, total))
     listed = "joint1, joint2 and joint3" if n == 3 else "joint1, joint2, joint3, joint4 and 4 others"
-    assert told == f"{n - 1} independent combinations of the accelerations of {listed}, with their forces"
+    assert told == f"{n - 1} independent combinations of the accelerations of {listed}, with the corresponding forces"

@@ -247,7 +247,7 @@ def test_the_cheapest_as_text():
     found = cheapest()
     text = plain(found)
     assert text.startswith("12 sensors for 12: the cheapest possible. They determine tau at almost every pose.")
-    assert "Found among 24 candidates by: greedy, which is exact:" in text
+    assert "Found among 24 candidates by: greedy, which is exact for" in text
     assert repr(found) == "Placement(12 sensors, cost 12, bound 12)"
     assert "the cheapest costs at least 10" in plain(replace(found, bound=10.0))
     assert "They determine everything" in plain(replace(found, outputs=("all",)))

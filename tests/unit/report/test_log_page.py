@@ -130,7 +130,7 @@ def test_without_a_monitor_it_shows_what_there_is():
     whole = nd.estimate(log_file("sound"), exact_plan(None), backend="numpy")
     root = parsed(log_to_html(recorded(whole)))
     assert text(root.find(".//h1")).endswith("Estimated; nothing checks the readings")
-    assert "The sensors hold exactly" in text(root.find(".//header"))
+    assert "All sensors are exact" in text(root.find(".//header"))
     assert [text(h) for h in root.iter("h2")] == ["What happened when", "Estimates", "Counts"]
     shown = list(panels(root))
     assert shown[:7] == [f"tau:panda_joint{k}" for k in range(1, 8)]
