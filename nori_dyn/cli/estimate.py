@@ -279,7 +279,7 @@ def _tell_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None
 
     found, failed = outcomes_document(outcomes), [each for each in outcomes if each.error]
     if as_json:
-        print_json(found.figures)
+        typer.echo(found.json())
     else:
         show(found)
         there = sum(each.report is None for each in outcomes) - len(failed)

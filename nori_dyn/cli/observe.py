@@ -215,7 +215,7 @@ def observe(
     if spare is not None:
         found += redundancy_document(spare, wanted, "If sensors fail.").under("redundancy")
     if as_json:
-        print_json(found.figures)
+        typer.echo(found.json())
     else:
         show(found)
     if _fails(report, at_given, poses_count=strict or asked != "auto"):

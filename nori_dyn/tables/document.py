@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
-from nori_dyn.tables.parts import Bullets, Facts, Paragraph, Table
-from nori_dyn.tables.words import WIDTH
+from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
+from nori_dyn.tables.words import WIDTH, spaced
 
 Part: TypeAlias = Paragraph | Bullets | Facts | Table
 
@@ -27,7 +28,7 @@ class Document:
 
     Attributes:
         parts: the parts; a string is a paragraph.
-        figures: names, numbers and lists of them, as JSON has them; in full, where the parts leave out or round.
+        figures: names, numbers and lists of them, as JSON has them, where these are more than the parts read as.
     """
 
     parts: tuple[Part | str, ...]
@@ -51,16 +52,36 @@ class Document:
         parts = (Paragraph(part) if isinstance(part, str) else part for part in self.parts)
         return f"<div>{''.join(line for part in parts for line in part.html())}</div>"
 
+    def data(self) -> dict[str, Any]:
+        """Its figures; where there are none, its facts, lists and tables by their names."""
+        return dict(self.figures) or {name: value for part in self.parts for name, value in _figures(part)}
+
     def json(self) -> str:
-        """Render its figures as JSON."""
-        return json.dumps(self.figures, indent=2)
+        """Render it as JSON."""
+        return json.dumps(self.data(), indent=2)
 
     def under(self, name: str) -> Document:
         """The same document with its figures under one name, to be added to another."""
-        return Document(self.parts, {name: self.figures})
+        return Document(self.parts, {name: self.data()})
 
     def __add__(self, other: Document) -> Document:
         return Document(self.parts + other.parts, {**self.figures, **other.figures})
+
+
+def _figures(part: Part | str) -> Iterator[tuple[str, Any]]:
+    """Yield what a part has for JSON, by its name."""
+    if isinstance(part, Facts):
+        yield from ((name, spaced(value)) for name, value in part.pairs if value)
+    elif isinstance(part, Bullets):
+        yield part.title.rstrip(":"), [spaced(item) for item in part.items]
+    elif isinstance(part, Table):
+        yield part.title, [dict(zip(part.columns, map(_value, row), strict=True)) for row in part.rows]
+
+
+def _value(cell: Cell) -> str | float | None:
+    if cell is None or isinstance(cell, str):
+        return None if cell is None else spaced(cell)
+    return int(cell) if isinstance(cell, Integral) else float(cell)
 
 
 class Shown:
@@ -86,7 +107,7 @@ class Shown:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures of what is shown, as JSON has them."""
-        return dict(self.shown().figures)
+        return self.shown().data()
 
     def __str__(self) -> str:
         return self.shown().text()

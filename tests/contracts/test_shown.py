@@ -1,6 +1,7 @@
 """What is shown of every class has no broken line; names of sensors are labels, and no more."""
 
 import importlib
+import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -120,6 +121,14 @@ def test_no_line_is_wider_than_a_terminal_and_repr_is_one_line():
         assert text.count("\n") >= (2 if "Table" in repr(thing.shown()) else 0), name
         assert "\n" not in repr(thing), name
         assert repr(thing) != text, name
+
+
+def test_all_that_is_shown_has_figures_as_json():
+    for name, thing in things().items():
+        figures = thing.to_dict()
+        assert figures, name
+        assert json.loads(json.dumps(figures)).keys() == figures.keys(), name
+        assert thing.shown().json() == json.dumps(figures, indent=2), name
 
 
 def kinds_of(kind: type) -> Iterator[type]:
