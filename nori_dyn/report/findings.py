@@ -331,7 +331,7 @@ def failures(found: Redundancy, wanted: Sequence[str] | None = None) -> Failures
     if not found.outputs:
         words = f"Nothing of {outputs} is determined, so nothing can be lost."
     elif n_critical == n:
-        words = f"No sensor of the {n:,} may fail: without any one of them, some of {outputs} is lost."
+        words = f"None of the {n:,} sensors may fail: without any one of them, some of {outputs} is lost."
     elif n_critical:
         words = f"Any one of {n - n_critical:,} of the {n:,} sensors may fail; {n_critical:,} may not."
     else:

@@ -196,7 +196,7 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
         verb = "have" if len(unsaid) > 1 else "has"
         yield f"{listed(unsaid, SHOWN)} {verb} no initial sigma: a filter needs one."
     if found.needs.each:
-        yield "How well it is determined depends on how far apart the poses are."
+        yield "How well the memory is determined depends on how far apart the poses are."
     walking = [name for each in found.memory if any(each.walk) for name in each.variable.component_names]
     if walking:
         names = listed(_by_variable(found, walking), SHOWN)
@@ -206,7 +206,7 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
         one = "External wrenches persist in the coordinates of their links"
         if len(pushes) == 1:
             one = f"{unbroken(pushes[0].name)} persists in the coordinates of its link"
-        yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify tells loads."
+        yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify identifies loads."
     if found.error is None:
         yield "Ranks are numerical, at closed configurations; which joints must move is not determined."
     elif found.needs.moving and _base_is_idle(found, tree):

@@ -113,10 +113,9 @@ def describe_margins(poses: str, ranks: Indices, smallest: Floats, rank: int, n_
     """
     N = len(ranks)
     if rank < n_variables:
-        further = count_or_none(int(np.sum(ranks < rank)))
-        return (
-            f"At each of {N:,} {poses} something is not determined, as at almost every pose; at {further} it is more."
-        )
+        n = int(np.sum(ranks < rank))
+        further = f"{count_or_none(n)} {'leaves' if n == 1 else 'leave'} more undetermined"
+        return f"At each of {N:,} {poses} something is not determined, as at almost every pose; {further}."
     margin = np.where(ranks < n_variables, 0.0, smallest)
     short, nearly = int(np.sum(margin == 0.0)), int(np.sum((margin > 0.0) & (margin < NEARLY_SINGULAR)))
     worst, median = number(margin.min(), 1), number(np.median(margin), 1)

@@ -150,7 +150,7 @@ def test_outputs_that_are_not_determined(run, figures, tmp_path):
     text = plain(output)
     assert status == 1
     words = "At each of 3 random poses within joint limits something is not determined, as at almost every pose"
-    assert f"{words}; at none it is more." in text
+    assert f"{words}; none leave more undetermined." in text
     assert "Other outputs: 5 not determined at most poses" in text
     found = figures("observe", *few, status=1)
     assert found["workspace"]["deviations"][0]["median"] is None

@@ -182,7 +182,10 @@ def test_the_workspace_as_text():
     assert repr(found) == "Conditioning(8 configurations, 0 lack rank)"
     Q = [TREE.random_configuration(k) for k in range(4)]
     words = plain(nd.conditioning(SHORT, Q, workers=1))
-    assert "At each of 4 poses given something is not determined, as at almost every pose; at none it is more." in words
+    assert (
+        "At each of 4 poses given something is not determined, as at almost every pose; none leave more undetermined."
+        in words
+    )
 
 
 def test_deviations_are_plain_numbers_with_the_largest_first():
@@ -199,7 +202,7 @@ def test_deviations_are_plain_numbers_with_the_largest_first():
 def test_sensors_that_may_fail_as_text():
     found = nd.redundancy(ENOUGH, ("tau",))
     assert plain(found).startswith(
-        "No sensor of the 3 may fail: without any one of them, some of tau:joint1, tau:joint2"
+        "None of the 3 sensors may fail: without any one of them, some of tau:joint1, tau:joint2"
     )
     assert "some of tau is lost" in redundancy_document(found, ("tau",)).text()
     twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, KNOWN))
