@@ -28,7 +28,6 @@ from nori_dyn.report.identification_page import IdentificationPage, identificati
 from nori_dyn.report.log_page import LogPage, log_page
 from nori_dyn.report.page import Page, PlacementPage, observability_page, placement_page
 from nori_dyn.report.recorded import RecordedLog
-from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import spaced
 
 if TYPE_CHECKING:
@@ -46,21 +45,15 @@ def to_html(
     outputs: Sequence[str] | None = None,
 ) -> str:
     """Render a page; equal reports give equal pages. For arguments and errors see `save_html`."""
-    if isinstance(found, Identification):
-        script, digest = _script()
-        return rendered("identification.html", identification_page(found), script=script, script_hash=digest)
-    if not isinstance(found, ObservabilityReport | Placement | Design):
-        expected = "what nd.observability, nd.place, nd.best_sensors or nd.identify returns"
-        raise WrongKindError(
-            "nd.tools.save_html", expected, found, "nd.tools.save_html(nd.observability(system), 'page.html')"
-        )
-    name: str
-    page: Page | PlacementPage
     if isinstance(found, ObservabilityReport):
-        name, page = "observability.html", observability_page(found, conditioning, redundancy, outputs)
-    else:
-        name, page = "placement.html", placement_page(found)
-    return rendered(name, page, margin=MARGIN)
+        return rendered("observability.html", observability_page(found, conditioning, redundancy, outputs))
+    if isinstance(found, Placement | Design):
+        return rendered("placement.html", placement_page(found))
+    if isinstance(found, Identification):
+        return rendered("identification.html", identification_page(found))
+    expected = "what nd.observability, nd.place, nd.best_sensors or nd.identify returns"
+    example = "nd.tools.save_html(nd.observability(system), 'page.html')"
+    raise WrongKindError("nd.tools.save_html", expected, found, example)
 
 
 def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
@@ -70,20 +63,15 @@ def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
         log: the log, run through a plan.
         names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
     """
-    script, digest = _script()
-    return rendered("log.html", log_page(log, names), script=script, script_hash=digest)
+    return rendered("log.html", log_page(log, names))
 
 
-def _script() -> tuple[str, str]:
-    """The script of plots over the time, and its hash: no other script runs on the page."""
-    script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
-    return script, base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def rendered(template: str, page: Page | PlacementPage | LogPage | IdentificationPage, **more: str) -> str:
-    """A page laid out by its template."""
+def rendered(template: str, page: Page | PlacementPage | LogPage | IdentificationPage) -> str:
+    """A page laid out by its template; no script runs on it but that of plots over the time, which its hash names."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = Environment(
         loader=FileSystemLoader(str(TEMPLATES)),
         autoescape=True,
@@ -92,8 +80,8 @@ def rendered(template: str, page: Page | PlacementPage | LogPage | Identificatio
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    text: str = environment.get_template(template).render(page=page, generator=GENERATOR, **more)
-    return text
+    laid_out = environment.get_template(template)
+    return laid_out.render(page=page, generator=GENERATOR, script=script, script_hash=digest)
 
 
 def save_html(
