@@ -152,7 +152,7 @@ def test_the_page_is_a_function_of_what_was_found(tmp_path):
     save_html(report, tmp_path / "page.html", swept(system), failing(system))
     assert (tmp_path / "page.html").read_text() == page_of("arm")
     with pytest.raises(nori_dyn.errors.InputError, match=r"takes what nd\.observability"):
-        nori_dyn.save_html(system, tmp_path / "page.html")
+        nori_dyn.tools.save_html(system, tmp_path / "page.html")
     system, report = case("not")
     again = observability(System(system.tree, system.sensors), n=1)
     first, second = (to_html(each) for each in (report, again))
