@@ -257,7 +257,7 @@ def unsealed(text: str | bytes, model: type[Content], what: str, maker: str) -> 
         raise PlanError(f"it is not {what}. Create one with {maker}.")
     if body.get("version") not in (VERSION, *OLDER):
         raise PlanError(
-            f"its version is {body.get('version')!r}, and this program reads {VERSION}. Create it again with {maker}."
+            f"it has version {body.get('version')!r}; this program reads {VERSION}. Create it again with {maker}."
         )
     if body.pop("checksum", None) != _checksum(body):
         raise PlanError(f"its content was changed or damaged. Create it again with {maker}.")

@@ -107,7 +107,7 @@ def check_export(place: Place, whole: dict[str, bytes], before: dict[str, bytes]
         (spare,) = (place.folder / "export").glob(f"{BEFORE}*")
         kept = {path.relative_to(spare): path.read_bytes() for path in spare.rglob("*") if path.is_file()}
         assert (found | kept).items() >= old.items()
-        assert outcome.killed or (left == [spare] and f"it is in '{spare}'" in outcome.text)
+        assert outcome.killed or (left == [spare] and f"they are in '{spare}'" in outcome.text)
 
 
 def _is_same(name: str, content: bytes, whole: bytes) -> bool:

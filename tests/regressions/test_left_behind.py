@@ -77,7 +77,7 @@ def test_an_earlier_export_that_cannot_be_put_back_is_whole_where_the_error_says
             denied(range(number, 100), patched, name)
         with pytest.raises(FileFormatError, match="No space left on device") as told:
             other.export(tmp_path)
-    now, found = contents(tmp_path), re.search("it is in '(.*)'", str(told.value))
+    now, found = contents(tmp_path), re.search("they are in '(.*)'", str(told.value))
     assert (now | (contents(Path(found[1])) if found else {})).items() >= before.items()
     assert found or now == before
     other.export(tmp_path)

@@ -215,7 +215,7 @@ def swapped(content):
 
 
 FORGED = [
-    (lambda c: c.update(version=VERSION + 1), f"version {VERSION + 1}, this program reads {VERSION}"),
+    (lambda c: c.update(version=VERSION + 1), f"version {VERSION + 1}; this program reads {VERSION}"),
     (lambda c: order(c)["row_permutation"].append(0), "not a permutation"),
     (lambda c: order(c)["column_permutation"].__setitem__(0, order(c)["column_permutation"][1]), "not a permutation"),
     (swapped, "zero pivot"),
