@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from nori_dyn.errors import InputError, PlanError
@@ -31,7 +32,6 @@ from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.builder import Weights
 from nori_dyn.system.inputs import Missing
 from nori_dyn.tables import Shown
-from nori_dyn.typing import Floats
 
 TIME = 0.01
 """Over which time what was not expected is smoothed unless told [s]."""
@@ -137,9 +137,9 @@ class CollisionDetector:
 
     def step(
         self,
-        q: Floats,
-        qd: Floats,
-        y: Floats | Mapping[str, Any],
+        q: ArrayLike,
+        qd: ArrayLike,
+        y: ArrayLike | Mapping[str, Any],
         dt: float | None = None,
         weights: Weights = None,
         missing: Missing = "refuse",

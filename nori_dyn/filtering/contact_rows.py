@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
@@ -223,7 +224,7 @@ class CaseReadings:
         """The name of each reading (ny)."""
         return tuple(dict.fromkeys(name for _, own in self._blocks for name in own))
 
-    def of(self, y: Floats | Mapping[str, Any]) -> Floats:
+    def of(self, y: ArrayLike | Mapping[str, Any]) -> Floats:
         """Return the readings as the system takes them, from those of all (ny,) or by name.
 
         Raises:

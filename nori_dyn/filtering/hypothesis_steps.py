@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.filtering.base_reference import BaseReference
 from nori_dyn.filtering.contact_rows import CaseReadings, everything
@@ -388,7 +389,7 @@ class HypothesisSteps(Steps):
         self.totals[:] = totals
 
     def read(
-        self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+        self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
         q, qd = referred(self, q, qd)
         q, qd, y, w = checked_state(self.tick.system, q, qd, self.readings.of(y), weights, missing)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.filtering.base_reference import BaseReference
@@ -344,7 +345,7 @@ class Steps(ABC):
 
     @abstractmethod
     def read(
-        self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+        self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
         """Take the state of a tick; return q, qd and y as the programs read it.
 
@@ -374,7 +375,7 @@ class Steps(ABC):
         """The places in u of what the last step did not determine."""
 
 
-def referred(steps: Steps, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+def referred(steps: Steps, q: Any, qd: Any) -> tuple[Any, Any]:
     """Q and qd with the reference of the base in place of what is given of the root, where its state is estimated."""
     if steps.reference is None:
         return q, qd
@@ -472,7 +473,7 @@ class ContactSteps(Steps):
         self.last = None
 
     def read(
-        self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+        self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
         every, number = self.programs.all, self.number
         own, weighting = every.reading(number, y), every.weighting(number, weights)

@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
@@ -351,9 +352,9 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
     def step(
         self,
-        q: Floats,
-        qd: Floats,
-        y: Floats | Mapping[str, Any],
+        q: ArrayLike,
+        qd: ArrayLike,
+        y: ArrayLike | Mapping[str, Any],
         dt: float | None = None,
         weights: Weights = None,
         missing: Missing = "refuse",
@@ -382,7 +383,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         steps = self.steps
         q, qd, y = steps.read(q, qd, y, weights, missing)
         wrong = steps.step(dt)
-        q, qd = referred(steps, q, qd)
+        q, qd = cast("tuple[Floats, Floats]", referred(steps, q, qd))
         if self._window is not None:
             self._window.take(dt, wrong)
             if wrong == NOT_FINITE:
@@ -466,10 +467,10 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
     def over(
         self,
-        T: Floats | None,
-        Q: Floats,
-        Qd: Floats,
-        Y: Floats,
+        T: ArrayLike | None,
+        Q: ArrayLike,
+        Qd: ArrayLike,
+        Y: ArrayLike,
         contacts: ClosedInAll | Sequence[Closed] | None = None,
         weights: Weights = None,
         missing: Missing = "refuse",
@@ -544,7 +545,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         """
         raise InputError("this tracker has no plans of single contact states, by which a smoother runs.")
 
-    def delays(self, q: Floats) -> Delays:
+    def delays(self, q: ArrayLike) -> Delays:
         """Return how late estimates follow what persists, at rest at a configuration, once the filter has settled.
 
         Args:

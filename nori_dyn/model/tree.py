@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
@@ -372,7 +373,7 @@ class KinematicTree(Shown):
         """Where unit quaternions lie in q."""
         return tuple(slice(s.stop - 4, s.stop) for joint, s, _ in self._parts() if "quaternion" in joint.coordinates)
 
-    def checked_configuration(self, q: Floats) -> Floats:
+    def checked_configuration(self, q: ArrayLike) -> Floats:
         """Check a configuration (nq,), and normalise its quaternions.
 
         Raises:

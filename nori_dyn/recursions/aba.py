@@ -6,9 +6,10 @@ Source: Nori V-A; RBDA tables 7.1 and 9.1.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
 from nori_dyn.model.kinematics import world_acceleration
@@ -31,7 +32,7 @@ class HybridDynamics(NamedTuple):
     qdd: Array
 
 
-def aba(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array:
+def aba(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, fx: ArrayLike | None = None) -> Array:
     """Return the joint accelerations under joint forces of the motors, with rotors, friction and springs.
 
     Args:
@@ -60,7 +61,13 @@ def aba(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array
 
 
 def hybrid_dynamics(
-    tree: KinematicTree, q: Any, qd: Any, tau: Any, qdd: Any, accelerated: Collection[str] | str, fx: Any = None
+    tree: KinematicTree,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    qdd: ArrayLike | None,
+    accelerated: Collection[str] | str,
+    fx: ArrayLike | None = None,
 ) -> HybridDynamics:
     """Return the joint forces and accelerations of a robot of which some joints follow given accelerations.
 

@@ -5,9 +5,8 @@ Source: Echeandia and Wensing (2021), algorithm 2, in root coordinates.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import force_cross_matrix, matvec, transpose, zeros
 from nori_dyn.errors import ModelError
@@ -19,7 +18,7 @@ from nori_dyn.recursions.state import arguments
 from nori_dyn.typing import Array
 
 
-def christoffel(tree: KinematicTree, q: Any) -> Array:
+def christoffel(tree: KinematicTree, q: ArrayLike) -> Array:
     """Return the Christoffel symbols of the first kind of the inertia matrix M.
 
     Gamma_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2, so that C_ij = sum_k Gamma_ijk qd_k.

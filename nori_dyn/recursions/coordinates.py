@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import cross, matmul, matvec, spread, transpose, zeros
 from nori_dyn.errors import InputError, ModelError
@@ -44,7 +45,7 @@ class CoordinateChange(NamedTuple):
         M, C = self._checked("M", M, 2), self._checked("C", C, 2)
         return self._form(C) + matmul(matmul(transpose(self.A), M), self.A_rate)
 
-    def force(self, tau: Any) -> Array:
+    def force(self, tau: ArrayLike) -> Array:
         """Return A^T tau (n, ...) for joint forces or gravity (nv, ...): (25), (26)."""
         return matvec(transpose(self.A), self._checked("tau", tau, 1))
 
@@ -73,7 +74,7 @@ def coordinate_change(A: Any, A_rate: Any) -> CoordinateChange:
     return CoordinateChange(A, A_rate)
 
 
-def com_coordinates(tree: KinematicTree, q: Any, qd: Any) -> CoordinateChange:
+def com_coordinates(tree: KinematicTree, q: ArrayLike, qd: ArrayLike) -> CoordinateChange:
     """Return the change to speeds in which the centre of mass moves apart from all else.
 
     nu = (velocity of the centre of mass in world axes, angular velocity of the base in base axes, speeds of the other

@@ -9,9 +9,10 @@ systems" (2021), algorithm 1, in root coordinates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.ranges import numbers_in, width
 from nori_dyn.algebra.rows import combination
@@ -84,7 +85,7 @@ FACTORISATIONS: dict[str, BodyFactorisation] = {
 """The factorisations of a body's velocity force, by name."""
 
 
-def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christoffel") -> Coriolis:
+def coriolis(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, factorisation: str = "christoffel") -> Coriolis:
     """Return the inertia matrix, its derivative, and a Coriolis matrix for which Mdot - 2 C is skew-symmetric.
 
     Args:
@@ -142,7 +143,9 @@ def _columns(parts: Iterable[Array]) -> Array:
     return np.concatenate(list(parts), axis=1)
 
 
-def times_C(tree: KinematicTree, q: Any, qd: Any, qd_r: Any, factorisation: str = "christoffel") -> Array:
+def times_C(
+    tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, factorisation: str = "christoffel"
+) -> Array:
     """Return C(q, qd) qd_r (nv, ...) in O(N), without the matrix: the term of passivity-based controllers.
 
     With qd_r = qd it is the Coriolis and centrifugal force. It is Newton and Euler's recursion with two velocities: a

@@ -6,9 +6,9 @@ Source: RBDA ch. 6.1, 6.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import matmul, transpose, zeros
 from nori_dyn.errors import NotPositiveDefiniteError
@@ -22,7 +22,7 @@ from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
 
 
-def crba(tree: KinematicTree, q: Any) -> Array:
+def crba(tree: KinematicTree, q: ArrayLike) -> Array:
     """Return the joint-space inertia matrix H by the composite-rigid-body algorithm in body coordinates.
 
     Args:
@@ -61,12 +61,14 @@ def crba(tree: KinematicTree, q: Any) -> Array:
     return joint_terms(tree).with_rotors(H)
 
 
-def inertia_by_columns(tree: KinematicTree, q: Any) -> Array:
+def inertia_by_columns(tree: KinematicTree, q: ArrayLike) -> Array:
     """Return H (nv, nv, ...) column by column, each the joint forces of a unit acceleration: RBDA (6.4), table 6.1."""
     return np.stack([inertial_force(tree, q, unit) for unit in np.eye(tree.nv)], axis=1)
 
 
-def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array:
+def inertia_forward_dynamics(
+    tree: KinematicTree, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, fx: ArrayLike | None = None
+) -> Array:
     """Return qdd (nv, ...) from H qdd = tau - C, by the factorisation of H; arguments are those of `aba`.
 
     Source: RBDA ch. 6.1, algorithm of three steps.
@@ -75,7 +77,7 @@ def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx:
     return solve_ltdl(inertia_factors(tree, q), expanded_parents(tree), tau - bias_force(tree, q, qd, fx))
 
 
-def inertia_factors(tree: KinematicTree, q: Any) -> LTDL:
+def inertia_factors(tree: KinematicTree, q: ArrayLike) -> LTDL:
     """Return L and D of H = L^T D L at a configuration q (nq, ...).
 
     Raises:

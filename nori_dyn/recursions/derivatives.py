@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.algebra.rows import combination
@@ -72,7 +73,9 @@ class HybridDynamicsDerivatives(NamedTuple):
     pivots: tuple[Array, Array]
 
 
-def rnea_derivatives(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> InverseDynamicsDerivatives:
+def rnea_derivatives(
+    tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None, fx: ArrayLike | None = None
+) -> InverseDynamicsDerivatives:
     """Return the derivatives of inverse dynamics, `rnea`, by configuration, velocity and acceleration, in O(N d).
 
     What friction and springs take is in them; external wrenches stay as they are in link coordinates.
@@ -100,7 +103,9 @@ def rnea_derivatives(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = N
     return InverseDynamicsDerivatives(found.by_q, found.by_qd, found.by_given)
 
 
-def aba_derivatives(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> ForwardDynamicsDerivatives:
+def aba_derivatives(
+    tree: KinematicTree, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, fx: ArrayLike | None = None
+) -> ForwardDynamicsDerivatives:
     """Return the derivatives of forward dynamics, `aba`, by configuration, velocity and joint forces.
 
     dqdd = M^-1 (dtau - dID), with the derivatives of inverse dynamics at the acceleration that the forces cause, and
@@ -132,12 +137,12 @@ def aba_derivatives(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = No
 
 def hybrid_dynamics_derivatives(
     tree: KinematicTree,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    qdd: Any,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike | None,
+    qdd: ArrayLike | None,
     accelerated: Collection[str],
-    fx: Any = None,
+    fx: ArrayLike | None = None,
     with_fx: bool = False,
 ) -> HybridDynamicsDerivatives:
     """Return the derivatives of hybrid dynamics: some joints follow given accelerations, the others given forces.

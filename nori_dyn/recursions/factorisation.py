@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.rows import combination, divided
@@ -39,7 +40,7 @@ class LTDL(NamedTuple):
     D: Array
 
 
-def ltl(H: Any, parents: Sequence[int]) -> Array:
+def ltl(H: ArrayLike, parents: Sequence[int]) -> Array:
     """Return the lower triangular L (n, n, ...) with H = L^T L.
 
     Args:
@@ -63,7 +64,7 @@ def ltl(H: Any, parents: Sequence[int]) -> Array:
     return L
 
 
-def ltdl(H: Any, parents: Sequence[int]) -> LTDL:
+def ltdl(H: ArrayLike, parents: Sequence[int]) -> LTDL:
     """Return the unit lower triangular L (n, n, ...) and the diagonal D (n, ...) with H = L^T D L.
 
     Arguments and errors are those of `ltl`. Source: RBDA table 6.3.
@@ -270,7 +271,7 @@ def _check_pivot(pivot: Any, k: int) -> None:
             raise NotPositiveDefiniteError(k, float(smallest))
 
 
-def _checked(H: Any, parents: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
+def _checked(H: ArrayLike, parents: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
     """Return a lower triangular copy of H, and its parents."""
     parents = checked_parents(parents)
     n = len(parents)

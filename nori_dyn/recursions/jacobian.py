@@ -6,7 +6,8 @@ Source: RBDA (2.59), ch. 4.3; Echeandia and Wensing (28), and the body terms of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.crossing import as_transform
 from nori_dyn.algebra.spatial import Transform, cross_motion, spread, zeros
@@ -17,7 +18,7 @@ from nori_dyn.recursions.state import arguments
 from nori_dyn.typing import Array
 
 
-def jacobian(tree: KinematicTree, q: Any, frame: str) -> Array:
+def jacobian(tree: KinematicTree, q: ArrayLike, frame: str) -> Array:
     """Return J of a frame: its spatial velocity is v = J qd, angular first, in the frame's coordinates.
 
     A wrench w on the frame, in the same coordinates, acts on the joints as J^T w.
@@ -54,7 +55,7 @@ def jacobian(tree: KinematicTree, q: Any, frame: str) -> Array:
     return J
 
 
-def jacobian_rate(tree: KinematicTree, q: Any, qd: Any, frame: str) -> Array:
+def jacobian_rate(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, frame: str) -> Array:
     """Return the derivative of each number of J along a motion; the frame's acceleration is J qdd + Jdot qd.
 
     That is the spatial acceleration, gravity not included, in the frame's coordinates, which move: J-ring of Echeandia

@@ -17,7 +17,8 @@ algorithm 1, with this correction (tests/unit/recursions/test_minverse.py; docs/
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.rows import combination, divided
 from nori_dyn.algebra.spatial import matmul, transpose, zeros
@@ -32,7 +33,7 @@ from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
 
 
-def minverse(tree: KinematicTree, q: Any) -> Array:
+def minverse(tree: KinematicTree, q: ArrayLike) -> Array:
     """Return the inverse of the joint-space inertia matrix, that with the inertia of rotors.
 
     Args:

@@ -9,9 +9,8 @@ Source: Nori IV-A; RBDA table 5.1, (6.2)-(6.4).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
 from nori_dyn.model.kinematics import world_acceleration
@@ -23,7 +22,7 @@ from nori_dyn.typing import Array
 WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
-def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Array:
+def rnea(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None, fx: ArrayLike | None = None) -> Array:
     """Return the joint forces of the motors for a motion, rotors, friction and springs included.
 
     Args:
@@ -53,7 +52,7 @@ def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Arra
     return rigid + matvec(terms.J, qdd) + terms.force(q, qd)
 
 
-def bias_force(tree: KinematicTree, q: Any, qd: Any, fx: Any = None) -> Array:
+def bias_force(tree: KinematicTree, q: ArrayLike, qd: ArrayLike, fx: ArrayLike | None = None) -> Array:
     """Return the part of tau beside H qdd (nv, ...): C qd + g + h, less the effect of external wrenches.
 
     With qd None, the static torques, against its weight and its springs.
@@ -63,19 +62,19 @@ def bias_force(tree: KinematicTree, q: Any, qd: Any, fx: Any = None) -> Array:
     return rnea(tree, q, qd, None, fx)
 
 
-def gravity_force(tree: KinematicTree, q: Any) -> Array:
+def gravity_force(tree: KinematicTree, q: ArrayLike) -> Array:
     """Return g(q) (nv, ...), the joint forces that hold up the weight of a robot, springs left out."""
     q, qd, qdd, fx = arguments(tree, q=q, qd=None, qdd=None, fx=None)
     return _newton_euler(tree, q, qd, qdd, fx, tree.gravity)
 
 
-def coriolis_force(tree: KinematicTree, q: Any, qd: Any) -> Array:
+def coriolis_force(tree: KinematicTree, q: ArrayLike, qd: ArrayLike) -> Array:
     """Return the joint forces C(q, qd) qd (nv, ...) that velocities need, friction left out."""
     q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=None, fx=None)
     return _newton_euler(tree, q, qd, qdd, fx, WEIGHTLESS)
 
 
-def inertial_force(tree: KinematicTree, q: Any, qdd: Any) -> Array:
+def inertial_force(tree: KinematicTree, q: ArrayLike, qdd: ArrayLike | None) -> Array:
     """Return H qdd (nv, ...), rotors included: differential inverse dynamics ID_delta.
 
     Source: RBDA (6.4), table 6.1.

@@ -6,9 +6,10 @@ Source: Nori IV-C, V-C, appendix B; properties 1 and 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.ranges import numbers_in, width
 from nori_dyn.errors import SystemShapeError
@@ -92,7 +93,7 @@ def _permutations(
     return Permutations(numbers_in(rows), numbers_in(system.column(*key) for key in [*known, *columns]))
 
 
-def fd_transformations(system: System, q: Any) -> Transformations:
+def fd_transformations(system: System, q: ArrayLike) -> Transformations:
     """Return W^L = W^{L,4} W^{L,3} W^{L,2} W^{L,1} and W^R of forward dynamics at q (nq,): Nori (28)-(32).
 
     Raises:

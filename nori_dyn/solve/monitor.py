@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nori_dyn.algebra.arrays import counted
 from nori_dyn.errors import SingularSystemError
@@ -74,9 +74,9 @@ class Monitor(Remade):
 
     def check(
         self,
-        q: Floats,
-        qd: Floats,
-        y: Floats | Mapping[str, Any],
+        q: ArrayLike,
+        qd: ArrayLike,
+        y: ArrayLike | Mapping[str, Any],
         weights: Weights = None,
         missing: Missing = "refuse",
     ) -> Diagnosis:
@@ -86,9 +86,9 @@ class Monitor(Remade):
 
     def check_batch(
         self,
-        Q: Floats,
-        Qd: Floats,
-        Y: Floats,
+        Q: ArrayLike,
+        Qd: ArrayLike,
+        Y: ArrayLike,
         weights: Weights = None,
         missing: Missing = "refuse",
         threads: int = 1,
@@ -105,9 +105,9 @@ class Monitor(Remade):
 
     def faults(
         self,
-        Q: Floats,
-        Qd: Floats,
-        Y: Floats,
+        Q: ArrayLike,
+        Qd: ArrayLike,
+        Y: ArrayLike,
         weights: Weights = None,
         missing: Missing = "refuse",
         false_alarms: float = 1e-3,

@@ -8,6 +8,7 @@ from math import nan
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import check_in_place, counted
 from nori_dyn.errors import InputError, NoriWarning, UnknownNameError
@@ -208,9 +209,9 @@ class Solver(Compiled, Shown):
 
     def solve(
         self,
-        q: Floats,
-        qd: Floats,
-        y: Floats | Mapping[str, Any],
+        q: ArrayLike,
+        qd: ArrayLike,
+        y: ArrayLike | Mapping[str, Any],
         weights: Weights = None,
         missing: Missing = "refuse",
     ) -> Estimate:
@@ -241,7 +242,7 @@ class Solver(Compiled, Shown):
             if not outcome:
                 found = self._copy(), self._at.residual if self._has_residual else nan, False, 1.0
             elif not is_refused(outcome):
-                found = self._otherwise((q, qd, np.asarray(y), *self._defaults), "this state")
+                found = self._otherwise((*map(np.asarray, (q, qd, y)), *self._defaults), "this state")
         if found is None or (self._is_ranged and self.system.saturated(np.asarray(y)).any()):
             found = self.solved(*checked_state(self.system, q, qd, y, weights, missing))
         if found[2] and not found[3] >= RCOND_LIMIT:  # the planned order, where it holds, has no rcond
@@ -256,9 +257,9 @@ class Solver(Compiled, Shown):
 
     def solve_batch(
         self,
-        Q: Floats,
-        Qd: Floats,
-        Y: Floats,
+        Q: ArrayLike,
+        Qd: ArrayLike,
+        Y: ArrayLike,
         weights: Weights = None,
         missing: Missing = "refuse",
         threads: int = 1,
@@ -331,7 +332,7 @@ class Solver(Compiled, Shown):
         values, residual, rcond = self._pivoting.solve(q, *others)
         return values, residual, True, rcond
 
-    def _look_at(self, q: Floats) -> None:
+    def _look_at(self, q: ArrayLike) -> None:
         """Warn where angles look like degrees, the first time."""
         if not self.is_doubting:
             return

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import batched, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, named_contacts
@@ -203,9 +204,9 @@ class SwitchingSolver(Remade, Shown):
 
     def solve(
         self,
-        q: Floats,
-        qd: Floats,
-        y: Floats | Mapping[str, Any],
+        q: ArrayLike,
+        qd: ArrayLike,
+        y: ArrayLike | Mapping[str, Any],
         contacts: Closed | None = None,
         weights: Weights = None,
         missing: Missing = "refuse",
@@ -225,9 +226,9 @@ class SwitchingSolver(Remade, Shown):
 
     def solve_batch(
         self,
-        Q: Floats,
-        Qd: Floats,
-        Y: Floats,
+        Q: ArrayLike,
+        Qd: ArrayLike,
+        Y: ArrayLike,
         contacts: ClosedInAll | Sequence[Closed] | None = None,
         weights: Weights = None,
         missing: Missing = "refuse",

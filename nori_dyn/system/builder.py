@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked, numeric, shaped
 from nori_dyn.algebra.ranges import width
@@ -283,7 +284,7 @@ class System(Shown):
             check_bias(self.sensors.name, row.equation, parts[-1])
         return parts
 
-    def D(self, q: Floats) -> sp.csc_array:
+    def D(self, q: ArrayLike) -> sp.csc_array:
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
 
         Source: Nori (4), (8), (16).
@@ -300,7 +301,7 @@ class System(Shown):
         Q = self.tree.normalised(checked("Q", Q, (len(Q), self.tree.nq)))
         return self.entries(positions(self.tree, Q.T), (len(Q),)).matrices()
 
-    def b(self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> Floats:
+    def b(self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any]) -> Floats:
         """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}.
 
         Example:
@@ -314,7 +315,7 @@ class System(Shown):
         y = checked("y", self.flat_reading(y), (self.ny,), self.measurement_names)
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 
-    def reading(self, y: Floats | Mapping[str, Any]) -> Floats:
+    def reading(self, y: ArrayLike | Mapping[str, Any]) -> Floats:
         """Return y as a flat array (ny,), from one or from {measurement name: value}.
 
         A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
@@ -324,7 +325,7 @@ class System(Shown):
         """
         return shaped("y", self.flat_reading(y), (self.ny,))
 
-    def flat_reading(self, y: Floats | Mapping[str, Any]) -> Floats:
+    def flat_reading(self, y: ArrayLike | Mapping[str, Any]) -> ArrayLike:
         """Return y as it is, or as a flat array where it is by name; see `reading`."""
         if not isinstance(y, Mapping):
             return y

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import batched, checked, shaped
 from nori_dyn.errors import InputError, SaturatedReadingError, UnknownNameError
@@ -25,7 +26,7 @@ MISSING: tuple[Missing, ...] = get_args(Missing)
 
 
 def checked_state(
-    system: System, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+    system: System, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
 ) -> State:
     """Return one state as kernels take it; for the arguments see `Solver.solve`.
 
@@ -36,7 +37,9 @@ def checked_state(
     return q, qd, *_readings(system, "y", system.flat_reading(y), system.weighting(weights), (), missing)
 
 
-def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing) -> State:
+def checked_states(
+    system: System, Q: ArrayLike, Qd: ArrayLike, Y: ArrayLike, weights: Weights, missing: Missing
+) -> State:
     """Return N states as kernels take them; for the arguments see `Solver.solve_batch`.
 
     Raises:
@@ -54,7 +57,9 @@ def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: We
     )
 
 
-def _readings(system: System, name: str, y: Floats, weights: Floats, batch: tuple[int, ...], missing: Missing) -> State:
+def _readings(
+    system: System, name: str, y: ArrayLike, weights: Floats, batch: tuple[int, ...], missing: Missing
+) -> State:
     """Return readings (..., ny), and weights (..., n_weights) where there are any, checked."""
     if missing not in MISSING:
         raise UnknownNameError("way to treat missing readings", missing, MISSING)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.errors import UnknownReadingError
@@ -73,7 +74,7 @@ class SideBySide:
         return np.concatenate(parts).astype(np.intp)
 
     def reading(
-        self, number: int, y: Floats | Mapping[str, Any], batch: tuple[int, ...] = ()
+        self, number: int, y: ArrayLike | Mapping[str, Any], batch: tuple[int, ...] = ()
     ) -> Floats | dict[str, Any]:
         """Return the readings of a system from those of all (..., ny), or from {measurement name: value}.
 
