@@ -21,7 +21,7 @@ class Account:
         dropped: messages that were dropped from the queue, the oldest first.
         skipped: samples without an estimate, by the reason.
         sensors: in how many samples a sensor was left out, by its name.
-        fell_back: estimates that were solved with fresh pivots.
+        fell_back: estimates that were re-factorised with pivoting.
         overruns: samples that took longer than there is time between two of them.
         suspects: how often a sensor was the likeliest cause of readings that do not fit together, where there is a
             monitor.

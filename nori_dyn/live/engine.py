@@ -243,7 +243,7 @@ class Engine:
         binding: where each number comes from.
         skipped: samples without an estimate, by the reason; see `counted`.
         dropped: in how many samples a sensor was left out, by its name.
-        fell_back: estimates that were solved with fresh pivots.
+        fell_back: estimates that were re-factorised with pivoting.
         made: readings that are made by differentiating velocities.
         derivative: what makes them; None where nothing does.
         why: what was last told of a sample that was left out.

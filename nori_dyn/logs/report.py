@@ -35,7 +35,7 @@ class LogReport(Shown):
         doubts: plausibility warnings about the log.
         n_singular: how many samples have no unique solution.
         singular: the numbers of the first of them in the log.
-        fell_back: how many samples were solved afresh.
+        fell_back: how many samples were re-factorised with pivoting.
         largest_residual: the largest relative residual of a sample; None where it was not computed.
         backend: what ran.
         preparing: time to compile [s], or to load what was compiled before.
