@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from nori_dyn.algebra.spatial import zeros
 from nori_dyn.errors import ModelError, SensorConfigError, UnknownModelNameError, UnknownSensorNameError
 from nori_dyn.measurements.selectors import Selector, select_joints
+from nori_dyn.model.closure import random_closed
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.variables import Unknown, VariableKey
-from nori_dyn.typing import Array
+from nori_dyn.typing import Array, Floats
 
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 Positive = Annotated[FiniteFloat, Field(gt=0)]
@@ -53,6 +54,11 @@ class Component(BaseModel, ABC):
     def to_dict(self) -> dict[str, Any]:
         """The content of its config, without default values."""
         return {"type": self.type, **self.model_dump(by_alias=True, exclude_defaults=True)}
+
+    @staticmethod
+    def random_configurations(tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
+        """Random configurations (n, nq) of a robot with all of its loops and couplings closed, see `random_closed`."""
+        return random_closed(tree, rng, n)
 
 
 class NamedComponent(Component):

@@ -14,14 +14,12 @@ import numpy as np
 
 from nori_dyn.algebra.crossing import as_transform
 from nori_dyn.algebra.spatial import matmul, spread, zeros
-from nori_dyn.model.closure import random_closed
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.paths import path
-from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.variables import Unknown, VariableKey
-from nori_dyn.typing import Array, Floats
+from nori_dyn.typing import Array
 
 
 class Constraint(Protocol):
@@ -145,10 +143,6 @@ class BilateralConstraint(Multiplier):
     def gap(self, at: Kinematics) -> Array:
         """The gap (rows, ...), see `Closing`."""
         return self.constraint.gap(at)
-
-    def random_configurations(self, tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
-        """Random configurations (n, nq) with all loops and couplings closed, see `random_closed`."""
-        return random_closed(tree, rng, n)
 
     def gap_rate(self, at: Kinematics) -> Array:
         """Jacobian (rows, nv, ...) of the gap, see `Closing`."""

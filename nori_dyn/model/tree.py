@@ -88,6 +88,9 @@ class RobotComponent(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """The content of its config."""
 
+    def random_configurations(self, tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
+        """Random configurations (n, nq) of a robot with all of its loops and couplings closed."""
+
 
 @runtime_checkable
 class Closing(Protocol):
@@ -102,9 +105,6 @@ class Closing(Protocol):
 
     def gap_rate(self, at: Any) -> Array:
         """Jacobian (rows, nv, ...) of the gap at a `Kinematics`."""
-
-    def random_configurations(self, tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
-        """Random configurations (n, nq) at which all closing parts of the robot are closed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +344,7 @@ class KinematicTree(Shown):
         """Return random configurations (n, nq), each as `random_configuration` returns it: quicker with loops."""
         rng = np.random.default_rng(rng)
         if self.closing_parts:
-            return self.closing_parts[0].random_configurations(self, rng, n)
+            return self.components[0].random_configurations(self, rng, n)
         return np.array([self.draw(rng) for _ in range(n)]).reshape(n, self.nq)
 
     def draw(self, rng: np.random.Generator) -> Floats:
