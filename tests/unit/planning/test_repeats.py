@@ -99,7 +99,7 @@ def test_what_nothing_tells_is_no_output_and_is_named():
     with pytest.raises(NotRequestedError, match="'loop:pin' was not requested"):
         _ = estimate["loop:pin"]
     text = str(plan)
-    assert "loop:pin.mx, loop:pin.my, loop:pin.fz: they repeat others" in text
+    assert "loop:pin.mx, loop:pin.my, loop:pin.fz: redundant" in text
     assert "f:crank, f:coupler, f:rocker, loop:pin" in text
 
 
