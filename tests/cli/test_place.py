@@ -77,7 +77,7 @@ REFUSED = [
     ("name: a\nprices: {}\ncandidates: {}\n", "bad.yaml:2: at prices"),
     ("name: a\ncandidates: {}\n", "candidates 'a' has no sensors"),
     ("name: a\ncandidates: [", "bad.yaml:2: is not YAML"),
-    ("name: a\ncandidates: {from_model: {gyroscope: {sigma: 1}}}\n", "unknown type or name"),
+    ("name: a\ncandidates: {from_model: {barometer: {sigma: 1}}}\n", "unknown type or name"),
     ("name: a\ncandidates: {measurements: [{type: joint_torque, joints: elbow_joint}]}", "leave 5 of 6 outputs open"),
 ]
 
