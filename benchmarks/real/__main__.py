@@ -29,6 +29,7 @@ MODULES = (
     "icub_one_leg",
     "icub_offsets",
     "icub_walking",
+    "icub_base",
     "panda_log",
     "panda_bag",
     "ur10e",
