@@ -61,7 +61,7 @@ class Publication:
         named = {topic: prefix + topic.removeprefix(PREFIX) for topic in own}
         self.topics = {named[topic]: kind for topic, kind in own.items()}
         send = {topic: transport.advertise(named[topic], kind) for topic, kind in own.items()}
-        self._estimates = [(_Writer(each), send[each.topic]) for each in messages.published]
+        self._estimates = [(_TopicEncoder(each), send[each.topic]) for each in messages.published]
         self._about, self._tell_about, self._diagnose = messages.about, send[ABOUT], send[DIAGNOSTICS]
         self._robot = self._schema.metadata["nori_dyn.robot"]
         diagnostics(Account(), Account(), self._robot)  # the first time takes longer
@@ -119,7 +119,7 @@ def _together(fields: Sequence[Field], names: Collection[str]) -> tuple[Field, .
 _LABELS, _UNITS, _OWNERS = map(attrgetter, ("labels", "units", "owners"))
 
 
-class _Writer:
+class _TopicEncoder:
     """Writes the messages of one topic: all but their numbers is always the same."""
 
     def __init__(self, published: EstimateTopic) -> None:
