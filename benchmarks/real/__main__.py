@@ -15,11 +15,10 @@ from benchmarks.real.finding import Figure, Finding
 from benchmarks.real.tables import details, document, overview
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
 
-PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"
-"""Where the table of all data sets is."""
-
 RESULTS = Path(__file__).with_name("results.md")
-"""Where the tables of each data set are, component by component."""
+"""Where the tables are: of all data sets, which docs/real_robots.md shows, and of each, component by component."""
+
+PICTURES = Path(__file__).parents[2] / "docs" / "assets" / "real"
 
 KIND = "real"
 """How the marks of its tables begin."""
@@ -38,14 +37,10 @@ MODULES = (
 """The data sets, each a module of this room."""
 
 
-def page_tables(found: dict[str, list[Finding | Figure]]) -> dict[str, str]:
-    """The table of the page, if all data sets are there."""
-    return {"all": markdown(overview(found.values()))} if len(found) == len(MODULES) else {}
-
-
-def result_tables(found: dict[str, list[Finding | Figure]]) -> dict[str, str]:
-    """The tables of each data set that is there."""
-    return {name: "\n\n".join(map(markdown, details(findings))) for name, findings in found.items()}
+def tables_of(found: dict[str, list[Finding | Figure]]) -> dict[str, str]:
+    """The tables of each data set that is there, and that of all if all are."""
+    tables = {name: "\n\n".join(map(markdown, details(findings))) for name, findings in found.items()}
+    return tables | ({"all": markdown(overview(found.values()))} if len(found) == len(MODULES) else {})
 
 
 def main() -> None:
@@ -65,10 +60,9 @@ def main() -> None:
             continue
         print(document(module.DATA, found[name]).text(120), end="\n\n")
     if found and not options.no_page:
-        PAGE.write_text(with_tables(PAGE.read_text(), KIND, page_tables(found)))
-        RESULTS.write_text(with_tables(RESULTS.read_text(), KIND, result_tables(found)))
+        RESULTS.write_text(with_tables(RESULTS.read_text(), KIND, tables_of(found)))
     if len(found) == len(MODULES) and not options.no_page:
-        draw(options.data, PAGE.parent / "assets" / "real")
+        draw(options.data, PICTURES)
 
 
 if __name__ == "__main__":

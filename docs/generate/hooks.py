@@ -17,15 +17,18 @@ from mkdocs.structure.pages import Page
 
 from docs.generate import reference
 from docs.generate.commands import commands
+from docs.generate.kept_tables import papers, real_robots
 from docs.generate.landing import readme_lines
 from docs.generate.notebook_pages import notebook_page
-from docs.generate.paper_table import papers
 from docs.generate.places import ROOT, link_pages, outside_fences, pages_outside
 from docs.generate.sensor_reference import sensor_types, shipped_sets
 
 PARTS = {
     part.__name__: part
-    for part in (commands, papers, readme_lines, reference.public_names, reference.room, sensor_types, shipped_sets)
+    for part in (
+        *(commands, papers, readme_lines, real_robots, reference.public_names, reference.room),
+        *(sensor_types, shipped_sets),
+    )
 }
 
 MARK = re.compile(r"^<!-- generate: (\w+)\((.*)\) -->$", flags=re.MULTILINE)

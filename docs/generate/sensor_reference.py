@@ -13,6 +13,7 @@ import yaml
 import nori_dyn as nd
 from docs.generate.places import plain
 from nori_dyn.descriptions.sensor_configs import shipped_configs
+from nori_dyn.errors import SensorConfigError
 
 SAMPLE = nd.autotree(4, branching=2)
 """The robot on which examples of sensors are tried."""
@@ -66,7 +67,10 @@ def example(kind: type[nd.measurements.Measurement]) -> dict[str, Any]:
 
 def units(kind: type[nd.measurements.Measurement]) -> str:
     """Return the components that a sensor reads by default, with their units, as it says itself of a robot."""
-    (first, *_) = kind.model_validate(example(kind)).on(SAMPLE)
+    try:
+        (first, *_) = kind.model_validate(example(kind)).on(SAMPLE)
+    except SensorConfigError:  # it is for robots of another kind, such as on a floating base
+        return ""
     of = zip(first.components, getattr(first, "units", None) or (), strict=False)
     return ", ".join(f"{component or 'each'} [{unit}]" for component, unit in of)
 
