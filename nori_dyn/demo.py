@@ -66,7 +66,7 @@ class Demo:
 
 
 def icub_path() -> Path:
-    """Return the URDF of iCub.
+    """Path of the URDF of iCub.
 
     Raises:
         MissingExtraError: icub-models is not installed.
@@ -129,7 +129,7 @@ def run_demo(n_ticks: int) -> Demo:
 
 
 def smooth_motion(tree: KinematicTree, n_ticks: int) -> tuple[Floats, Floats, Floats]:
-    """Return positions (n, nq), velocities (n, nv) and accelerations (n, nv) of a smooth motion.
+    """Positions (n, nq), velocities (n, nv) and accelerations (n, nv) of a smooth motion.
 
     Each joint of one freedom follows a sine within its limits; a free joint sways and turns about its z axis.
     """

@@ -26,7 +26,7 @@ class NoriError(Exception):
 
 
 def _rebuilt(kind: type[NoriError], args: tuple[object, ...], attributes: dict[str, object]) -> NoriError:
-    """Return an error as it was, in another process: those with attributes take other arguments than their message."""
+    """Restore an error in another process: those with attributes take other arguments than their message."""
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(attributes)
@@ -234,7 +234,7 @@ class InputError(NoriError):
 
 
 class WrongKindError(InputError):
-    """A thing of one kind where another is asked for.
+    """An argument of the wrong kind, such as a robot in place of a system.
 
     What to do: write what the message proposes.
 
@@ -299,7 +299,7 @@ class UnknownContactError(UnknownNameError, InputError):
 
 
 def named_contacts(state: Sequence[str]) -> str:
-    """Return what to call a contact state in messages: "l_foot, r_foot", or "no contact"."""
+    """Name of a contact state in messages: "l_foot, r_foot", or "no contact"."""
     return ", ".join(state) or "no contact"
 
 
@@ -320,7 +320,7 @@ class UnplannedStateError(InputError):
 
 
 class OfOneStateError(PlanError, AttributeError):
-    """What differs from state to state, asked of a plan of several contact states.
+    """A property of one contact state, asked of a plan of several.
 
     What to do: ask the plan of one state for it, `plan.states[closed]`.
 
@@ -461,7 +461,7 @@ class InvalidMappingError(MappingError):
 
 
 class MissingExtraError(NoriError):
-    """Something asked for needs an optional dependency that is not installed.
+    """An optional dependency that is not installed, and is needed here.
 
     What to do: the `pip install` that the message says.
 
@@ -547,7 +547,7 @@ class TransportError(NoriError):
 
 
 class NoriWarning(UserWarning):
-    """A thing worth knowing that does not stop the work.
+    """A warning: worth knowing, and the work goes on.
 
     What to do: read it; `warnings.simplefilter("error", nd.errors.NoriWarning)` makes errors of all.
     """

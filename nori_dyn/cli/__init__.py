@@ -31,14 +31,14 @@ class Commands(TyperGroup):
     """All commands; their own options are off unless they are given, and an interrupt ends them with one line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options; the default of Typer's own would be None, which it takes pydantic to check."""
+        """Options of the group; the default of Typer's own would be None, which it takes pydantic to check."""
         params = super().get_params(ctx)
         for option in params:
             option.default = option.default or False
         return params
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the words name, by an old word as well, and its arguments."""
+        """Command that the words name, by a former word as well, and its arguments."""
         return super().resolve_command(ctx, renamed(args[0], args[1:]))
 
     def invoke(self, ctx: Any) -> Any:

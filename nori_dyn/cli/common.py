@@ -97,7 +97,7 @@ def load(
     strict: bool,
     inertias: Inertias = "as_given",
 ) -> KinematicTree:
-    """Return the robot that the options name.
+    """Load the robot that the options name.
 
     Raises:
         NoriError: what `load_robot` refuses.
@@ -118,14 +118,14 @@ def load(
 
 
 def how_differentiated(said: str | None) -> Differentiate:
-    """Return how accelerations are made, as it is named on the command line; whether it can be is seen to later."""
+    """Method of differentiation that is named on the command line; whether it exists is checked later."""
     if said is None or said == "none":
         return "auto" if said is None else None
     return int(said) if said.lstrip("+-").isdecimal() else cast("Differentiate", said)
 
 
 def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
-    """Return sensors in the contact state that is named on the command line: "l_foot,r_foot", or "none".
+    """Sensors in the contact state that is named on the command line: "l_foot,r_foot", or "none".
 
     Raises:
         UnknownSensorNameError: there is no such contact.
@@ -134,12 +134,12 @@ def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
 
 
 def named_contacts(contacts: str) -> tuple[str, ...]:
-    """Return the contacts that are named on the command line: "l_foot,r_foot", or "none"."""
+    """Contacts that are named on the command line: "l_foot,r_foot", or "none"."""
     return () if contacts.strip() in ("", "none") else tuple(name.strip() for name in contacts.split(","))
 
 
 def is_planned(what: str) -> bool:
-    """Return whether a file is of a plan, or of a plan set, rather than of a robot."""
+    """Whether a file is one of a plan rather than of a robot."""
     return Path(what).is_file() and read_bytes(what)[:1] == b"{"
 
 
@@ -157,7 +157,7 @@ def refuse_given(ctx: typer.Context, names: Collection[str], why: str) -> None:
 
 
 def missing_sensors() -> typer.BadParameter:
-    """Return the error of a command that needs sensors."""
+    """Error of a command that needs sensors."""
     from nori_dyn.descriptions.sensor_configs import shipped_configs
 
     names = ", ".join(shipped_configs())
@@ -165,7 +165,7 @@ def missing_sensors() -> typer.BadParameter:
 
 
 def next_command(*words: str | Path) -> str:
-    """Return the line that tells what to run next; what is in capitals there is for the reader to fill in."""
+    """Line that says what to run next; words in capitals are for the reader to fill in."""
     return unbroken(f"Next: nori-dyn {' '.join(shlex.quote(str(word)) for word in words)}")
 
 
@@ -176,7 +176,7 @@ def robot_options(
     components: str | None,
     inertias: Inertias = "as_given",
 ) -> tuple[str, ...]:
-    """Return the options by which another command loads the same robot."""
+    """Options by which another command loads the same robot."""
     named = () if base == "fixed" else ("--base", base)
     return (
         *named,

@@ -91,15 +91,15 @@ def estimate(
         bool,
         typer.Option(
             "--smooth",
-            help="With memory, estimate each sample from all readings of the log: those after it as well.",
+            help="With memory, estimate each sample from all readings of the log, later ones included: a smoother.",
         ),
     ] = False,
     monitor: Annotated[
         bool,
         typer.Option(
             "--monitor",
-            help="Write what the estimates and the readings are worth as well: columns sigma:tau:joint and so on, and "
-            "p_value, small where the readings do not fit together. With memory they are written anyway.",
+            help="Write standard deviations as well, columns sigma:tau:joint and so on, and p_value, small where the "
+            "readings contradict each other. With memory they are written anyway.",
         ),
     ] = False,
     contacts: Annotated[
@@ -107,7 +107,7 @@ def estimate(
         typer.Option(
             help="For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise columns "
             "contact:l_foot and so on of the log say it at each sample, by 1 and 0. With `recognise`, and with memory, "
-            "it is found out, and such columns are written, each how likely a contact is closed."
+            "contacts are recognised, and such columns are written: the probability that each is closed."
         ),
     ] = None,
     differentiate: Differentiated = None,
@@ -161,8 +161,8 @@ def estimate(
 
     Each sample is estimated from its own readings. Where the sensors of the plan have `memory` (`nori-dyn schema`),
     such as offsets that are learned, it is estimated from all readings up to it, or with --smooth from all readings of
-    the log; estimates are then written with their standard deviations, and in the end it is told whether the readings
-    fit what is said of their noise, what was learned, and how sure that is.
+    the log; estimates are then written with their standard deviations, and at the end a summary says whether the
+    readings fit their sigmas, what was learned, and how precisely.
 
     A CSV has one column a number: q[0] or q:joint, qd[0] or qd:joint, and each measurement by name (`nori-dyn info
     PLAN` lists them), accelerations and torques also as qdd[0] and tau[0]. ROS's position, velocity, effort and
@@ -213,7 +213,7 @@ def estimate(
         write_foxglove_layout(plans, foxglove)
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
     usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
-    way = how_differentiated(differentiate), dt, _told(plan, contacts)
+    way = how_differentiated(differentiate), dt, _contacts(plan, contacts)
     handling: dict[str, Any] = {"missing": missing or usual[0], "singular": singular or usual[1], "backend": backend}
     how: How = "smooth" if smooth else "auto"
     runner = LogRunner(plans, options_of(*way, monitor=monitor, how=how, unseen=unseen, chunk=chunk, **handling))
@@ -223,7 +223,7 @@ def estimate(
             raise InputError("--input is one log, and --logs are many: give one of the two.")
         from nori_dyn.estimation.many_logs import estimate_logs  # which loads what starts processes
 
-        _tell_many(estimate_logs(runner, logs, out, mapping, scheduler, workers), out, as_json)
+        _show_many(estimate_logs(runner, logs, out, mapping, scheduler, workers), out, as_json)
         return
     if scheduler is not None or workers is not None:
         raise InputError("--scheduler and --workers are for many logs: --logs.")
@@ -258,8 +258,8 @@ def estimate(
         typer.echo(f"warning: {doubt.message}", err=True)
 
 
-def _told(plan: Path, contacts: str | None) -> Any:
-    """Return the contacts that are closed, or how they are recognised: as asked, else as a tracker's file says."""
+def _contacts(plan: Path, contacts: str | None) -> Any:
+    """Closed contacts, or the hypotheses that recognise them: as asked, else as a tracker's file says."""
     from nori_dyn.estimation.log_run import RECOGNISE
     from nori_dyn.estimation.tracker import tracking
 
@@ -269,7 +269,7 @@ def _told(plan: Path, contacts: str | None) -> Any:
     return contacts if contacts == RECOGNISE else named_contacts(contacts)
 
 
-def _tell_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None:
+def _show_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None:
     """Print what came of many logs.
 
     Raises:

@@ -56,21 +56,21 @@ def find_motion(
 
 
 def limits_of(given: Mapping[str, Limit]) -> dict[str, Any]:
-    """Return limits as `exciting_motion` takes them: a number for all joints, or by name."""
+    """Limits as `exciting_motion` takes them: a number for all joints, or by name."""
     return {name: _limits(f"--{name}", texts) for name, texts in given.items()}
 
 
 def _limits(option: str, given: Sequence[str] | None) -> Any:
     found: dict[str, Any] = {}
     for text in given or ():
-        joint, is_of_one, said = text.rpartition("=")
-        ends = said.split(":")
+        joint, is_of_one, number = text.rpartition("=")
+        ends = number.split(":")
         try:
             numbers = [float(end) for end in ends]
         except ValueError:
             numbers = []
         if not 1 <= len(numbers) <= (2 if option == "--position" else 1):
-            raise typer.BadParameter(f"'{text}' is no limit: write 1.5, or elbow=1.5.", param_hint=option)
+            raise typer.BadParameter(f"'{text}' is not a limit: write 1.5, or elbow=1.5.", param_hint=option)
         if not is_of_one and len(given or ()) > 1:
             raise typer.BadParameter(
                 f"'{text}' is for all joints, and others are given: name joints.", param_hint=option

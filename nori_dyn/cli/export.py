@@ -128,7 +128,7 @@ def export(
 
 
 def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
-    """Return the figures of an export."""
+    """Figures of an export, for JSON."""
     from nori_dyn.report.shows.plans import cost_figures
 
     functions = [*made.functions, *([] if made.monitor is None else [made.monitor.function])]

@@ -298,10 +298,10 @@ def identify(
 
 
 def _written(found: Identification, written: Mapping[str, Path], is_robot_kept: bool) -> list[str]:
-    """Return what is said of files."""
+    """Lines on the files that were written."""
     said = [f"{what.capitalize()} written to {unbroken(str(path))}." for what, path in written.items()]
     if is_robot_kept and found.has_robot:
-        said.append("Nothing of the robot was written: --out ROBOT.urdf does.")
+        said.append("The robot was not written: --out ROBOT.urdf does that.")
     return said
 
 
@@ -313,7 +313,7 @@ def _loading(
     components: str | None,
     inertias: Inertias,
 ) -> str | None:
-    """Return what loads the robot that was written, with all that was found; None where none was.
+    """Python call that loads the robot that was written, with all that was found; None where none was.
 
     Of components of a YAML file the friction is in the robot's file as well now: they are not to be added again.
     """
@@ -337,7 +337,7 @@ def _loading(
 
 
 def _known(given: str) -> tuple[str, float]:
-    """Return the name and the value of a parameter that is known.
+    """Name and value of a known parameter.
 
     Raises:
         InputError: something else.
@@ -352,7 +352,7 @@ def _known(given: str) -> tuple[str, float]:
 
 
 def _share(given: str) -> float | None:
-    """Return the share that is held out; None where it is a log."""
+    """Share that is held out; None where it is a log."""
     try:
         return float(given)
     except ValueError:

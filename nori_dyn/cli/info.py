@@ -195,7 +195,7 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
 
 
 def _frames(tree: KinematicTree) -> Table:
-    """Return the names of all places that sensors and outputs can be at, and the link that each is fixed to."""
+    """Names of all places for sensors and outputs, and the link that each is fixed to."""
     frames = {name: "world" if frame.on_world else tree.names[frame.link] for name, frame in tree.frames.items()}
     links = {name: name for name in tree.names}
     rows = tuple((unbroken(name), unbroken(link)) for name, link in {**links, **frames}.items())
@@ -203,7 +203,7 @@ def _frames(tree: KinematicTree) -> Table:
 
 
 def _odd(tree: KinematicTree) -> Iterator[str]:
-    """Yield notes on joints whose limits the file does not tell, and on those that move nothing that has inertia."""
+    """Notes on joints without limits in the file, and on those that move no inertia."""
     import numpy as np
 
     from nori_dyn.recursions import crba

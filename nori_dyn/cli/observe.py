@@ -43,14 +43,16 @@ SWEPT = 200
 
 
 def _where(asked: list[str] | None) -> Where:
-    """Return the special poses that are asked for, as `NAME:FRAME,FRAME`; "auto" for none."""
+    """Special poses that are asked for, as `NAME:FRAME,FRAME`; "auto" for none."""
     if not asked:
         return "auto"
     where: dict[str, Sequence[str]] = {}
     for text in asked:
         name, _, frames = text.partition(":")
         if name not in POSES:
-            raise typer.BadParameter(f"'{name}' is no special pose. Known: {', '.join(POSES)}.", param_hint="--where")
+            raise typer.BadParameter(
+                f"'{name}' is not a special pose. Known: {', '.join(POSES)}.", param_hint="--where"
+            )
         if name in where:
             raise typer.BadParameter(f"'{name}' is given twice.", param_hint="--where")
         where[name] = tuple(frame.strip() for frame in frames.split(",") if frame.strip())
@@ -105,7 +107,7 @@ def observe(
         typer.Option(
             min=1,
             metavar="K",
-            help="Poses over which what persists, the `memory` of the sensors, is to be learned. As many as tell "
+            help="Poses over which the state, the `memory` of the sensors, is to be learned. As many as tell "
             "anything when left out.",
         ),
     ] = None,
@@ -249,7 +251,7 @@ def _show_identifiable(
 
 
 def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
-    """Return the robot and the sensors of a plan, or of a plan set."""
+    """Robot and sensors of a plan."""
     from nori_dyn.estimation.plan import Plan
 
     plans = Plan.load(path)
@@ -257,7 +259,7 @@ def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
 
 
 def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:
-    """Return whether the sensors do not suffice, in general or where it counts."""
+    """Whether the sensors do not suffice, in general or where it counts."""
     at_poses = at_given is not None and len(at_given.lacking) > 0
     in_theory_only = report.numerical_rank < report.generic_rank
     return not report.suffices_over_time or in_theory_only or at_poses or (poses_count and bool(report.loses_rank))

@@ -14,7 +14,7 @@ from nori_dyn.io.files import reason
 Result = TypeVar("Result")
 
 
-class Output:
+class StandardOutput:
     """A text stream whose errors are ours, but for that of a pipe whose reader has gone, which ends a command quietly.
 
     Attributes:
@@ -62,7 +62,7 @@ def standard_output() -> Iterator[None]:
         FileFormatError: it cannot be written.
     """
     before = sys.stdout
-    output = Output(before)
+    output = StandardOutput(before)
     sys.stdout = output
     try:
         yield

@@ -86,7 +86,7 @@ def place_(
             kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
             found = best_sensors(tree, choose_from, best, kinds, criterion, seed=seed, progress=stage)
     if out is not None:
-        write_bytes(out, yaml.safe_dump(_said(found.sensors.to_dict()), sort_keys=False).encode())
+        write_bytes(out, yaml.safe_dump(_without_empty(found.sensors.to_dict()), sort_keys=False).encode())
     if html is not None:
         save_html(found, html)
     if as_json:
@@ -101,11 +101,11 @@ def place_(
     show(found.shown(), f"Sensors written to {unbroken(str(out))}.", then)
 
 
-def _said(content: Any) -> Any:
-    """Return the content of a config without what it leaves open."""
+def _without_empty(content: Any) -> Any:
+    """Content of a config without its empty fields."""
     if isinstance(content, dict):
-        return {key: _said(value) for key, value in content.items() if value not in (None, "")}
-    return [_said(value) for value in content] if isinstance(content, list) else content
+        return {key: _without_empty(value) for key, value in content.items() if value not in (None, "")}
+    return [_without_empty(value) for value in content] if isinstance(content, list) else content
 
 
 def register(app: typer.Typer) -> None:

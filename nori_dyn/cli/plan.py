@@ -28,7 +28,7 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 ALL = "all"
-"""What is said for the contacts of a plan set."""
+"""Value of --contacts that plans all contact states."""
 
 
 def plan(

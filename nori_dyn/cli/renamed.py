@@ -18,7 +18,7 @@ def renamed(name: str, arguments: Arguments) -> Arguments:
 
 
 def _options(**new: str) -> Callable[[Arguments], Arguments]:
-    """Return what gives options their new names."""
+    """Translation that gives options their new names."""
 
     def translate(arguments: Arguments) -> Arguments:
         pairs = [word.partition("=") for word in arguments]
@@ -28,7 +28,7 @@ def _options(**new: str) -> Callable[[Arguments], Arguments]:
 
 
 def _also(*added: str) -> Callable[[Arguments], Arguments]:
-    """Return what adds an option, with its value, where that option is not there."""
+    """Translation that adds an option, with its value, where it is missing."""
     return lambda arguments: [*arguments, *(() if _has(arguments, added[0]) else added)]
 
 

@@ -169,7 +169,7 @@ def serve(
 def _way(
     plan: Path, monitor: bool, backend: str, closed: tuple[str, ...] | None, lag: int | None, recognises: bool
 ) -> StreamOptions:
-    """Return how samples are estimated: as is asked for, else as the file of a tracker says."""
+    """Options of the estimator: as asked for, else as the file of a tracker says."""
     from nori_dyn.estimation.tracker import tracking
     from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.live.engine import StreamOptions

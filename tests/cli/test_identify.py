@@ -98,7 +98,7 @@ def test_offsets_alone_are_a_calibration(run, told, here):
     assert "6 of 6 combinations are identified" in output
     assert "--out" not in output  # there is nothing of a robot to write
     assert "wrist_3_joint" in output
-    assert "--out ROBOT.urdf does." in run("identify", "log.npz", *UR5, "--no-physical")[1]
+    assert "--out ROBOT.urdf does that." in run("identify", "log.npz", *UR5, "--no-physical")[1]
     assert [path.name for path in Path().iterdir()] == ["log.npz"]  # nothing is written unasked
 
 
@@ -185,8 +185,8 @@ def test_json(figures):
 
 
 IMPOSSIBLE = [
-    (("--speed", "fast"), 2, "'fast' is no limit"),
-    (("--speed", "1:2"), 2, "'1:2' is no limit"),
+    (("--speed", "fast"), 2, "'fast' is not a limit"),
+    (("--speed", "1:2"), 2, "'1:2' is not a limit"),
     (("--speed", "1", "--speed", "elbow_joint=2"), 2, "is for all joints, and others are given"),
     (("--speed", "elbow=2"), 1, "Did you mean 'elbow_joint'?"),
     (("--duration", "0"), 1, "duration is 0 s"),

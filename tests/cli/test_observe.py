@@ -188,7 +188,7 @@ def test_without_the_workspace(told, figures, weighed):
 
 def test_wrong_use(run, refused):
     wrong = ("observe", *TALOS, "load_cells_five", "--where", "paralel:left_sole_link")
-    assert "is no special pose" in refused(*wrong, status=2)
+    assert "is not a special pose" in refused(*wrong, status=2)
     assert run("observe", *TALOS, "load_cells_five", "--where", "at_zero", "--where", "at_zero")[0] == 2
     assert "nope" in refused("observe", *TALOS, "load_cells_five", "--where", "parallel:left_sole_link,nope")
     assert "there is no such file" in refused("observe", *TALOS, "load_cells_five", "--poses", "none.csv")
