@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.fields import motion_schema
 from nori_dyn.logs.formats.registry import writer_of
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.renamed import Renamed
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
@@ -48,7 +49,7 @@ POOR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class ExcitingMotion(Shown):
+class ExcitingMotion(Shown, Renamed):
     """A motion that identifies parameters well.
 
     Attributes:
@@ -82,6 +83,8 @@ class ExcitingMotion(Shown):
         >>> motion.parameters
         ('I:link1.zz +', 'I:link2.zz', 'mc:link2.x', 'mc:link2.y')
     """
+
+    FORMER: ClassVar[Mapping[str, str]] = {"badly_told": "poorly_identified", "untold": "unidentifiable"}
 
     trajectory: Trajectory
     limits: MotionLimits

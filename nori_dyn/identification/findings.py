@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, IdentificationProblem
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.renamed import Renamed
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
@@ -57,7 +58,7 @@ class BaseParameterEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterEstimate:
+class ParameterEstimate(Renamed):
     """Estimate of a parameter.
 
     Attributes:
@@ -72,6 +73,8 @@ class ParameterEstimate:
             of what is combined is the one nearest to the model among many that the log cannot tell apart.
     """
 
+    FORMER: ClassVar[Mapping[str, str]] = {"is_told": "is_identified"}
+
     name: str
     unit: str
     before: float
@@ -83,7 +86,7 @@ class ParameterEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Identification(Shown):
+class Identification(Shown, Renamed):
     """Parameters identified from logs.
 
     Attributes:
@@ -117,6 +120,8 @@ class Identification(Shown):
         >>> found.estimates[1].how, found.held_out
         ('identified', 'the last 33 % of each log')
     """
+
+    FORMER: ClassVar[Mapping[str, str]] = {"found": "estimates", "n_told": "n_identified"}
 
     problem: IdentificationProblem
     values: Floats

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.parameters import Parameter, Parameters
 from nori_dyn.identification.regression import Regression
+from nori_dyn.renamed import Renamed
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.tables import Shown
@@ -45,7 +46,7 @@ class CommonFactor:
 
 
 @dataclass(frozen=True, eq=False)
-class Identifiability(Shown):
+class Identifiability(Shown, Renamed):
     """Identifiability of a robot's parameters from some sensors, however long it moves.
 
     Attributes:
@@ -54,6 +55,8 @@ class Identifiability(Shown):
         unknowns: the components of wrenches that no sensor reads by itself.
         rows: the names of the rows that depend on parameters.
     """
+
+    FORMER: ClassVar[Mapping[str, str]] = {"told": "identifiable"}
 
     robot: str
     sensors: str

@@ -102,3 +102,11 @@ def test_names_that_do_not_exist_are_refused():
     with pytest.raises(nd.errors.UnknownModelNameError, match="'elbow'"):
         nd.identifiability(system, locked=["elbow"])
     assert nd.identifiability(system, "inertias").rank == 6
+
+
+def test_former_names_of_attributes_warn():
+    found = nd.identifiability(nd.System(nd.autotree(2), "identification"), ["inertias"])
+    with pytest.warns(DeprecationWarning, match=r"Identifiability\.told is now identifiable"):
+        assert found.told == found.identifiable
+    with pytest.raises(AttributeError, match="'Identifiability' object has no attribute 'tolled'"):
+        _ = found.tolled
