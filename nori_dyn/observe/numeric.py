@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.observe.exact import exact_system
 from nori_dyn.observe.field import FieldVector, field_rows
 from nori_dyn.system.builder import System
-from nori_dyn.system.sources import NONE, Reduced, SourceSplit
+from nori_dyn.system.sources import NONE, NaturalSizes, Reduced, SourceSplit, natural_sizes
 from nori_dyn.typing import Booleans, Floats, Indices
 
 RANK_TOLERANCE = 1e-9
@@ -91,6 +92,8 @@ class Reduction:
         tree = self.system.tree
         samples = [tree.draw(rng) for _ in range(SCALING_SAMPLES)]
         size = np.max([np.abs(found.M) for found in self.at_each(np.array(samples))], axis=0)
+        if tree.closing_parts:
+            size = self._without_rounding(size)
         rows, columns = np.ones(len(self.split.measured)), np.ones(len(self.split.sources))
         if not size.size:
             return rows, columns
@@ -99,6 +102,21 @@ class Reduction:
             rows /= np.sqrt(_or_one(scaled.max(axis=1)))
             columns /= np.sqrt(_or_one(scaled.max(axis=0)))
         return rows, columns
+
+    @cached_property
+    def _natural(self) -> NaturalSizes:
+        return natural_sizes(self.system)
+
+    def _without_rounding(self, size: Floats) -> Floats:
+        """Sizes of the entries of M, zero where rounding of the model's numbers alone makes one.
+
+        An axis of a planar loop that is off by the last digit of a file is no spatial mechanism: equilibrated, a row of
+        such entries would be as large as others.
+        """
+        natural = self._natural
+        relative = size * natural.unknowns[self.split.sources] / natural.rows[self.split.measured][:, None]
+        self._M_pattern &= relative > RANK_TOLERANCE
+        return size * self._M_pattern
 
     def at(self, q: Floats) -> Reduced:
         """Rows of D over the sources at a configuration q (nq,)."""
@@ -174,6 +192,9 @@ class Reduction:
         for kind in self.system.kinds:  # rounding that is left of a sum that is zero
             own = numbers_in(v.slice for v in self.system.variables if v.kind == kind)
             d[own] *= np.abs(d[own]) > RANK_TOLERANCE * np.abs(d[own]).max(axis=0)
+        if self.system.tree.closing_parts:  # and of the model's numbers
+            natural = np.abs(d) / self._natural.unknowns[:, None]
+            d *= natural > RANK_TOLERANCE * natural.max(axis=0)
         return d
 
 

@@ -1,11 +1,15 @@
 """Robots with loops: ranks at closed configurations, what repeats, what is not seen, and what to add."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import NoConfigurationError, NotClosedError
 from nori_dyn.model.closure import gaps
+from nori_dyn.model.joints import axis_rotation
 from nori_dyn.model.kinematics import positions
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.system.builder import System
@@ -45,6 +49,18 @@ def test_a_four_bar_in_space_repeats_three_rows_and_does_not_tell_three_forces_a
     assert "at closed configurations of the loops and couplings" in words
     assert "loop:bar.mx, loop:bar.my, loop:bar.fz: redundant wherever" in words
     assert "poses at which no loop is closed: at the zero of every joint" in words
+
+
+@pytest.mark.parametrize("tilt", [1e-14, 1e-12, 1e-10])
+def test_an_axis_that_is_off_by_rounding_makes_no_other_mechanism(tilt):
+    """Exact arithmetic on such numbers would: in it the three rows out of the plane are independent."""
+    plane = four_bar()
+    elbow = Transform(axis_rotation((1.0, 0.0, 0.0), tilt), np.zeros(3)) @ plane.X_tree[1]
+    tilted = replace(plane, X_tree=(plane.X_tree[0], elbow, plane.X_tree[2]))
+    reports = [nd.observability(nd.System(tree, sensor_set(TORQUES, KNOWN))) for tree in (plane, tilted)]
+    assert [report.deficiency for report in reports] == [3, 3]
+    assert reports[1].repeated == reports[0].repeated
+    assert set(reports[1].unobservable) == set(reports[0].unobservable)
 
 
 def test_rows_that_are_independent_where_loops_are_open_repeat_where_they_are_closed():
