@@ -401,7 +401,8 @@ class HypothesisSteps(Steps):
             np.take(self.state, self._places, out=self.hypothesis_step.state, mode="clip")
 
     def step(self, dt: float) -> int:
-        self._refer(self.hypothesis_step.state, dt)
+        if self.reference is not None:
+            self._refer(self.hypothesis_step.state, dt)
         if self.ticks:
             self.time += dt
             if len(self._past):
@@ -414,7 +415,8 @@ class HypothesisSteps(Steps):
             self.switch = Switch(self.time, states[before], states[self.number], p)
             self.switches.append(self.switch)
         self.ticks += 1
-        self._take_base(wrong)
+        if self.reference is not None:
+            self._take_base(wrong)
         return wrong
 
     def posterior(self) -> Posterior:

@@ -318,10 +318,9 @@ class Steps(ABC):
         """Go on with another prior of the memory at the next tick."""
 
     def _refer(self, state: Floats, dt: float) -> None:
-        """Write the reference of the base, if there is one, into the state of a tick, a time [s] after the last."""
+        """Write the reference of the base into the state of a tick, a time [s] after the last."""
         reference, tree = self.reference, self.tick.system.tree
-        if reference is None:
-            return
+        assert reference is not None
         if self.ticks:
             if reference.is_off:
                 turned = reference.turned(self.predicted(dt))
@@ -332,7 +331,8 @@ class Steps(ABC):
 
     def _take_base(self, wrong: int) -> None:
         """Let the reference follow the estimate of the last tick."""
-        if self.reference is not None and wrong not in (NOT_FINITE, UNDETERMINED):
+        assert self.reference is not None
+        if wrong not in (NOT_FINITE, UNDETERMINED):
             self.reference.take(self.posterior().u[-len(self.tick.memory_names) :])
 
     @abstractmethod
@@ -488,13 +488,15 @@ class ContactSteps(Steps):
 
     def step(self, dt: float) -> int:
         now = self.now
-        self._refer(now.state, dt)
+        if self.reference is not None:
+            self._refer(now.state, dt)
         last, self.last = self.last, now
         if self.ticks:
             self.time += dt
         self.ticks += 1
         wrong = now.step(last, dt)
-        self._take_base(wrong)
+        if self.reference is not None:
+            self._take_base(wrong)
         return wrong
 
     def posterior(self) -> Posterior:
