@@ -17,7 +17,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.square_root import SquareRootInformation, triangular
-from nori_dyn.measurements.floating_base import BASE, UNITS
+from nori_dyn.measurements.floating_base import BASE, UNITS, floating_root
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
@@ -104,8 +104,6 @@ class BaseReference:
         """The reference of a robot whose base is state; None where it is not."""
         if not any(name.startswith(f"{BASE}:") for name in memory_names):
             return None
-        from nori_dyn.measurements.floating_base import floating_root
-
         return BaseReference(tree, floating_root(tree), memory_names)
 
     def begin(self) -> None:

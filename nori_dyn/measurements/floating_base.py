@@ -46,6 +46,9 @@ RATE = "base_rate"
 UNITS = {"velocity": "m/s", "gravity": "m/s^2", "angular_velocity": "rad/s"}
 """The state, in an order in which each rate depends on what comes later only, and the unit of each."""
 
+RATE_UNITS = {"velocity": "m/s^2", "gravity": "m/s^3", "angular_velocity": "rad/s^2"}
+"""The unit of the derivative of each."""
+
 SIGMAS = {"velocity": 10.0, "gravity": 20.0, "angular_velocity": 10.0}
 """Standard deviations at first unless told: as good as nothing is known."""
 
@@ -89,7 +92,7 @@ class BaseRates:
     root: int
 
     name: ClassVar[str] = "base_rates"
-    source: ClassVar[str] = "nori_dyn.measurements.floating_base"
+    source: ClassVar[str] = "docs/design.md, 4.12"
     group: ClassVar[str] = "memory"
     components: ClassVar[tuple[str, ...]] = ROWS
     is_measured: ClassVar[bool] = False
@@ -98,11 +101,10 @@ class BaseRates:
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
         """The state and its rates, see `WithUnknowns`."""
-        keys = [base_state(self.root, name) for name in UNITS], [base_rate(self.root, name) for name in UNITS]
-        units = [*UNITS.values()], [f"{unit}/s" if unit == "m/s^2" else f"{unit}^2" for unit in UNITS.values()]
         return tuple(
-            Unknown(key, COMPONENTS[key.component], (unit,) * 3, is_force=False)
-            for key, unit in zip([*keys[0], *keys[1]], [*units[0], *units[1]], strict=True)
+            Unknown(key(self.root, name), COMPONENTS[name], (unit,) * 3, is_force=False)
+            for key, units in ((base_state, UNITS), (base_rate, RATE_UNITS))
+            for name, unit in units.items()
         )
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
@@ -176,7 +178,7 @@ class BaseReading(LinkReading):
             yield replace(equation, root=root, place=replace(equation.place, units=units))
 
     def reads(self, place: SensorSite) -> Equation:
-        return VelocityReading(place, self.type, "nori_dyn.measurements.floating_base", root=0)
+        return VelocityReading(place, self.type, "docs/design.md, 4.12", root=0)
 
 
 class Gyroscope(BaseReading):

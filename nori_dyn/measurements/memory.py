@@ -44,7 +44,8 @@ class Memory(BaseModel):
     Without a filter each tick has their initial prior.
 
     Attributes:
-        of: the variables: "qd", which are the velocities of all joints; other kinds and names as in `outputs`.
+        of: the variables: "qd", which are the velocities of all joints; "base", the velocity, gravity and angular
+            velocity of a floating base, which takes no other field; other kinds and names as in `outputs`.
         rate: the variables that are their derivatives: a kind, at the same places, or a name.
         noise: standard deviation of the velocities that a tick is given; needed for these, and for these only.
         walk: how far they change in one second that nothing else explains, as a standard deviation; over a time t its
@@ -80,8 +81,10 @@ class Memory(BaseModel):
             SensorConfigError: a fixed base; a noise that is missing, or of something else; a wrong number of values.
         """
         if any(name == BASE or name.startswith(f"{BASE}:") for name in self.wanted):
-            if self.wanted != (BASE,):
-                raise SensorConfigError(f"the state of the base is one: say `of: {BASE}`, and nothing else.")
+            if self != Memory(of=BASE):
+                raise SensorConfigError(
+                    f"the state of the base is one entry of its own, {{of: {BASE}}}, without more fields."
+                )
             yield BaseRates(floating_root(tree))
         yield from self.speeds(tree)
 
@@ -134,9 +137,7 @@ class Memory(BaseModel):
         sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
         known_by = f"{GROUP}:{v.name}"
         if v.kind == BASE:
-            part = v.key.component
-            mean = mean if part == "gravity" else (0.0,) * 3
-            sigma = sigma or (SIGMAS[part],) * 3
+            sigma = (SIGMAS[v.key.component],) * 3
         if v.kind == OFFSET and isinstance(own, VariableReading):
             if sigma is not None or any(mean):
                 raise SensorConfigError(

@@ -108,8 +108,8 @@ def test_rates_are_those_of_a_known_motion():
             "'gyro:link1' reads the velocity of the base",
         ),
         ([{"type": "gyroscope", "links": "link1"}], MEMORY, "fixed", "the base of robot .* is fixed"),
-        ([], {"base": {"of": ["base", "offset"]}}, "floating", "the state of the base is one"),
-        ([], {"base": {"of": "base", "noise": 0.1}}, "floating", "its noise is that of the joint velocities"),
+        ([], {"base": {"of": ["base", "offset"]}}, "floating", "the state of the base is one entry"),
+        ([], {"base": {"of": "base", "noise": 0.1}}, "floating", "the state of the base is one entry"),
     ],
 )
 def test_what_is_refused(rows, memory, base, words):
