@@ -50,12 +50,12 @@ class BaseEstimate:
 
     @property
     def q(self) -> Floats:
-        """Q of the root joint (7,): position, then the quaternion."""
+        """Configuration of the root joint (7,): position, then the quaternion."""
         return np.concatenate([self.position, self.rotation])
 
     @property
     def qd(self) -> Floats:
-        """Qd of the root joint (6,): angular velocity, then velocity, in base coordinates."""
+        """Velocity of the root joint (6,): angular velocity, then velocity, in base coordinates."""
         return np.concatenate([self.angular_velocity, self.velocity])
 
     @property

@@ -310,8 +310,6 @@ class Steps(ABC):
     def begin(self, prior: SquareRootInformation, time: float) -> None:
         """Go back to before the first tick, with its prior and its time [s]."""
         self.beginning, self.time, self.ticks = prior, time, 0
-        if self.reference is not None:
-            self.reference.begin()
 
     @abstractmethod
     def restart(self, prior: SquareRootInformation) -> None:
@@ -376,7 +374,7 @@ class Steps(ABC):
 
 
 def referred(steps: Steps, q: Any, qd: Any) -> tuple[Any, Any]:
-    """Q and qd with the reference of the base in place of what is given of the root, where its state is estimated."""
+    """Configuration and velocity with the reference of the base in place of what is given of the root."""
     if steps.reference is None:
         return q, qd
     tree = steps.tick.system.tree
@@ -504,7 +502,8 @@ class ContactSteps(Steps):
         return self.last.posterior()
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        assert self.last is not None
+        if self.last is None:  # the prior of the tick that comes has been put
+            return self.prior
         return self.last.predicted(dt)
 
     @property

@@ -141,8 +141,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
                 alike when None.
 
         Raises:
-            InputError: what is known is of other numbers, or its covariance is none; probabilities below zero, or all
-                zero, or where contacts are told.
+            InputError: what is known is of other numbers, or its covariance is none, or of a robot whose base is
+                memory; probabilities below zero, or all zero, or where contacts are told.
             UnplannedStateError: a state has no plan.
         """
         steps, prior = self.steps, self.steps.tick.beginning(state)
@@ -150,6 +150,10 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             steps.probabilities[:] = self._beginning(probabilities)
         elif probabilities is not None:
             raise InputError("probabilities are of contacts that are recognised; these are told, by `switch`.")
+        if state is not None:
+            refuse_base(steps.tick.memory_names, "going on from a state")
+        if steps.reference is not None:
+            steps.reference.begin()
         steps.begin(prior, 0.0 if state is None else state.time)
         if self._window is not None:
             self._window.slots.clear()

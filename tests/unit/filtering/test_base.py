@@ -93,6 +93,25 @@ def test_native_code_and_numpy_say_the_same():
             np.testing.assert_allclose(*(getattr(tracker.base, name) for tracker in trackers), rtol=1e-7, atol=1e-7)
 
 
+@needs_compiler
+@pytest.mark.parametrize("change", [2, 40])
+def test_native_code_goes_on_from_numpy_with_its_reference(change):
+    """As a tracker does that did not wait for the compiler: at a tilt, before and after the axes were turned."""
+    motion, rng = sway(DT * np.arange(60), TILTS[1], 2), np.random.default_rng(2)
+    whole, first = (nd.Tracker(plan(), DT, backend="numpy") for _ in range(2))
+    steps = first.steps
+    for k in range(60):
+        given = read(motion, k, rng)
+        whole.step(*given)
+        if k == change:
+            other = steps.on("native")
+            other.go_on_from(steps, DT)
+            first._run_on(other)
+        first.step(*given)
+    for name in ("rotation", "velocity", "gravity", "angular_velocity", "position"):
+        np.testing.assert_allclose(*(getattr(one.base, name) for one in (whole, first)), rtol=1e-6, atol=1e-6)
+
+
 def test_sensors_that_suffice_are_told():
     report = nd.observability(nd.System(robot(), sensors()), n=1)
     assert report.is_observable
@@ -106,6 +125,7 @@ def test_ways_that_do_not_follow_a_base_are_refused(tmp_path):
     for refused in (
         lambda: tracker.over(None, q, qd, y),
         lambda: tracker.export(tmp_path / "c"),
+        lambda: tracker.reset(tracker.state),
         lambda: nd.Tracker(plan(), DT, lag=2, backend="numpy"),
     ):
         with pytest.raises(InputError, match=words):

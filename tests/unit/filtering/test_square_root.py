@@ -67,7 +67,7 @@ def shape_of(sizes, entries):
     return TrackShape(*sizes, p, A, X, weight_of=tuple(range(p)), walk=k, inverse_time=k)
 
 
-def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
+def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2, apart=False):
     """Return a case whose dt vary, whose walks are zero in places, and some of whose readings are missing."""
     n_s, n_v, n_f, p = sizes
     k = n_v + n_f
@@ -81,6 +81,8 @@ def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
         dt = rng.uniform(0.001, 0.02)
         A = rng.normal(size=(p, n_s + k)) * (rng.random((p, n_s + k)) < 0.7)
         A[:n_s, :n_s] += 3 * np.eye(n_s)
+        if apart:  # no row is of s and of v
+            A[: p // 2, n_s : n_s + n_v], A[p // 2 :, :n_s] = 0.0, 0.0
         weights = 10.0 ** rng.uniform(-1, 4, p) * (rng.random(p) > missing * (number > 0))
         weights[:n_s] += 0.5
         Q = np.where(np.isinf(T), walk**2 * dt, walk**2 * np.where(np.isinf(T), 1.0, T) / 2 * -np.expm1(-2 * dt / T))
@@ -201,6 +203,7 @@ CASES = {
     "memory alone": random_case((0, 0, 4, 3), 20, seed=3),
     "no rates": random_case((2, 0, 3, 4), 20, seed=4),
     "rates alone": random_case((2, 2, 0, 4), 20, seed=5),
+    "rows of s and of v apart": random_case((2, 3, 2, 8), 20, seed=7, apart=True),
     (WIDE := "more columns than two of the widest vectors"): random_case((6, 5, 7, 20), 3, seed=6),
 }
 
