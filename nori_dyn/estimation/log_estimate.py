@@ -234,7 +234,7 @@ def smooth(
 ) -> LogHistory:
     """Estimate each sample of a log from all its readings, in memory.
 
-    What persists from sample to sample is said by `memory` in the sensors' config, see `Filter`. It is the smoother of
+    What persists from sample to sample is said by `memory` in the sensors' config, see `Tracker`. It is the smoother of
     Rauch, Tung and Striebel. Where a log has gaps, motion is not taken to be known through them.
 
     Args:
@@ -247,7 +247,7 @@ def smooth(
         singular: what to do with samples at which something is not determined: "refuse" the log, or give "nan".
         backend: as for `Plan.solver`.
         contacts: as for `estimate`.
-        causal: whether each sample is estimated from the readings up to it only, as `Filter` does.
+        causal: whether each sample is estimated from the readings up to it only, as `Tracker` does.
         unseen: what to do with what persists and no reading tells anything of: "keep" it at what was known at first, or
             "refuse" the log.
         progress: as for `plan`.
@@ -255,7 +255,7 @@ def smooth(
     Raises:
         InputError: as `estimate`; times that do not increase, or none at all.
         SingularSystemError: something is not determined, and that is refused; says what and when.
-        PlanError: nothing persists, see `Filter`.
+        PlanError: nothing persists, see `Tracker`.
         UnplannedStateError, MappingError, FileFormatError: as `estimate`.
 
     Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. X.

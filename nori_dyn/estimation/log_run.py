@@ -219,7 +219,7 @@ class LogRunner:
             InputError: the log lacks what is needed, or holds what is no number; over time, times that do not increase,
                 or none; and as `Solver.solve_batch`.
             SingularSystemError: something is not determined; no reading tells of what is to be told.
-            PlanError: a filter or a smoother is asked for, and nothing persists; see `Filter`.
+            PlanError: a filter or a smoother is asked for, and nothing persists; see `Tracker`.
             UnplannedStateError: a contact state that has no plan.
             FileFormatError, MappingError, BackendError: the log, its mapping, or the backend's name.
         """
@@ -242,7 +242,7 @@ class LogRunner:
         """Compile the plan, so that other processes find it in the cache.
 
         Raises:
-            PlanError: nothing persists, and something is to; see `Filter`.
+            PlanError: nothing persists, and something is to; see `Tracker`.
         """
         if self.is_over_time:
             if self.options.hypotheses is not None:

@@ -144,11 +144,11 @@ class CollisionDetector:
         weights: Weights = None,
         missing: Missing = "refuse",
     ) -> Watched:
-        """Estimate a tick as if nothing touched the robot, and say whether that can be; see `Filter.step`.
+        """Estimate a tick as if nothing touched the robot, and say whether that can be; see `Tracker.step`.
 
         Raises:
-            InputError: see `Filter.step`.
-            SingularSystemError: see `Filter.step`.
+            InputError: see `Tracker.step`.
+            SingularSystemError: see `Tracker.step`.
         """
         tracked = self.filter.step(q, qd, y, dt, weights, missing)
         expected = self.filter.expected

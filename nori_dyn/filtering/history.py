@@ -114,7 +114,7 @@ class History(Shown):
         gaps: the ticks (n,) before which the motion is not known, by their numbers.
         is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
         contacts: the contacts that were recognised; None where they were told.
-        delays: of a filter, how late it is at the first tick's configuration, see `Filter.delays`; None of a smoother,
+        delays: of a filter, how late it is at the first tick's configuration, see `Tracker.delays`; None of a smoother,
             and where that is not determined.
 
     Example:

@@ -75,7 +75,7 @@ class Tracked(Shown):
 
     @property
     def u(self) -> Floats:
-        """The estimate of what is free (n,), in the order of `Filter.free_names`."""
+        """The estimate of what is free (n,), in the order of `Tracker.free_names`."""
         return self._after.u
 
     @property
