@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 
 import nori_dyn as nd
 from docs.generate.places import plain
@@ -121,6 +122,7 @@ def _choices(annotation: Any) -> str:
 
 
 WORDS = (
+    ("Half", "`{sigma: ..., range: ..., offset: ...}`"),
     ("Except", "a [selector](../sensors.md)"),
     ("Pose", "a frame by its name, or `{xyz: [...], rpy: [...], relative_to: ...}`"),
     ("dict[", "a number for each name"),
@@ -134,7 +136,9 @@ WORDS = (
 def _default(field: Any) -> str:
     if field.is_required():
         return "required"
-    return "" if field.default is None else f"`{yaml.safe_dump(field.default).splitlines()[0]}`"
+    default = field.default
+    content = default.model_dump(exclude_defaults=True) if isinstance(default, BaseModel) else default
+    return "" if content is None else f"`{yaml.safe_dump(content).splitlines()[0]}`"
 
 
 def shipped_sets() -> str:

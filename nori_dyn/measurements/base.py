@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError
@@ -21,6 +21,19 @@ from nori_dyn.typing import Array
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Ends = Annotated[list[FiniteFloat | None], Field(min_length=2, max_length=2)]
+
+
+def _increasing(
+    ends: list[float | None] | list[list[float | None]],
+) -> list[float | None] | list[list[float | None]]:
+    for low, high in _pairs(ends):
+        if not low < high:
+            raise ValueError(f"the range from {low:g} to {high:g} holds nothing")
+    return ends
+
+
+Range = Annotated[Ends | Annotated[list[Ends], Field(min_length=1)], AfterValidator(_increasing)]
+"""The readings between which a sensor works: one pair of ends, or one a component."""
 
 
 class Offset(BaseModel):
@@ -61,7 +74,7 @@ class Measurement(BaseModel, ABC):
     name: Annotated[str, Field(min_length=1)] | None = None
     value: FiniteFloat | list[FiniteFloat] | None = None
     sigma: Positive | list[Positive] | None = None
-    range: Ends | Annotated[list[Ends], Field(min_length=1)] | None = None
+    range: Range | None = None
     offset: Offset | None = None
 
     @field_validator("range")
@@ -71,9 +84,6 @@ class Measurement(BaseModel, ABC):
     ) -> list[float | None] | list[list[float | None]] | None:
         if ends is not None and info.data.get("value") is not None:
             raise ValueError("a known value takes no reading: leave the range out, or set `value: null`")
-        for low, high in _pairs(ends):
-            if not low < high:
-                raise ValueError(f"the range from {low:g} to {high:g} holds nothing")
         return ends
 
     @field_validator("offset")
@@ -90,6 +100,11 @@ class Measurement(BaseModel, ABC):
         Raises:
             SensorConfigError: a name or number of values that does not fit the robot.
         """
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        """The sensors that its entry stands for, of which each has an offset of its own; usually itself."""
+        return (self,)
 
     def each(self, tree: KinematicTree) -> Iterator[Measurement]:
         """Yield a sensor for each link, joint or frame that this one reads on a robot; itself where it selects none.

@@ -92,6 +92,11 @@ def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
     Raises:
         SensorConfigError: a name or number of values that does not fit the robot; a range that the sensor cannot have.
     """
+    return [equation for part in measurement.parts for equation in _bound(part, tree)]
+
+
+def _bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
+    """The equations of one sensor, see `bound`."""
     equations = list(measurement.on(tree))
     if measurement.range is not None and not all(isinstance(e, Ranged) and e.ranges is not None for e in equations):
         raise SensorConfigError(f"a '{measurement.type}' takes no range. Leave it out.")

@@ -110,7 +110,7 @@ def _of_fields(
     beside = [(each, there) for each, there in findings if each["type"] in STRUCTURAL and there[:-1] == path[:-1]]
     fields = list(dict.fromkeys(name for each, _ in beside for name in _fields(schema.model, each["loc"][:-1])))
     extra = next((found for found in beside if found[0]["type"] == "extra_forbidden"), None)
-    variant = next((str(part) for part in reversed(first["loc"][:-1]) if part not in path), None)
+    variant = next((str(part) for part in first["loc"][-2:-1] if part not in path), None)
     owner = OWNERS.get(variant, variant) if variant else place(path[:-1]) if path[:-1] else schema.what
     listed = f"Its fields are {', '.join(fields)}."
     if extra is None:

@@ -207,7 +207,7 @@ class SensorSet(Shown):
             except NoriError as error:
                 error.args = (f"{what} {error}",)
                 raise
-            if not rows and isinstance(measurement, LinkReading) and measurement.value is None:
+            if not rows and isinstance(measurement.parts[0], LinkReading) and measurement.value is None:
                 warnings.warn(f"{what} it reads nothing on robot '{tree.name}'.{_why(tree)}", NoriWarning, stacklevel=4)
             equations.extend(rows)
         for name, memory in self.memory:
@@ -297,7 +297,7 @@ def _check_no_offsets(measurements: Sequence[Measurement], path: tuple[str | int
         InvalidConfigError: one has.
     """
     for k, measurement in enumerate(measurements):
-        if measurement.offset is not None:
+        if any(part.offset is not None for part in measurement.parts):
             raise InvalidConfigError(
                 "an offset stays, whether the contact is closed or not: put this sensor under `measurements`.",
                 (*path, k, "offset"),

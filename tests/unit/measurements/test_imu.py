@@ -1,0 +1,115 @@
+"""An IMU is a gyroscope and an accelerometer: the same rows, estimates and answers, in one entry."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InvalidConfigError, SensorConfigError
+from tests.noted import noted
+from tests.standing import SIGMA, robot, sensors, sway
+
+POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.4, -0.5, 2.6]}
+DRIFTS = {"sigma": 0.05, "mean": [0.1, 0.0, 0.2]}
+MEMORY = {"base": {"of": "base"}, "biases": {"of": "offset", "walk": 0.001}}
+
+
+def sensor_set(*rows: dict, memory: dict = MEMORY) -> nd.SensorSet:
+    return nd.SensorSet.from_dict({"name": "test", "measurements": list(rows), "memory": memory})
+
+
+def apart(imu: dict) -> list[dict]:
+    """Return the two sensors that an entry of an IMU stands for."""
+    own = {key: imu[key] for key in ("links", "frame") if key in imu}
+    return [
+        own | {"type": kind} | imu.get(kind, {}) | ({"name": f"{label}:{imu['name']}"} if "name" in imu else {})
+        for kind, label in (("gyroscope", "gyro"), ("accelerometer", "acc"))
+    ]
+
+
+def test_its_rows_are_those_of_the_two_sensors():
+    tree, rng = robot(), np.random.default_rng(0)
+    for imu in (
+        {"links": "box"},
+        {"links": "all", "frame": POSE, "gyroscope": {"sigma": 0.01, "offset": DRIFTS}},
+        {"links": "l_foot", "accelerometer": {"sigma": [0.1, 0.2, 0.3], "range": [-39, 39], "offset": {"sigma": 1}}},
+        {"links": "box", "frame": POSE, "name": "head", "gyroscope": {"offset": DRIFTS}},
+    ):
+        memory = MEMORY if "offset" in json.dumps(imu) else {"base": {"of": "base"}}
+        one, two = (nd.System(tree, sensor_set(*rows, memory=memory)) for rows in ([imu | {"type": "imu"}], apart(imu)))
+        with noted(imu):
+            assert one.measurement_names == two.measurement_names
+            assert one.variable_names == two.variable_names
+            assert str(one.ranges) == str(two.ranges)
+            q, qd, y = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=one.ny)
+            np.testing.assert_array_equal(one.D(q).toarray(), two.D(q).toarray())
+            np.testing.assert_array_equal(one.b(q, qd, y), two.b(q, qd, y))
+            assert [row.equation.sigma for row in one.rows] == [row.equation.sigma for row in two.rows]
+            assert nd.SensorSet.from_dict(json.loads(json.dumps(one.sensors.to_dict()))) == one.sensors
+            assert "imu" in str(one.sensors)
+
+
+def test_a_tracker_and_observability_say_the_same():
+    tree, content = robot(), sensors().to_dict()
+    others = [row for row in content["measurements"] if row["type"] not in ("gyroscope", "accelerometer")]
+    kept = {k: [row for row in content["measurements"] if row["type"] == k] for k in ("gyroscope", "accelerometer")}
+    imu = {"type": "imu", "links": "box", "accelerometer": {"sigma": SIGMA["acc"]}}
+    imu["gyroscope"] = {"sigma": SIGMA["gyro"], "offset": {"sigma": 0.05}}
+    given = [imu, *others], [*kept["gyroscope"], *kept["accelerometer"], *others]
+    systems = [nd.System(tree, nd.SensorSet.from_dict(content | {"measurements": rows})) for rows in given]
+    reports = [nd.observability(system, n=1) for system in systems]
+    assert str(reports[0]) == str(reports[1])
+    assert reports[0].is_observable
+    trackers = [nd.Tracker(nd.plan(system, outputs=["fx"]), 0.002, backend="numpy") for system in systems]
+    motion = sway(0.002 * np.arange(5))
+    for k in range(5):
+        q, qd = np.append(np.zeros(7), motion.q[k]), np.append(np.zeros(6), motion.qd[k])
+        y = np.concatenate([motion.w[k], motion.acc[k], np.zeros(6)])
+        one, two = (tracker.step(q, qd, y) for tracker in trackers)
+        np.testing.assert_array_equal(one["fx"], two["fx"])
+    np.testing.assert_array_equal(trackers[0].base.velocity, trackers[1].base.velocity)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"sigma": 0.1}, r"measurements\[0\].sigma: an imu is two sensors: say sigma under `gyroscope`"),
+        ({"value": 0}, "say value under `gyroscope` and `accelerometer`"),
+        ({"offset": {"sigma": 1}}, "say offset under `gyroscope` and `accelerometer`"),
+        ({"gyroscope": 0.01}, r"measurements\[0\].gyroscope: it is 0.01, expected fields by name"),
+        ({"gyroscope": {"noise": 0.01}}, r"'noise' is no field of measurements\[0\].gyroscope.*sigma, range, offset"),
+        ({"accelerometer": {"sigma": 0}}, "accelerometer.sigma: it is 0, expected a number greater than 0"),
+        ({"accelerometre": {"sigma": 1}}, "'accelerometre' is no field of imu. Did you mean 'accelerometer'"),
+        ({"accelerometer": {"range": [2, 1]}}, "the range from 2 to 1 holds nothing"),
+    ],
+)
+def test_what_its_entry_must_not_say(fields, words):
+    with pytest.raises(InvalidConfigError, match=words):
+        sensor_set({"type": "imu", "links": "box", **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "base", "memory", "words"),
+    [
+        ({}, "floating", {}, "'gyro:box' reads the velocity of the base, which is no state here"),
+        ({}, "fixed", {}, "measurement 1 .imu.: the base of robot .* is fixed: load the robot with base='floating'"),
+        ({"links": "bx"}, "floating", MEMORY, "measurement 1 .imu.: .*moving link 'bx'.*'box'"),
+        ({"frame": "l_foot"}, "floating", MEMORY, "on link 'box': frame 'l_foot' is fixed to link 'l_hip|l_"),
+        ({"links": "all", "name": "mine"}, "floating", MEMORY, "the name 'gyro:mine' is for one reading"),
+    ],
+)
+def test_what_does_not_fit_the_robot(fields, base, memory, words):
+    tree = robot() if base == "floating" else nd.autotree(2)
+    entry = {"type": "imu", "links": tree.names[0], **fields}
+    with pytest.raises(SensorConfigError, match=words):
+        nd.System(tree, sensor_set(entry, memory=memory))
+
+
+def test_its_offsets_are_no_part_of_contacts():
+    imu = {"type": "imu", "links": "box", "gyroscope": {"offset": {"sigma": 1}}}
+    content = {"name": "test", "measurements": [], "contacts": {"foot": {"closed": [imu], "open": []}}}
+    with pytest.raises(InvalidConfigError, match="an offset stays, whether the contact is closed or not"):
+        nd.SensorSet.from_dict(content)
