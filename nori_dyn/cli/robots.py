@@ -15,13 +15,16 @@ def robots(as_json: Json = False) -> None:
 
     Example: nori-dyn robots
     """
+    from nori_dyn.descriptions.robot_names import EXTRA
     from nori_dyn.descriptions.robot_names import robots as known_robots
 
     known = known_robots()
-    if not as_json:
+    if as_json:
+        print_json(known.to_dict())
+    elif known:
         show(known.shown(), "Next: nori-dyn info NAME")
-        return
-    print_json(known.to_dict())
+    else:
+        show(known.shown(), f"Next: {EXTRA}, or with a file of yours: nori-dyn info ROBOT.urdf")
 
 
 def register(app: typer.Typer) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.mechanisms import biped
 from benchmarks.peers.base import Peer
 from benchmarks.peers.registry import PEERS
-from benchmarks.suites import counts, tick
+from benchmarks.robots import Robot
+from benchmarks.suites import counts, loops, tick
 from benchmarks.suites.registry import SUITES
 from nori_dyn.interop.urdf import to_urdf
 from nori_dyn.model.synthetic import autotree
@@ -158,3 +160,11 @@ def test_programs_need_the_operations_that_they_did(told, tmp_path, monkeypatch,
         baseline = tmp_path / "baseline.json"
         baseline.write_text(json.dumps(data))
     assert "counts, and 0 ratios in their band" in plain(told("--check", baseline))
+
+
+@pytest.mark.long
+def test_the_results_give_the_operations_of_loops_that_are_counted():
+    results = Path(__file__).parents[2].joinpath("benchmarks", "results.md").read_text()
+    for row, tree in (("four loops", biped()), ("without them", biped().replace(components=()))):
+        operations = loops.planned(Robot(tree.name, "floating", tree), loops.PROBLEM).cost.total
+        assert f"| {row} | {operations:,} | {loops.factorised_operations(tree):,} |" in results

@@ -241,6 +241,13 @@ def test_robots_lists_names_and_packages(told, figures):
     assert talos["package"] == "example-robot-data"
 
 
+def test_robots_says_what_to_do_where_no_package_has_any(told, monkeypatch):
+    monkeypatch.setattr("nori_dyn.descriptions.robot_names.PACKAGES", {})
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+    end = "\nNext: pip install 'nori_dyn[robots]', or with a file of yours: nori-dyn info ROBOT.urdf\n"
+    assert told("robots").endswith(end)
+
+
 ANTENNA = str(EXAMPLE_ROBOT_DATA / "tiago_description/robots/tiago_no_hand.urdf")
 
 
