@@ -140,6 +140,46 @@ def pinocchio_wrenches(tree: KinematicTree, model: pin.Model, fx: Floats) -> Any
     return forces
 
 
+class Pinocchio:
+    """Pinocchio, asked for what happens to a tree: states and answers are the tree's.
+
+    Attributes:
+        tree: the tree.
+        model, data: Pinocchio's, with joints of the same names.
+    """
+
+    def __init__(self, tree: KinematicTree, model: pin.Model) -> None:
+        self.tree, self.model, self.data = tree, model, model.createData()
+
+    @staticmethod
+    def of(name: str, base: Base, tree: KinematicTree) -> Pinocchio:
+        """Return it for a robot of the table."""
+        return Pinocchio(tree, pinocchio_model(ROBOTS[name], base))
+
+    def state(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return a state and its acceleration as Pinocchio has them."""
+        rate = acceleration_to_pinocchio(self.tree, self.model, q, qd, qdd)
+        return *to_pinocchio(self.tree, self.model, q, qd), rate
+
+    def joint_forces(self, q: Floats, torque: Floats) -> Floats:
+        """Return joint forces (nv, ...) that Pinocchio gives as (model.nv, ...)."""
+        return velocity_map(self.tree, self.model, q).T @ torque
+
+    def rnea(self, q: Floats, qd: Floats, qdd: Floats, fx: Floats | None = None) -> Floats:
+        """Return tau (nv,) of an acceleration (nv,), with wrenches fx (n_links, 6); `data` has forces and motions."""
+        return self.joint_forces(q, pin.rnea(self.model, self.data, *self.state(q, qd, qdd), self._wrenches(fx)))
+
+    def aba(self, q: Floats, qd: Floats, tau: Floats, fx: Floats | None = None) -> Floats:
+        """Return qdd (nv,) of joint forces (nv,)."""
+        P = velocity_map(self.tree, self.model, q)
+        q_pin, v, drift = self.state(q, qd, 0 * qd)
+        rate = pin.aba(self.model, self.data, q_pin, v, np.linalg.solve(P.T, tau), self._wrenches(fx))
+        return np.linalg.solve(P, rate - drift)
+
+    def _wrenches(self, fx: Floats | None) -> Any:
+        return pinocchio_wrenches(self.tree, self.model, np.zeros((0, 6)) if fx is None else fx)
+
+
 def pinocchio_joint(tree: KinematicTree, model: pin.Model, i: int) -> Any:
     """Return Pinocchio's joint of the same name as joint i of the tree."""
     name = tree.joint_names[i]

@@ -1,7 +1,7 @@
 """Compiled functions and derivatives on real robots, also with rotors, against Pinocchio, state by state."""
 
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,15 +12,7 @@ from tests.agreement.test_pinocchio import FEW as THREE
 from tests.agreement.test_pinocchio import ILL_CONDITIONED, MASSLESS, N_STATES, cases
 from tests.compilers import needs_compiler
 from tests.peers import pin
-from tests.robots import (
-    ROBOTS,
-    acceleration_to_pinocchio,
-    load,
-    pinocchio_model,
-    pinocchio_wrenches,
-    to_pinocchio,
-    velocity_map,
-)
+from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model, pinocchio_wrenches, velocity_map
 from tests.systems import random_states
 from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
 
@@ -68,14 +60,10 @@ class Case:
         self.data = self.model.createData()
         truth = random_states(self.tree, n, seed=len(name), wrench=10.0 * with_fx)
         self.q, self.qd, self.qdd, self.fx = truth.q, truth.qd, truth.qdd, truth.fx
-        self.states = [self._state(k) for k in range(n)]
+        motion = zip(map(Pinocchio(self.tree, self.model).state, self.q, self.qd, self.qdd), self.fx, strict=True)
+        self.states = [(*state, pinocchio_wrenches(self.tree, self.model, fx)) for state, fx in motion]
         self.P = velocity_map(self.tree, self.model, self.q[0])  # constant: no joint here is planar
         self.tau = np.array([self.P.T @ pin.rnea(self.model, self.data, *state) for state in self.states])
-
-    def _state(self, k: int) -> tuple[Any, ...]:
-        q, v = to_pinocchio(self.tree, self.model, self.q[k], self.qd[k])
-        a = acceleration_to_pinocchio(self.tree, self.model, self.q[k], self.qd[k], self.qdd[k])
-        return q, v, a, pinocchio_wrenches(self.tree, self.model, self.fx[k])
 
     def algorithms(self) -> Everything:
         """Return what Pinocchio says of every state."""

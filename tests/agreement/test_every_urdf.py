@@ -9,14 +9,7 @@ import pytest
 
 import nori_dyn as nd
 from tests.peers import pin
-from tests.robots import (
-    EXAMPLE_ROBOT_DATA,
-    ICUB_MODELS,
-    acceleration_to_pinocchio,
-    pinocchio_wrenches,
-    to_pinocchio,
-    velocity_map,
-)
+from tests.robots import EXAMPLE_ROBOT_DATA, ICUB_MODELS, Pinocchio
 from tests.tolerances import RECURSION, SOLVED, assert_close
 
 FOLDERS = (EXAMPLE_ROBOT_DATA, ICUB_MODELS)
@@ -78,13 +71,6 @@ def states(tree, n, seed):
     return q, qd, qdd, rng.normal(size=(n, tree.n_links, 6))
 
 
-def torques_of_pinocchio(tree, model, q, qd, qdd, fx):
-    """Return tau (nv,) by Pinocchio's rnea."""
-    there, rate = to_pinocchio(tree, model, q, qd), acceleration_to_pinocchio(tree, model, q, qd, qdd)
-    tau = pin.rnea(model, model.createData(), *there, rate, pinocchio_wrenches(tree, model, fx))
-    return velocity_map(tree, model, q).T @ tau
-
-
 def test_the_walk_finds_robots():
     assert len(FILES) > 60
     assert {*WITHOUT_LINKS, *ONE_BODY, *NEGATIVE, *HANDFUL} <= FILES.keys()
@@ -102,8 +88,7 @@ def test_inverse_dynamics(file):
         assert tree.nv == model.nv
         given = states(tree, N_STATES, seed=len(file))
         tau = nd.rnea(tree, *(np.moveaxis(x, 0, -1) for x in given))
-        expected = [torques_of_pinocchio(tree, model, *state) for state in zip(*given, strict=True)]
-        assert_close(tau.T, expected, RECURSION)
+        assert_close(tau.T, list(map(Pinocchio(tree, model).rnea, *given)), RECURSION)
 
 
 def test_what_does_not_move_says_what_to_do():
@@ -134,10 +119,9 @@ def test_plans_and_recursions_of_negative_inertias(file, base):
     model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
     tree = loaded(file, base, locked=locked)
     q, qd, qdd, _ = (x[0] for x in states(tree, 1, seed=11))
-    tau = torques_of_pinocchio(tree, model, q, qd, qdd, np.zeros((tree.n_links, 6)))
-    torque = np.linalg.solve(velocity_map(tree, model, q).T, tau)
-    back = pin.aba(model, model.createData(), *to_pinocchio(tree, model, q, qd), torque)
-    assert_close(back, acceleration_to_pinocchio(tree, model, q, qd, qdd), SOLVED)
+    theirs = Pinocchio(tree, model)
+    tau = theirs.rnea(q, qd, qdd)
+    assert_close(theirs.aba(q, qd, tau), qdd, SOLVED)
     assert_close(nd.aba(tree, q, qd, tau), qdd, SOLVED)
     for problem, given in (("inverse_dynamics", qdd), ("forward_dynamics", tau)):
         if tree.n_links > 60 and problem == "forward_dynamics":

@@ -7,7 +7,7 @@ import scipy.linalg as la
 import nori_dyn as nd
 from nori_dyn.identification.motion_search import RANDOM
 from tests.peers import pin
-from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio, velocity_map
+from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model
 
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
@@ -21,13 +21,11 @@ def model_of(name):
 
 def by_pinocchio(tree, model, motion, t):
     """Return torques (N, nv) of a motion, and the rows of its inertial parameters and friction (N nv, n)."""
-    data = model.createData()
+    peer = Pinocchio(tree, model)
     torques, rows = [], []
     for q, qd, qdd in zip(*motion(t), strict=True):
-        P = velocity_map(tree, model, q)
-        q_pin, v = to_pinocchio(tree, model, q, qd)
-        torques.append(P.T @ pin.rnea(model, data, q_pin, v, P @ qdd))
-        W = P.T @ pin.computeJointTorqueRegressor(model, data, q_pin, v, P @ qdd)
+        torques.append(peer.rnea(q, qd, qdd))
+        W = peer.joint_forces(q, pin.computeJointTorqueRegressor(model, peer.data, *peer.state(q, qd, qdd)))
         signs = qd / np.sqrt(qd**2 + 0.01**2)
         rows.append(np.hstack([W, np.diag(qd), np.diag(signs)]))
     return np.array(torques), np.array(rows)

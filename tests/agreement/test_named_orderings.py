@@ -23,8 +23,7 @@ from nori_dyn.program.python_source import python_source
 from nori_dyn.system.trace import trace
 from tests.compilers import needs_compiler
 from tests.oracles import refined_solution
-from tests.peers import pin
-from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
+from tests.robots import Pinocchio, load
 from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
 
@@ -75,18 +74,6 @@ def test_operations_by_ordering(robot, sensors):
         assert plan.cost.total >= default, name
 
 
-def accelerations(tree, robot, Q, Qd, Tau):
-    """Return what Pinocchio's aba says of torques."""
-    model = pinocchio_model(ROBOTS[robot], "fixed" if robot == "panda" else "floating")
-    data, qdd = model.createData(), []
-    for q, qd, tau in zip(Q, Qd, Tau, strict=True):
-        q_pin, v = to_pinocchio(tree, model, q, qd)
-        P = velocity_map(tree, model, q)
-        rate = pin.aba(model, data, q_pin, v, np.linalg.solve(P.T, tau))
-        qdd.append(np.linalg.solve(P, rate - acceleration_to_pinocchio(tree, model, q, qd, 0 * qd)))
-    return np.array(qdd)
-
-
 @pytest.mark.parametrize("ordering", NAMES)
 @pytest.mark.parametrize("robot", ["panda", "talos_reduced", pytest.param(ICUB, marks=pytest.mark.long)])
 def test_forward_dynamics_is_pinocchios_in_every_order(robot, ordering):
@@ -96,7 +83,8 @@ def test_forward_dynamics_is_pinocchios_in_every_order(robot, ordering):
     truth = random_states(tree, 50, seed=2)
     tau = np.random.default_rng(2).normal(size=(50, tree.nv))
     found = plan.solver("numpy").solve_batch(truth.q, truth.qd, tau)
-    assert_close(found.qdd, accelerations(tree, robot, truth.q, truth.qd, tau), SOLVED)
+    peer = Pinocchio.of(robot, "fixed" if robot == "panda" else "floating", tree)
+    assert_close(found.qdd, list(map(peer.aba, truth.q, truth.qd, tau)), SOLVED)
     assert found.fell_back.mean() <= 0.1
     assert plan.solved.guards(output_columns(plan.system, plan.outputs))
 

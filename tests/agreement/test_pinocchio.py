@@ -12,16 +12,7 @@ from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.system.builder import System
 from tests import covering as arrays
 from tests.compilers import needs_compiler
-from tests.peers import pin
-from tests.robots import (
-    ROBOTS,
-    acceleration_to_pinocchio,
-    load,
-    pinocchio_model,
-    pinocchio_wrenches,
-    to_pinocchio,
-    velocity_map,
-)
+from tests.robots import ROBOTS, Pinocchio, load
 from tests.systems import PROBLEMS, Truth, hybrid, random_states, readings
 from tests.tolerances import ILL_SOLVED, SOLVED, Tolerance, assert_close
 
@@ -48,39 +39,15 @@ def cases(few):
 BACKENDS = ("numpy", *(("umfpack",) if has_umfpack() else ()))
 
 
-class Peer:
-    """Pinocchio's answer on the bodies of a tree, state by state."""
-
-    def __init__(self, name: str, tree: KinematicTree, base: str) -> None:
-        self.tree = tree
-        self.model = pinocchio_model(ROBOTS[name], base)
-        self.data = self.model.createData()
-        self.joints = [self.model.getJointId(joint) for joint in tree.joint_names]
-
-    def inverse(self, truth: Truth) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return tau (N, nv), a and f (N, n_links, 6) of the states, from qdd."""
-        tree, model, data = self.tree, self.model, self.data
-        tau, a, f = [], [], []
-        for q, qd, qdd, _, fx in zip(*truth, strict=True):
-            q_pin, v = to_pinocchio(tree, model, q, qd)
-            rate = acceleration_to_pinocchio(tree, model, q, qd, qdd)
-            torque = pin.rnea(model, data, q_pin, v, rate, pinocchio_wrenches(tree, model, fx))
-            tau.append(velocity_map(tree, model, q).T @ torque)
-            a.append([np.roll(data.a_gf[j].vector, 3) for j in self.joints])
-            f.append([np.roll(data.f[j].vector, 3) for j in self.joints])
-        return np.array(tau), np.array(a), np.array(f)
-
-    def forward(self, truth: Truth) -> np.ndarray:
-        """Return qdd (N, nv) of the states, from tau."""
-        tree, model, data = self.tree, self.model, self.data
-        qdd = []
-        for q, qd, _, tau, fx in zip(*truth, strict=True):
-            q_pin, v = to_pinocchio(tree, model, q, qd)
-            P = velocity_map(tree, model, q)
-            torque = np.linalg.solve(P.T, tau)
-            rate = pin.aba(model, data, q_pin, v, torque, pinocchio_wrenches(tree, model, fx))
-            qdd.append(np.linalg.solve(P, rate - acceleration_to_pinocchio(tree, model, q, qd, 0 * qd)))
-        return np.array(qdd)
+def led_by(peer: Pinocchio, truth: Truth) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Pinocchio's tau (N, nv), a and f (N, n_links, 6) of accelerations."""
+    joints = [peer.model.getJointId(joint) for joint in peer.tree.joint_names]
+    tau, a, f = [], [], []
+    for q, qd, qdd, _, fx in zip(*truth, strict=True):
+        tau.append(peer.rnea(q, qd, qdd, fx))
+        a.append([np.roll(peer.data.a_gf[j].vector, 3) for j in joints])
+        f.append([np.roll(peer.data.f[j].vector, 3) for j in joints])
+    return np.array(tau), np.array(a), np.array(f)
 
 
 @cache
@@ -93,20 +60,20 @@ def led(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     """Return random states and accelerations of a robot, the torques of Pinocchio's rnea, its a and f."""
     tree = robot(name, base)
     states = random_states(tree, N_STATES, seed=len(name))
-    tau, a, f = Peer(name, tree, base).inverse(states)
+    tau, a, f = led_by(Pinocchio.of(name, base, tree), states)
     return states._replace(tau=tau), a, f
 
 
 @cache
 def driven(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     """Return random states and torques of a robot, the accelerations of Pinocchio's aba, its a and f."""
-    peer = Peer(name, robot(name, base), base)
+    peer = Pinocchio.of(name, base, robot(name, base))
     states = led(name, base)[0]
     rng = np.random.default_rng(7)
     states = states._replace(tau=states.tau * rng.uniform(0.9, 1.1, size=states.tau.shape))
-    states = states._replace(qdd=peer.forward(states))
-    _, a, f = peer.inverse(states)
-    return states, a, f
+    found = [peer.aba(q, qd, tau, fx) for q, qd, _, tau, fx in zip(*states, strict=True)]
+    states = states._replace(qdd=np.array(found))
+    return states, *led_by(peer, states)[1:]
 
 
 def planned(name: str, base: str, problem: str, ordering: str = "auto", outputs: tuple[str, ...] = ()) -> Plan:

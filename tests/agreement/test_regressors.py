@@ -19,16 +19,7 @@ from nori_dyn.identification.regression import Regression
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.peers import pin
-from tests.robots import (
-    EXAMPLE_ROBOT_DATA,
-    ROBOTS,
-    acceleration_to_pinocchio,
-    load,
-    pinocchio_model,
-    pinocchio_with_revolutes,
-    to_pinocchio,
-    velocity_map,
-)
+from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, Pinocchio, load, pinocchio_model, pinocchio_with_revolutes
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import RECURSION, Tolerance, assert_close
 
@@ -98,11 +89,10 @@ def states(tree: KinematicTree, n: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 def pinocchio_regressor(tree: KinematicTree, model: pin.Model, q, qd, qdd) -> np.ndarray:
     """Return d tau / d phi (nv, 10 n_links) of Pinocchio, in the order of the tree."""
-    q_pin, v = to_pinocchio(tree, model, q, qd)
-    rate = acceleration_to_pinocchio(tree, model, q, qd, qdd)
-    found = pin.computeJointTorqueRegressor(model, model.createData(), q_pin, v, rate)
+    peer = Pinocchio(tree, model)
+    found = pin.computeJointTorqueRegressor(model, peer.data, *peer.state(q, qd, qdd))
     columns = [10 * (model.getJointId(name) - 1) + k for name in tree.joint_names for k in range(10)]
-    return velocity_map(tree, model, q).T @ found[:, columns]
+    return peer.joint_forces(q, found[:, columns])
 
 
 def numbers_of(found: Regression, Q, Qd, Qdd) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,12 +15,11 @@ from tests.oracles import newton_euler
 from tests.peers import pin
 from tests.robots import (
     ROBOTS,
-    acceleration_to_pinocchio,
+    Pinocchio,
     load,
     pinocchio_model,
     pinocchio_on_contacts,
     pinocchio_with_revolutes,
-    to_pinocchio,
     velocity_map,
 )
 from tests.systems import random_states
@@ -40,11 +39,6 @@ long = partial(pytest.param, marks=pytest.mark.long)
 every_quadruped = pytest.mark.parametrize("name", ["anymal", *(long(name) for name in ("solo12", "go2", "hyq"))])
 
 
-def there(tree: KinematicTree, model, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return a state as Pinocchio has it."""
-    return *to_pinocchio(tree, model, q, qd), acceleration_to_pinocchio(tree, model, q, qd, qdd)
-
-
 def solver(tree: KinematicTree, config: str, *outputs: str):
     system = System(tree, nd.sensors(config))
     assert system.shape[0] == system.shape[1]
@@ -54,16 +48,16 @@ def solver(tree: KinematicTree, config: str, *outputs: str):
 @every_quadruped
 def test_forward_dynamics_of_a_quadruped_on_point_feet(name):
     tree, feet = load(name, "floating", clean=False), QUADRUPEDS[name]
-    model = pinocchio_model(ROBOTS[name], "floating")
+    peer = Pinocchio.of(name, "floating", tree)
     truth = random_states(tree, 10, seed=1)
     tau = np.random.default_rng(1).normal(size=(10, tree.nv))
     tau[:, :6] = 0
     estimate = solver(tree, "quadruped_point_feet", "qdd", "fx").solve_batch(truth.q, truth.qd, tau)
-    frames = [model.getFrameId(foot) for foot in feet]
+    frames = [peer.model.getFrameId(foot) for foot in feet]
     for k in range(10):
-        q, v, rate = there(tree, model, truth.q[k], truth.qd[k], estimate.qdd[k])
-        torques = np.linalg.solve(velocity_map(tree, model, truth.q[k]).T, tau[k])
-        expected, forces = pinocchio_on_contacts(model, q, v, torques, frames, LINEAR)
+        q, v, rate = peer.state(truth.q[k], truth.qd[k], estimate.qdd[k])
+        torques = np.linalg.solve(velocity_map(tree, peer.model, truth.q[k]).T, tau[k])
+        expected, forces = pinocchio_on_contacts(peer.model, q, v, torques, frames, LINEAR)
         assert_close(rate, expected, SOLVED)
         for foot, force in zip(feet, forces, strict=True):
             frame = tree.frame(foot)
@@ -73,8 +67,8 @@ def test_forward_dynamics_of_a_quadruped_on_point_feet(name):
 @every_quadruped
 def test_inverse_dynamics_of_a_quadruped_with_sensors_in_its_feet(name):
     tree = load(name, "floating", clean=False)
-    model = pinocchio_model(ROBOTS[name], "floating")
-    data = model.createData()
+    peer = Pinocchio.of(name, "floating", tree)
+    model = peer.model
     estimator = solver(tree, "quadruped_foot_forces", "tau")
     names = estimator.plan.system.measurement_names
     rng = np.random.default_rng(2)
@@ -89,8 +83,8 @@ def test_inverse_dynamics_of_a_quadruped_with_sensors_in_its_feet(name):
         for foot, push in zip(order, pushes[k], strict=True):
             frame = model.frames[model.getFrameId(foot)]
             forces[frame.parentJoint] += frame.placement.act(pin.Force(push, np.zeros(3)))
-        q, v, rate = there(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
-        expected = velocity_map(tree, model, truth.q[k]).T @ pin.rnea(model, data, q, v, rate, forces)
+        state = peer.state(truth.q[k], truth.qd[k], truth.qdd[k])
+        expected = peer.joint_forces(truth.q[k], pin.rnea(model, peer.data, *state, forces))
         assert_close(found.tau[k], expected, SOLVED)
 
 
@@ -98,15 +92,15 @@ def test_inverse_dynamics_of_a_quadruped_with_sensors_in_its_feet(name):
 def test_inverse_dynamics_of_a_floating_base_from_what_is_on_board(name):
     """An accelerometer and an angular one in the base, as Pinocchio has it move, give the torques of its RNEA."""
     tree = load(name, "floating", clean=False)
-    model = pinocchio_model(ROBOTS[name], "floating")
-    data = model.createData()
+    peer = Pinocchio.of(name, "floating", tree)
+    model, data = peer.model, peer.data
     truth = random_states(tree, 10, seed=3)
     Y, expected = np.empty((10, tree.nv)), np.empty((10, tree.nv))
     base = model.getFrameId(tree.names[0])
     for k in range(10):
-        q, v, rate = there(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
-        expected[k] = velocity_map(tree, model, truth.q[k]).T @ pin.rnea(model, data, q, v, rate)
-        pin.forwardKinematics(model, data, q, v, rate)
+        state = truth.q[k], truth.qd[k], truth.qdd[k]
+        expected[k] = peer.rnea(*state)
+        pin.forwardKinematics(model, data, *peer.state(*state))
         pin.updateFramePlacements(model, data)
         a = pin.getFrameClassicalAcceleration(model, data, base, pin.LOCAL)
         proper = a.linear - data.oMf[base].rotation.T @ np.array(tree.gravity)

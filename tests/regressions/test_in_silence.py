@@ -223,20 +223,6 @@ def test_a_disk_that_is_full_is_an_error_of_the_disk_in_every_format(tmp_path):
     assert (ran.returncode, ran.stdout.split()) == (0, [each for each in endings for _ in range(2)]), ran.stderr
 
 
-def test_a_record_batch_that_expands_without_bounds_is_refused_before_it_does(tmp_path):
-    """231 KB took 2.7 GB."""
-    pa = pytest.importorskip("pyarrow")
-    table = pa.table({"t": pa.array(np.zeros((1 << 27) + 1, dtype=np.int8))})
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with (
-        pa.OSFile(str(tmp_path / "log.feather"), "wb") as file,
-        pa.ipc.new_file(file, table.schema, options=options) as w,
-    ):
-        w.write_table(table)
-    with pytest.raises(FileFormatError, match=r"kB of it expand to 1\.1 GB at once"):
-        open_log(str(tmp_path / "log.feather"))
-
-
 def test_a_clock_that_would_make_samples_without_an_end_is_refused(tmp_path):
     log = log_of(tmp_path / "log.npz", n=3, t=np.array([0.0, 1.0, 1e12]))
     mapping = {"clock": {"rate": 100}}

@@ -8,11 +8,10 @@ import nori_dyn as nd
 from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.measurements.selectors import Except, select_joints
 from nori_dyn.model.joints import Fixed
-from tests import robots
 from tests.covering import covering
 from tests.oracles import newton_euler
 from tests.peers import pin
-from tests.robots import ROBOTS, load
+from tests.robots import ROBOTS, Pinocchio, load, pinocchio_with_revolutes
 from tests.systems import ACCELERATIONS, PROBLEMS, TORQUES, WRENCHES, random_states, readings, sensor_set
 from tests.tolerances import RECURSION, SOLVED, assert_close
 from tests.trees import TREES, random_state
@@ -37,18 +36,13 @@ def test_the_robot_moves_as_with_its_joints_lumped(name, base, kept):
     assert tree.fingerprint != lumped.fingerprint
     assert_close(sum(I[5, 5] for I in tree.I), sum(I[5, 5] for I in lumped.I), RECURSION)
     assert any(note == f"kept, without freedoms: {', '.join(kept)}" for note in tree.notes)
-    model = robots.pinocchio_model(ROBOTS[name], base)
-    data = model.createData()
-    rng = np.random.default_rng(1)
+    peer, rng = Pinocchio.of(name, base, lumped), np.random.default_rng(1)
     q = tree.random_configuration(rng)
     qd, qdd = rng.normal(size=(2, tree.nv))
     tau = nd.rnea(tree, q, qd, qdd)
-    P = robots.velocity_map(lumped, model, q)
-    rate = robots.acceleration_to_pinocchio(lumped, model, q, qd, qdd)
-    assert_close(tau, P.T @ pin.rnea(model, data, *robots.to_pinocchio(lumped, model, q, qd), rate), SOLVED)
+    assert_close(tau, peer.rnea(q, qd, qdd), SOLVED)
     assert_close(nd.aba(tree, q, qd, tau), qdd, SOLVED)
-    found = pin.aba(model, data, *robots.to_pinocchio(lumped, model, q, qd), np.linalg.solve(P.T, tau))
-    assert_close(rate, found, SOLVED)
+    assert_close(peer.aba(q, qd, tau), qdd, SOLVED)
     assert_close(nd.crba(tree, q), nd.crba(lumped, q), RECURSION)
     assert_close(nd.minverse(tree, q), nd.minverse(lumped, q), SOLVED)
     for ours, expected in zip(nd.coriolis(tree, q, qd), nd.coriolis(lumped, q, qd), strict=True):
@@ -64,18 +58,17 @@ def test_the_wrench_through_a_kept_joint_is_that_of_newton_and_euler():
     """It is what carries all that comes after: Pinocchio's, with the joint there and held, and the textbook's."""
     name = "iCubGenova04"
     tree, lumped = pair(name, "floating", FT)
-    model = robots.pinocchio_with_revolutes(ROBOTS[name], FT, "floating")
+    model = pinocchio_with_revolutes(ROBOTS[name], FT, "floating")
     data = model.createData()
     system = nd.System(tree, PROBLEMS["inverse"])
-    fixed_model = robots.pinocchio_model(ROBOTS[name], "floating")
+    peer = Pinocchio.of(name, "floating", lumped)
     truth = random_states(tree, 3, seed=3, wrench=0.0)
     for q, qd, qdd in zip(truth.q, truth.qd, truth.qdd, strict=True):
         d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.concatenate([qdd, np.zeros(6 * tree.n_links)])))
         textbook = newton_euler(tree, q, qd, qdd, np.zeros((tree.n_links, 6)))
-        q_pin, v_pin = robots.to_pinocchio(lumped, fixed_model, q, qd)
-        a_pin = robots.acceleration_to_pinocchio(lumped, fixed_model, q, qd, qdd)
+        q_pin, v_pin, a_pin = peer.state(q, qd, qdd)
         parts = [np.zeros(size) for size in (model.nq, model.nv, model.nv)]
-        for there, joint in zip(fixed_model.joints[1:], fixed_model.names[1:], strict=True):
+        for there, joint in zip(peer.model.joints[1:], peer.model.names[1:], strict=True):
             here = model.joints[model.getJointId(joint)]
             parts[0][here.idx_q : here.idx_q + here.nq] = q_pin[there.idx_q : there.idx_q + there.nq]
             for part, given in zip(parts[1:], (v_pin, a_pin), strict=True):

@@ -7,8 +7,9 @@ from scipy.linalg import solve_triangular
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
 from nori_dyn.recursions.triangular import fd_permutations, fd_transformations, id_permutations
 from nori_dyn.system.builder import System
-from tests.agreement.test_pinocchio import Peer, robot
+from tests.agreement.test_pinocchio import led_by, robot
 from tests.covering import covering
+from tests.robots import Pinocchio
 from tests.systems import ACCELERATIONS, PROBLEMS, TORQUES, WRENCHES, hybrid, random_states, readings, sensor_set
 from tests.tolerances import RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import TREES
@@ -27,7 +28,7 @@ def robot_truth(name, base):
     """Return a robot, random states, and the tau of Pinocchio's rnea at them."""
     tree = robot(name, base)
     states = random_states(tree, N_STATES, seed=len(name))
-    return tree, states._replace(tau=Peer(name, tree, base).inverse(states)[0])
+    return tree, states._replace(tau=led_by(Pinocchio.of(name, base, tree), states)[0])
 
 
 def unknowns(system, kind, d):
