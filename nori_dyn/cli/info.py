@@ -126,6 +126,7 @@ def info(
         _draft(Path(what), robot, sensors, (base, lock, keep, components), draft)
         return
     refuse_given(ctx, {"sensors", "draft"}, "needs a log and its --robot.")
+    from nori_dyn.descriptions.model_sensors import OF_BASE
     from nori_dyn.descriptions.robots import model_sensors
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.formats.registry import endings
@@ -144,7 +145,7 @@ def info(
     except FileFormatError as error:  # the robot is usable without them
         own_sensors, notes = (), [*_odd(tree), f"its sensors cannot be read: {error}"]
     _show_tree(tree, own_sensors, notes, verbose, as_json)
-    if not as_json and any(sensor.entry for sensor in own_sensors):
+    if not as_json and any(sensor.entry and sensor.note != OF_BASE for sensor in own_sensors):
         walks = any(sensor.type == "accelerometer" for sensor in own_sensors)  # an arm on a table needs none
         options = robot_options("floating" if walks else base, lock, keep or ["sensors"], components, inertias)
         show(next_command("observe", what, "--sensors", "own_sensors", *options))
@@ -237,7 +238,7 @@ def _show_tree(
         parts.append(f"Sensors of its file: {counts}{'' if verbose else ' (--verbose lists them)'}.")
     if sensors and verbose:
         rows = tuple(
-            (unbroken(s.name), s.type, unbroken(s.on), "" if s.entry else f"no row: {s.note}") for s in sensors
+            (unbroken(s.name), s.type, unbroken(s.on), s.note if s.entry else f"no row: {s.note}") for s in sensors
         )
         parts.append(Table("Sensors", ("name", "type", "on", "note"), rows, left=(0, 1, 2, 3)))
     show(tree.shown(), *parts, *(f"note: {note}" for note in notes))

@@ -1,4 +1,4 @@
-"""The sensors of an MJCF model: those that read forces and accelerations as rows, the others by name.
+"""The sensors of an MJCF model: those that read forces, accelerations and angular velocities as rows, others by name.
 
 Source: MuJoCo, XML reference, "sensor"; the signs are those of its code, as
 tests/unit/descriptions/test_model_sensors.py shows.
@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from nori_dyn.descriptions.mjcf_model import MjcfModel
-from nori_dyn.descriptions.model_sensors import ModelSensor
+from nori_dyn.descriptions.model_sensors import OF_BASE, ModelSensor
 
-THROUGH_STATE = ("jointpos", "jointvel", "ballquat", "ballangvel", "gyro", "velocimeter")
+THROUGH_STATE = ("jointpos", "jointvel", "ballquat", "ballangvel", "velocimeter")
 """Sensors of what is given as q and qd."""
 
 AT_SITES: dict[str, dict[str, Any]] = {
     "accelerometer": {"type": "accelerometer"},
+    "gyro": {"type": "gyroscope"},
     "force": {"type": "force_torque", "components": ["fx", "fy", "fz"], "measures": "parent_on_child"},
     "torque": {"type": "force_torque", "components": ["mx", "my", "mz"], "measures": "parent_on_child"},
 }
@@ -62,7 +63,7 @@ def _sensor(mjcf: MjcfModel, k: int) -> ModelSensor:
         entry = dict(AT_SITES[kind])
         if body == 0:
             return ModelSensor(name, kind, on, note="it is on the world")
-        if kind == "accelerometer":
+        if kind in ("accelerometer", "gyro"):
             entry["links"] = frame
         else:
             last = int(model.body_jntadr[body] + model.body_jntnum[body]) - 1
@@ -74,4 +75,4 @@ def _sensor(mjcf: MjcfModel, k: int) -> ModelSensor:
     noise = float(model.sensor_noise[k]) if hasattr(model, "sensor_noise") else 0.0
     if noise > 0:
         entry["sigma"] = noise
-    return ModelSensor(name, kind, on, entry, link=entry.get("links"))
+    return ModelSensor(name, kind, on, entry, OF_BASE if kind == "gyro" else "", entry.get("links"))

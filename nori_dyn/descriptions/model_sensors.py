@@ -34,6 +34,10 @@ class ModelSensor:
     link: str | None = None
 
 
+OF_BASE = "with the base as memory"
+"""The note of a sensor that reads the state of a floating base."""
+
+
 def counted(sensors: Sequence[ModelSensor]) -> dict[str, int]:
     """Number of sensors of each type, the most frequent first."""
     types = [sensor.type for sensor in sensors]

@@ -37,10 +37,10 @@ def shipped_configs() -> dict[str, Path]:
 def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None = None) -> SensorSet:
     """Load the sensors that a robot's own file describes, by their names there.
 
-    Of a URDF those of iDynTree's <sensor> extension (force-torque sensors, accelerometers), or where it has none
-    those in Gazebo's elements; of an MJCF model accelerometer, force, torque and jointactuatorfrc. Gyroscopes and
-    encoders give no rows: what they read enters through q and qd. A force-torque sensor in a fixed joint needs that
-    joint: load the robot with `kept="sensors"`.
+    Of a URDF those of iDynTree's <sensor> extension (force-torque sensors, accelerometers, gyroscopes), or where it
+    has none those in Gazebo's elements; of an MJCF model accelerometer, gyro, force, torque and jointactuatorfrc.
+    Gyroscopes come with a config whose memory has the base; without it, as of encoders, what they read enters through
+    q and qd. A force-torque sensor in a fixed joint needs that joint: load the robot with `kept="sensors"`.
 
     A config adds to them, and changes them by type or name (null leaves them out), see `load_sensors`:
 
@@ -74,7 +74,8 @@ def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None
     """
     name = f"sensors of {os.path.basename(model)}"
     with naming_file(model):
-        return SensorSet.from_dict({"name": name, "measurements": _model_entries(model, tree)})
+        content = {"name": name, "from_model": True, "measurements": []}
+        return SensorSet.from_dict(content, _model_entries(model, tree))
 
 
 def load_sensors(

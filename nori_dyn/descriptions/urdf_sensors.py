@@ -7,12 +7,12 @@ Source: iDynTree, doc/model_loading.md, "Sensor extensions", and its loader wher
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.descriptions.model_sensors import ModelSensor, pose_entry, roll_pitch_yaw
+from nori_dyn.descriptions.model_sensors import OF_BASE, ModelSensor, pose_entry, roll_pitch_yaw
 from nori_dyn.descriptions.urdf_document import UrdfRobot, Vector, not_numbers, required, where
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.xml_file import Element
@@ -22,8 +22,7 @@ from nori_dyn.typing import Floats
 DIRECTIONS = {"parent_to_child": "parent_on_child", "child_to_parent": "child_on_parent"}
 """What we call a wrench on one of the two links that a joint connects, by <measure_direction>."""
 
-THROUGH_QD = "through qd"
-NOT_READ = "not a sensor of forces or accelerations"
+NOT_READ = "not a sensor of forces, accelerations or angular velocities"
 
 
 def urdf_sensors(robot: UrdfRobot) -> tuple[ModelSensor, ...]:
@@ -31,7 +30,8 @@ def urdf_sensors(robot: UrdfRobot) -> tuple[ModelSensor, ...]:
 
     A <sensor> in the root element is iDynTree's; where there is none, those in <gazebo> elements are taken. The two
     differ in the frame of a wrench: in iDynTree it is a whole pose, that of the child link, of the parent link or of
-    the sensor; in Gazebo its origin is the child link's always. An `imu` is an accelerometer and a gyroscope.
+    the sensor; in Gazebo its origin is the child link's always. An `imu` is an accelerometer and a gyroscope; of two of
+    one name the gyroscope is called "gyro:NAME".
 
     Raises:
         FileFormatError: a sensor that lacks something or is on nothing.
@@ -39,9 +39,20 @@ def urdf_sensors(robot: UrdfRobot) -> tuple[ModelSensor, ...]:
     reader, root = _SensorReader(robot), robot.root
     own = root.findall("sensor")
     if own:
-        return tuple(sensor for element in own for sensor in reader.idyntree(element))
+        return _told_apart([sensor for element in own for sensor in reader.idyntree(element)])
     gazebo = ((element, sensor) for element in root.findall("gazebo") for sensor in element.findall("sensor"))
-    return tuple(sensor for element, found in gazebo for sensor in reader.gazebo(found, element.get("reference", "")))
+    return _told_apart([s for element, found in gazebo for s in reader.gazebo(found, element.get("reference", ""))])
+
+
+def _told_apart(sensors: Sequence[ModelSensor]) -> tuple[ModelSensor, ...]:
+    """The sensors, gyroscopes that have the name of another kind of sensor renamed."""
+    taken = {sensor.name for sensor in sensors if sensor.type != "gyroscope"}
+    return tuple(
+        replace(sensor, name=(name := f"gyro:{sensor.name}"), entry={**(sensor.entry or {}), "name": name})
+        if sensor.type == "gyroscope" and sensor.name in taken
+        else sensor
+        for sensor in sensors
+    )
 
 
 def sensor_joints(robot: UrdfRobot, locked: Sequence[str] = ()) -> tuple[str, ...]:
@@ -132,11 +143,10 @@ class _SensorReader:
         return ModelSensor(name, "force_torque", joint, entry if pose is None else {**entry, "frame": pose})
 
     def _on_link(self, name: str, kind: str, link: str, xyz: Vector, rpy: Vector) -> ModelSensor:
-        if kind == "gyroscope":
-            return ModelSensor(name, kind, link, note=THROUGH_QD, link=link)
         entry = {"type": kind, "name": name, "links": link}
         pose = pose_entry(xyz, rpy, relative_to=link)
-        return ModelSensor(name, kind, link, entry if pose is None else {**entry, "frame": pose}, link=link)
+        note = OF_BASE if kind == "gyroscope" else ""
+        return ModelSensor(name, kind, link, entry if pose is None else {**entry, "frame": pose}, note, link)
 
     def _origin(self, origin: Element | None, name: str) -> tuple[Vector, Vector]:
         if origin is None:

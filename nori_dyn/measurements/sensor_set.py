@@ -28,7 +28,7 @@ from nori_dyn.measurements.binding import bound, without_offset
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
-from nori_dyn.measurements.floating_base import BaseRates, VelocityReading
+from nori_dyn.measurements.floating_base import BASE, BaseRates, VelocityReading
 from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.memory import Memory, beginnings
@@ -92,7 +92,8 @@ class SensorSet(Shown):
         Args:
             data: the content.
             of_model: entries of the robot's own sensors, for a config with `from_model`: they come first, changed as
-                in `from_model`, but for those whose names the config's own measurements have.
+                in `from_model`, but for those whose names the config's own measurements have. Gyroscopes are left out
+                unless the base is state, or `from_model` changes them.
 
         Raises:
             InvalidConfigError: content that does not follow the schema.
@@ -125,12 +126,15 @@ class SensorSet(Shown):
         changes = {} if config.from_model is True else config.from_model
         rows = (row for contact in contacts for row in (*contact.closed, *contact.open))
         own = {measurement.name for measurement in (*config.measurements, *rows)}
+        if not any(BASE in memory.wanted for memory in config.memory.values()):
+            of_model = [e for e in of_model if e["type"] != "gyroscope" or {e["type"], e["name"]} & {*changes}]
         inherited = [entry for entry in _changed(of_model, changes) if entry["name"] not in own]
         try:
             first = SensorSet.from_dict({"name": config.name, "measurements": inherited})
         except InvalidConfigError as error:  # its path is one in the robot's own sensors
             named = next((inherited[k]["name"] for k in error.path[1:2] if isinstance(k, int)), "")
-            raise InvalidConfigError(f"sensor '{named}' of the model, as changed: {error}", ("from_model",)) from None
+            whose = f"sensor '{named}' of the model, as changed: " if changes else ""
+            raise InvalidConfigError(f"{whose}{error}", ("from_model",)) from None
         measurements = (*first.measurements, *config.measurements)
         return SensorSet(config.name, measurements, *more)
 

@@ -305,7 +305,7 @@ def test_info_lists_the_sensors_of_a_robots_file(run, told, figures, monkeypatch
     output = told("info", ICUB, "--verbose")
     assert max(len(line) for line in output.splitlines() if not line.startswith("Next: ")) <= 80
     assert "head_imu_0" in output
-    assert "through qd" in plain(output)
+    assert "with the base as memory" in plain(output)
     found = figures("info", ICUB, "--keep", "l_arm_ft_sensor")
     assert len(found["sensors"]) == 83
     (sensor,) = (sensor for sensor in found["sensors"] if sensor["name"] == "l_arm_ft")

@@ -53,6 +53,21 @@ def reads_of(system: System, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> 
     return system.D(q) @ truth.d(system) + system.b(q, qd, np.zeros(system.ny)), truth
 
 
+def with_base(tree, model, tmp_path) -> System:
+    """Return a robot with its own sensors and the base as state, gyroscopes among them."""
+    path = tmp_path / "own.yaml"
+    path.write_text("{name: own, from_model: true, measurements: [], memory: {base: {of: base}}}")
+    return System(tree, nd.load_sensors(path, model, tree))
+
+
+def turns_of(system: System, q: np.ndarray, qd: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what the gyroscopes read of a motion, by their names."""
+    d = np.zeros(system.shape[1])
+    d[next(v.slice for v in system.variables if v.name == "base:angular_velocity")] = qd[:3]
+    reads = system.D(q) @ d + system.b(q, qd, np.zeros(system.ny))
+    return {row.name: reads[row.slice] for row in system.measurements if row.equation.group == "gyroscope"}
+
+
 def fixed_joints(tree) -> list[str]:
     return [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.kind == "fixed"]
 
@@ -97,7 +112,7 @@ def test_readings_of_icub_by_the_names_of_its_sensors():
     )
     assert tree.n_links == loader(str(ICUB)).model().getNrOfLinks()
     system = System(tree, nd.tools.sensors_from_model(ICUB))
-    named = {sensor.name: sensor for sensor in model_sensors(ICUB) if sensor.entry is not None}
+    named = {sensor.name: sensor for sensor in model_sensors(ICUB) if sensor.type != "gyroscope"}
     assert {row.name for row in system.measurements} == set(named)
     assert system.ny == 6 * 6 + 62 * 3
     rng = np.random.default_rng(3)
@@ -126,6 +141,20 @@ def test_readings_of_icub_by_the_names_of_its_sensors():
                 measured = idyn.Wrench.FromPython(np.roll(reading, 3))
                 assert theirs.getWrenchAppliedOnLink(model.getLinkIndex(link), measured, found)
                 assert_close(np.roll(found.toNumPy(), 3), expected, RECURSION)
+
+
+def test_gyroscopes_of_icub_read_what_idyntree_predicts(tmp_path):
+    tree = load("iCubGenova04", "floating", kept="sensors", clean=False)
+    system = with_base(tree, ICUB, tmp_path)
+    rng = np.random.default_rng(4)
+    q, qd = tree.random_configuration(rng), rng.normal(size=tree.nv)
+    at, sensors, reads = velocities(tree, q, qd), loader(str(ICUB)).sensors(), turns_of(system, q, qd)
+    assert [*reads] == [sensor.name for sensor in model_sensors(ICUB) if sensor.type == "gyroscope"]
+    for name, reading in reads.items():
+        theirs = sensors.getGyroscopeSensor(sensors.getSensorIndex(idyn.GYROSCOPE, name))
+        frame = tree.frame(theirs.getParentLink())
+        v = idyn.Twist.FromPython(np.roll(frame.X.apply_motion(at.v[frame.link]), 3))
+        assert_close(theirs.predictMeasurement(v).toNumPy(), reading, RECURSION)
 
 
 # Small models: one arm with a sensor in a fixed joint, whose frame and direction vary.
@@ -195,10 +224,12 @@ def test_gazebo_reports_about_the_child_in_the_axes_of_the_frame_and_where_there
     assert [(s.name, s.type, s.on, s.entry is not None) for s in found] == [
         ("ft", "force_torque", "wrist", True),
         ("imu", "accelerometer", "hand", True),
-        ("imu", "gyroscope", "hand", False),
+        ("gyro:imu", "gyroscope", "hand", True),
         ("eye", "camera", "hand", False),
     ]
     assert found[0].entry["measures"] == "child_on_parent"
+    pose = {"xyz": [0.0, 0.0, 0.1], "rpy": [0.0, 0.0, 0.0], "relative_to": "hand"}
+    assert found[2].entry == {"type": "gyroscope", "name": "gyro:imu", "links": "hand", "frame": pose}
     both = gazebo + '<sensor name="acc" type="accelerometer"><parent link="hand"/></sensor>'
     assert [s.name for s in model_sensors(model_file(tmp_path, both, "both.urdf"))] == ["acc"]
 
@@ -329,7 +360,7 @@ def mjcf(tmp_path):
 def test_sensors_of_an_mjcf_model(mjcf):
     found = {sensor.name: sensor for sensor in model_sensors(mjcf)}
     assert counted(list(found.values()))["accelerometer"] == 3
-    assert {name for name, sensor in found.items() if sensor.entry is None} == {"acc_wall", "gyro", "angle", "frame"}
+    assert {name for name, sensor in found.items() if sensor.entry is None} == {"acc_wall", "angle", "frame"}
     assert found["force_palm"].entry["joints"] == "hand/fixed"
     assert found["force_mid"].entry["joints"] == "slide"
     assert found["torque_tip"].entry["frame"] == "tip/site"
@@ -362,6 +393,25 @@ def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
             number = 5 if row.name == "sensor5" else model.sensor(row.name).id
             adr, dim = model.sensor_adr[number], model.sensor_dim[number]
             assert_close(reads[row.slice], data.sensordata[adr : adr + dim], SOLVED)
+
+
+def test_gyroscopes_of_mjcf_read_what_mujoco_says(tmp_path):
+    path = tmp_path / "free.xml"
+    held = MJCF[MJCF.index('      <joint name="shoulder"') : MJCF.index('      <geom size="0.1"')]
+    path.write_text(
+        MJCF.replace(held, '<freejoint name="root"/>').replace("<gyro", '<gyro name="two" site="tip"/><gyro')
+    )
+    tree, model = nd.load_mjcf(path, clean=False), mujoco_model(path)
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+    data, rng = mujoco.MjData(model), np.random.default_rng(5)
+    q, qd = tree.random_configuration(rng), rng.normal(size=tree.nv)
+    data.qpos[:], data.qvel[:], _ = mujoco_state(tree, model, q, qd, qd)
+    mujoco.mj_forward(model, data)
+    sensors = with_base(nd.load_mjcf(path, kept="sensors", clean=False), path, tmp_path)
+    reads = turns_of(sensors, q, qd)
+    assert [*reads] == ["two", "gyro"]
+    for name, reading in reads.items():
+        assert_close(reading, data.sensor(name).data, SOLVED)
 
 
 def test_an_mjcf_model_is_compiled_once_for_its_tree_and_sensors(mjcf, monkeypatch):

@@ -204,6 +204,18 @@ def test_a_config_changes_the_sensors_of_the_model_by_type_and_by_name(tmp_path)
     assert (found["l_arm_ft"].sigma, found["l_arm_ft"].measures) == (3.0, "parent_on_child")
 
 
+def test_gyroscopes_of_the_model_come_where_the_base_is_state(tmp_path):
+    more = "memory: {base: {of: base}, biases: {of: offset}}"
+    changes = "{gyroscope: {sigma: 0.01, offset: {sigma: 0.05}}, force_torque: null, chest_ems_gyro_eb1: null}"
+    found = by_name(from_model(tmp_path, changes, more))
+    assert len(found) == 62 + 14
+    assert found["root_link_ems_gyro_eb5"].offset.sigma == 0.05
+    assert len(by_name(from_model(tmp_path, "true", more))) == 62 + 15 + 6
+    tree = load("iCubGenova04", "floating", kept="sensors")
+    with pytest.raises(nd.errors.SensorConfigError, match="reads the velocity of the base, which is no state here"):
+        nd.System(tree, from_model(tmp_path, "{gyroscope: {sigma: 0.01}}", tree=tree))
+
+
 def test_changes_that_make_no_sense_are_refused(tmp_path):
     suggested = "type or name of a sensor of the model 'acelerometer'.*mean 'accelerometer'"
     for changes, message in (
