@@ -11,6 +11,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.program.pivoting.solver import PivotingSolver
 from nori_dyn.solve.covariance import Covariance
 from tests.agreement.test_weighted import reference, unknowns
+from tests.attack.derivative_oracle import Moving, Parts, derivatives
 from tests.compilers import needs_compiler
 from tests.exported import Exported
 from tests.systems import WRENCHES, sensor_set
@@ -227,3 +228,40 @@ def test_exported_deviations_are_right_or_say_so(tmp_path):
             deviations = np.concatenate([found["sigma_tau"], found["sigma_qdd"]])
             assert np.abs(deviations - expected).max() <= NEAR * expected.max()
     assert told > 20
+
+
+# --------------------------------------------------------------------------------------------------------------
+# By a weight that is light beside others estimates hardly move: the r / sqrt(w) of its readings, rounded, were up to a
+# hundredth of what is left of them, and refinement was to settle on more digits than an extended number has.
+
+
+def derivatives_by_weights(system, q, qd, y, weights):
+    """Return those of d (n, n_weights), in eighty digits."""
+    rows = np.column_stack([system.b(q, qd, y), system.D(q).toarray()]).astype(np.longdouble)
+    soft = np.concatenate([np.arange(r.slice.start, r.slice.stop) for r in system.rows if not r.is_exact])
+    weight_of = np.concatenate([r.weight_of_rows for r in system.rows if not r.is_exact])
+    d = np.eye(system.shape[1] + 1, dtype=np.longdouble)[1:]
+    still = [Moving(part, np.zeros((0, *part.shape))) for part in (d, np.delete(rows, soft, axis=0), rows[soft])]
+    return derivatives(Parts(*still, weights.astype(np.longdouble)[weight_of], weight_of), system.n_weights)
+
+
+@pytest.mark.parametrize(("light", "digits"), [(1e-6, 1e-7), (1e-8, 1e-5), (8e-10, 1e-4), (1e-11, 1e-2)])
+def test_derivatives_by_a_light_weight_have_the_digits_that_they_can_have(light, digits):
+    tree = nd.autotree(2, skew=0.4)
+    loads = [
+        {"type": "external_wrench", "links": [tree.names[0]], "value": 0},
+        {"type": "external_wrench", "links": [tree.names[1]], "sigma": 1.0},
+    ]
+    joints = [{"type": kind, "joints": "all", "sigma": 1.0} for kind in ("joint_torque", "joint_acceleration")]
+    system = nd.System(tree, sensor_set(*joints, *loads))
+    by = nd.plan(system, outputs=["a", "f", "tau", "fx", "qdd"], cache=False).derivative("weights", backend="numpy")
+    weights = np.array([4e5, 4e5, 4e5, 4e5, light])
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        q, qd, y = rng.uniform(-1, 1, 2), rng.uniform(-1, 1, 2), rng.uniform(-5, 5, system.ny)
+        right = derivatives_by_weights(system, q, qd, y, weights)
+        kinds = [name.removeprefix("d").removesuffix("_dweights") for name in by.names]
+        right = np.concatenate([right[v.slice] for kind in kinds for v in system.variables if v.key.kind == kind])
+        found = np.concatenate([array.reshape(-1, len(weights)) for array in by(q, qd, y, weights)])
+        off = np.abs(found - right).max(axis=0) / np.abs(right).max(axis=0)
+        assert (off <= [1e-12, 1e-12, 1e-12, 1e-12, digits]).all(), seed

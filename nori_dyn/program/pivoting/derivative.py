@@ -1,8 +1,12 @@
 """The derivatives of an estimate at one state, with pivoting: its own pivots, in extended precision.
 
-The equations are those of `fresh`, derived: of A x + b = 0 the derivative is dx = -A^-1 (dA x + db). Where rows are
+The equations are those of `solver`, derived: of A x + b = 0 the derivative is dx = -A^-1 (dA x + db). Where rows are
 weighed, r = Y d + b_Y being the residual of a reading, sqrt(w) dr + r dw / sqrt(w) stands in the place of t, so that no
 force is added that others take off again. Of a weight of 0 it is sqrt(w) dr.
+
+Readings of a weight w that is light beside others determine some of d alone and do not pull there: their r / sqrt(w)
+cancel, and d moves by far less than d / w. So they are extended. As an extended x has no more digits than d / w times
+its rounding leaves, an entry that refinement does not settle is judged by the size of d / w.
 
 Source: docs/design.md, 4.10 and 5.5.
 """
@@ -24,10 +28,8 @@ from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
 
-LEFT = ("left", "pull", "loose")
+LEFT = ("left", "loose")
 """Names of the values of each weighed row; see `_derived`."""
-
-NO_WEIGHTS = np.zeros(0)
 
 
 class PivotingDerivative:
@@ -41,7 +43,7 @@ class PivotingDerivative:
 
     def __init__(self, plan: EliminationPlan, wrt: Sequence[str], sums: Sequence[Mapping[int, float]]) -> None:
         plan = plan.retraced()
-        directions, _ = directions_of(plan, wrt)
+        directions, places = directions_of(plan, wrt)
         self._solver, symbolic, self._n = PivotingSolver(plan), plan.symbolic, plan.system.shape[1]
         self._outputs = np.zeros((len(sums), self._n))
         for row, one in zip(self._outputs, sums, strict=True):
@@ -50,11 +52,11 @@ class PivotingDerivative:
         d = [graph.input(f"d[{k}]") for k in range(self._n)]
         multipliers = [graph.input(f"multiplier[{k}]") for k in range(n_multipliers)]
         n_soft = len(self._solver.soft)
-        left, pulls, loose = ([graph.input(f"{name}[{k}]") for k in range(n_soft)] for name in LEFT)
-        found = _derived(symbolic, self._solver, directions, d, multipliers, list(zip(left, pulls, loose, strict=True)))
+        left, loose = ([graph.input(f"{name}[{k}]") for k in range(n_soft)] for name in LEFT)
+        found = _derived(symbolic, self._solver, directions, d, multipliers, list(zip(left, loose, strict=True)))
         self._places = tuple(np.array(list(found), dtype=np.intp).reshape(-1, 2).T)
-        self._n_held, self._n_directions = n_multipliers, len(directions)
-        inputs = {**symbolic.inputs, "x": (*d, *multipliers), "left": (*left, *pulls, *loose)}
+        self._n_held, self._n_directions, self._by_weights = n_multipliers, len(directions), places.get("weights")
+        inputs = {**symbolic.inputs, "x": (*d, *multipliers), "left": (*left, *loose)}
         self._program = PythonProgram(inputs, (graph.zero, *found.values()))
 
     def at(self, *state: Floats) -> tuple[Floats | None, float]:
@@ -63,25 +65,29 @@ class PivotingDerivative:
         Args:
             state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
         """
-        system, n = self._solver.factorised(*state), self._n
+        system, n, natural = self._solver.factorised(*state), self._n, self._solver.natural
         if system is None or system.rcond < RCOND_LIMIT:
             return None, 0.0 if system is None else system.rcond
-        right = np.zeros((len(system.b), self._n_directions))
-        x = system.x[: n + self._n_held].astype(float)
-        right[self._places] = self._program.single(*state, x, self._left(system.left, *state[3:]))[1:]
+        x, left, which = system.x[: n + self._n_held].astype(float), system.left, self._solver.weight_of
+        weights = np.append(np.zeros(0), state[3:])
+        root = np.sqrt(weights[which])
+        rows = np.append(left, np.where(root > 0, 0.0, left)).astype(float)
+        right, sizes = np.zeros((len(system.b), self._n_directions), np.longdouble), np.zeros(self._n_directions)
+        right[self._places] = self._program.single(*state, x, rows)[1:]
+        if self._by_weights:
+            own = np.arange(len(right) - len(left), len(right))
+            pulls = np.divide(left, root, out=np.zeros_like(left), where=root > 0)
+            right[own, self._by_weights.start + np.array(which)] = pulls
+            with np.errstate(divide="ignore", over="ignore"):
+                of_d = np.max(np.abs(x[:n]) / natural, initial=0.0) / weights
+            sizes[self._by_weights] = np.where(weights > 0, of_d, 0.0)
         found = np.zeros((n, self._n_directions))
         for k in np.flatnonzero(right.any(axis=0)).tolist():
-            moved, is_converged = system.factors.solve(-right[:, k], self._solver.natural)
+            moved, is_converged = system.factors.solve(-right[:, k], natural, float(sizes[k]))
             if not is_converged:
                 return None, system.rcond
             found[:, k] = moved[:n].astype(float)
         return self._outputs @ found, system.rcond
-
-    def _left(self, left: Floats, weights: Floats = NO_WEIGHTS) -> Floats:
-        """Return r of each weighed row, then r / sqrt(w) and zeros, or of weights of 0 zeros and r."""
-        root = np.sqrt(weights[self._solver.weight_of])
-        pulls = np.divide(left, root, out=np.zeros(len(left)), where=root > 0)
-        return np.concatenate([left, pulls, np.where(root > 0, 0.0, left)])
 
 
 def _derived(
@@ -90,9 +96,9 @@ def _derived(
     directions: Sequence[Direction],
     d: Sequence[Expr],
     multipliers: Sequence[Expr],
-    left: Sequence[tuple[Expr, Expr, Expr]],
+    left: Sequence[tuple[Expr, Expr]],
 ) -> dict[tuple[int, int], Expr]:
-    """The terms dA x + db by row and direction, with unknowns, multipliers and residuals of weighed rows constant.
+    """The terms dA x + db by row and direction but for r dw / sqrt(w), unknowns, multipliers and residuals constant.
 
     Args:
         symbolic: the system.
@@ -100,7 +106,7 @@ def _derived(
         directions: how inputs move.
         d: the unknowns.
         multipliers: those of the exact rows.
-        left: of each weighed row r, then r / sqrt(w) and 0, or of a weight of 0 these are 0 and r.
+        left: of each weighed row r, then 0, or of a weight of 0 r.
     """
     graph, n = symbolic.graph, len(d)
     place = {row: k for k, row in enumerate(solver.exact.tolist())}
@@ -123,7 +129,7 @@ def _derived(
             add(column, rates.of(x), multipliers[row])
     for row, k in place.items():
         add(first + k, rates.of(symbolic.b[row]), graph.one)
-    for k, (reading, which, (r, pull, loose)) in enumerate(zip(solver.soft, solver.weight_of, left, strict=True)):
+    for k, (reading, which, (r, loose)) in enumerate(zip(solver.soft, solver.weight_of, left, strict=True)):
         weight, own = symbolic.weights[which], n + len(place) + k
         root, by_weight = graph.sqrt(weight), seeds.get(weight.index, {})
         for column, x in reading.entries.items():
@@ -131,5 +137,4 @@ def _derived(
             add(column, rates.of(x), weight * r)
             add(column, by_weight, x * loose)
         add(own, rates.of(reading.b), root)
-        add(own, by_weight, pull)
     return {at: x for at, x in found.items() if not x.is_zero}

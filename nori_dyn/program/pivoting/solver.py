@@ -76,14 +76,14 @@ class PivotedSystem:
         factors: of its matrix A; of a weighed system, of the augmented one.
         b: the constant term, A x + b = 0.
         x: the solution, the unknowns d first.
-        left: the residual of each weighed row, Y d + b_Y (n_soft,).
+        left: the residual of each weighed row, Y d + b_Y (n_soft,), extended.
         rcond: as in `PivotedSolution`.
     """
 
     factors: SparseLU
     b: Floats
     x: Extended
-    left: Floats
+    left: Extended
     rcond: float
 
 
@@ -164,14 +164,14 @@ class PivotingSolver:
             return None
         return PivotedSystem(factors, b, x, self._left(computed, state, x), factors.rcond(self.natural, sizes))
 
-    def _left(self, computed: Floats, state: tuple[Floats, ...], x: Extended) -> Floats:
+    def _left(self, computed: Floats, state: tuple[Floats, ...], x: Extended) -> Extended:
         """Return Y d + b_Y (n_soft,): of rows that have a weight it is known to all its digits, by their t."""
         _, _, of_soft, b_soft = np.split(computed, np.cumsum(self._sizes))
         left = b_soft.astype(np.longdouble)
         np.add.at(left, self._reading, of_soft * x[self._read])
         root = np.sqrt(state[-1][self.weight_of]) if len(left) else left
         np.divide(x[len(x) - len(left) :], root, out=left, where=root > 0)
-        return np.asarray(left, dtype=float)
+        return np.asarray(left)
 
     def _assembled(self, computed: Floats, state: tuple[Floats, ...]) -> tuple[sp.csc_matrix, Floats, Floats]:
         """The matrix, its right-hand side -b, and the natural size of the terms of each row."""
@@ -233,13 +233,20 @@ class SparseLU:
         except RuntimeError:  # "Factor is exactly singular"
             return None
 
-    def inverse_times(self, b: Floats, transpose: bool = False) -> Floats:
+    def inverse_times(self, b: Floats | Extended, transpose: bool = False) -> Floats:
         """Return A^-1 b or A^-T b, by the factors alone."""
         first, last = (self.column, self.row) if transpose else (self.row, self.column)
-        return np.asarray(last * self.lu.solve(first * b, trans="T" if transpose else "N"))
+        return np.asarray(last * self.lu.solve((first * b).astype(float), trans="T" if transpose else "N"))
 
-    def solve(self, b: Floats, natural: Floats) -> tuple[Extended, bool]:
-        """Return the solution of A x = b, and whether refinement settles on the first of it, whose sizes are given."""
+    def solve(self, b: Floats | Extended, natural: Floats, size: float = 0.0) -> tuple[Extended, bool]:
+        """Return the solution of A x = b, and whether refinement settles on the first of it, whose sizes are given.
+
+        Args:
+            b: the right-hand side.
+            natural: the natural size of the first n unknowns, by each other.
+            size: what the largest of them counts as at least where refinement has reached extended precision, by its
+                natural size.
+        """
         by_row = self.A.tocsr()
         values, starts = by_row.data.astype(np.longdouble), by_row.indptr[:-1]
         x = self.inverse_times(b).astype(np.longdouble)
@@ -250,12 +257,12 @@ class SparseLU:
             scale = np.abs(self.row * left).max(initial=0.0)
             if not np.isfinite(scale):
                 return x, False
-            step = self.inverse_times((left / scale).astype(float)) * scale if scale > 0 else np.zeros(len(x))
+            step = self.inverse_times(left / scale) * scale if scale > 0 else np.zeros(len(x))
             x = x + step
             change, usual = np.abs(step[:n]), np.maximum(np.abs(x[:n]), least)
             if np.all(change <= CONVERGED * usual):
                 return x, True
-        return x, bool(np.all(change <= AS_GOOD * usual))
+        return x, bool(np.all(change <= AS_GOOD * np.maximum(usual, LIGHTEST * natural * size)))
 
     def rcond(self, unknowns: Floats, rows: Floats) -> float:
         """Return one over the largest of |A^-1| rows, relative to the sizes of the first unknowns (n,).
