@@ -24,7 +24,7 @@ def robots(as_json: Json = False) -> None:
     elif known:
         show(known.shown(), "Next: nori-dyn info NAME")
     else:
-        show(known.shown(), f"Next: {EXTRA}, or with a file of yours: nori-dyn info ROBOT.urdf")
+        show(known.shown(), f"Next: {EXTRA}, or name a file: nori-dyn info ROBOT.urdf")
 
 
 def register(app: typer.Typer) -> None:

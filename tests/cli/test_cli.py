@@ -244,7 +244,7 @@ def test_robots_lists_names_and_packages(told, figures):
 def test_robots_says_what_to_do_where_no_package_has_any(told, monkeypatch):
     monkeypatch.setattr("nori_dyn.descriptions.robot_names.PACKAGES", {})
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
-    end = "\nNext: pip install 'nori_dyn[robots]', or with a file of yours: nori-dyn info ROBOT.urdf\n"
+    end = "\nNext: pip install 'nori_dyn[robots]', or name a file: nori-dyn info ROBOT.urdf\n"
     assert told("robots").endswith(end)
 
 
