@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +12,16 @@ import numpy as np
 
 from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated
 from nori_dyn.logs.mapping.conversions import DEGREE, STANDARD_GRAVITY, factor
-from nori_dyn.logs.mapping.families import UNIT_IN_NAME, Family, families_of, joints_of, kind_of, source_of, words_of
+from nori_dyn.logs.mapping.families import (
+    UNIT_IN_NAME,
+    Family,
+    families_of,
+    inertial_kind,
+    joints_of,
+    kind_of,
+    source_of,
+    words_of,
+)
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.model.joints import FORCE
 from nori_dyn.solve.plausibility.motion import RELATED, compared
@@ -22,7 +32,10 @@ LOOKED_AT = 20_000
 
 AXES = ("x", "y", "z")
 
-ANGLES = {"deg": {"deg", "degs", "degree", "degrees", "degps"}, "rad": {"rad", "rads", "radian", "radians", "radps"}}
+ANGLES = {
+    "deg": {"deg", "degs", "degree", "degrees", "degps", "dps"},
+    "rad": {"rad", "rads", "radian", "radians", "radps"},
+}
 """Words in the names of columns that say the unit of angles, and of their rates."""
 
 
@@ -91,18 +104,20 @@ def draft(source: LogSource, record: SampleRecord) -> Draft:
         for guess in _of_joints(kind, families, joints, record, values, times, taken, guesses):
             guesses.append(guess)
             taken |= set(guess.columns)
-    for guess in (*_of_wrenches(names, families, record, taken), *_of_imus(names, record, values, taken)):
+    imus = _of_imus(names, families, record, values, taken)
+    for guess in (*_of_wrenches(names, families, record, taken), *imus):
         guesses.append(guess)
         taken |= set(guess.columns)
     free = _of_free_joints(names, record, taken)
     guesses = [*free, *guesses]
     taken |= {column for guess in free for column in guess.columns}
     given = {str(name) for guess in guesses for name in _targets(guess, record, joints)}
+    estimated = tuple(f"{kind}:{joint}[" for kind in ("q", "qd") for joint in record.estimated)
     return Draft(
         robot=record.tree.name,
         guesses=tuple(guesses),
         streams=clocks,
-        lacking=abbreviated(name for name in record.names if name not in given),
+        lacking=abbreviated(name for name in record.names if name not in given and not name.startswith(estimated)),
         left_over=(left_over := tuple(name for name in names if name not in taken)),
         ranges={
             name: (float(np.nanmin(values[name])), float(np.nanmax(values[name])))
@@ -270,30 +285,58 @@ def _of_wrenches(
 
 
 def _of_imus(
-    names: Sequence[str], record: SampleRecord, values: Mapping[str, Floats], taken: set[str]
+    names: Sequence[str],
+    families: Iterable[Family],
+    record: SampleRecord,
+    values: Mapping[str, Floats],
+    taken: set[str],
 ) -> Iterator[DraftEntry]:
-    """Yield what holds angular velocities and linear accelerations of inertial units."""
-    for suffix, letters in (("linear_acceleration", "a"), ("angular_velocity", "w")):
-        stems = [n.removesuffix(f"{suffix}.x") for n in names if n.endswith(f"{suffix}.x") and n not in taken]
-        parts = [f"{letters}{axis}" for axis in AXES]
-        groups = [g for g, own in record.groups.items() if {f"{g}.{part}" for part in parts} <= set(own)]
-        for stem in stems:
-            close = difflib.get_close_matches(stem.lower(), [g.lower() for g in groups], n=1, cutoff=0.3)
+    """Yield what holds angular velocities and proper accelerations of inertial units: vectors, by their names."""
+    vectors = [(stem, own) for stem, own in _vectors(names, families) if not set(own) & taken]
+    for kind, letter, unit in (("accelerometer", "a", "m/s^2"), ("gyroscope", "w", "rad/s")):
+        parts = [f"{letter}{axis}" for axis in AXES]
+        groups = [
+            group
+            for group, own in record.groups.items()
+            if (three := {f"{group}.{part}" for part in parts}) <= set(own)
+            and all(record.units[record.places[name]] == unit for name in three)
+        ]
+        for stem, columns in vectors:
+            if inertial_kind(words_of(stem)) != kind:
+                continue
+            owner = stem.rstrip(" .").rpartition(".")[0] or stem  # of a message, without its field
+            close = difflib.get_close_matches(owner.lower(), [g.lower() for g in groups], n=1, cutoff=0.3)
             group = next(
                 (g for g in groups if close and g.lower() == close[0]), groups[0] if len(groups) == 1 else None
             )
             if group is None:
                 continue
             groups.remove(group)
-            columns = tuple(f"{stem}{suffix}.{axis}" for axis in AXES)
             entry: dict[str, object] = {"of": group, "from": list(columns), "components": parts}
-            why = "a message of an inertial unit"
-            if letters == "a" and all(column in values for column in columns):
+            why = f"named as {'an' if letter == 'a' else 'a'} {kind}"
+            match = UNIT_IN_NAME.search(columns[0])
+            if match and factor(match[1], unit) not in (None, 1.0):
+                entry["unit"], why = match[1], f"{why}; the unit stands in the name"
+            elif letter == "w" and ANGLES["deg"] & set(words_of(stem)):
+                entry["unit"], why = "deg/s", f"{why}; the unit stands in the name"
+            elif letter == "a" and all(column in values for column in columns):
                 size = float(np.nanmedian(np.linalg.norm([values[column] for column in columns], axis=0)))
                 if 0.7 < size < 1.4:
                     entry["unit"] = "g"
                     why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
             yield DraftEntry(entry, why, columns)
+
+
+def _vectors(names: Sequence[str], families: Iterable[Family]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and what they are called."""
+    for name in names:
+        match = re.fullmatch(r"(.*)([xX])((?:_[A-Za-z]+)?\]?\s*(?:[\[(][^\])]*[\])])?)", name)
+        if match:
+            axes = "xyz" if match[2] == "x" else "XYZ"
+            columns = tuple(f"{match[1]}{axis}{match[3]}" for axis in axes)
+            if set(columns) <= set(names):
+                yield f"{match[1]} {match[3]}", columns
+    yield from ((family.pattern, family.columns) for family in families if len(family.columns) == 3)
 
 
 def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str]) -> list[DraftEntry]:

@@ -15,6 +15,12 @@ WORDS: Mapping[str, frozenset[str]] = {
 }
 """What names of columns say of what they hold, the clearest first."""
 
+GYROSCOPE = frozenset({"gyro", "gyros", "gyr", "gyroscope", "omega", "angvel"})
+ACCELEROMETER = frozenset({"acc", "accel", "accelerometer", "acceleration", "accelerations"})
+ANGULAR = frozenset({"ang", "angular", "rotational"})
+INERTIAL = frozenset({"imu", "ins", "inertial", "accelerometer", *GYROSCOPE})
+"""Words of columns of inertial units."""
+
 NOT_MEASURED = frozenset(
     {"d", "des", "desired", "cmd", "command", "target", "ref", "reference", "goal", "error", "ext"}
 )
@@ -29,6 +35,9 @@ LIMBS: Mapping[str, frozenset[str]] = {
     "head": frozenset({"head", "neck", "eyes"}),
 }
 """What logs and models call the limbs of humanoids."""
+
+UNITREE_LEGS = ("FR", "FL", "RR", "RL")
+"""The order of the legs of Unitree's quadrupeds in their messages."""
 
 UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z/^0-9·* ]+)[\])]\s*$")
 
@@ -99,10 +108,10 @@ def _by_other_names(names: Iterable[str], joints: Sequence[str]) -> Iterator[Fam
 
 
 def _by_number(names: Iterable[str]) -> Iterator[Family]:
-    """Yield the families of columns that differ by a number: q[0] to q[6], pos1 and pos2."""
+    """Yield the families of columns that differ by a number: q[0] to q[6], pos1 and pos2, motors[0].q and so on."""
     found: dict[str, dict[int, str]] = {}
     for name in names:
-        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:\s*[\[(][^\])]*[\])])?)", name)
+        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:\.[A-Za-z_]+)?(?:\s*[\[(][^\])]*[\])])?)", name)
         if match:
             found.setdefault(f"{match[1]}{{k}}{match[3]}", {})[int(match[2])] = name
     for pattern, of in found.items():
@@ -111,9 +120,19 @@ def _by_number(names: Iterable[str]) -> Iterator[Family]:
             yield Family(pattern, tuple(of[k] for k in numbers), None, words_of(pattern))
 
 
+def inertial_kind(words: Iterable[str]) -> str | None:
+    """Whether words are those of a gyroscope or of an accelerometer; None if they do not tell."""
+    own = set(words)
+    if NOT_MEASURED & own:
+        return None
+    if own & GYROSCOPE or (own & ANGULAR and own & (WORDS["qd"] | {"rate", "rates"})):
+        return "gyroscope"
+    return "accelerometer" if own & ACCELEROMETER and not own & ANGULAR else None
+
+
 def kind_of(family: Family) -> str | None:
-    """Quantity of a family by its words; None if they do not tell, or if it is not measured."""
-    if NOT_MEASURED & set(family.words):
+    """Quantity of joints that a family is by its words; None if they do not tell, or if it is not measured."""
+    if (NOT_MEASURED | INERTIAL) & set(family.words):
         return None
     return next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
 
@@ -130,6 +149,12 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
         own = [joint for joint in joints if all(LIMBS[limb] & set(words_of(joint)) for limb in limbs)]
         if len(own) >= size:
             return own[:size], f"{size} numbers of {' '.join(limbs)}: check that they are in the robot's order"
+    if {"motor", "state"} <= set(family.words) and size >= n == len(joints):
+        legs = [joint[:2] for joint in joints]
+        if set(legs) == set(UNITREE_LEGS):
+            ordered = [joint for leg in UNITREE_LEGS for joint, of in zip(joints, legs, strict=True) if of == leg]
+            return ordered, "in the order of Unitree's motors, leg by leg"
+        return list(joints), "motors, taken to be in the order of the robot's joints: check it"
     if size == n == len(joints):
         return list(joints), f"{size} numbers, as many as the robot has joints: check that they are in its order"
     if 3 < size <= len(joints) == n:  # three are those of a vector

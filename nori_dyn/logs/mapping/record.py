@@ -11,6 +11,7 @@ import numpy as np
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.floating_base import BASE
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import WithUnits
@@ -117,6 +118,12 @@ class SampleRecord:
     def measurement_names(self) -> tuple[str, ...]:
         """The names of the readings."""
         return self.names[self.y]
+
+    @cached_property
+    def estimated(self) -> tuple[str, ...]:
+        """The joints whose q and qd are estimated: that of a base that is state."""
+        variables = (variable for system in self.systems.values() for variable in system.variables)
+        return tuple(dict.fromkeys(self.tree.joint_names[v.body] for v in variables if v.kind == BASE))
 
     @cached_property
     def quaternions(self) -> tuple[slice, ...]:

@@ -17,7 +17,10 @@ from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.naming import column_named
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.report.mapping_text import mapping_text
+from tests import standing
 from tests.logs import samples_in
+from tests.noted import noted
+from tests.robots import load
 from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
 from tests.trees import on_a_free_base
 from tests.unit.logs.test_reading import FOOT
@@ -255,6 +258,69 @@ def test_messages_of_inertial_units_and_of_a_pose(tmp_path):
     )
     found, _ = drafted(tmp_path / "log.npz", ARM, only)
     assert entries(found)["wrist"]["from"] == columns["imu_2"]  # the first of the log: there is but one sensor
+
+
+GYRO, ACC = ("gyro:box", ["wx", "wy", "wz"]), ("acc:box", ["ax", "ay", "az"])
+INERTIAL = {
+    "lowstate.imu_state.gyroscope[{k}]": (GYRO, {}),  # Unitree's messages
+    "lowstate.imu_state.accelerometer[{k}]": (ACC, {}),
+    "/imu/data.angular_velocity.{a}": (GYRO, {}),  # sensor_msgs/Imu
+    "/imu/data.linear_acceleration.{a}": (ACC, {}),
+    "imuOmega[{k}]": (GYRO, {}),  # YARP's
+    "imuAcc[{k}]": (ACC, {}),
+    "imu_ang_vel[{k}]": (GYRO, {}),
+    "imu_gyro_{a} [deg/s]": (GYRO, {"unit": "deg/s"}),
+    "gyro{A}_dps": (GYRO, {"unit": "deg/s"}),
+    "acc_{a} (g)": (ACC, {"unit": "g"}),
+    "angular_acceleration_{a}": (None, {}),
+    "gyro_des_{a}": (None, {}),
+    "imu.angular_velocity_covariance[{k}]": (None, {}),
+}
+
+
+def test_columns_of_inertial_units_find_their_readings(tmp_path):
+    tree = standing.robot()
+    sensors = standing.sensors()
+    for pattern, (target, unit) in INERTIAL.items():
+        n = 9 if "covariance" in pattern else 3
+        columns = [pattern.format(k=k, a="xyz"[k % 3], A="XYZ"[k % 3]) for k in range(n)]
+        np.savez(tmp_path / "log.npz", t=0.01 * np.arange(N), **dict.fromkeys(columns, np.full(N, 5.0)))
+        found, _ = drafted(tmp_path / "log.npz", tree, sensors)
+        with noted(pattern):
+            assert not any("root" in name for name in found.lacking)  # the base is what is estimated
+            if target is None:
+                assert found.guesses == ()
+                continue
+            of, parts = target
+            assert entries(found) == {of: {"of": of, "from": columns, "components": parts} | unit}
+
+
+def test_messages_of_a_quadruped_of_unitree(tmp_path):
+    """Twenty motors, of which twelve are there, in another order of legs than that of the URDF."""
+    tree = load("go2", "floating")
+    fields = {f"motor_state[{k}].{kind}": np.full(N, 0.1 * k) for k in range(20) for kind in ("q", "dq", "tau_est")}
+    np.savez(tmp_path / "log.npz", **fields)
+    found, text = drafted(tmp_path / "log.npz", tree)
+    own = entries(found)
+    assert {of: own[of]["from"] for of in ("q:{joint}", "qd:{joint}", "tau:{joint}")} == {
+        "q:{joint}": "motor_state[{k}].q",
+        "qd:{joint}": "motor_state[{k}].dq",
+        "tau:{joint}": "motor_state[{k}].tau_est",
+    }
+    legs = [f"{leg}_{part}_joint" for leg in ("FR", "FL", "RR", "RL") for part in ("hip", "thigh", "calf")]
+    assert own["q:{joint}"]["joints"] == own["tau:{joint}"]["joints"] == legs
+    assert "Unitree's motors" in text
+
+
+def test_vectors_of_an_inertial_unit_are_no_motion_of_three_joints(tmp_path):
+    arrays = {"imu_acc": np.full((N, 3), 5.0), "imu_gyro_vel": np.ones((N, 3)), "q": np.zeros((N, 3))}
+    np.savez(tmp_path / "log.npz", **arrays)
+    imu = {"type": "accelerometer", "links": "link3", "sigma": 0.1}
+    found, _ = drafted(tmp_path / "log.npz", nd.autotree(3), sensor_set(ACCELERATIONS, WRENCHES, imu))
+    assert {of: entry["from"] for of, entry in entries(found).items()} == {
+        "q:{joint}": "q[{k}]",
+        "acc:link3": [f"imu_acc[{k}]" for k in range(3)],
+    }
 
 
 def test_a_column_of_the_only_stream_that_has_it_may_be_called_by_its_last_name():
