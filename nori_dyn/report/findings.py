@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -17,10 +15,10 @@ from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.null_space import SHOWN, UnobservableSubspace, list_names
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport, RankWhere
-from nori_dyn.report.learned import LearnedFindings, over_time
+from nori_dyn.report.layout import Verdict
 from nori_dyn.report.workspace import MARGIN, NEARLY_SINGULAR, describe_margins, describe_worst
 from nori_dyn.system.rows import GIVEN
-from nori_dyn.tables import Table, listed, number, unbroken
+from nori_dyn.tables import Bullets, Paragraph, Part, Table, listed, number, unbroken
 
 OF_SEVERAL = ("a", "f", "fx", "loop")
 """Kinds of variables that are of several numbers, each with a name of its own."""
@@ -31,130 +29,40 @@ LISTED = 6
 MOST_RANKS = 8
 """Most ranks over several poses that are listed."""
 
-Level: TypeAlias = Literal["yes", "sometimes", "no"]
 
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether the sensors suffice, in one line and in one sentence."""
-
-    level: Level
-    heading: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnseenLine:
-    """What the sensors do not see, in words, and in numbers: the changes of d that no row sees."""
-
-    words: str
-    vectors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What to add.
-
-    Attributes:
-        lead: what for.
-        words: what, and what is determined with it.
-        others: what does as well, each instead of it.
-        others_title: what these are.
-    """
-
-    lead: str
-    words: str
-    others: tuple[str, ...] = ()
-    others_title: str = "Instead of it, any one of these does as well:"
-
-
-@dataclass(frozen=True, slots=True)
-class PoseLine:
-    """What becomes at special poses of what is determined at almost every other."""
-
-    meaning: str
-    level: Level
-    outcome: str
-    margin: str
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """All that a report says.
-
-    Attributes:
-        verdict: whether the sensors suffice.
-        advice: what to add where they do not.
-        accuracy: the outputs that are known least, at the worst pose and at the median; "" where that is not known.
-        reason: why, in one sentence.
-        unseen: what they do not see, whatever the pose.
-        undetermined: the variables that are not determined, with how many numbers where there are several: those that
-            determine all others first.
-        poses: what becomes of the rank at special poses.
-        unseen_at_poses: what else they do not see there.
-        given: what became of the configurations that were given; "" where there are none.
-        over_time: what is learned of what persists; None where nothing does.
-        facts: names and sizes.
-    """
-
-    verdict: Verdict
-    advice: tuple[Advice, ...]
-    accuracy: str
-    reason: str
-    unseen: tuple[UnseenLine, ...]
-    undetermined: tuple[str, ...]
-    poses: tuple[PoseLine, ...]
-    unseen_at_poses: tuple[UnseenLine, ...]
-    given: str
-    over_time: LearnedFindings | None
-    facts: tuple[tuple[str, str], ...]
-
-
-def findings(report: ObservabilityReport, conditioning: Conditioning | None = None) -> Findings:
-    """The findings of a report.
+def verdict(report: ObservabilityReport, conditioning: Conditioning | None = None) -> Verdict:
+    """Whether the sensors suffice, in one line and in one sentence; then the outputs that are known least.
 
     Args:
         report: the report.
         conditioning: what was found over many configurations, where they were looked at.
     """
-    known = {part.words for part in report.unseen}
-    at_poses = {part.words: part for c in report.loses_rank for part in c.unseen if part.words not in known}
-    return Findings(
-        verdict=_verdict(report, conditioning),
-        advice=tuple(_advice(report)),
-        accuracy="" if conditioning is None else describe_worst(conditioning),
-        reason=_reason(report),
-        unseen=tuple(map(_line, report.unseen)),
-        undetermined=by_variable(report.unobservable),
-        poses=tuple(map(_describe_pose, report.conditions, itertools.repeat(report.is_observable))),
-        unseen_at_poses=tuple(map(_line, at_poses.values())),
-        given=_given(report),
-        over_time=_over_time(report),
-        facts=tuple(_facts(report)),
-    )
+    level, heading, words = _verdict(report, conditioning)
+    worst = "" if conditioning is None else describe_worst(conditioning)
+    return Verdict(level, heading, (words, *((worst,) if worst else ())))
 
 
-def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> Verdict:
+def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> tuple[str, str, str]:
     n = report.n_variables
     unknowns = f"all {n:,} unknowns of the robot's motion and forces"
     lacking = 0 if conditioning is None else len(conditioning.lacking)
     given = int(np.sum(report.rank_at < n))
     if not report.is_observable and report.over_time is not None and report.over_time.suffices:
-        return Verdict(
+        return (
             "sometimes",
             "Yes, but not at once",
             f"At one pose {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces do not "
             "follow from the readings; all of them do as soon as the memory is learned.",
         )
     if not report.is_observable:
-        return Verdict(
+        return (
             "no",
             "No, these sensors do not suffice",
             f"Whatever the pose, {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces "
             "do not follow from the readings.",
         )
     if report.numerical_rank < n:
-        return Verdict(
+        return (
             "no",
             "No, these sensors suffice on paper only",
             f"In exact arithmetic {unknowns} follow from the readings, but some of them so weakly that in double "
@@ -169,15 +77,15 @@ def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> 
             where.append(f"{given:,} of the {len(report.rank_at):,} given configurations")
         if conditioning is not None and lacking:
             where.append(f"{lacking:,} of the {len(conditioning.ranks):,} configurations looked at")
-        return Verdict(
+        return (
             "sometimes",
             "Yes, but not at every pose",
             f"At almost every pose {unknowns} follow from the readings; at {' and at '.join(where)} some do not.",
         )
-    return Verdict("yes", "Yes, these sensors suffice", f"At almost every pose {unknowns} follow from the readings.")
+    return "yes", "Yes, these sensors suffice", f"At almost every pose {unknowns} follow from the readings."
 
 
-def _reason(report: ObservabilityReport) -> str:
+def reason(report: ObservabilityReport) -> str:
     """The reason in one sentence: how many equations there are, and how many of them count."""
     n = report.n_variables
     there = f"The equations of motion and of the sensors are {report.n_rows:,}, for {n:,} unknowns"
@@ -186,25 +94,35 @@ def _reason(report: ObservabilityReport) -> str:
     return f"{there}, but at most {report.generic_rank:,} of them are independent: {report.deficiency:,} too few."
 
 
-def _line(part: UnobservableSubspace) -> UnseenLine:
+def describe_unseen(part: UnobservableSubspace) -> str:
+    """What the sensors do not see, in words."""
     several = part.dimension > 1 and not part.words.startswith(f"{part.dimension} ")
-    words = f"{part.words} ({part.dimension} independent)" if several else part.words
-    return UnseenLine(words, tuple(map(str, part.vectors)))
+    return f"{part.words} ({part.dimension} independent)" if several else part.words
 
 
-def _advice(report: ObservabilityReport) -> Iterator[Advice]:
-    """Yield what to add for almost every pose, and for the special poses as well."""
+def unseen_at_poses(report: ObservabilityReport) -> tuple[UnobservableSubspace, ...]:
+    """What else the sensors do not see at special poses."""
+    known = {part.words for part in report.unseen}
+    found = {part.words: part for c in report.loses_rank for part in c.unseen if part.words not in known}
+    return tuple(found.values())
+
+
+def advice(report: ObservabilityReport) -> Iterator[tuple[Part, ...]]:
+    """Yield what to add for almost every pose, and for the special poses as well; with each what does as well."""
     for k, addition in enumerate(report.additions):
         at_once = report.suffices_over_time and not report.is_observable
         first = "To know all at once, add this." if at_once else "Add this."
         lead = "Or this, for the special poses as well." if k else first
-        yield Advice(lead, _describe_addition(addition), tuple(_group_by_type(addition.others, "one of ")))
+        others = tuple(_group_by_type(addition.others, "one of "))
+        instead = (Bullets(others, "Instead of it, any one of these does as well:"),) if others else ()
+        yield Paragraph(describe_addition(addition), lead), *instead
     if not report.suffices_over_time and not report.additions:
         given_up = f"So much is missing that the search for additions was given up after {MOST_LOOKS:,} steps."
-        yield Advice("What to add?", given_up)
+        yield (Paragraph(given_up, "What to add?"),)
 
 
-def _describe_addition(addition: Addition) -> str:
+def describe_addition(addition: Addition) -> str:
+    """What to add, and what is determined with it."""
     what = list_names([*_group_by_type(addition.sensors, "each of ", most=None)])
     where = "also at the special poses that were looked at" if addition.at_poses else "at almost every pose"
     fewer = "" if addition.is_smallest else " Fewer may suffice."
@@ -220,7 +138,15 @@ def _group_by_type(sensors: Iterable[Addable], several: str, most: int | None = 
         yield f"{type_} {several if len(own) > 1 else ''}{list_names(own, most)}"
 
 
-def _describe_pose(where: RankWhere, is_observable: bool) -> PoseLine:
+def special_poses(report: ObservabilityReport) -> Table:
+    """Table of what becomes at special poses of what is determined at almost every other."""
+    found = [_describe_pose(where, report.is_observable) for where in report.conditions]
+    rows, levels = tuple(row for row, _ in found), tuple(level for _, level in found)
+    return Table("Special poses", ("pose", "result", "margin"), rows, (MARGIN,), left=(0, 1), levels=levels)
+
+
+def _describe_pose(where: RankWhere, is_observable: bool) -> tuple[tuple[str, str, str], str]:
+    """A row of that table, and how good it is."""
     smallest = float(where.smallest.min(initial=1.0))
     nearly = smallest < NEARLY_SINGULAR
     if where.lost:
@@ -238,30 +164,20 @@ def _describe_pose(where: RankWhere, is_observable: bool) -> PoseLine:
     else:
         outcome = "all determined" if is_observable else "nothing more lost"
         outcome += ", but only just" if nearly else ""
-    level: Level = "no" if where.lost else "sometimes" if nearly else "yes"
-    return PoseLine(where.meaning, level, outcome, number(smallest, 1))
+    level = "no" if where.lost else "sometimes" if nearly else "yes"
+    return (where.meaning, outcome, number(smallest, 1)), level
 
 
-def special_poses(said: Findings) -> Table:
-    """Table of the rank at special poses."""
-    rows = tuple((line.meaning, line.outcome, line.margin) for line in said.poses)
-    levels = tuple(line.level for line in said.poses)
-    return Table("Special poses", ("pose", "result", "margin"), rows, (MARGIN,), left=(0, 1), levels=levels)
-
-
-def _given(report: ObservabilityReport) -> str:
+def describe_given(report: ObservabilityReport) -> str:
+    """What became of the configurations that were given; "" where there are none."""
     if not len(report.rank_at):
         return ""
     n = report.n_variables
     return describe_margins("configurations given", report.rank_at, report.smallest_at, report.generic_rank, n)
 
 
-def _over_time(report: ObservabilityReport) -> LearnedFindings | None:
-    found = report.over_time
-    return None if found is None else over_time(found, report.system.tree, report.n_variables)
-
-
-def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
+def facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
+    """Yield names and sizes."""
     tree = report.system.tree
     short = f", {report.deficiency:,} short" if report.deficiency else ""
     numerical = f"; {report.numerical_rank:,} in doubles" if report.numerical_rank < report.generic_rank else ""
@@ -302,25 +218,8 @@ def by_variable(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{variable} ({counts[variable]})" if counts[variable] > 1 else variable for variable in order)
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
-    """What the failure of sensors takes away.
-
-    Attributes:
-        words: how many may fail.
-        critical: those that may not, and what is lost without each.
-        together: sets of others that may not fail together.
-        further: what else is said of sets, in one sentence.
-    """
-
-    words: str
-    critical: tuple[tuple[str, tuple[str, ...]], ...]
-    together: tuple[str, ...]
-    further: str
-
-
-def failures(found: Redundancy, wanted: Sequence[str] | None = None) -> Failures:
-    """What the failure of sensors loses, in words.
+def describe_failures(found: Redundancy, wanted: Sequence[str] | None = None) -> str:
+    """How many sensors may fail, in words.
 
     Args:
         found: which may fail.
@@ -329,21 +228,26 @@ def failures(found: Redundancy, wanted: Sequence[str] | None = None) -> Failures
     outputs = listed(wanted or found.outputs, LISTED) or "the outputs"
     n, n_critical = len(found.sensors), len(found.critical)
     if not found.outputs:
-        words = f"Nothing of {outputs} is determined, so nothing can be lost."
-    elif n_critical == n:
-        words = f"None of the {n:,} sensors may fail: without any one of them, some of {outputs} is lost."
-    elif n_critical:
-        words = f"Any one of {n - n_critical:,} of the {n:,} sensors may fail; {n_critical:,} may not."
-    else:
-        words = f"Any one of the {n:,} sensors may fail: {outputs} stays determined."
+        return f"Nothing of {outputs} is determined, so nothing can be lost."
+    if n_critical == n:
+        return f"None of the {n:,} sensors may fail: without any one of them, some of {outputs} is lost."
+    if n_critical:
+        return f"Any one of {n - n_critical:,} of the {n:,} sensors may fail; {n_critical:,} may not."
+    return f"Any one of the {n:,} sensors may fail: {outputs} stays determined."
+
+
+def lost_without(found: Redundancy) -> list[tuple[str, tuple[str, ...]]]:
+    """The sensors that may not fail, and what is lost without each."""
+    return [(name, by_variable(found.lost[name])) for name in found.critical]
+
+
+def failing_together(found: Redundancy) -> Bullets | str:
+    """The sets of others that may not fail together, or that any may, in one sentence; "" where nothing is known."""
     together = tuple(_list_sets(found.failing_sets))
-    further = ""
     if together:
-        further = f"Of the others, these may not fail together (sets of up to {found.size}):"
-    elif found.size > 1 and n_critical < n and found.outputs:
-        further = f"Any {found.size} of these may also fail together."
-    critical = tuple((name, by_variable(found.lost[name])) for name in found.critical)
-    return Failures(words, critical, together, further)
+        return Bullets(together, f"Of the others, these may not fail together (sets of up to {found.size}):", LISTED)
+    any_may = found.size > 1 and len(found.critical) < len(found.sensors) and found.outputs
+    return f"Any {found.size} of these may also fail together." if any_may else ""
 
 
 def _list_sets(sets: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -6,7 +6,7 @@
 
 That of a log and that of identified parameters have a script of its own, to look closer; the others have none.
 
-To add a page: a class of what it says, and a template beside the others that lays it out.
+To add a page: a function that makes a `Page` (`layout.py`) of its sections; their parts are those of documents.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from nori_dyn.io.files import write_bytes
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
-from nori_dyn.report.identification_page import IdentificationPage, identification_page
-from nori_dyn.report.log_page import LogPage, log_page
-from nori_dyn.report.page import Page, PlacementPage, observability_page, placement_page
+from nori_dyn.report.identification_page import identification_page
+from nori_dyn.report.layout import Page
+from nori_dyn.report.log_page import log_page
+from nori_dyn.report.page import observability_page, placement_page
 from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.tables import spaced
 
@@ -46,11 +47,11 @@ def to_html(
 ) -> str:
     """Render a page; equal reports give equal pages. For arguments and errors see `save_html`."""
     if isinstance(found, ObservabilityReport):
-        return rendered("observability.html", observability_page(found, conditioning, redundancy, outputs))
+        return rendered(observability_page(found, conditioning, redundancy, outputs))
     if isinstance(found, Placement | Design):
-        return rendered("placement.html", placement_page(found))
+        return rendered(placement_page(found))
     if isinstance(found, Identification):
-        return rendered("identification.html", identification_page(found))
+        return rendered(identification_page(found))
     expected = "what nd.observability, nd.place, nd.best_sensors or nd.identify returns"
     example = "nd.tools.save_html(nd.observability(system), 'page.html')"
     raise WrongKindError("nd.tools.save_html", expected, found, example)
@@ -63,11 +64,11 @@ def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
         log: the log, run through a plan.
         names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
     """
-    return rendered("log.html", log_page(log, names))
+    return rendered(log_page(log, names))
 
 
-def rendered(template: str, page: Page | PlacementPage | LogPage | IdentificationPage) -> str:
-    """A page laid out by its template; no script runs on it but that of plots over the time, which its hash names."""
+def rendered(page: Page) -> str:
+    """A page laid out by `templates/page.html`; no script runs but that of plots over the time, named by its hash."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
@@ -80,7 +81,8 @@ def rendered(template: str, page: Page | PlacementPage | LogPage | Identificatio
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    laid_out = environment.get_template(template)
+    environment.filters["kind"] = lambda part: type(part).__name__
+    laid_out = environment.get_template("page.html")
     return laid_out.render(page=page, generator=GENERATOR, script=script, script_hash=digest)
 
 

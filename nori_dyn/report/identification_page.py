@@ -1,15 +1,16 @@
-"""What the page of identified parameters says and draws; `templates/identification.html` lays it out."""
+"""The page of identified parameters: which parts and plots, in which sections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.findings import Identification
 from nori_dyn.report.curves import Bins
+from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section, Verdict, side_by_side
 from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.shows.identification import (
     IN_SUMS,
@@ -28,88 +29,52 @@ from nori_dyn.report.shows.identification import (
     with_deviation,
     worst_table,
 )
-from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots
-from nori_dyn.tables import Table, number
+from nori_dyn.report.time_plots import Curve, Panel, Plots
+from nori_dyn.tables import Bullets, Facts, Table, number
 
 SHOWN = 8
 """Most panels, and most combinations, that are shown at once."""
+
+RMS = "The rms of the error of each reading: of the original model (light) and of the identified one (dark)."
+HELD_OUT = (
+    "Held out: the error on samples that the fit did not use. Correlation: of those readings with what that fit "
+    "predicts."
+)
+PREDICTED = "Readings as dots, with the predictions of the original and of the identified model."
 
 HOW = {"identified": "identified", "open": OPEN, "combined": IN_SUMS, "known": "known"}
 """What is said of how a parameter is identified."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdentificationPage:
-    """All that the page says.
-
-    Attributes:
-        robot: its name.
-        level: "yes", or "sometimes" where something is odd.
-        heading: how well it fits.
-        sentences: what is identified in all.
-        doubts: what is odd.
-        fits: unit by unit.
-        tables: parameters of joints and readings, of links, and of the load, where they were looked for.
-        next: what to excite next.
-        worst: the combinations that are identified least.
-        parameters, combinations: all of them.
-        facts: names and words.
-        notes: what else there is to say.
-        log: name of the log whose curves are drawn; "" where none are.
-        first, others: its panels: those that are shown at once, and those that are unfolded.
-        span: the time at the left and at the right.
-        unit: of the time.
-        ticks: labels along the time, and how far right they are, in percent.
-    """
-
-    robot: str
-    level: str
-    heading: str
-    sentences: tuple[str, ...]
-    doubts: tuple[str, ...]
-    fits: tuple[Table, ...]
-    tables: tuple[Table, ...]
-    next: str
-    worst: Table | None
-    parameters: Table
-    combinations: Table
-    facts: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
-    log: str
-    first: tuple[DrawnPanel, ...]
-    others: tuple[DrawnPanel, ...]
-    span: tuple[float, float]
-    unit: str
-    ticks: tuple[tuple[str, float], ...]
-
-
-def identification_page(found: Identification) -> IdentificationPage:
+def identification_page(found: Identification) -> Page:
     """Make the page of identified parameters; equal findings give equal pages."""
-    curves = found.curves[-1] if found.curves else None
-    plots, panels = (None, ()) if curves is None else _drawn(found, curves)
+    robot, curves = found.problem.tree.name, found.curves[-1] if found.curves else None
     words, lead = verdict(found)
-    tables = (joint_table(found), link_table(found), load_table(found))
-    return IdentificationPage(
-        robot=found.problem.tree.name,
-        level="sometimes" if found.doubts else "yes",
-        heading=_heading(found),
-        sentences=(f"{lead} {words}",),
-        doubts=found.doubts,
-        fits=tuple(_fit_tables(found)),
-        tables=tuple(table for table in tables if table is not None),
-        next=next_words(found),
-        worst=_worst(found),
-        parameters=_all_parameters(found),
-        combinations=_all_combinations(found),
-        facts=tuple(facts(found)),
-        notes=found.remarks,
-        log="" if curves is None else curves.log,
-        first=panels[:SHOWN],
-        others=panels[SHOWN:],
-        span=(0.0, 1.0) if plots is None else plots.span,
-        unit="" if curves is None else curves.unit,
-        ticks=() if plots is None else plots.ticks,
+    answer = Verdict("sometimes" if found.doubts else "yes", _heading(found), (f"{lead} {words}",))
+    fits = [*_fit_tables(found)]
+    errors = [Section(own.title, (own,)) for own in fits] if len(fits) > 1 else fits
+    worst = _worst(found)
+    notes = [Bullets(found.remarks)] if found.remarks else []
+    first = (
+        Section("Fit", (RMS, *errors, Note(HELD_OUT)), "fit"),
+        Section("What to excite next", (next_words(found), *([worst] if worst else [])), "next"),
+        Section("Facts", (Facts(tuple(facts(found))), *notes), "facts"),
     )
+    tables = filter(None, (joint_table(found), link_table(found), load_table(found)))
+    second = (Section(own.title, (own,), f"table{k}") for k, own in enumerate(tables, 1))
+    doubts = Section("Look at this first", (Bullets(found.doubts),), "doubts", "advice")
+    parts: list[PagePart] = [*([doubts] if found.doubts else []), Box(first, "column"), Box(tuple(second), "column")]
+    plots = None if curves is None else _plots(found, curves)
+    if curves is not None and plots is not None:
+        drawn = tuple(plots.drawn(panel) for panel in _panels(found, curves))
+        title = f"Measured and predicted: {curves.log}"
+        parts.append(Section(title, (Note(PREDICTED), *side_by_side(drawn, SHOWN)), "curves", "plots"))
+    every = (_all_combinations(found), _all_parameters(found))
+    folds = tuple(Fold(f"{own.title}: {len(own.rows)}", (own,)) for own in every)
+    parts.append(Section("Everything", folds, "all", "plots"))
+    about = ("The parameters of ", robot, ", identified from its logs")
+    unit = "" if curves is None else curves.unit
+    return Page(f"{answer.heading}: {robot}", about, answer, tuple(parts), plots, unit)
 
 
 def _heading(found: Identification) -> str:
@@ -177,17 +142,16 @@ def _all_combinations(found: Identification) -> Table:
     return Table("All combinations", ("combination", "before", "found", "unit", "left"), rows, left=(0, 3))
 
 
-def _drawn(found: Identification, curves: Curves) -> tuple[Plots, tuple[DrawnPanel, ...]]:
-    """The time that panels share, and a panel of each reading: as read, before, and as found."""
+def _plots(found: Identification, curves: Curves) -> Plots:
+    """The time that the panels of readings share."""
     n = max(len(found.fits), 1)
     count = int(np.clip(BUDGET / (EACH_BIN * 3 * n), *BINS))
     step = float(np.median(np.diff(curves.t))) if len(curves.t) > 1 else 1.0
-    breaks = np.flatnonzero(np.diff(curves.t) > 5 * step)
-    plots = Plots(Bins.of(curves.t, count, breaks))
-    return plots, tuple(plots.drawn(panel) for panel in _panels(found, curves))
+    return Plots(Bins.of(curves.t, count, np.flatnonzero(np.diff(curves.t) > 5 * step)))
 
 
 def _panels(found: Identification, curves: Curves) -> Sequence[Panel]:
+    """A panel of each reading: as read, by the model before, and as found."""
     drawn = zip(found.fits, curves.read, curves.before, curves.found, strict=True)
     return [
         Panel(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.learned import Learned, Sum
 from nori_dyn.observe.learned_needs import MotionRequirement
 from nori_dyn.observe.null_space import SHOWN, list_names
-from nori_dyn.tables import describe_sum, listed, unbroken
+from nori_dyn.tables import Bullets, describe_sum, listed, unbroken
 
 NAMED = 6
 """Most variables of one fate that are named."""
@@ -18,61 +17,27 @@ NAMED = 6
 MANY = 6
 """Numbers of a kind above which it is named instead of them, where they are all seen alike."""
 
+FATES = 12
+"""Most kinds of what becomes of what persists that are listed."""
+
+LISTED = 6
+"""Most combinations that are listed."""
+
 TERMS = 4
 """Most terms of a sum that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedLine:
-    """Numbers that persist and that are seen alike.
-
-    Attributes:
-        names: the numbers, by their variables.
-        seen: over how many poses, or that they never are.
-        needs: what has to move for it; "" where nothing has to.
-    """
-
-    names: tuple[str, ...]
-    seen: str
-    needs: str
-
-    @property
-    def words(self) -> str:
-        """All of it: "offset:l_leg_ft (mz): over 2 poses, only if l_knee moves"."""
-        return f"{listed(self.names, NAMED)}: {', '.join(filter(None, (self.seen, self.needs)))}"
+def memory_words(found: Learned, n_variables: int) -> str:
+    """How much of the memory is learned, and what follows, in some sentences."""
+    return " ".join(_words(found, n_variables))
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedFindings:
-    """All that is said of what is learned.
-
-    Attributes:
-        words: how much of it, and what follows, in some sentences.
-        lines: what becomes of which numbers.
-        sums: the combinations that are told where their terms are not.
-        notes: what else is to be known of it.
-    """
-
-    words: str
-    lines: tuple[LearnedLine, ...]
-    sums: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> LearnedFindings:
-    """What is learned over time, in words.
-
-    Args:
-        found: what is.
-        tree: the robot.
-        n_variables: number of scalar unknowns.
-    """
-    return LearnedFindings(
-        words=" ".join(_words(found, n_variables)),
-        lines=tuple(_lines(found)),
-        sums=tuple(_describe_sum(each, found) for each in found.sums),
-        notes=tuple(_notes(found, tree)),
-    )
+def memory_lists(found: Learned) -> Iterator[Bullets]:
+    """Yield what becomes of which numbers, and the combinations that are told where their terms are not."""
+    yield Bullets(tuple(_lines(found)), "The memory, and what determines it:", FATES)
+    if found.sums:
+        sums = tuple(_describe_sum(each, found) for each in found.sums)
+        yield Bullets(sums, "Combinations that are determined where their terms are not:", LISTED)
 
 
 def _describe_sum(each: Sum, found: Learned) -> str:
@@ -121,8 +86,8 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
         yield f"Once they are known all {n_variables:,} unknowns follow from the readings, at almost every pose."
 
 
-def _lines(found: Learned) -> Iterator[LearnedLine]:
-    """Yield what becomes of the numbers, those of one fate together."""
+def _lines(found: Learned) -> Iterator[str]:
+    """Yield those of one fate together: "offset:l_leg_ft (mz): over 2 poses, only if l_knee moves"."""
     of_number = {name: need for need in found.needs.each for name in need.names}
     mixed = {name for each in found.sums for name in each.terms}
     groups: dict[tuple[str, str], list[str]] = {}
@@ -135,7 +100,7 @@ def _lines(found: Learned) -> Iterator[LearnedLine]:
             words += f" ({_poses(found, need.after)} if nothing else moves)" if need.after > after else ""
         groups.setdefault((seen, words), []).append(name)
     for (seen, needs), names in groups.items():
-        yield LearnedLine(tuple(_by_variable(found, names)), seen, needs)
+        yield f"{listed(_by_variable(found, names), NAMED)}: {', '.join(filter(None, (seen, needs)))}"
 
 
 def describe_need(need: MotionRequirement, moving: Sequence[str]) -> str:
@@ -185,8 +150,8 @@ def _by_variable(found: Learned, names: Iterable[str]) -> Iterator[str]:
             yield f"{v.name} ({', '.join(own)})"
 
 
-def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
-    """Yield what else is to be known."""
+def memory_notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
+    """Yield what else is to be known of it."""
     yield "Priors and initial sigmas are left out: only the sensors count."
     uncertain = [each for each in found.memory if not _is_seen(found, each.variable.component_names)]
     unsaid = [each.variable.name for each in uncertain if each.sigma is None]

@@ -1,19 +1,19 @@
-"""What the page of a log says and draws; `templates/log.html` lays it out."""
+"""The page of a log: which parts and plots, in which sections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, EstimateLine
-from nori_dyn.report.log_verdict import LOW, LogVerdict, counted, facts, verdict
+from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
+from nori_dyn.report.log_verdict import LOW, counted, facts, verdict
 from nori_dyn.report.recorded import RecordedLog, Suspicion, alarm, chosen, misfit, window_probabilities
-from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots, Strip, is_constant
+from nori_dyn.report.time_plots import Curve, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
-from nori_dyn.tables import number, unbroken
+from nori_dyn.tables import Bullets, Facts, number, unbroken
 
 BUDGET = 2_200_000
 """Characters that all lines of a page may have together."""
@@ -31,54 +31,7 @@ SHOWN = 6
 """Panels of a section that are shown at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Panels that belong together.
-
-    Attributes:
-        id, title: what it is called.
-        words: what is said of it, and what was left out.
-        first, others: its panels: those that are shown at once, and those that are unfolded.
-    """
-
-    id: str
-    title: str
-    words: tuple[str, ...]
-    first: tuple[DrawnPanel, ...]
-    others: tuple[DrawnPanel, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LogPage:
-    """All that the page says.
-
-    Attributes:
-        log, robot: their names.
-        verdict: what stands at the top.
-        facts: what was counted, as names and words.
-        doubts: what is not likely about the log.
-        strips: what is said of samples, along the time.
-        sections: the plots.
-        span: the time at the left and at the right.
-        unit: of the time.
-        ticks: labels along the time, and how far right they are, in percent.
-        resolution: what a point of a line stands for.
-    """
-
-    log: str
-    robot: str
-    verdict: LogVerdict
-    facts: tuple[tuple[str, str], ...]
-    doubts: tuple[str, ...]
-    strips: tuple[Strip, ...]
-    sections: tuple[Section, ...]
-    span: tuple[float, float]
-    unit: str
-    ticks: tuple[tuple[str, float], ...]
-    resolution: str
-
-
-def log_page(log: RecordedLog, names: Sequence[str] = ()) -> LogPage:
+def log_page(log: RecordedLog, names: Sequence[str] = ()) -> Page:
     """Make the page of a log; equal logs give equal pages.
 
     Args:
@@ -86,31 +39,36 @@ def log_page(log: RecordedLog, names: Sequence[str] = ()) -> LogPage:
         names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
     """
     drafts = [draft for draft in (_residuals(log), _estimates(log, names), _readings(log, names)) if draft[3]]
-    wanted = sum(panel.lines for *_, panels in drafts for panel in panels)
+    wanted = sum(panel.lines for *_, own in drafts for panel in own)
     count = int(np.clip(BUDGET / (EACH_BIN * max(wanted, 1)), *BINS))
     plots = Plots(Bins.of(log.time, count, log.gaps))
     left = BUDGET // (EACH_BIN * min(count, len(log)))
     sections = []
-    for id, title, words, panels in drafts:
-        fits = int(np.searchsorted(np.cumsum([panel.lines for panel in panels]), left, side="right"))
-        left -= sum(panel.lines for panel in panels[:fits])
-        lost = len(panels) - fits
+    for id, title, words, own in drafts:
+        fits = int(np.searchsorted(np.cumsum([panel.lines for panel in own]), left, side="right"))
+        left -= sum(panel.lines for panel in own[:fits])
+        lost = len(own) - fits
         if lost:
             words = (*words, f"{lost} more panels are left out to keep the page small: name what to draw.")
-        drawn = tuple(plots.drawn(panel) for panel in panels[:fits])
-        sections.append(Section(id, title, words, drawn[:SHOWN], drawn[SHOWN:]))
-    return LogPage(
-        log=log.name,
-        robot=log.system.tree.name,
-        verdict=verdict(log),
-        facts=tuple(facts(log)),
-        doubts=tuple(doubt.message for doubt in log.doubts),
-        strips=tuple(_strips(log, plots)),
-        sections=tuple(sections),
-        span=plots.span,
-        unit=log.unit_of_time,
-        ticks=plots.ticks,
-        resolution=_resolution(log, plots),
+        drawn = tuple(plots.drawn(panel) for panel in own[:fits])
+        sections.append(Section(title, (*map(Note, words), *side_by_side(drawn, SHOWN)), id, "plots"))
+    strips, resolution, answer = tuple(_strips(log, plots)), _resolution(log, plots), verdict(log)
+    if strips:
+        since = "samples from the first" if log.start is None else f"{log.unit_of_time}, from the first sample on"
+        when = Box(strips, "strips"), Note(f"Time in {since}. {resolution}")
+        sections.insert(0, Section("What happened when", when, "when", "plots"))
+    counts: list[PagePart] = [Facts(tuple(facts(log)))]
+    if log.doubts:
+        counts.append(Section("Plausibility warnings", (Bullets(tuple(doubt.message for doubt in log.doubts)),)))
+    counts += [] if strips else [Note(resolution)]
+    robot = log.system.tree.name
+    return Page(
+        f"{answer.heading}: {log.name} of {robot}",
+        ("", log.name, ", recorded of ", robot),
+        answer,
+        (*sections, Section("Counts", tuple(counts), "counted", "plots")),
+        plots,
+        log.unit_of_time,
     )
 
 

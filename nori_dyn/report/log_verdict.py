@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from nori_dyn.report.layout import Verdict
 from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, RecordedLog, Suspicion, misfit, window_probabilities
 from nori_dyn.tables import listed, number, unbroken
 
@@ -17,34 +17,19 @@ LOW = 1e-3
 """A probability below which readings do not fit together."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogVerdict:
-    """What stands at the top of a page.
-
-    Attributes:
-        level: "yes", "sometimes" or "no".
-        heading: in a few words.
-        sentences: the rest.
-    """
-
-    level: str
-    heading: str
-    sentences: tuple[str, ...]
-
-
-def verdict(log: RecordedLog) -> LogVerdict:
+def verdict(log: RecordedLog) -> Verdict:
     """Whether the readings of a log fit together."""
     odd = tuple(_odd(log))
     unjudged = "Estimated; nothing checks the readings"
     if log.diagnosis is None:
-        return LogVerdict("sometimes", unjudged, (log.unjudged, *odd))
+        return Verdict("sometimes", unjudged, (log.unjudged, *odd))
     spare = int(np.max(log.diagnosis.degrees_of_freedom))
     if spare < 1:
         alone = "No reading is redundant, so none checks another: each sensor is taken at its word."
-        return LogVerdict("sometimes", unjudged, (alone, *odd))
+        return Verdict("sometimes", unjudged, (alone, *odd))
     fit = tuple(_fit(log))
     if not log.suspects:
-        return LogVerdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
+        return Verdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
     first, *others = log.suspects
     said = [_accusation(log, first, log.suspects[first])]
     if others:
@@ -60,12 +45,12 @@ def verdict(log: RecordedLog) -> LogVerdict:
             "No residual is larger than the sigmas allow, but they do not average out as noise does: an offset, or a "
             "model that is a little off. Standard deviations do not contain it."
         )
-        return LogVerdict(
+        return Verdict(
             "sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *said, *fit, *odd)
         )
     vague = spare == 1 or len(others) >= MOST_NAMED
     heading = "The readings do not fit together" if vague else f"{unbroken(first)} does not fit the other sensors"
-    return LogVerdict("no", heading, (*said, *fit, *odd))
+    return Verdict("no", heading, (*said, *fit, *odd))
 
 
 def _accusation(log: RecordedLog, sensor: str, own: tuple[Suspicion, ...]) -> str:

@@ -1,21 +1,25 @@
-"""What the pages of reports and of chosen sensors say beside their findings; `templates/` lays them out."""
+"""The pages of reports and of chosen sensors: which parts, in which sections."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.learned import Learned
+from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
-from nori_dyn.report.findings import Failures, Findings, failures, findings, special_poses
-from nori_dyn.report.shows.placement import Choice, describe_design, describe_placement
+from nori_dyn.report import findings
+from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section, under_heading
+from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
+from nori_dyn.report.shows import placement
 from nori_dyn.report.tree_drawing import TreeDrawing, readings_by_link, tree_drawing
 from nori_dyn.report.workspace import (
     MARGIN,
@@ -27,7 +31,7 @@ from nori_dyn.report.workspace import (
     tabulate_deviations,
 )
 from nori_dyn.system.builder import System
-from nori_dyn.tables import Table, listed, number
+from nori_dyn.tables import Bullets, Facts, Table, listed, number
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
@@ -36,6 +40,13 @@ if TYPE_CHECKING:
 
 SHOWN = 8
 """Outputs of a unit that are shown at once, those that are known least."""
+
+TALL = 20
+"""Links of a robot whose drawing is taller than all that stands beside it."""
+
+EXPECTED = (
+    "Expected standard deviations, from the sigmas of the sensors: at the worst pose and at the median over all poses."
+)
 
 MOST_NAMED = 12
 """Most outputs that are named in a sentence."""
@@ -135,39 +146,6 @@ def _coordinate_names(tree: KinematicTree) -> Iterator[tuple[str, str]]:
                 yield f"{name} {next(letters[kind]) if several else kind}", kind
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What was found over many configurations.
-
-    Attributes:
-        words: how near to singular they are.
-        margins: how many have which margin; None where almost all have the smallest.
-        deviations: of the outputs, unit by unit.
-        note: what stands instead where there are none.
-    """
-
-    words: str
-    margins: Table | None
-    deviations: tuple[Table, ...]
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """All that the page says."""
-
-    robot: str
-    sensors: str
-    findings: Findings
-    tree: TreeDrawing
-    swept: Swept | None
-    poses: tuple[Table, ...]
-    special: Table
-    failures: Failures | None
-    critical: Table | None
-    readings: Table
-
-
 def observability_page(
     report: ObservabilityReport,
     conditioning: Conditioning | None = None,
@@ -182,41 +160,87 @@ def observability_page(
         redundancy: what sensors may fail, where it was looked at.
         outputs: the outputs of that as they were asked for; those that were looked at when None.
     """
-    tree = report.system.tree
-    poses = [*list_special_poses(tree, report)]
-    swept = None
+    tree, answer, to_add = report.system.tree, findings.verdict(report, conditioning), [*findings.advice(report)]
+    poses, swept, special = [*list_special_poses(tree, report)], list[Section](), findings.special_poses(report)
     if conditioning is not None:
-        swept = describe_sweep(
-            conditioning, conditioning.n_variables if report.is_observable else report.numerical_rank
-        )
+        rank = conditioning.n_variables if report.is_observable else report.numerical_rank
+        swept = [_margins(conditioning, rank), _accuracy(conditioning)]
         poses += list_swept_poses(tree, conditioning)
-    said = findings(report, conditioning)
-    special = special_poses(said)
-    lost = None if redundancy is None else failures(redundancy, outputs)
-    rows = () if lost is None else tuple((name, ", ".join(without)) for name, without in lost.critical)
+    has_bars = bool(swept) and len(swept[0].parts) > 1
+    at_special = [Section("Special poses", (replace(special, notes=()) if has_bars else special,), "special")]
+    at_special = at_special if special.rows else []
+    # The columns are about as long as each other: a tall drawing has the shorter sections beside it.
+    read, is_tall = _readings(report.system), tree.n_links > TALL
+    first = [_why(report), *([_over_time(report.over_time, report)] if report.over_time else [])]
+    first += [] if is_tall and not has_bars else at_special
+    first += [_robot(tree_drawing(report.system, report)), *([] if is_tall else [read])]
+    second = [*(at_special if is_tall and not has_bars else []), *swept, *([_folded(poses)] if poses else [])]
+    second += [] if redundancy is None else [_failures(redundancy, outputs)]
+    second += [*([read] if is_tall else []), Section("Facts", (Facts(tuple(findings.facts(report))),), "facts")]
+    add = Section("What to add", (Box(tuple(map(Box, to_add)), "sides"),), "add", "advice")
     return Page(
-        robot=report.robot,
-        sensors=report.sensors,
-        findings=said,
-        tree=tree_drawing(report.system, report),
-        swept=swept,
-        poses=tuple(poses),
-        special=special if swept is None or swept.margins is None else replace(special, notes=()),
-        failures=lost,
-        critical=Table("Critical sensors", ("sensor", "lost without it"), rows, left=(0, 1)) if rows else None,
-        readings=_readings(report.system),
+        f"{answer.heading}: {report.sensors} on {report.robot}",
+        ("Do the sensors ", report.sensors, " suffice on ", report.robot, "?"),
+        answer,
+        (*([add] if to_add else []), Box(tuple(first), "column"), Box(tuple(second), "column")),
     )
 
 
-def describe_sweep(found: Conditioning, rank: int) -> Swept:
-    """Margins and deviations over many configurations, where almost all have a rank."""
-    margins = margin_bars(found.smallest) if rank == found.n_variables else None
-    return Swept(
-        words=describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables),
-        margins=margins if margins is not None and margins.rows else None,
-        deviations=tuple(map(_deviations, tabulate_deviations(found))),
-        note=NO_SIGMA if found.sigma is None else "",
-    )
+def _why(report: ObservabilityReport) -> Section:
+    at_poses = findings.unseen_at_poses(report)
+    special = f"{'Also unobservable' if report.unseen else 'Unobservable'} at special poses"
+    named = (("Unobservable at every pose", report.unseen), (special, at_poses))
+    unseen = [Section(title, _unseen(parts)) for title, parts in named if parts]
+    given = findings.describe_given(report)
+    return Section("Why", (findings.reason(report), *unseen, *([given] if given else [])), "why")
+
+
+def _unseen(parts: Sequence[UnobservableSubspace]) -> tuple[Bullets, Fold]:
+    vectors = tuple(str(vector) for part in parts for vector in part.vectors)
+    changes = Bullets(vectors, "Changes that no sensor sees")
+    folded = Fold("In numbers: changes that no sensor sees", (changes,), "vectors")
+    return Bullets(tuple(map(findings.describe_unseen, parts))), folded
+
+
+def _over_time(learned: Learned, report: ObservabilityReport) -> Section:
+    lists, notes = map(under_heading, memory_lists(learned)), map(Note, memory_notes(learned, report.system.tree))
+    return Section("Over time", (memory_words(learned, report.n_variables), *lists, *notes), "overtime")
+
+
+def _robot(drawing: TreeDrawing) -> Section:
+    return Section("The robot and its sensors", (drawing,), "robot")
+
+
+def _folded(poses: Sequence[Table]) -> Section:
+    return Section("The worst poses", tuple(Fold(own.title, (own,)) for own in poses), "poses")
+
+
+def _failures(found: Redundancy, outputs: Sequence[str] | None) -> Section:
+    rows = tuple((name, ", ".join(without)) for name, without in findings.lost_without(found))
+    critical = Table("Critical sensors", ("sensor", "lost without it"), rows, left=(0, 1))
+    parts: list[PagePart] = [findings.describe_failures(found, outputs)]
+    parts += [Fold("Lost without each of those that may not", (critical,))] if rows else []
+    together = findings.failing_together(found)
+    if isinstance(together, Bullets):
+        sets = replace(together, title="Sensors that may not fail together")
+        parts.append(Fold(together.title.rstrip(":"), (sets,)))
+    elif together:
+        parts.append(together)
+    return Section("When a sensor fails", tuple(parts), "failures")
+
+
+def _margins(found: Conditioning, rank: int) -> Section:
+    """How near to singular many configurations are, of which almost all have a rank."""
+    words = describe_margins(found.poses, found.ranks, found.smallest, rank, found.n_variables)
+    bars = margin_bars(found.smallest) if rank == found.n_variables else None
+    drawn = [bars] if bars is not None and bars.rows else []
+    return Section("Distance from singular", (words, *drawn), "conditioning")
+
+
+def _accuracy(found: Conditioning) -> Section:
+    tables = [_deviations(table) for table in tabulate_deviations(found)]
+    words = NO_SIGMA if found.sigma is None else EXPECTED
+    return Section("Precision of the estimates", (words, *(Section(own.title, (own,)) for own in tables)), "accuracy")
 
 
 def _deviations(table: DeviationTable) -> Table:
@@ -234,8 +258,8 @@ def _deviations(table: DeviationTable) -> Table:
     return Table(f"Outputs in {table.unit}", columns, tuple(rows), tuple(notes), most=SHOWN, bars=bars)
 
 
-def _readings(system: System) -> Table:
-    """Table of what the sensors of a system read, by their type."""
+def _readings(system: System) -> Section:
+    """What the sensors of a system read, by their type."""
     links = readings_by_link(system)
     rows = [row for row in system.rows if not row.is_dynamic]
     found = []
@@ -244,46 +268,27 @@ def _readings(system: System) -> Table:
         read = sum(len(equation.components) for equation in own if equation.is_measured)
         known = sum(len(equation.components) for equation in own if not equation.is_measured)
         found.append((group.replace("_", " "), read, known, sum(group in link for link in links)))
-    return Table("Sensors by type", ("type", "numbers read", "known without", "links"), tuple(found))
+    table = Table("Sensors by type", ("type", "numbers read", "known without", "links"), tuple(found))
+    return Section("What the sensors read", (table,), "sensors")
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementPage:
-    """All that the page says.
-
-    Attributes:
-        robot, candidates: their names.
-        choice: what is said of the sensors.
-        tree: the robot with them.
-        swept: how exact the outputs are with them.
-        poses: the poses at which they are known least.
-        readings: what all sensors read, those that are there anyway among them.
-        offered: what there was to choose from.
-    """
-
-    robot: str
-    candidates: str
-    choice: Choice
-    tree: TreeDrawing
-    swept: Swept
-    poses: tuple[Table, ...]
-    readings: Table
-    offered: Table
-
-
-def placement_page(found: Placement | Design) -> PlacementPage:
+def placement_page(found: Placement | Design) -> Page:
     """Make the page of chosen sensors."""
     bought = found.bought
-    offered = tuple(
-        (name, f"{cost:,g}", "yes" if name in found.chosen else "no") for name, cost in bought.offered.items()
-    )
-    return PlacementPage(
-        robot=bought.system.tree.name,
-        candidates=bought.name,
-        choice=describe_placement(found) if isinstance(found, Placement) else describe_design(found),
-        tree=tree_drawing(bought.system, chosen=bought.readings),
-        swept=describe_sweep(bought.expected, int(bought.expected.ranks.max())),
-        poses=tuple(list_swept_poses(bought.system.tree, bought.expected)),
-        readings=_readings(bought.system),
-        offered=Table("All candidates", ("candidate", "cost", "chosen"), offered, left=(0, 2)),
+    robot, answer, expected = bought.system.tree, placement.verdict(found), bought.expected
+    better, purpose, accuracy = answer.sentences
+    rows = [(name, f"{cost:,g}", "yes" if name in found.chosen else "no") for name, cost in bought.offered.items()]
+    offered = Table("All candidates", ("candidate", "cost", "chosen"), tuple(rows), left=(0, 2))
+    table = replace(placement.chosen_table(found), title="Chosen sensors")
+    all_offered = Fold(f"All {len(rows)} candidates", (offered,))
+    chosen = Section("What to buy", (table, placement.method(found), all_offered), "chosen")
+    margins = _margins(expected, int(expected.ranks.max()))
+    second = [_accuracy(expected), *([margins] if len(margins.parts) > 1 else [])]
+    second += [_folded([*list_swept_poses(robot, expected)]), _readings(bought.system)]
+    drawing = tree_drawing(bought.system, chosen=bought.readings)
+    return Page(
+        f"{answer.heading}: {bought.name} on {robot.name}",
+        ("Which of the candidates ", bought.name, " does ", robot.name, " need?"),
+        replace(answer, sentences=(f"{better[:1].upper()}{better[1:]}. {purpose}", accuracy)),
+        (Box((chosen, _robot(drawing)), "column"), Box(tuple(second), "column")),
     )

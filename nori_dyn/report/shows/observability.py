@@ -13,8 +13,24 @@ from nori_dyn.observe.learned import Learned
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.report.findings import LISTED, Findings, failures, findings, special_poses
-from nori_dyn.report.learned import LearnedFindings
+from nori_dyn.report.findings import (
+    LISTED,
+    advice,
+    by_variable,
+    describe_addition,
+    describe_failures,
+    describe_given,
+    describe_unseen,
+    facts,
+    failing_together,
+    lost_without,
+    reason,
+    special_poses,
+    unseen_at_poses,
+    verdict,
+)
+from nori_dyn.report.layout import Verdict
+from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.workspace import (
     MARGIN,
     NEARLY_SINGULAR,
@@ -33,9 +49,6 @@ WORST_SHOWN = 5
 FEW = 7
 """Most numbers of q that are printed in a line."""
 
-FATES = 12
-"""Most kinds of what becomes of what persists that are listed."""
-
 DEVIATIONS = "Expected standard deviations"
 
 
@@ -48,47 +61,44 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
         found: what was found over the workspace, where it was looked at.
         is_given: whether that is at configurations that were given.
     """
-    said = findings(report, found)
-    parts: list[Part | str] = [Paragraph(said.verdict.words, f"{said.verdict.heading}.")]
-    parts += [said.accuracy] if said.accuracy else []
-    parts += [Paragraph(said.over_time.words, "Over time.")] if said.over_time else []
-    for advice in said.advice:
-        parts.append(Paragraph(advice.words, advice.lead))
-        parts += [Bullets(advice.others, advice.others_title)] if advice.others else []
-    parts.append(Facts((("why", said.reason), *said.facts)))
-    if said.unseen:
-        parts.append(Bullets(tuple(line.words for line in said.unseen), "Unobservable:"))
-        parts.append(f"Not determined: {listed(said.undetermined, LISTED)}.")
-    if said.over_time:
-        parts += _over_time(said.over_time)
-    if said.poses:
-        parts.append(special_poses(said))
-    if said.unseen_at_poses:
-        also = "Also u" if said.unseen else "U"
-        title = f"{also}nobservable at special poses:"
-        parts.append(Bullets(tuple(line.words for line in said.unseen_at_poses), title))
-    note = report.system.note_on_offsets
-    parts += [*([said.given] if said.given else []), *([f"note: {note}"] if note else [])]
-    figures = {**_report_figures(report, said), "rank_at": [], "margin_at": []}
+    answer, learned = verdict(report, found), report.over_time
+    words, *accuracy = answer.sentences
+    parts: list[Part | str] = [Paragraph(words, f"{answer.heading}."), *accuracy]
+    if learned is not None:
+        parts.append(Paragraph(memory_words(learned, report.n_variables), "Over time."))
+    parts += [part for own in advice(report) for part in own]
+    parts.append(Facts((("why", reason(report)), *facts(report))))
+    if report.unseen:
+        parts.append(Bullets(tuple(map(describe_unseen, report.unseen)), "Unobservable:"))
+        parts.append(f"Not determined: {listed(by_variable(report.unobservable), LISTED)}.")
+    if learned is not None:
+        parts += [*memory_lists(learned), " ".join(memory_notes(learned, report.system.tree))]
+    if report.conditions:
+        parts.append(special_poses(report))
+    if at_poses := tuple(map(describe_unseen, unseen_at_poses(report))):
+        parts.append(Bullets(at_poses, f"{'Also u' if report.unseen else 'U'}nobservable at special poses:"))
+    given, note = describe_given(report), report.system.note_on_offsets
+    parts += [*([given] if given else []), *([f"note: {note}"] if note else [])]
+    figures = {**_report_figures(report, answer), "rank_at": [], "margin_at": []}
     if found is not None and is_given:
         figures |= {"rank_at": found.ranks.tolist(), "margin_at": found.smallest.tolist()}
     return Document(tuple(parts), figures)
 
 
-def _report_figures(report: ObservabilityReport, said: Findings) -> dict[str, Any]:
+def _report_figures(report: ObservabilityReport, answer: Verdict) -> dict[str, Any]:
     return {
-        "verdict": asdict(said.verdict),
+        "verdict": {"level": answer.level, "heading": answer.heading, "words": answer.sentences[0]},
         "additions": [
             {
-                "words": line.words,
+                "words": describe_addition(addition),
                 "at_poses": addition.at_poses,
                 "is_smallest": addition.is_smallest,
                 "sensors": [dict(sensor.entry) for sensor in addition.sensors],
                 "others": [dict(sensor.entry) for sensor in addition.others],
             }
-            for line, addition in zip(said.advice, report.additions, strict=False)
+            for addition in report.additions
         ],
-        "reason": said.reason,
+        "reason": reason(report),
         "sensors": report.sensors,
         "rows": report.n_rows,
         "variables": report.n_variables,
@@ -108,23 +118,23 @@ def _report_figures(report: ObservabilityReport, said: Findings) -> dict[str, An
                 "ranks": c.ranks.tolist(),
                 "margins": c.smallest.tolist(),
                 "lost": c.lost,
-                "outcome": line.outcome,
+                "outcome": outcome,
                 "unseen": _unseen(c.unseen),
                 "configurations": c.configurations.tolist(),
             }
-            for c, line in zip(report.conditions, said.poses, strict=True)
+            for c, (_, outcome, _) in zip(report.conditions, special_poses(report).rows, strict=True)
         ],
-        "over_time": None if report.over_time is None else _over_time_figures(report.over_time, said.over_time),
+        "over_time": None if report.over_time is None else _over_time_figures(report.over_time, report.n_variables),
         "repeated": list(report.repeated),
         "skipped": list(report.skipped),
     }
 
 
-def _over_time_figures(found: Learned, said: LearnedFindings | None) -> dict[str, Any]:
+def _over_time_figures(found: Learned, n_variables: int) -> dict[str, Any]:
     """Figures of what is learned over time; factors of a sum that depend on the poses are null."""
     return {
-        "words": "" if said is None else said.words,
-        "lines": [] if said is None else [spaced(line.words) for line in said.lines],
+        "words": memory_words(found, n_variables),
+        "lines": [spaced(line) for line in next(memory_lists(found)).items],
         "ranks": list(found.ranks),
         "states": found.states,
         "seen_after": dict(zip(found.names, (after or None for after in found.seen_after), strict=True)),
@@ -150,14 +160,6 @@ def _unseen(parts: Sequence[UnobservableSubspace]) -> list[dict[str, Any]]:
         }
         for part in parts
     ]
-
-
-def _over_time(said: LearnedFindings) -> Iterator[Part | str]:
-    """Yield what is shown of what is learned over time."""
-    yield Bullets(tuple(line.words for line in said.lines), "The memory, and what determines it:", FATES)
-    if said.sums:
-        yield Bullets(said.sums, "Combinations that are determined where their terms are not:", LISTED)
-    yield " ".join(said.notes)
 
 
 @shows(Conditioning)
@@ -254,17 +256,14 @@ def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, 
         wanted: the outputs as they were asked for; those that were looked at when None.
         title: what it is.
     """
-    said = failures(found, wanted)
-    parts: list[Part | str] = [Paragraph(said.words, title)]
-    if said.critical and len(said.critical) < len(found.sensors):
-        bullets = tuple(f"{unbroken(name)}: {listed(lost, 2)}" for name, lost in said.critical)
+    words, together = describe_failures(found, wanted), failing_together(found)
+    parts: list[Part | str] = [Paragraph(words, title)]
+    if found.critical and len(found.critical) < len(found.sensors):
+        bullets = tuple(f"{unbroken(name)}: {listed(lost, 2)}" for name, lost in lost_without(found))
         parts.append(Bullets(bullets, "Lost without each of those that may not:", LISTED))
-    if said.together:
-        parts.append(Bullets(said.together, said.further, LISTED))
-    elif said.further:
-        parts.append(said.further)
+    parts += [together] if together else []
     figures = {
-        "words": spaced(said.words),
+        "words": spaced(words),
         "outputs": list(found.outputs),
         "sensors": list(found.sensors),
         "critical": {name: list(found.lost[name]) for name in found.critical},

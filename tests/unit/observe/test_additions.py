@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.observe import additions
 from nori_dyn.observe.generic import generic_rank
-from nori_dyn.report.findings import findings
+from nori_dyn.report.findings import describe_addition
 from tests.robots import load
 from tests.systems import ACCELERATIONS, INVERSE, WRENCHES, sensor_set
 
@@ -74,12 +74,12 @@ def test_a_single_sensor_is_named_with_all_that_do_as_well():
     (found,) = report.additions
     assert [sensor.words for sensor in found.sensors] == ["the acceleration of joint joint2"]
     assert "a torque sensor in joint2" in {other.words for other in found.others}
-    (advice,) = findings(report).advice
-    assert advice.words == "The acceleration of joint joint2: then everything is determined, at almost every pose."
-    assert f"Add this. {advice.words}" in " ".join(str(report).split())
+    words = describe_addition(found)
+    assert words == "The acceleration of joint joint2: then everything is determined, at almost every pose."
+    assert f"Add this. {words}" in " ".join(str(report).split())
     (figures,) = report.to_dict()["additions"]
     assert figures["sensors"] == [{"type": "joint_acceleration", "joints": "joint2"}]
-    assert figures["words"] == advice.words
+    assert figures["words"] == words
 
 
 def test_a_base_that_no_motor_moves_is_known_without_a_sensor():

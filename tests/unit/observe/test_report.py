@@ -11,9 +11,9 @@ import nori_dyn as nd
 from nori_dyn.model.joints import Free
 from nori_dyn.observe.learned_needs import MotionRequirement
 from nori_dyn.observe.null_space import UnobservableSubspace
-from nori_dyn.report.findings import findings
+from nori_dyn.report import findings
 from nori_dyn.report.html import to_html
-from nori_dyn.report.learned import describe_need
+from nori_dyn.report.learned import describe_need, memory_notes, memory_words
 from nori_dyn.report.shows.observability import redundancy_document, report_document
 from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import number, spaced
@@ -120,15 +120,15 @@ def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
 
 def test_text_figures_and_page_say_the_same():
     report = nd.observability(SHORT)
-    said = findings(report)
     figures = report.to_dict()
     page = to_html(report)
-    assert figures["verdict"] == {"level": "no", "heading": said.verdict.heading, "words": said.verdict.words}
-    assert figures["reason"] == said.reason
-    for words in (said.verdict.words, said.reason, *(line.words for line in said.unseen)):
+    answer, why, (to_add, *_) = findings.verdict(report), findings.reason(report), next(findings.advice(report))
+    assert figures["verdict"] == {"level": "no", "heading": answer.heading, "words": answer.sentences[0]}
+    assert figures["reason"] == why
+    for words in (*answer.sentences, why, *map(findings.describe_unseen, report.unseen)):
         assert words in plain(report)
     page_text = " ".join(page.replace("&#39;", "'").split())
-    for words in (said.verdict.heading, said.verdict.words, said.reason, MARGIN, said.advice[0].words):
+    for words in (answer.heading, *answer.sentences, why, MARGIN, to_add.text):
         assert words in page_text
     assert "rank lost" not in page
     assert "ranks lost" not in str(report)
@@ -146,7 +146,7 @@ def test_text_figures_and_page_say_the_same_of_poses_and_failures():
     failures = spare.to_dict()["words"]
     text = " ".join((report_document(report, found) + redundancy_document(spare)).text().split())
     page = " ".join(to_html(report, found, spare).split())
-    for words in (least, failures, findings(report).reason):
+    for words in (least, failures, findings.reason(report)):
         assert words in text
         assert words.replace("'", "&#39;") in page
 
@@ -164,8 +164,8 @@ def test_what_becomes_of_poses(lost, ranks, outcome):
     unseen = (UnobservableSubspace("internal", ("link1", "link3"), (), (), ()),) if lost else ()
     smallest = np.full(2, 1e-7 if not lost else 0.1)
     pose = replace(report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=smallest, unseen=unseen)
-    (line,) = findings(replace(report, conditions=(pose,))).poses
-    assert line.outcome == outcome
+    ((_, said, _),) = findings.special_poses(replace(report, conditions=(pose,))).rows
+    assert said == outcome
     words = plain(replace(report, conditions=(pose,)))
     assert all(word in words for word in outcome.split())
 
@@ -215,17 +215,16 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
     cells = {"type": "force_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 5.0}}
     sensors = sensor_set(ACCELERATIONS, cells, {**KNOWN, "links": {"except": "link2"}})
     report = nd.observability(nd.System(nd.autotree(2), sensors), memory={"offsets": {"of": "offset", "walk": 0.01}})
-    said, figures, page = findings(report), report.to_dict()["over_time"], plain(to_html(report))
-    text = plain(report)
-    assert said.over_time is not None
-    assert said.over_time.words.startswith("Of the 12 numbers of the memory the sensors determine 7 alone and 3 comb")
-    assert figures["words"] == said.over_time.words
+    figures, page = report.to_dict()["over_time"], plain(to_html(report))
+    text, said = plain(report), memory_words(report.over_time, report.n_variables)
+    assert said.startswith("Of the 12 numbers of the memory the sensors determine 7 alone and 3 comb")
+    assert figures["words"] == said
     assert (figures["ranks"], figures["states"]) == ([6, 10], 2)
     assert figures["seen_after"]["offset:ft:joint1.mx"] == 2
     assert figures["seen_after"]["offset:ft:joint1.mz"] is None
     assert {"offset:ft:joint1.mz": 1.0, "offset:ft:joint2.mz": -1.0} in figures["sums"]
     assert figures["needs"]["each"][0]["all_of"] == ("joint2",)
-    for words in (said.over_time.words, *figures["lines"], *map(spaced, said.over_time.notes)):
+    for words in (said, *figures["lines"], *map(spaced, memory_notes(report.over_time, report.system.tree))):
         assert words in text
         assert words in page
     assert "offset:ft:joint1.my + offset:ft:joint2.fz: only if joint2 moves" in text

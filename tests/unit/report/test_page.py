@@ -18,7 +18,7 @@ from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import Placement, place
-from nori_dyn.report.findings import findings
+from nori_dyn.report.findings import advice
 from nori_dyn.report.html import save_html, to_html
 from nori_dyn.report.page import margin_bars
 from nori_dyn.report.tree_drawing import elided, tree_drawing
@@ -111,9 +111,9 @@ def test_verdict_comes_first_and_reasons_and_what_to_add_follow(name):
     with_all = parsed(page_of(name))
     assert [text(h) for h in with_all.iter("h2")][:1] == (["Why"] if name == "arm" else ["What to add"])
     said = text(with_all)
-    for advice in findings(report).advice:
-        assert f"{advice.lead} {advice.words}" in said
-        assert all(other in said for other in advice.others)
+    for words, *others in advice(report):
+        assert f"{words.lead} {words.text}" in said
+        assert all(other in said for instead in others for other in instead.items)
 
 
 def test_ranks_that_are_lacking_change_the_verdict():

@@ -1,0 +1,94 @@
+"""What a page has beside the parts of documents: a verdict, sections, what is unfolded; `templates/` lays it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from nori_dyn.report.time_plots import DrawnPanel, Plots, Strip
+from nori_dyn.report.tree_drawing import TreeDrawing
+from nori_dyn.tables import Bullets, Part
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What stands at the top: the answer.
+
+    Attributes:
+        level: "yes", "sometimes" or "no".
+        heading: the answer in a few words.
+        sentences: the rest of it; those that are "" are left out.
+    """
+
+    level: str
+    heading: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark in small print."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Parts that are unfolded: by what is called so."""
+
+    title: str
+    parts: tuple[PagePart, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Parts that stand together: in a column of the page, a pair of plots beside each other."""
+
+    parts: tuple[PagePart, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Parts under a heading; a section within another has no `id`."""
+
+    title: str
+    parts: tuple[PagePart, ...]
+    id: str = ""
+    kind: str = ""
+
+
+PagePart: TypeAlias = str | Part | Note | Fold | Box | Section | TreeDrawing | DrawnPanel | Strip
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page.
+
+    Attributes:
+        title: what the browser calls it.
+        about: the question that it answers; each second string is a name.
+        verdict: the answer.
+        parts: its sections.
+        plots: the time that its plots share; None where it has none, and so no script.
+        unit: of that time.
+    """
+
+    title: str
+    about: tuple[str, ...]
+    verdict: Verdict
+    parts: tuple[PagePart, ...]
+    plots: Plots | None = None
+    unit: str = ""
+
+
+def under_heading(items: Bullets) -> Section:
+    """A list under its title as a heading."""
+    return Section(items.title.rstrip(":"), (replace(items, title=""),))
+
+
+def side_by_side(drawn: tuple[DrawnPanel, ...], most: int) -> tuple[PagePart, ...]:
+    """Panels side by side, of which so many are shown at once."""
+    others = Fold(f"{len(drawn) - most} more", (Box(drawn[most:], "pair"),))
+    return (Box(drawn[:most], "pair"), *((others,) if len(drawn) > most else ()))
