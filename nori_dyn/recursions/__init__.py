@@ -8,6 +8,7 @@ nd.recursions.rnea_derivatives(tree, q, qd, qdd)        also aba_derivatives, hy
 J = nd.recursions.jacobian(tree, q, "tool")             also jacobian_rate
 L = nd.recursions.ltl(H, expanded_parents(tree))        also ltdl, ltl_in_place, solve_ltl, ...
 nd.recursions.com_coordinates(tree, q, qd)              also coordinate_change
+nd.recursions.centroidal(tree, q, qd)                   centre of mass and momentum; also momentum_rate, zmp
 
 Example:
     >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
@@ -18,6 +19,7 @@ Example:
 from __future__ import annotations
 
 from nori_dyn.recursions.aba import HybridDynamics, aba, hybrid_dynamics
+from nori_dyn.recursions.centroidal import Centroidal, centroidal, momentum_rate, zmp
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import CoordinateChange, com_coordinates, coordinate_change
 from nori_dyn.recursions.coriolis import Coriolis, coriolis, times_C
@@ -51,6 +53,7 @@ from nori_dyn.recursions.sparsity import expanded_parents
 
 __all__ = [
     "LTDL",
+    "Centroidal",
     "CoordinateChange",
     "Coriolis",
     "ForwardDynamicsDerivatives",
@@ -60,6 +63,7 @@ __all__ = [
     "aba",
     "aba_derivatives",
     "bias_force",
+    "centroidal",
     "christoffel",
     "com_coordinates",
     "coordinate_change",
@@ -79,6 +83,7 @@ __all__ = [
     "ltl",
     "ltl_in_place",
     "minverse",
+    "momentum_rate",
     "rnea",
     "rnea_derivatives",
     "solve_L",
@@ -89,4 +94,5 @@ __all__ = [
     "times_H",
     "times_L",
     "times_L_transpose",
+    "zmp",
 ]

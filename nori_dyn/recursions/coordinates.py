@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import cross, matmul, matvec, spread, transpose, zeros
 from nori_dyn.errors import InputError, ModelError
+from nori_dyn.model.centroid import mass_of
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.composites import composite, root_coordinates
 from nori_dyn.recursions.coriolis import christoffel_factorisation
@@ -93,9 +94,7 @@ def com_coordinates(tree: KinematicTree, q: ArrayLike, qd: ArrayLike) -> Coordin
     """
     if [tree.joints[i].kind for i in range(tree.n_links) if tree.is_root(i)] != ["free"]:
         raise ModelError(f"robot '{tree.name}' has no floating base: its one root must be on a free joint.")
-    mass = float(tree.I[:, 5, 5].sum())
-    if not mass > 0:
-        raise ModelError(f"robot '{tree.name}' has no mass.")
+    mass = mass_of(tree)
     q, qd = arguments(tree, q=q, qd=qd)
     at = root_coordinates(tree, q, qd)
     I_c = composite(tree, at.I)

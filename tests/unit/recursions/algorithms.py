@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nori_dyn.recursions.aba import aba, hybrid_dynamics
+from nori_dyn.recursions.centroidal import Centroidal, centroidal, momentum_rate, zmp
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import com_coordinates
 from nori_dyn.recursions.coriolis import coriolis, times_C
@@ -76,4 +77,15 @@ FACTORS = {
     "ltdl": Algorithm(lambda tree, q: np.vstack(ltdl(crba(tree, q), expanded_parents(tree))), ("q",)),
 }
 CHRISTOFFEL = {"christoffel": Algorithm(christoffel, ("q",))}
-CENTRE = {"com_coordinates": Algorithm(com_coordinates, ("q", "qd"))}
+CENTRE = {
+    "com_coordinates": Algorithm(com_coordinates, ("q", "qd")),
+    "centroidal": Algorithm(lambda *state: _in_a_column(centroidal(*state)), ("q", "qd")),
+    "momentum_rate": Algorithm(momentum_rate, ("q", "fx")),
+    "zmp": Algorithm(zmp, ("q", "fx"), SOLVED),
+}
+
+
+def _in_a_column(found: Centroidal) -> np.ndarray:
+    """Return all numbers of a state, or of each of a batch."""
+    A = found.A.reshape(-1, *found.A.shape[2:])
+    return np.concatenate([found.com, found.com_velocity, A, found.h, found.bias])

@@ -51,7 +51,7 @@ def a_tree_of(name):
 def state_of(tree):
     q = tree.random_configuration(1)
     still = np.zeros(tree.nv)
-    return {"q": q, "qd": still, "qdd": still, "qd_r": still, "tau": still, "fx": np.zeros((tree.n_links, 6))}
+    return {"q": q, "qd": still, "qdd": still, "qd_r": still, "tau": still, "fx": np.ones((tree.n_links, 6))}
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if not name.startswith("inverse_by")])
