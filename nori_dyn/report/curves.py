@@ -167,11 +167,6 @@ def band(bins: Bins, low: Floats, high: Floats, scale: Scale) -> str:
     return "".join(parts)
 
 
-def ticks_on_strip(bins: Bins, flag: Booleans) -> str:
-    """The path of upright bars wherever something holds (N,)."""
-    return "".join(f"M{start} 0h{stop - start}v{SIZE}h{start - stop}z" for start, stop in spans(bins, bins.any(flag)))
-
-
 def spans(bins: Bins, held: Booleans) -> list[tuple[int, int]]:
     """From where to where on a strip something holds of bins (n_bins,), at least so far that it can be seen."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(np.int8)))

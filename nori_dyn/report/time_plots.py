@@ -46,7 +46,6 @@ class Panel:
         shades: from where to where something is said of the time, in samples, and what: "first" or "other".
         limit: lines at so much above and below zero are drawn; nothing when zero.
         level: a line at this height is drawn; None for none.
-        is_short: whether it is half as high as others.
         note: what is said below it.
     """
 
@@ -56,7 +55,6 @@ class Panel:
     shades: tuple[tuple[int, int, str], ...] = ()
     limit: float = 0.0
     level: float | None = None
-    is_short: bool = False
     note: str = ""
 
     @property
@@ -80,7 +78,7 @@ class DrawnPanel:
     """A panel as it is drawn.
 
     Attributes:
-        title, unit, note, is_short: as of `Panel`.
+        title, unit, note: as of `Panel`.
         low, high: the numbers at the bottom and at the top.
         lines: its lines.
         ticks: labels and how far down they are, in percent.
@@ -92,7 +90,6 @@ class DrawnPanel:
     title: str
     unit: str
     note: str
-    is_short: bool
     low: float
     high: float
     lines: tuple[DrawnLine, ...]
@@ -155,7 +152,6 @@ class Plots:
             panel.title,
             panel.unit,
             panel.note,
-            panel.is_short,
             scale.low,
             scale.high,
             lines,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -39,16 +38,8 @@ WORST = 5
 TERMS = 3
 """Most terms of a combination that are shown; all others are counted."""
 
-SHORT: Mapping[str, str] = {
-    "viscous": "viscous",
-    "coulomb": "Coulomb",
-    "rotor": "rotor",
-    "stiffness": "stiffness",
-    "preload": "preload",
-    "offset": "offset",
-    "gain": "gain",
-}
-"""What columns are called."""
+COLUMNS = ("viscous", "coulomb", "rotor", "stiffness", "preload", "offset", "gain")
+"""Kinds of parameters that have a column."""
 
 ON_LINKS = (
     "Identified alone: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
@@ -143,9 +134,10 @@ def joint_table(found: Identification) -> Table | None:
             by_owner.setdefault(owner, {})[parameter.kind] = each
     if not by_owner:
         return None
-    kinds = [kind for kind in SHORT if any(kind in own for own in by_owner.values())]
+    kinds = [kind for kind in COLUMNS if any(kind in own for own in by_owner.values())]
     units = {kind: {own[kind].unit for own in by_owner.values() if kind in own} for kind in kinds}
-    said = [f"{SHORT[kind]} in {' or '.join(sorted(units[kind]))}" for kind in kinds if units[kind] != {""}]
+    called = {kind: kind.replace("coulomb", "Coulomb") for kind in kinds}
+    said = [f"{called[kind]} in {' or '.join(sorted(units[kind]))}" for kind in kinds if units[kind] != {""}]
     rows = [
         (unbroken(owner), *(described(own[kind]) if kind in own else "" for kind in kinds))
         for owner, own in by_owner.items()
@@ -153,48 +145,23 @@ def joint_table(found: Identification) -> Table | None:
     every = [each for own in by_owner.values() for each in own.values()]
     units_said = (f"Units: {', '.join(map(unbroken, said))}.",) if said else ()
     notes = (*units_said, *_notes_on(every))
-    columns = ("of", *(SHORT[kind] for kind in kinds))
+    columns = ("of", *called.values())
     return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkEstimate:
-    """What was found of a link.
-
-    Attributes:
-        link: its name.
-        inertias: spatial inertias before and as found (6, 6).
-        mass: its mass as found, in words.
-        alone: which of its parameters are identified by themselves, in words.
-    """
-
-    link: str
-    inertias: tuple[Floats, Floats]
-    mass: str
-    alone: str
-
-
-def link_rows(found: Identification) -> Iterator[LinkEstimate]:
-    """Yield what was found of each link of which inertias were looked for."""
-    by_name = {each.name: each for each in found.estimates}
-    for i in found.parameters.links():
-        link = found.problem.tree.names[i]
-        own = [each for each in found.estimates if _is_of(each.name, link)]
-        alone = [short_name(each.name) for each in own if each.how == "identified"]
-        inertias = found.problem.tree.I[i], found.robot.I[i]
-        mass = by_name.get(f"m:{link}")
-        shown = number(inertias[1][5, 5]) if mass is None else described(mass, always=True)
-        yield LinkEstimate(link, inertias, shown, "all" if len(alone) == len(own) > 1 else ", ".join(alone) or "none")
 
 
 def link_table(found: Identification) -> Table | None:
     """The mass of each link, and by how far its centre moved; None where no inertia was looked for."""
-    rows = []
-    for row in link_rows(found):
-        before, after = row.inertias
+    rows, by_name = [], {each.name: each for each in found.estimates}
+    for i in found.parameters.links():
+        link, before, after = found.problem.tree.names[i], found.problem.tree.I[i], found.robot.I[i]
+        own = [each for each in found.estimates if _is_of(each.name, link)]
+        alone = [short_name(each.name) for each in own if each.how == "identified"]
+        mass = by_name.get(f"m:{link}")
+        shown = number(after[5, 5]) if mass is None else described(mass, always=True)
         has_centres = before[5, 5] > 0 and after[5, 5] > 0
         moved = number(100 * np.linalg.norm(centre_of(after) - centre_of(before)), 2) if has_centres else ""
-        rows.append((unbroken(row.link), number(before[5, 5]), row.mass, moved, row.alone))
+        each_alone = "all" if len(alone) == len(own) > 1 else ", ".join(alone) or "none"
+        rows.append((unbroken(link), number(before[5, 5]), shown, moved, each_alone))
     if not rows:
         return None
     columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "identified alone")
