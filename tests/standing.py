@@ -77,6 +77,7 @@ class Sway(NamedTuple):
         v, w: its velocity and angular velocity in base coordinates (n, 3).
         acc: what an accelerometer at its origin reads (n, 3).
         q, qd: of the legs (n, 6).
+        gravity: in world coordinates (3,).
     """
 
     R: np.ndarray
@@ -86,6 +87,7 @@ class Sway(NamedTuple):
     acc: np.ndarray
     q: np.ndarray
     qd: np.ndarray
+    gravity: np.ndarray = GRAVITY
 
 
 def sway(t: np.ndarray, tilt: np.ndarray | None = None, seed: int = 0) -> Sway:

@@ -2,7 +2,9 @@
 
 See `measurements.floating_base` for the state. The reference turns with the last estimate of the angular velocity, so
 that what is left of the product with gravity is noise. Where gravity as estimated is no longer that of the tree in the
-axes of the reference, these are turned, and the state with them.
+axes of the reference, these are turned, and the state with them. The length of gravity is a row that counts once its
+direction is known. Over a gap, and a tick without readings, the base is forgotten but for gravity, which turns by no
+more than a base does in the time.
 
 Source: own derivation (tests/unit/filtering/test_base.py); Barfoot, State Estimation for Robotics, ch. 7.
 """
@@ -14,18 +16,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 
 from nori_dyn.errors import InputError
-from nori_dyn.filtering.square_root import SquareRootInformation, triangular
-from nori_dyn.measurements.floating_base import BASE, UNITS, floating_root
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, triangular
+from nori_dyn.measurements.floating_base import BASE, SIGMAS, SIZE_SIGMA, UNITS, floating_root
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
-TILT = 0.03
+TILT = 0.01
 """Angle between gravity as estimated and that of the tree above which the axes of the reference are turned [rad]."""
 
 SURE = 0.1
 """Standard deviation of gravity's direction from which on it is sure enough to turn by [rad]."""
+
+SECOND_ORDER = 0.1
+"""What the row of gravity's length leaves out, as a share of its standard deviation, above which it does not count."""
+
+TURNING = 1.0
+"""Standard deviation of the angular velocity about each axis of a base that nothing is read of [rad/s]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +94,7 @@ class BaseReference:
     Attributes:
         q, qd: what a tick is given of the root.
         places: where the state of the base is among the numbers of the memory (9,).
+        missed: whether the last tick had no readings to go by.
 
     Args:
         tree: the robot.
@@ -95,8 +105,11 @@ class BaseReference:
     def __init__(self, tree: KinematicTree, root: int, memory_names: Sequence[str]) -> None:
         self.q, self.qd = tree.q_slices[root], tree.v_slices[root]
         self._gravity = np.asarray(tree.gravity, dtype=float)
+        self._size = float(np.linalg.norm(self._gravity))
+        down = self._gravity / (self._size or 1.0)
+        self._across = np.eye(3) - np.outer(down, down)
         first = next(k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:"))
-        self.places = np.arange(first, first + 3 * len(UNITS))
+        self.places, self._k = np.arange(first, first + 3 * len(UNITS)), len(memory_names)
         self.begin()
 
     @staticmethod
@@ -110,6 +123,9 @@ class BaseReference:
         """Go back to before the first tick: the axes of the reference are those of the base."""
         self._R, self._w, self._position = _rotation(np.zeros(3)), np.zeros(3), np.zeros(3)
         self._last: Floats | None = None
+        self._after: Posterior | None = None
+        self._held = np.eye(3) * SIGMAS["gravity"] ** 2
+        self.missed = self._is_sizing = self._is_sized = False
 
     @property
     def is_off(self) -> bool:
@@ -131,9 +147,49 @@ class BaseReference:
         q[self.q] = [0.0, 0.0, 0.0, *self._R.as_quat()]
         qd[self.qd] = [*self._w, 0.0, 0.0, 0.0]
 
-    def take(self, mean: Floats) -> None:
-        """Take the estimate of the memory (k,) after a tick."""
-        self._last = np.array(mean[self.places])
+    @property
+    def size_weight(self) -> float:
+        """The weight of the row of gravity's length in the tick that comes, see `floating_base.gravity_size`.
+
+        It counts once, where gravity's direction is known: the rates keep the length, and what the row leaves out is no
+        noise that would be another at each tick.
+        """
+        self._is_sizing = False
+        if self._last is not None and not self._is_sized and not self.is_off:
+            left_out = float((self._across * self._P).sum()) / (2 * self._size)
+            self._is_sizing = left_out < SECOND_ORDER * SIZE_SIGMA
+        return SIZE_SIGMA**-2 if self._is_sizing else 0.0
+
+    def take(self, after: Posterior) -> None:
+        """Take the posterior of a tick."""
+        self._last = after.u[len(after.u) - self._k + self.places]
+        self._after, self.missed = after, False
+        self._is_sized = self._is_sized or self._is_sizing
+
+    @property
+    def _P(self) -> Floats:
+        """Covariance of gravity as last estimated (3, 3)."""
+        if self._after is None:
+            return self._held
+        R = self._after.R
+        first = len(R) - self._k + int(self.places[3])
+        root, _ = dtrtrs(R[first:, first:], np.eye(len(R) - first)[:, :3], lower=0, trans=1)
+        return np.asarray(root.T @ root)
+
+    def bridged(self, prior: SquareRootInformation, dt: float) -> SquareRootInformation:
+        """The prior of the memory over a time [s] whose rates are not known: the base forgotten but for gravity."""
+        angle = min((float(np.linalg.norm(self._w)) + TURNING) * dt, 1.0)
+        P = self._P + (self._size * angle) ** 2 * np.eye(3)
+        self._held = P * min(1.0, SIGMAS["gravity"] ** 2 / P.diagonal().max())
+        self._after, self._is_sized = None, False
+        found = SquareRootInformation(prior.R.copy(), prior.z.copy())
+        for part, sigma in zip(np.split(self.places, 3), SIGMAS.values(), strict=True):
+            found.R[part], found.R[part, part], found.z[part] = 0.0, 1.0 / sigma, 0.0
+        if self._last is not None:
+            gravity = self.places[3:6]
+            known = SquareRootInformation.of_covariance(self._last[3:6], self._held)
+            found.R[np.ix_(gravity, gravity)], found.z[gravity] = known.R, known.z
+        return found
 
     def turned(self, prior: SquareRootInformation) -> SquareRootInformation | None:
         """Turn the axes of the reference along gravity: the prior in the new ones, or None where that is not sure."""
@@ -147,6 +203,7 @@ class BaseReference:
             return None
         turn = _turn(G, self._gravity)
         self._R = _rotation_of(turn) * self._R
+        self._after, self._held = None, turn @ P @ turn.T
         if self._last is not None:
             self._last[:3], self._last[3:6] = turn @ self._last[:3], turn @ self._last[3:6]
         R = prior.R.copy()

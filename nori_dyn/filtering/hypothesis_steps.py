@@ -354,7 +354,7 @@ class HypothesisSteps(Steps):
         self.begin(other.beginning, other.time)
         self.number, self.ticks, self.totals[:] = number, other.ticks, totals
         self.switches, self.switch = other.switches, other.switch
-        self.set_longest(other.hypothesis_step.longest)
+        self.set_longest(other.longest)
         if other.ticks:
             judging = _of_numpy(other)
             assert isinstance(self.hypothesis_step, NativeHypothesisStep)
@@ -364,6 +364,10 @@ class HypothesisSteps(Steps):
     def anew(self, dt: float) -> HypothesisSteps:
         """Return others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
         return HypothesisSteps(self.tick, self.model, dt)
+
+    @property
+    def longest(self) -> float:
+        return self.hypothesis_step.longest
 
     @property
     def refactorised(self) -> Status:
@@ -425,7 +429,7 @@ class HypothesisSteps(Steps):
         return found
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        p, motion, knows_rates = self.probabilities, self.hypothesis_step.motion(dt), dt <= self.hypothesis_step.longest
+        p, motion, knows_rates = self.probabilities, self.hypothesis_step.motion(dt), dt <= self.longest
         parts = [
             (float(p[h]), self.hypothesis_step.posterior(h))
             for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()

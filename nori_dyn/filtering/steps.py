@@ -300,6 +300,11 @@ class Steps(ABC):
 
     @property
     @abstractmethod
+    def longest(self) -> float:
+        """The longest time over which rates are known [s]."""
+
+    @property
+    @abstractmethod
     def refactorised(self) -> Status:
         """How a fresh factorisation went, after `REFACTORISED`."""
 
@@ -317,21 +322,27 @@ class Steps(ABC):
 
     def _refer(self, state: Floats, dt: float) -> None:
         """Write the reference of the base into the state of a tick, a time [s] after the last."""
-        reference, tree = self.reference, self.tick.system.tree
+        reference, tree, weight = self.reference, self.tick.system.tree, self.tick.gravity_weight
         assert reference is not None
         if self.ticks:
-            if reference.is_off:
+            if reference.missed or dt > self.longest:
+                self.restart(reference.bridged(self.predicted(dt), dt))
+            elif reference.is_off:
                 turned = reference.turned(self.predicted(dt))
                 if turned is not None:
                     self.restart(turned)
             reference.advance(dt)
         reference.write(state[: tree.nq], state[tree.nq : tree.nq + tree.nv])
+        if weight is not None:
+            state[len(state) - self.tick.system.n_weights + weight] = reference.size_weight
 
     def _take_base(self, wrong: int) -> None:
         """Let the reference follow the estimate of the last tick."""
         assert self.reference is not None
-        if wrong not in (NOT_FINITE, UNDETERMINED):
-            self.reference.take(self.posterior().u[-len(self.tick.memory_names) :])
+        if wrong == NOT_FINITE:
+            self.reference.missed = True
+        elif wrong != UNDETERMINED:
+            self.reference.take(self.posterior())
 
     @abstractmethod
     def on(self, backend: str) -> Self:
@@ -434,7 +445,11 @@ class ContactSteps(Steps):
         self.tick = self.now.tick
         self.begin(other.predicted(dt) if other.ticks else other.beginning, other.time)
         self.beginning, self.ticks, self.totals[:] = other.beginning, other.ticks, other.totals
-        self.set_longest(other.now.longest)
+        self.set_longest(other.longest)
+
+    @property
+    def longest(self) -> float:
+        return self.now.longest
 
     @property
     def refactorised(self) -> Status:

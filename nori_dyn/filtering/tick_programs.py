@@ -12,6 +12,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.filtering.free_coordinates import LEAST_PIVOT, Asked, FreeCoordinates, array_of, dense, free_coordinates
 from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import MotionModel, SquareRootInformation
+from nori_dyn.measurements.floating_base import SIZE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
@@ -96,6 +97,12 @@ class TickPrograms:
     def memory_units(self) -> tuple[str, ...]:
         """The unit of each."""
         return tuple(unit for one in self.coordinates.memory for unit in one.variable.units)
+
+    @cached_property
+    def gravity_weight(self) -> int | None:
+        """Which weight is that of the size of gravity; None where no floating base is in the memory."""
+        names = self.system.weight_names
+        return names.index(SIZE) if SIZE in names else None
 
     @property
     def shape(self) -> TrackShape:

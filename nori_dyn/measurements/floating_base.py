@@ -18,7 +18,7 @@ Source: own derivation (tests/unit/measurements/test_floating_base.py); Barfoot,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -28,7 +28,7 @@ from pydantic import FiniteFloat
 from nori_dyn.algebra.crossing import as_transform
 from nori_dyn.algebra.spatial import add, cross, join, matmul, matvec, skew, spread
 from nori_dyn.errors import SensorConfigError
-from nori_dyn.measurements.base import known_terms
+from nori_dyn.measurements.base import VariableReading, known_terms
 from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows
 from nori_dyn.model.joints import MOTION, Free
 from nori_dyn.model.kinematics import Kinematics, transform_between
@@ -51,6 +51,12 @@ RATE_UNITS = {"velocity": "m/s^2", "gravity": "m/s^3", "angular_velocity": "rad/
 
 SIGMAS = {"velocity": 10.0, "gravity": 20.0, "angular_velocity": 10.0}
 """Standard deviations at first unless told: as good as nothing is known."""
+
+SIZE = "gravity_size"
+"""The name of the row that says how large gravity is."""
+
+SIZE_SIGMA = 0.02
+"""Its standard deviation where the direction is known: as gravity differs from place to place on Earth [m/s^2]."""
 
 COMPONENTS = {"velocity": ("x", "y", "z"), "gravity": ("x", "y", "z"), "angular_velocity": ("wx", "wy", "wz")}
 
@@ -126,6 +132,27 @@ class BaseRates:
     def bias(self, at: Kinematics, y: Array) -> Array:
         w = matvec(_axes(at, self.root), at.v[self.root][:3])
         return join(w * 0, -cross(w, _gravity(at, w.shape[1:])), w * 0)
+
+
+def gravity_size(root: int, gravity: Sequence[float]) -> Iterator[Equation]:
+    """Yield the row |G| = |g|, to first order about the tree's gravity g (3,).
+
+    What it leaves out is of second order, trace P / (2 |g|) in the mean, with P the covariance of G across g. Its
+    weight is an input of the tick, see `filtering.base_reference`.
+    """
+    size = float(np.linalg.norm(gravity))
+    if size > 0.0:
+        yield VariableReading(
+            name=SIZE,
+            source="docs/design.md, 4.12",
+            group="memory",
+            components=("",),
+            key=base_state(root, "gravity"),
+            matrix=(np.asarray(gravity, dtype=float) / size)[None],
+            value=(size,),
+            sigma=(SIZE_SIGMA,),
+            units=("m/s^2",),
+        )
 
 
 def _gravity(at: Kinematics, batch: tuple[int, ...]) -> Array:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Positive, VariableReading, per_component
-from nori_dyn.measurements.floating_base import BASE, SIGMAS, BaseRates, base_rate, floating_root
+from nori_dyn.measurements.floating_base import BASE, SIGMAS, BaseRates, base_rate, floating_root, gravity_size
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
@@ -85,7 +85,9 @@ class Memory(BaseModel):
                 raise SensorConfigError(
                     f"the state of the base is one entry of its own, {{of: {BASE}}}, without more fields."
                 )
-            yield BaseRates(floating_root(tree))
+            root = floating_root(tree)
+            yield BaseRates(root)
+            yield from gravity_size(root, tree.gravity)
         yield from self.speeds(tree)
 
     def speeds(self, tree: KinematicTree) -> Iterator[Equation]:

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.base_reference import BaseEstimate
+from nori_dyn.measurements.floating_base import SIZE_SIGMA
 from tests.compilers import needs_compiler
 from tests.standing import BIAS, GRAVITY, SIGMA, Sway, robot, sensors, sway
 
@@ -32,18 +33,28 @@ def read(motion: Sway, k: int, rng: np.random.Generator | None) -> tuple[np.ndar
     return np.append(np.full(7, np.nan), motion.q[k]), np.append(np.full(6, np.nan), motion.qd[k]), np.concatenate(y)
 
 
+def elsewhere(motion: Sway, more: float) -> Sway:
+    """Return a motion where gravity is larger by some m/s^2."""
+    down = np.array([0.0, 0.0, -1.0])
+    return motion._replace(acc=motion.acc - more * motion.R.transpose(0, 2, 1) @ down, gravity=GRAVITY + more * down)
+
+
 def error(base: BaseEstimate, motion: Sway, k: int) -> np.ndarray:
     """Return by how much velocity, gravity and angular velocity are off (9,)."""
-    true = motion.v[k], motion.R[k].T @ GRAVITY, motion.w[k]
+    true = motion.v[k], motion.R[k].T @ motion.gravity, motion.w[k]
     return np.concatenate([base.velocity, base.gravity, base.angular_velocity]) - np.concatenate(true)
 
 
 @needs_compiler
 def test_errors_are_as_large_as_told():
-    """Normalised errors of 24 runs, from any attitude, within the region that 95 in 100 such means are in."""
+    """Normalised errors of 24 runs, from any attitude, within the region that 95 in 100 such means are in.
+
+    Gravity is not the same everywhere.
+    """
     tracker, found = nd.Tracker(plan(), DT), []
     for seed in range(24):
         rng, motion = np.random.default_rng(seed), sway(DT * np.arange(120), TILTS[seed % 3], seed)
+        motion = elsewhere(motion, SIZE_SIGMA * rng.normal())
         tracker.reset()
         for k in range(120):
             tracker.step(*read(motion, k, rng))
@@ -112,10 +123,36 @@ def test_native_code_goes_on_from_numpy_with_its_reference(change):
         np.testing.assert_allclose(*(getattr(one.base, name) for one in (whole, first)), rtol=1e-6, atol=1e-6)
 
 
+@needs_compiler
+@pytest.mark.parametrize("missing", ["ticks", "readings"])
+def test_gravity_is_known_over_a_gap(missing):
+    """No tick is refused, and errors stay as large as told: 12 ticks are left out, or their readings are nan."""
+    tracker, found = nd.Tracker(plan(), DT), []
+    for seed in range(24):
+        rng, motion = np.random.default_rng(seed), sway(DT * np.arange(135), TILTS[seed % 3], seed)
+        tracker.reset()
+        for k in range(100):
+            tracker.step(*read(motion, k, rng))
+        if missing == "readings":
+            for _ in range(12):
+                tracker.inputs.y[:] = np.nan
+                assert not tracker.tick().ok
+        for k in range(112, 135):
+            tracker.step(*read(motion, k, rng), dt=None if missing == "readings" or k > 112 else 13 * DT)
+            e, base = error(tracker.base, motion, k), tracker.base
+            if k in (112, 134):
+                found.append(e @ np.linalg.solve(base.covariance, e))
+            assert base.tilt_deviation < 0.1
+    for each in (found[::2], found[1::2]):
+        assert np.mean(each) < chi2.ppf(0.975, 9 * len(each)) / len(each)
+
+
 def test_sensors_that_suffice_are_told():
     report = nd.observability(nd.System(robot(), sensors()), n=1)
     assert report.is_observable
-    assert "base (all 9), offset:gyro:box: over 2 instants" in str(report)
+    text = " ".join(str(report).split())
+    assert "base:velocity, base:gravity (x, y), base:angular_velocity, offset:gyro:box: over 2 instants" in text
+    assert "base:gravity (z): at one instant" in text
 
 
 def test_ways_that_do_not_follow_a_base_are_refused(tmp_path):
