@@ -17,8 +17,8 @@ FEET = np.array([[0.02, 0.2, 0.0], [0.0, -0.2, 0.0]])
 """Where the feet stand in the world [m]."""
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
-OF_A_BASE = {"gyroscope", "imu", "zero_velocity"}
-"""Sensors that read the state of a floating base: test_floating_base.py and test_imu.py have their laws."""
+LAWS_ELSEWHERE = {"centroidal", "gyroscope", "imu", "zero_velocity"}
+"""Sensors that add variables or read the state of a base: tests/unit/measurements has their laws."""
 
 SIGMA = {"acc": 0.05, "gyro": 0.01, "standing": 0.01}
 BIAS = np.array([0.02, -0.01, 0.015])

@@ -490,6 +490,7 @@ def plan_set(
     if isinstance(sensors, str | os.PathLike):
         sensors = load_sensors(sensors)
     check_sensors(sensors, "nd.plan")
+    sensors = cast(SensorSet, _with_centroidal(sensors, outputs))
     if not getattr(sensors, "contact_names", ()) and states is None:
         return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
     plans: dict[ContactState, Plan] = {}
@@ -524,6 +525,12 @@ def check_plan(plan: object, call: str) -> None:
     if not isinstance(plan, Plan):
         advice = "give nd.plan(system) itself; what is made of a plan takes the samples of nd.estimate(log, plan)"
         raise WrongKindError(call, "a plan", plan, advice)
+
+
+def _with_centroidal(sensors: Any, outputs: Sequence[str] | None) -> Any:
+    """The sensors with the centroidal quantities among the outputs, which are variables that they bring along."""
+    names = [outputs] if isinstance(outputs, str) else [name for name in outputs or () if isinstance(name, str)]
+    return sensors.with_centroidal(names) if isinstance(sensors, SensorSet) else sensors
 
 
 def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:
@@ -561,6 +568,9 @@ def plan_system(
             f"the effort is {effort!r}: it must be a whole number, of entries that the search may update. A million "
             "takes about half a minute."
         )
+    sensors = _with_centroidal(system.sensors, outputs)
+    if sensors is not system.sensors:
+        system = System(system.tree, sensors, system.of_components.repeats)
     entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
     found = None if entry is None else read_entry(entry)
     if found is not None:

@@ -25,6 +25,7 @@ from nori_dyn.errors import (
 )
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound, without_offset
+from nori_dyn.measurements.centroidal import PARTS, Centroidal, CentroidalRows
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
@@ -38,7 +39,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
-from nori_dyn.system.variables import Variable, VariableKey, tree_variables
+from nori_dyn.system.variables import CENTROIDAL, Variable, VariableKey, tree_variables
 from nori_dyn.tables import Shown
 
 
@@ -188,6 +189,18 @@ class SensorSet(Shown):
         name = f"{self.name} ({named_contacts(state)})" if self.contacts else self.name
         return replace(self, name=name, measurements=(*self.measurements, *rows), contacts=())
 
+    def with_centroidal(self, outputs: Iterable[str]) -> SensorSet:
+        """The set with the centroidal quantities that some outputs name, where it does not have them."""
+        named = (name.partition(":") for name in outputs)
+        wanted = {part for kind, _, of in named if kind == CENTROIDAL for part in ([of] if of in PARTS else PARTS)}
+        given = {
+            part for each in self.measurements if isinstance(each, Centroidal) for part in each.quantities or PARTS
+        }
+        lacking = [part for part in PARTS if part in wanted - given]
+        if not lacking:
+            return self
+        return replace(self, measurements=(*self.measurements, Centroidal(type="centroidal", quantities=lacking)))
+
     def equations(self, tree: KinematicTree) -> list[Equation]:
         """Return the measurement rows on a robot.
 
@@ -256,11 +269,17 @@ class SensorSet(Shown):
 
 
 def _check_base(equations: Sequence[Equation]) -> None:
-    """Check that the base is state, where a sensor reads its velocity.
+    """Check that the base is state where a sensor reads its velocity, and is not where axes of the world are needed.
 
     Raises:
-        SensorConfigError: it is not; names the sensor.
+        SensorConfigError: names the sensor.
     """
+    along = [equation.name for equation in equations if isinstance(equation, CentroidalRows)]
+    if along and any(isinstance(equation, BaseRates) for equation in equations):
+        raise SensorConfigError(
+            f"'{along[0]}' is along axes of the world, and of a base that is state only its estimate tells where these "
+            "are: nd.recursions.centroidal(tree, q, qd) and zmp(tree, q, fx), tracker.base.q and .qd at the root."
+        )
     read = [equation.name for equation in equations if isinstance(without_offset(equation), VelocityReading)]
     if read and not any(isinstance(equation, BaseRates) for equation in equations):
         raise SensorConfigError(

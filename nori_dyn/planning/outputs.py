@@ -18,6 +18,14 @@ SHOWN = 4
 """Names in a message, at most."""
 
 
+ELSEWHERE = {
+    ("com", "com_velocity", "momentum", "momentum_rate"): "Ask for 'centroidal:com', 'centroidal:com_velocity', "
+    "'centroidal:momentum' or 'centroidal:momentum_rate'.",
+    ("zmp", "cop"): "The zero-moment point is a quotient, and no variable: nd.recursions.zmp(tree, q, estimate.fx).",
+}
+"""What people ask for by other names, and where it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """One requested output.
@@ -85,6 +93,7 @@ def _resolve(system: System, name: str) -> Output:
     if kind not in system.kinds:
         unknown = UnknownOutputError("output", name, system.kinds)
         advice = f"Each may also be of one place, such as {system.variables[2].name} or {system.variables[3].name}."
+        advice = next((said for words, said in ELSEWHERE.items() if kind in words), advice)
         unknown.args = (f"{unknown} {advice}",)
         raise unknown
     if not owner:

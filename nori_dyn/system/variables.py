@@ -25,6 +25,9 @@ LOAD: Kind = "tau_J"
 OFFSET: Kind = "offset"
 """What sensors with an offset add."""
 
+CENTROIDAL: Kind = "centroidal"
+"""The centre of mass, and the momentum about it: see `measurements.centroidal`."""
+
 WORDS: Mapping[Kind, str] = {
     "a": "link acceleration",
     "f": "joint wrench",
@@ -37,6 +40,7 @@ WORDS: Mapping[Kind, str] = {
     "tendon": "force of tendon",
     "offset": "offset of sensor",
     "qd": "joint velocity",
+    CENTROIDAL: "centroidal quantity",
 }
 """What variables are called; those of kinds that are not here are called by their kind."""
 

@@ -16,7 +16,7 @@ from nori_dyn.system.newton_euler import newton_euler
 from nori_dyn.system.variables import tree_variables
 from tests.noted import noted
 from tests.oracles import newton_euler as true_motion
-from tests.standing import OF_A_BASE
+from tests.standing import LAWS_ELSEWHERE
 from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 
@@ -90,7 +90,7 @@ def n_readings(equation: Equation) -> int:
 
 
 def test_every_sensor_is_tested():
-    assert set(SENSORS) | OF_A_BASE == set(measurement_types())
+    assert set(SENSORS) | LAWS_ELSEWHERE == set(measurement_types())
 
 
 @every_equation

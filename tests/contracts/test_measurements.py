@@ -23,7 +23,7 @@ from nori_dyn.system.builder import System
 from tests.noted import noted
 from tests.oracles import chart, derivative, newton_euler, poses
 from tests.peers import pin
-from tests.standing import OF_A_BASE
+from tests.standing import LAWS_ELSEWHERE
 from tests.systems import sensor_set
 from tests.tolerances import PEER, RECURSION, ROUNDING, SECOND_DIFFERENCES, assert_close
 from tests.trees import TREES, random_state
@@ -112,7 +112,7 @@ def system(tree: KinematicTree, *entries: dict) -> System:
 
 
 def test_every_sensor_is_tested():
-    assert set(ROWS) | OF_A_BASE == set(measurement_types())
+    assert set(ROWS) | LAWS_ELSEWHERE == set(measurement_types())
 
 
 @every_sensor

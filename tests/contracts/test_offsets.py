@@ -14,7 +14,7 @@ from nori_dyn.observe.contacts import wrench_readings
 from tests.agreement.test_weighted import reference
 from tests.contracts.test_measurements import ENTRIES, of, torque, wrench
 from tests.noted import noted
-from tests.standing import OF_A_BASE
+from tests.standing import LAWS_ELSEWHERE
 from tests.systems import sensor_set
 from tests.tolerances import EXACT, ROUNDING, SOLVED, assert_close
 from tests.trees import TREES, random_state
@@ -30,7 +30,7 @@ def system(*entries: dict) -> nd.System:
 
 
 def test_every_sensor_but_the_prior_has_an_offset():
-    assert set(READINGS) | OF_A_BASE == set(measurement_types()) - {"prior"}
+    assert set(READINGS) | LAWS_ELSEWHERE == set(measurement_types()) - {"prior"}
 
 
 @every_sensor

@@ -25,7 +25,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Shown, document
 from tests.covering import covering
-from tests.standing import OF_A_BASE
+from tests.standing import LAWS_ELSEWHERE
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.trees import random_state
 from tests.unit.identification.simulated import saved_log
@@ -303,7 +303,7 @@ def test_renaming_a_sensor_changes_labels_only(kind, names):
 
 
 def test_every_sensor_is_renamed():
-    assert set(SENSORS) | OF_A_BASE == set(measurement_types())
+    assert set(SENSORS) | LAWS_ELSEWHERE == set(measurement_types())
 
 
 class Bare:
