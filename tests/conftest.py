@@ -15,6 +15,7 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 from tests import compilers, covering  # noqa: E402
+from tests.words import plain  # noqa: E402
 
 OPTIONAL = ("icub_models", "playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml")
 
@@ -108,3 +109,28 @@ def lanes(request, monkeypatch) -> int:
     """Return the doubles of a vector for which this test compiles, whatever the processor has."""
     compilers.compile_for(request.param, monkeypatch)
     return request.param
+
+
+@pytest.fixture
+def told(run):
+    """What a command prints that does its work and complains of nothing; `run` is that of the tests that ask."""
+
+    def call(*arguments):
+        status, output, errors = run(*arguments)
+        assert (status, errors) == (0, ""), arguments
+        return output
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Why a command is refused, which prints nothing else. Mistakes but those of usage are one line."""
+
+    def call(*arguments, status=1):
+        found, output, errors = run(*arguments)
+        assert (found, output) == (status, ""), arguments
+        assert status == 2 or errors.splitlines()[-1].startswith("error: "), errors
+        return plain(errors)
+
+    return call

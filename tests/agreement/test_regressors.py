@@ -22,6 +22,7 @@ from tests.peers import pin
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, Pinocchio, load, pinocchio_model, pinocchio_with_revolutes
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import RECURSION, Tolerance, assert_close
+from tests.unit.identification.simulated import at_motions
 
 TORQUES_ALONE = sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0})
 
@@ -95,14 +96,6 @@ def pinocchio_regressor(tree: KinematicTree, model: pin.Model, q, qd, qdd) -> np
     return peer.joint_forces(q, found[:, columns])
 
 
-def numbers_of(found: Regression, Q, Qd, Qdd) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return W, N and c at some motions, every reading zero."""
-    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": np.zeros((len(Q), found.system.ny))}
-    values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
-    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
-    return found.dense(np.broadcast_to(entries, (len(entries), len(Q))).T)
-
-
 @pytest.mark.parametrize(("name", "base"), [*FEW, *(pytest.param(*case, marks=pytest.mark.long) for case in MORE)])
 def test_regressors_are_pinocchios(name, base):
     tree = load(name, base, clean=False)
@@ -110,7 +103,7 @@ def test_regressors_are_pinocchios(name, base):
     assert [each.owner for each in found.parameters.each[::10]] == list(tree.names)
     model = pinocchio_model(ROBOTS[name], base)
     Q, Qd, Qdd = states(tree, 3, 0)
-    W, _, c = numbers_of(found, Q, Qd, Qdd)
+    W, _, c = at_motions(found, Q, Qd, Qdd)
     assert not c.any()
     for k in range(len(Q)):
         expected = pinocchio_regressor(tree, model, Q[k], Qd[k], Qdd[k])
@@ -139,7 +132,7 @@ def test_a_force_torque_sensor_on_board_reads_pinocchios_regressor_of_what_it_ca
     model = pinocchio_with_revolutes(ROBOTS["panda"], ("panda_hand_joint",))
     data = model.createData()
     Q, Qd, Qdd = states(tree, 3, 2)
-    W, _, _ = numbers_of(found, Q, Qd, Qdd)
+    W, _, _ = at_motions(found, Q, Qd, Qdd)
     hand = model.getJointId("panda_hand_joint")
     for k in range(len(Q)):
         q, v, a = np.zeros((3, model.nv))

@@ -12,21 +12,13 @@ from tests.agreement.test_weighted import PLACED, exact_rows, redundant, referen
 from tests.robots import load
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
+from tests.unit.observe.test_conditioning import TWICE, chain
 
 
 @lru_cache
 def small():
     """A chain whose first torque and last link are seen twice, and whose third joint's acceleration nothing checks."""
-    tree = nd.autotree(4, skew=0.7)
-    sensors = sensor_set(
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-        {"type": "joint_torque", "joints": ["joint1", "joint2"], "sigma": 0.2},
-        {"type": "external_wrench", "links": {"except": "link4"}, "value": 0},
-        {"type": "external_wrench", "links": "link4", "sigma": [0.1, 0.2, 0.3, 1, 2, 3]},
-        {"type": "accelerometer", "links": "link2", "sigma": 0.05, **PLACED},
-        name="small",
-    )
-    return nd.plan(nd.System(tree, sensors), outputs=["tau", "qdd", "fx", "a:link3"])
+    return nd.plan(nd.System(chain(), TWICE), outputs=["tau", "qdd", "fx", "a:link3"])
 
 
 @pytest.mark.parametrize("robot", ["small", pytest.param("solo12", marks=pytest.mark.long)])

@@ -33,26 +33,6 @@ def run(capsys):
 
 
 @pytest.fixture
-def told(run):
-    def call(*arguments):
-        status, output, errors = run(*arguments)
-        assert status == 0, errors
-        return output
-
-    return call
-
-
-@pytest.fixture
-def refused(run):
-    def call(*arguments):
-        status, output, errors = run(*arguments)
-        assert (status, output) == (1, "")
-        return plain(errors)
-
-    return call
-
-
-@pytest.fixture
 def arm(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(to_urdf(autotree(2, skew=1.5)))

@@ -8,7 +8,6 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.cli import main
-from tests.words import plain
 
 
 @pytest.fixture
@@ -24,31 +23,6 @@ def run(monkeypatch, capsys):
                 main()
         output, errors = capsys.readouterr()
         return stopped.value.code, output, errors
-
-    return call
-
-
-@pytest.fixture
-def told(run):
-    """Run a command that does its work and complains of nothing; return what it prints."""
-
-    def call(*arguments):
-        status, output, errors = run(*arguments)
-        assert (status, errors) == (0, ""), arguments
-        return output
-
-    return call
-
-
-@pytest.fixture
-def refused(run):
-    """Run a command that is refused, and prints nothing else; return why. Mistakes but those of usage are one line."""
-
-    def call(*arguments, status=1):
-        found, output, errors = run(*arguments)
-        assert (found, output) == (status, ""), arguments
-        assert status == 2 or errors.splitlines()[-1].startswith("error: "), errors
-        return plain(errors)
 
     return call
 

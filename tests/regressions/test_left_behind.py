@@ -7,6 +7,8 @@ import os
 import re
 import resource
 import signal
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -21,17 +23,28 @@ from nori_dyn.logs.formats.writer import Field, FileSchema
 ARM = nd.autotree(2)
 
 
-def denied(numbers, monkeypatch, name: str) -> None:
-    """Let some calls of a function of `os` fail, by their numbers from 1."""
-    calls, real = [0], getattr(os, name)
+@contextmanager
+def a_full_disk(numbers, *names: str):
+    """Let some calls of functions of `os` fail, by their numbers from 1; what is done is refused for that."""
 
-    def sometimes(*arguments, **more):
-        calls[0] += 1
-        if calls[0] in numbers:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(*arguments, **more)
+    def failing(real):
+        calls = count(1)
 
-    monkeypatch.setattr(os, name, sometimes)
+        def sometimes(*arguments, **more):
+            if next(calls) in numbers:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real(*arguments, **more)
+
+        return sometimes
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in names:
+            patched.setattr(os, name, failing(getattr(os, name)))
+        with pytest.raises(FileFormatError, match="cannot be written: No space left on device") as told:
+            yield told
+
+
+SCHEMA = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
 
 
 def log(path: Path) -> Path:
@@ -44,22 +57,18 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_an_export_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_an_export_is_there_whole_or_not_at_all(tmp_path):
     """Files were moved one by one: where one could not be, the others were there."""
     plan, folder = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"]), tmp_path / "c"
-    with monkeypatch.context() as patched:
-        denied({1}, patched, "rename")
-        with pytest.raises(FileFormatError, match="cannot be written: No space left on device"):
-            plan.export(folder)
+    with a_full_disk({1}, "rename"):
+        plan.export(folder)
     assert not list(tmp_path.iterdir())
     plan.export(folder, monitor=False)
     before = contents(folder)
     other = nd.plan(nd.System(ARM, "forward_dynamics"), outputs=["qdd"])
     for number in (1, 4, 6, 10):
-        with monkeypatch.context() as patched:
-            denied({number}, patched, "replace")
-            with pytest.raises(FileFormatError, match="No space left on device"):
-                other.export(folder)
+        with a_full_disk({number}, "replace"):
+            other.export(folder)
         assert contents(folder) == before
     other.export(folder)
     assert contents(folder) != before
@@ -67,16 +76,13 @@ def test_an_export_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [1, 4, 9])
-def test_an_earlier_export_that_cannot_be_put_back_is_whole_where_the_error_says(number, tmp_path, monkeypatch):
+def test_an_earlier_export_that_cannot_be_put_back_is_whole_where_the_error_says(number, tmp_path):
     """It was removed with what was left over: headers of `nori_dyn/` were lost."""
     plan, other = (nd.plan(nd.System(ARM, name)) for name in ("inverse_dynamics", "forward_dynamics"))
     plan.export(tmp_path)
     before = contents(tmp_path)
-    with monkeypatch.context() as patched:
-        for name in ("rename", "replace"):
-            denied(range(number, 100), patched, name)
-        with pytest.raises(FileFormatError, match="No space left on device") as told:
-            other.export(tmp_path)
+    with a_full_disk(range(number, 100), "rename", "replace") as told:
+        other.export(tmp_path)
     now, found = contents(tmp_path), re.search("they are in '(.*)'", str(told.value))
     assert (now | (contents(Path(found[1])) if found else {})).items() >= before.items()
     assert found or now == before
@@ -84,31 +90,26 @@ def test_an_earlier_export_that_cannot_be_put_back_is_whole_where_the_error_says
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_estimates_that_cannot_be_moved_to_their_place_are_removed(number, tmp_path, monkeypatch):
+def test_estimates_that_cannot_be_moved_to_their_place_are_removed(number, tmp_path):
     """Parts that no later run would take were left beside the file."""
     plan, out = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"]), tmp_path / "out.csv"
     runner, given = LogRunner(plan, options_of(backend="numpy")), nd.read_log(log(tmp_path / "log.npz"))
-    with monkeypatch.context() as patched:
-        denied({number}, patched, "replace")
-        with pytest.raises(FileFormatError, match="No space left on device"):
-            estimate_to_file(runner, given, out)
+    with a_full_disk({number}, "replace"):
+        estimate_to_file(runner, given, out)
     assert [path.name for path in tmp_path.iterdir()] == ["log.npz"]
     assert estimate_to_file(runner, given, out).samples == 50
     assert out.exists()
 
 
 @pytest.mark.parametrize("name", ["replace", "open", "mkdir"])
-def test_a_file_that_nothing_goes_on_to_write_leaves_nothing(name, tmp_path, monkeypatch):
-    schema = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
-    with monkeypatch.context() as patched:
-        denied(range(1, 10), patched, name)
-        with pytest.raises(FileFormatError, match="No space left on device"):
-            write_whole(tmp_path / "out.npz", schema, np.arange(9.0), {"tau": np.zeros((9, 2))})
+def test_a_file_that_nothing_goes_on_to_write_leaves_nothing(name, tmp_path):
+    with a_full_disk(range(1, 10), name):
+        write_whole(tmp_path / "out.npz", SCHEMA, np.arange(9.0), {"tau": np.zeros((9, 2))})
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_table_and_what_is_known_of_it_are_of_one_run(number, tmp_path, monkeypatch):
+def test_a_table_and_what_is_known_of_it_are_of_one_run(number, tmp_path):
     """What is known of a new table stood beside the old one, where that could not be replaced."""
 
     def write(gain: float, unit: str) -> None:
@@ -117,10 +118,8 @@ def test_a_table_and_what_is_known_of_it_are_of_one_run(number, tmp_path, monkey
 
     write(1.0, "N m")
     before = contents(tmp_path)
-    with monkeypatch.context() as patched:
-        denied({number}, patched, "replace")
-        with pytest.raises(FileFormatError, match="No space left on device"):
-            write(1e3, "mN m")
+    with a_full_disk({number}, "replace"):
+        write(1e3, "mN m")
     assert contents(tmp_path) == before
     write(1e3, "mN m")
     assert {*contents(tmp_path)} == {*before}
@@ -147,7 +146,6 @@ def test_a_corrected_model_that_cannot_be_written_leaves_nothing(tmp_path):
 
 def test_a_file_of_matlab_that_cannot_be_opened_says_why(tmp_path, monkeypatch):
     """SciPy says `Reader needs file name or open file-like object` whatever the reason."""
-    schema = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
     real = builtins.open
 
     def denied_open(path, *arguments, **more):
@@ -158,4 +156,4 @@ def test_a_file_of_matlab_that_cannot_be_opened_says_why(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "open", denied_open)
     monkeypatch.setattr(io, "open", denied_open)
     with pytest.raises(FileFormatError, match="Read-only file system"):
-        write_whole(tmp_path / "out.mat", schema, np.arange(9.0), {"tau": np.zeros((9, 2))})
+        write_whole(tmp_path / "out.mat", SCHEMA, np.arange(9.0), {"tau": np.zeros((9, 2))})

@@ -7,6 +7,7 @@ from scipy.signal import lfilter
 
 import nori_dyn as nd
 from nori_dyn.identification.parameters import Parameters, inertia_of, ten_of
+from nori_dyn.identification.regression import Regression
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 ARM = sensor_set(ACCELERATIONS, {**TORQUES, "joints": "actuated"}, {**WRENCHES, "value": 0.0}, name="arm")
@@ -69,3 +70,11 @@ def saved_log(
     tau = tau + sigma * np.random.default_rng(seed + 1).normal(size=tau.shape)
     np.savez(path, t=t, q=q, qd=qd, qdd=qdd, tau=tau)
     return path
+
+
+def at_motions(found: Regression, Q, Qd, Qdd, Y=None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """W, N and c at some motions (N, ...), every reading zero where none are given."""
+    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": np.zeros((len(Q), found.system.ny)) if Y is None else Y}
+    values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
+    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
+    return found.dense(np.broadcast_to(entries, (len(entries), len(Q))).T)

@@ -14,6 +14,7 @@ from nori_dyn.system.builder import System
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import TREES
+from tests.unit.identification.simulated import at_motions
 
 UNTOUCHED = {**WRENCHES, "value": 0}
 ACTUATED = {"type": "joint_torque", "joints": "actuated"}
@@ -44,13 +45,6 @@ def numbers_of(found: Regression, n: int, seed: int, still=(), values=None):
         Q[:, tree.q_slices[i]] = Q[0, tree.q_slices[i]]
         Qd[:, tree.v_slices[i]] = Qdd[:, tree.v_slices[i]] = 0.0
     return at_motions(found, Q, Qd, Qdd, rng.normal(size=(n, found.system.ny)))
-
-
-def at_motions(found: Regression, Q, Qd, Qdd, Y):
-    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": Y}
-    values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
-    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
-    return found.dense(np.broadcast_to(entries, (len(entries), len(Q))).T)
 
 
 def singular_values(W: np.ndarray) -> np.ndarray:
@@ -274,7 +268,7 @@ def test_free_flight_alone_does_not_identify_how_heavy_a_robot_is():
     for k in range(n):
         push = rnea(tree, Q[k], Qd[k], Qdd[k])[:6]
         Qdd[k, :6] -= np.linalg.solve(crba(tree, Q[k])[:6, :6], push)
-    W, _, _ = at_motions(found, Q, Qd, Qdd, np.zeros((n, found.system.ny)))
+    W, _, _ = at_motions(found, Q, Qd, Qdd)
     assert_rank(W, base.rank)
     assert_rank(numbers_of(found, n, 0)[0], base.rank + 1)
 

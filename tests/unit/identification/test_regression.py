@@ -13,17 +13,14 @@ from tests.oracles import newton_euler
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
+from tests.unit.identification.simulated import at_motions
 
 UNTOUCHED = {**WRENCHES, "value": 0}
 POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.4, -0.5, 2.6]}
 
 
 def numbers_of(found: Regression, q, qd, qdd, y=None):
-    state = {"q": q, "qd": qd, "qdd": qdd, "y": np.zeros(found.system.ny) if y is None else y}
-    values = {x.index: state[name][k : k + 1] for name, array in found.inputs.items() for k, x in enumerate(array)}
-    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
-    W, N, c = found.dense(np.broadcast_to(entries, (len(entries), 1)).T)
-    return W[0], N[0], c[0]
+    return (part[0] for part in at_motions(found, q[None], qd[None], qdd[None], None if y is None else y[None]))
 
 
 def of(tree, wanted, *sensors) -> Regression:

@@ -10,12 +10,9 @@ from nori_dyn.errors import FileFormatError, UnknownNameError
 from nori_dyn.export.files import OF_PROGRAMS
 from nori_dyn.export.folder import check_folder, write_folder
 from nori_dyn.export.text import MARK
+from tests.exported import written as content
 
 FILES = {"it.h": f"/* {MARK} */\n", "main.c": f"/* an example, {MARK} */\n"}
-
-
-def content(folder):
-    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_new_or_empty_folder_is_written(tmp_path):
