@@ -124,9 +124,9 @@ class _TopicEncoder:
 
     def __init__(self, published: EstimateTopic) -> None:
         layout = published.layout
-        self._data, self._columns = bytearray(layout.data), published.columns
+        self._data, self._numbers = bytearray(layout.data), published.numbers
         self._table = np.frombuffer(self._data, np.uint8)
-        places = [layout.places[path] for path in published.paths]
+        places = [layout.places[path] for path in (*published.paths, *published.variances)]
         self._dtype = np.dtype(layout.order + places[0].dtype)
         offsets = np.array([[place.offset] for place in places], dtype=np.intp)
         self._bytes: Indices = offsets + np.arange(places[0].size)
@@ -135,7 +135,7 @@ class _TopicEncoder:
 
     def message(self, t: float, row: Floats) -> bytes:
         """Return a message of estimates at a time [s]."""
-        values = row[self._columns].astype(self._dtype)
+        values = self._numbers(row).astype(self._dtype)
         self._table[self._bytes] = values.view(np.uint8).reshape(self._bytes.shape)
         if self._stamp is not None:
             seconds, nanoseconds = divmod(round(t * 1e9), 10**9)
