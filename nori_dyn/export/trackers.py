@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from nori_dyn.errors import InputError
 from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
-from nori_dyn.filtering.base_reference import refuse_base
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
@@ -55,9 +55,14 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
 
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
+        InputError: the base is memory.
         PlanError: there are more contacts than an enum of C has bits.
     """
-    refuse_base(of.steps.tick.memory_names, "C")
+    if of.steps.reference is not None:
+        raise InputError(
+            "C of a robot whose base is memory: not yet. Its reference follows the estimates tick by tick: "
+            "nd.Tracker(plan, dt).step, or tick."
+        )
     if isinstance(of.steps, HypothesisSteps):
         return _c_recogniser(of, of.steps, sensors, name)
     ticks = list(of.ticks.values())

@@ -12,17 +12,21 @@ Source: own derivation (tests/unit/filtering/test_base.py); Barfoot, State Estim
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
 from nori_dyn.errors import InputError
+from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, triangular
 from nori_dyn.measurements.floating_base import BASE, SIGMAS, SIZE_SIGMA, UNITS, floating_root
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Floats, Indices
+
+if TYPE_CHECKING:  # importing it takes longer than all else
+    from scipy.spatial.transform import Rotation
 
 TILT = 0.01
 """Angle between gravity as estimated and that of the tree above which the axes of the reference are turned [rad]."""
@@ -39,15 +43,17 @@ TURNING = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseEstimate:
-    """The floating base at a tick. Yaw and position are integrated from the beginning: no sensor reads them.
+    """The floating base at a tick, or at N with a leading N.
+
+    Yaw and position are integrated from the first tick: no sensor reads them.
 
     Attributes:
-        rotation: unit quaternion (x, y, z, w) from base to world coordinates.
-        position: of the origin of the base, in world coordinates (3,) [m].
-        velocity: of that, in base coordinates (3,) [m/s].
-        angular_velocity: in base coordinates (3,) [rad/s].
-        gravity: in base coordinates (3,) [m/s^2].
-        covariance: of velocity, gravity and angular velocity (9, 9), the first two along base axes.
+        rotation: unit quaternion (x, y, z, w) from base to world coordinates (..., 4).
+        position: of the origin of the base, in world coordinates (..., 3) [m].
+        velocity: of that, in base coordinates (..., 3) [m/s].
+        angular_velocity: in base coordinates (..., 3) [rad/s].
+        gravity: in base coordinates (..., 3) [m/s^2].
+        covariance: of velocity, gravity and angular velocity (..., 9, 9).
     """
 
     rotation: Floats
@@ -59,33 +65,103 @@ class BaseEstimate:
 
     @property
     def q(self) -> Floats:
-        """Configuration of the root joint (7,): position, then the quaternion."""
-        return np.concatenate([self.position, self.rotation])
+        """Configuration of the root joint (..., 7): position, then the quaternion."""
+        return np.concatenate([self.position, self.rotation], axis=-1)
 
     @property
     def qd(self) -> Floats:
-        """Velocity of the root joint (6,): angular velocity, then velocity, in base coordinates."""
-        return np.concatenate([self.angular_velocity, self.velocity])
+        """Velocity of the root joint (..., 6): angular velocity, then velocity, in base coordinates."""
+        return np.concatenate([self.angular_velocity, self.velocity], axis=-1)
 
     @property
-    def tilt_deviation(self) -> float:
-        """Standard deviation of the direction of gravity [rad], both ways together."""
-        g = self.gravity / np.linalg.norm(self.gravity)
-        across = np.eye(3) - np.outer(g, g)
-        return float(np.sqrt(np.trace(across @ self.covariance[3:6, 3:6])) / np.linalg.norm(self.gravity))
+    def tilt_deviation(self) -> Floats:
+        """Standard deviation of the direction of gravity (...) [rad], both ways together."""
+        return _tilt_deviation(self.gravity, self.covariance[..., 3:6, 3:6])
+
+    @property
+    def mean(self) -> Floats:
+        """Velocity, gravity and angular velocity (..., 9)."""
+        return np.concatenate([self.velocity, self.gravity, self.angular_velocity], axis=-1)
+
+    @property
+    def deviations(self) -> Floats:
+        """The standard deviations of these (..., 9)."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=-2, axis2=-1), 0.0))
+
+    def at(self, part: slice | int) -> BaseEstimate:
+        """That of some of the ticks, or of one."""
+        return BaseEstimate(*(getattr(self, each.name)[part] for each in fields(self)))
+
+    @staticmethod
+    def joined(parts: Sequence[BaseEstimate]) -> BaseEstimate:
+        """Return those of ticks that follow each other as one."""
+        names = [each.name for each in fields(BaseEstimate)]
+        return BaseEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def refuse_base(memory_names: Sequence[str], what: str) -> None:
-    """Refuse a way to run that does not follow a floating base.
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """A turn of the axes of a reference between two ticks: what of the memory is along them turns as well.
 
-    Raises:
-        InputError: the base is in the memory.
+    Attributes:
+        parts: where velocity and gravity are among the numbers of the memory.
+        matrix: from the axes before to those after (3, 3).
     """
-    if any(name.startswith(f"{BASE}:") for name in memory_names):
-        raise InputError(
-            f"{what} of a robot whose base is memory: not yet. Its reference follows the estimates tick by tick: "
-            "nd.Tracker(plan, dt).step, or tick."
-        )
+
+    parts: tuple[Indices, Indices]
+    matrix: Floats
+
+    def prior(self, known: SquareRootInformation) -> SquareRootInformation:
+        """A prior of the memory in the axes after."""
+        R = known.R.copy()
+        for part in self.parts:
+            R[:, part] = R[:, part] @ self.matrix.T
+        R, z, _ = triangular(np.column_stack([R, known.z]))
+        return SquareRootInformation(R, z)
+
+    def mean_back(self, mean: Floats) -> Floats:
+        """An estimate of the memory (k,) in the axes before."""
+        mean = mean.copy()
+        for part in self.parts:
+            mean[part] = self.matrix.T @ mean[part]
+        return mean
+
+    def back(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+        """An estimate of the memory (k,) and its covariance (k, k) in the axes before."""
+        P = covariance.copy()
+        for part in self.parts:
+            P[part] = self.matrix.T @ P[part]
+            P[:, part] = P[:, part] @ self.matrix
+        return self.mean_back(mean), P
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bridge:
+    """What is known of a floating base after a time through which nothing is read of it, whatever was known before.
+
+    Attributes:
+        places: where its state is among the numbers of the memory (9,).
+        R, z: what is known of that (9, 9), (9,).
+    """
+
+    places: Indices
+    R: Floats
+    z: Floats
+
+    def prior(self, known: SquareRootInformation) -> SquareRootInformation:
+        """A prior of the memory."""
+        R, z = known.R.copy(), known.z.copy()
+        R[self.places], z[self.places] = 0.0, self.z
+        R[np.ix_(self.places, self.places)] = self.R
+        return SquareRootInformation(R, z)
+
+    def mean_back(self, mean: Floats) -> Floats:
+        """An estimate of the memory (k,) at the tick after: it tells nothing of the base before."""
+        return mean
+
+    def back(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+        """The same with its covariance (k, k)."""
+        return mean, covariance
 
 
 class BaseReference:
@@ -94,15 +170,18 @@ class BaseReference:
     Attributes:
         q, qd: what a tick is given of the root.
         places: where the state of the base is among the numbers of the memory (9,).
+        change: what was done to the prior of the last tick, see `Turn` and `Bridge`; None where nothing was.
+        position: of the origin of the base at the last tick, in world coordinates (3,) [m].
         missed: whether the last tick had no readings to go by.
+        is_sizing: whether the row of gravity's length counts in the last tick.
 
     Args:
         tree: the robot.
-        root: the base.
         memory_names: the name of each number of the memory.
     """
 
-    def __init__(self, tree: KinematicTree, root: int, memory_names: Sequence[str]) -> None:
+    def __init__(self, tree: KinematicTree, memory_names: Sequence[str]) -> None:
+        root = floating_root(tree)
         self.q, self.qd = tree.q_slices[root], tree.v_slices[root]
         self._gravity = np.asarray(tree.gravity, dtype=float)
         self._size = float(np.linalg.norm(self._gravity))
@@ -110,6 +189,7 @@ class BaseReference:
         self._across = np.eye(3) - np.outer(down, down)
         first = next(k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:"))
         self.places, self._k = np.arange(first, first + 3 * len(UNITS)), len(memory_names)
+        self._along_axes = self.places[:3], self.places[3:6]
         self.begin()
 
     @staticmethod
@@ -117,15 +197,28 @@ class BaseReference:
         """The reference of a robot whose base is state; None where it is not."""
         if not any(name.startswith(f"{BASE}:") for name in memory_names):
             return None
-        return BaseReference(tree, floating_root(tree), memory_names)
+        return BaseReference(tree, memory_names)
 
-    def begin(self) -> None:
-        """Go back to before the first tick: the axes of the reference are those of the base."""
-        self._R, self._w, self._position = _rotation(np.zeros(3)), np.zeros(3), np.zeros(3)
+    def begin(self, prior: SquareRootInformation | None = None) -> None:
+        """Go back to before the first tick, where the axes are those of the base.
+
+        Args:
+            prior: what is known of the memory there, where something is.
+        """
+        self._R, self._w, self._dt, self.position = _rotation(np.zeros(3)), np.zeros(3), 0.0, np.zeros(3)
+        self.change: Turn | Bridge | None = None
         self._last: Floats | None = None
+        self._velocity: Floats | None = None
         self._after: Posterior | None = None
         self._held = np.eye(3) * SIGMAS["gravity"] ** 2
-        self.missed = self._is_sizing = self._is_sized = False
+        self.missed = self.is_sizing = self._is_sized = False
+        if prior is None:
+            return
+        mean, own = prior.mean()[self.places], self.places[3:6]
+        if np.isfinite(mean).all():
+            self._last, self._w, self._held = mean, mean[6:], prior.covariance()[np.ix_(own, own)]
+            G = mean[3:6]
+            self._is_sized = bool(G @ self._held @ G < SIZE_SIGMA**2 * (G @ G))  # the row has counted before
 
     @property
     def is_off(self) -> bool:
@@ -137,34 +230,39 @@ class BaseReference:
 
     def advance(self, dt: float) -> None:
         """Turn the reference to the next tick, a time [s] after the last."""
-        self._R = self._R * _rotation(self._w * dt)
+        self._dt = dt
         if self._last is not None:
-            U, G, self._w = self._last[:3], self._last[3:6], self._last[6:]
-            self._position = self._position + dt * (_turn(G, self._gravity) @ U)
+            self._w = self._last[6:]
+        self._R = self._R * _rotation(self._w * dt)
+        if self._velocity is not None:
+            self.position = self.position + dt * self._velocity
 
     def write(self, q: Floats, qd: Floats) -> None:
-        """Write what a tick is given of the root into q (nq,) and qd (nv,)."""
-        q[self.q] = [0.0, 0.0, 0.0, *self._R.as_quat()]
-        qd[self.qd] = [*self._w, 0.0, 0.0, 0.0]
+        """Write what a tick is given of the root into q (..., nq) and qd (..., nv)."""
+        q[..., self.q] = self.configuration()
+        qd[..., self.qd] = [*self._w, 0.0, 0.0, 0.0]
 
-    @property
     def size_weight(self) -> float:
-        """The weight of the row of gravity's length in the tick that comes, see `floating_base.gravity_size`.
+        """Work out the weight of the row of gravity's length in the tick that comes, see `floating_base.gravity_size`.
 
         It counts once, where gravity's direction is known: the rates keep the length, and what the row leaves out is no
         noise that would be another at each tick.
         """
-        self._is_sizing = False
+        self.is_sizing = False
         if self._last is not None and not self._is_sized and not self.is_off:
             left_out = float((self._across * self._P).sum()) / (2 * self._size)
-            self._is_sizing = left_out < SECOND_ORDER * SIZE_SIGMA
-        return SIZE_SIGMA**-2 if self._is_sizing else 0.0
+            self.is_sizing = left_out < SECOND_ORDER * SIZE_SIGMA
+        return SIZE_SIGMA**-2 if self.is_sizing else 0.0
 
     def take(self, after: Posterior) -> None:
         """Take the posterior of a tick."""
         self._last = after.u[len(after.u) - self._k + self.places]
         self._after, self.missed = after, False
-        self._is_sized = self._is_sized or self._is_sizing
+        self._is_sized = self._is_sized or self.is_sizing
+        velocity = _upright(self._last[3:6], self._gravity).apply(self._last[:3])
+        if self._velocity is not None:
+            self.position = self.position + self._dt / 2 * (velocity - self._velocity)
+        self._velocity = velocity
 
     @property
     def _P(self) -> Floats:
@@ -182,72 +280,172 @@ class BaseReference:
         P = self._P + (self._size * angle) ** 2 * np.eye(3)
         self._held = P * min(1.0, SIGMAS["gravity"] ** 2 / P.diagonal().max())
         self._after, self._is_sized = None, False
-        found = SquareRootInformation(prior.R.copy(), prior.z.copy())
-        for part, sigma in zip(np.split(self.places, 3), SIGMAS.values(), strict=True):
-            found.R[part], found.R[part, part], found.z[part] = 0.0, 1.0 / sigma, 0.0
+        R, z = np.diag(1.0 / np.repeat([*SIGMAS.values()], 3)), np.zeros(9)
         if self._last is not None:
-            gravity = self.places[3:6]
             known = SquareRootInformation.of_covariance(self._last[3:6], self._held)
-            found.R[np.ix_(gravity, gravity)], found.z[gravity] = known.R, known.z
-        return found
+            R[3:6, 3:6], z[3:6] = known.R, known.z
+        self.change = Bridge(self.places, R, z)
+        return self.change.prior(prior)
 
     def turned(self, prior: SquareRootInformation) -> SquareRootInformation | None:
-        """Turn the axes of the reference along gravity: the prior in the new ones, or None where that is not sure."""
-        G = prior.mean()[self.places[3:6]]
-        size = float(np.linalg.norm(G))
-        if not np.isfinite(size) or size == 0.0:
+        """Turn the axes along gravity: the prior in the new ones, or None where gravity is not sure enough."""
+        G, own = prior.mean()[self.places[3:6]], self.places[3:6]
+        P = prior.covariance()[np.ix_(own, own)]
+        if not _tilt_deviation(G, P) < SURE:
             return None
-        P = prior.covariance()[np.ix_(self.places[3:6], self.places[3:6])]
-        across = np.eye(3) - np.outer(G, G) / size**2
-        if not np.sqrt(np.trace(across @ P)) / size < SURE:
-            return None
-        turn = _turn(G, self._gravity)
-        self._R = _rotation_of(turn) * self._R
-        self._after, self._held = None, turn @ P @ turn.T
+        upright = _upright(G, self._gravity)
+        self.change, self._R = Turn(self._along_axes, upright.as_matrix()), upright * self._R
+        self._after, self._held = None, upright.as_matrix() @ P @ upright.as_matrix().T
         if self._last is not None:
-            self._last[:3], self._last[3:6] = turn @ self._last[:3], turn @ self._last[3:6]
-        R = prior.R.copy()
-        for part in (self.places[:3], self.places[3:6]):
-            R[:, part] = R[:, part] @ turn.T
-        R, z, _ = triangular(np.column_stack([R, prior.z]))
-        return SquareRootInformation(R, z)
+            self._last[:3], self._last[3:6] = upright.apply(self._last[:3]), upright.apply(self._last[3:6])
+        return self.change.prior(prior)
+
+    def configuration(self, dt: float = 0.0) -> Floats:
+        """What a tick is given of the root (7,), a time [s] after the last."""
+        w = self._w if self._last is None else self._last[6:]
+        return np.concatenate([np.zeros(3), (self._R * _rotation(w * dt)).as_quat()])
+
+    def at(self, dt: float = 0.0) -> ReferenceAxes:
+        """The axes at the last tick, or a time [s] after it."""
+        return self.over(self.configuration(dt), self.position)
+
+    def over(self, of_root: Floats, position: Floats) -> ReferenceAxes:
+        """The axes at ticks that were given this of the root (N, 7), with the base there (N, 3)."""
+        return ReferenceAxes(self._gravity, self.places, of_root, position)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReferenceAxes:
+    """The axes of a reference at a tick, or at N with a leading N, and what the memory along them says of the base.
+
+    Attributes:
+        gravity: that of the tree (3,).
+        places: where the state of the base is among the numbers of the memory (9,).
+        of_root: what ticks were given of the root (..., 7).
+        position: of the origin of the base, in world coordinates (..., 3) [m].
+    """
+
+    gravity: Floats
+    places: Indices
+    of_root: Floats
+    position: Floats
 
     def estimate(self, mean: Floats, covariance: Floats) -> BaseEstimate:
-        """The base, by the estimate of the memory (k,) after the last tick and its covariance (k, k)."""
-        own, P = mean[self.places], covariance[np.ix_(self.places, self.places)]
-        to_base = self._R.as_matrix().T
-        T = np.zeros((9, 9))
-        T[:3, :3] = T[3:6, 3:6] = to_base
-        T[6:, 6:] = np.eye(3)
-        rotation = _rotation_of(_turn(own[3:6], self._gravity)) * self._R
-        return BaseEstimate(
-            rotation=np.asarray(rotation.as_quat()),
-            position=self._position.copy(),
-            velocity=to_base @ own[:3],
-            angular_velocity=own[6:].copy(),
-            gravity=to_base @ own[3:6],
-            covariance=T @ P @ T.T,
-        )
+        """The base, by the estimate of the memory (..., k) and its covariance (..., k, k)."""
+        T, x = self._to_base(), mean[..., self.places]
+        rotation = (_upright(x[..., 3:6], self.gravity) * _rotations().from_quat(self.of_root[..., 3:])).as_quat()
+        rotation = np.where(np.isfinite(x).all(axis=-1, keepdims=True), rotation, np.nan)
+        velocity, gravity, w = np.split((T @ x[..., None])[..., 0], 3, axis=-1)
+        P = T @ covariance[..., self.places[:, None], self.places] @ np.swapaxes(T, -1, -2)
+        return BaseEstimate(rotation, self.position.copy(), velocity, w, gravity, P)
+
+    def state(self, state: MemoryState) -> MemoryState:
+        """What is known of the memory along the axes of the base, from the same along those of the reference."""
+        T, unknown = np.eye(len(state.mean)), np.isinf(np.diagonal(state.covariance))
+        T[self.places[:, None], self.places] = self._to_base()
+        for part in np.split(self.places, 3):
+            unknown[part] = unknown[part].any()
+        P = T @ np.where(np.isinf(state.covariance), 0.0, state.covariance) @ T.T
+        P[unknown] = P[:, unknown] = 0.0
+        P[unknown, unknown] = np.inf
+        return replace(state, mean=np.where(unknown, 0.0, T @ state.mean), covariance=P)
+
+    def integrated(self, base: BaseEstimate, steps: Floats, end: BaseEstimate) -> BaseEstimate:
+        """The base at ticks with yaw and position that its velocities say, back from the tick after them.
+
+        Args:
+            base: the base at N ticks, with the yaw of their references.
+            steps: the time from each to the next (N,) [s].
+            end: the base at the tick after them, with a leading 1.
+        """
+        known = np.isfinite(base.rotation).all(axis=1, keepdims=True)
+        R, last = (_rotations().from_quat(x) for x in (np.where(known, base.rotation, [0, 0, 0, 1]), end.rotation))
+        turning, up = _rotation(base.angular_velocity * steps[:, None]), -self.gravity / np.linalg.norm(self.gravity)
+        at_last = (last * turning[-1:].inv() * R[-1:].inv()).as_rotvec() @ up
+        gained = (R[:-1] * turning[:-1] * R[1:].inv()).as_rotvec() @ up
+        yaw = at_last - np.append(np.cumsum(gained[::-1])[::-1], 0.0)
+        C = _rotation(yaw[:, None] * up) * R
+        v = np.concatenate([C.apply(base.velocity), last.apply(end.velocity)])
+        moved = steps[:, None] / 2 * (v[:-1] + v[1:])
+        position = end.position - np.cumsum(moved[::-1], axis=0)[::-1]
+        return replace(base, rotation=np.where(known, C.as_quat(), np.nan), position=position)
+
+    def _to_base(self) -> Floats:
+        """What turns the state of the base into that along the axes of the base (..., 9, 9)."""
+        R = _rotations().from_quat(self.of_root[..., 3:]).as_matrix()
+        T = np.zeros((*R.shape[:-2], 9, 9))
+        T[..., :3, :3] = T[..., 3:6, 3:6] = np.swapaxes(R, -1, -2)
+        T[..., 6:, 6:] = np.eye(3)
+        return T
 
 
-def _turn(G: Floats, gravity: Floats) -> Floats:
-    """The smallest rotation (3, 3) that turns G along gravity."""
-    a, b = G / np.linalg.norm(G), gravity / np.linalg.norm(gravity)
-    axis, c = np.cross(a, b), float(a @ b)
-    if c < -1.0 + 1e-12:
-        axis = np.cross(a, np.eye(3)[np.argmin(np.abs(a))])
-        return np.asarray(2.0 * np.outer(axis, axis) / (axis @ axis) - np.eye(3))
-    K = np.array([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
-    return np.asarray(np.eye(3) + K + K @ K / (1.0 + c))
+class ReferenceTrack:
+    """The references at ticks that follow each other.
+
+    Attributes:
+        reference: that of the last that was taken.
+        q, qd: the configurations (N, nq) and velocities (N, nv) with what the ticks were given of the root.
+        position: of the origin of the base at each (N, 3) [m].
+        weights: those of the row of gravity's length (N,).
+        changes: what was done to the prior of a tick, by its number, where something was.
+    """
+
+    def __init__(self, reference: BaseReference, q: Floats, qd: Floats) -> None:
+        self.reference, self.q, self.qd = reference, q.copy(), qd.copy()
+        self.position = np.zeros((len(q), 3))
+        self.weights = np.zeros(len(q))
+        self.changes: dict[int, Turn | Bridge] = {}
+
+    def take(self, tick: int) -> None:
+        """Take the tick of a number, which ran last."""
+        self.reference.write(self.q[tick], self.qd[tick])
+        self.position[tick] = self.reference.position
+        self.weights[tick] = SIZE_SIGMA**-2 if self.reference.is_sizing else 0.0
+        if self.reference.change is not None:
+            self.changes[tick] = self.reference.change
+
+    @property
+    def axes(self) -> ReferenceAxes:
+        """The axes at all of them."""
+        return self.reference.over(self.q[:, self.reference.q], self.position)
 
 
-def _rotation(vector: Floats) -> Any:
+def based(axes: ReferenceAxes | None) -> ReferenceAxes:
+    """The axes of a reference, where there is one.
+
+    Raises:
+        InputError: the base is not state.
+    """
+    if axes is None:
+        raise InputError("the base is no memory here: say so in the sensors' config, memory: {base: {of: base}}.")
+    return axes
+
+
+def _upright(G: Floats, gravity: Floats) -> Rotation:
+    """The smallest rotation that turns G (..., 3) along gravity (3,); none where G is not known."""
+    size = np.linalg.norm(G, axis=-1, keepdims=True)
+    b = gravity / np.linalg.norm(gravity)
+    a = np.where(size > 0.0, G, b) / np.where(size > 0.0, size, 1.0)
+    axis, c = np.cross(a, b), a @ b
+    across = np.cross(b, np.eye(3)[np.argmin(np.abs(b))])  # where they are opposite, about any axis across
+    quaternion = np.concatenate([axis, 1.0 + c[..., None]], axis=-1)
+    is_opposite = c[..., None] < -1.0 + 1e-12
+    return _rotations().from_quat(np.where(is_opposite, [*across, 0.0], quaternion))
+
+
+def _tilt_deviation(G: Floats, P: Floats) -> Floats:
+    """Standard deviation of the direction of gravity G (..., 3) [rad], both ways together, by its covariance."""
+    size = np.linalg.norm(G, axis=-1)
+    g = G / size[..., None]
+    within = (g[..., None, :] @ P @ g[..., None])[..., 0, 0]
+    return np.asarray(np.sqrt(np.trace(P, axis1=-2, axis2=-1) - within) / size)
+
+
+def _rotation(vector: Floats) -> Rotation:
+    return _rotations().from_rotvec(vector)
+
+
+def _rotations() -> type[Rotation]:
     from scipy.spatial.transform import Rotation
 
-    return Rotation.from_rotvec(vector)
-
-
-def _rotation_of(matrix: Floats) -> Any:
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_matrix(matrix)
+    return Rotation

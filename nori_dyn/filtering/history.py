@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.errors import UnknownContactError
+from nori_dyn.filtering.base_reference import BaseEstimate
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.history_summary import Summary
@@ -114,6 +115,7 @@ class History(Shown):
         gaps: the ticks (n,) before which the motion is not known, by their numbers.
         is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
         contacts: the contacts that were recognised; None where they were told.
+        base: the floating base at each; None where it is no state.
         delays: of a filter, how late it is at the first tick's configuration, see `Tracker.delays`; None of a smoother,
             and where that is not determined.
 
@@ -141,6 +143,7 @@ class History(Shown):
     is_causal: bool
     delays: Delays | None = None
     contacts: ContactHistory | None = None
+    base: BaseEstimate | None = None
 
     def __len__(self) -> int:
         return len(self.nis)
@@ -197,6 +200,7 @@ class History(Shown):
         )
         recognised = [part.contacts.probabilities for part in parts if part.contacts is not None]
         contacts = first.contacts and replace(first.contacts, probabilities=np.concatenate(recognised))
+        based = [part.base for part in parts if part.base is not None]
         return History(
             np.concatenate([part.t for part in parts]),
             Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]),
@@ -209,4 +213,5 @@ class History(Shown):
             first.is_causal,
             first.delays,
             contacts,
+            BaseEstimate.joined(based) if based else None,
         )

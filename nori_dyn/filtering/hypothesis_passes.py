@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.errors import SingularSystemError
+from nori_dyn.filtering.base_reference import ReferenceTrack
 from nori_dyn.filtering.history import ContactHistory, History
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
@@ -78,10 +79,17 @@ class HypothesisPass(ForwardPass):
         stretch: see `Stretch`.
         states: q, qd, y and weights of each tick, one after the other (N, n).
         usual: the usual time between ticks [s].
+        track: takes the references of a floating base; None where there is none.
     """
 
     def __init__(
-        self, steps: HypothesisSteps, instants: Instants, stretch: Stretch, states: Floats, usual: float
+        self,
+        steps: HypothesisSteps,
+        instants: Instants,
+        stretch: Stretch,
+        states: Floats,
+        usual: float,
+        track: ReferenceTrack | None,
     ) -> None:
         super().__init__(instants, stretch.steps[1:], usual)
         self._run = steps
@@ -91,6 +99,8 @@ class HypothesisPass(ForwardPass):
             steps.hypothesis_step.state[:] = state
             if steps.step(float(stretch.steps[k])) == NOT_FINITE:
                 raise SingularSystemError(f"tick {stretch.first + k}: {cause_of(NOT_FINITE, ())}. Leave it out.")
+            if track is not None:
+                track.take(k)
             after = steps.posterior()
             self._after.append(after)
             self.probabilities[k] = steps.probabilities
@@ -131,6 +141,8 @@ class HypothesisPasses(Passes):
         super().__init__(steps.tick, usual, beginning, missing, singular)
         self._steps, self._contact_names = steps, tuple(contact_names)
         steps.probabilities[:] = 1.0 / len(steps.probabilities)
+        if steps.reference is not None:
+            steps.reference.begin(beginning)
         steps.begin(beginning, 0.0)
 
     def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
@@ -138,10 +150,14 @@ class HypothesisPasses(Passes):
         y = stretch.y[:, steps.readings.of_system]
         q, qd, y, w = checked_states(tick.system, stretch.q, stretch.qd, y, stretch.weights, self._missing)
         everywhere, of_rows = np.arange(N), w[:, tick.coordinates.weight_of_rows]
+        states, track = np.concatenate([q, qd, y, w], axis=1), None
+        if steps.reference is not None:
+            track = ReferenceTrack(steps.reference, q, qd)
+            q, qd = track.q, track.qd
         alike = Alike(tick, everywhere, q, qd, y, of_rows, tick.measured_each(q, qd, y))
         instants = Instants(np.zeros(N, dtype=np.intp), {0: alike}, everywhere)
-        states = np.concatenate([q, qd, y, w], axis=1)
-        return self._beside(stretch, begin, HypothesisPass(steps, instants, stretch, states, self.usual))
+        found = HypothesisPass(steps, instants, stretch, states, self.usual, track)
+        return self._beside(stretch, begin, found, track)
 
     def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
         assert isinstance(passed.found, HypothesisPass)

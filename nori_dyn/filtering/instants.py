@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
+from nori_dyn.filtering.base_reference import Bridge, Turn
 from nori_dyn.filtering.free_coordinates import FreeCoordinates
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, smooth_step, update
@@ -96,7 +97,7 @@ class Instant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alike:
-    """ContactPrograms in one contact state, with their readings.
+    """Ticks in one contact state, with their readings.
 
     Attributes:
         tick: their programs.
@@ -120,17 +121,19 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instants:
-    """ContactPrograms that follow each other, of any contact states.
+    """Ticks that follow each other, of any contact states.
 
     Attributes:
         numbers: the numbers of their contact states (N,).
         alike: those of each state, by its number.
         places: which each is among those of its state (N,).
+        changes: what the reference of a floating base did to the prior of a tick, by its number, where it did.
     """
 
     numbers: Indices
     alike: Mapping[int, Alike]
     places: Indices
+    changes: Mapping[int, Turn | Bridge] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.numbers)

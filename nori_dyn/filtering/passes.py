@@ -77,6 +77,16 @@ class ForwardPass(ABC):
         last = len(self.instants) - 1
         return self.instants[last].predict(self.after(last), dt, self._is_gap(dt))
 
+    def _changed(self, tick: int, before: SquareRootInformation) -> SquareRootInformation:
+        """Prior of a tick along the axes that it has."""
+        change = self.instants.changes.get(tick)
+        return before if change is None else change.prior(before)
+
+    def _changed_back(self, tick: int, known: Known) -> Known:
+        """What is known of the memory at a tick, along the axes of the tick before."""
+        change = self.instants.changes.get(tick)
+        return known if change is None else change.back(*known)
+
     def _returned(self, tick: int, later: Later) -> Known:
         """Smoothed estimate of a tick, given that of the next."""
         after, is_gap = self.after(tick), self._is_gap(later.dt)
@@ -103,9 +113,10 @@ class NumpyPass(ForwardPass):
 
     def __init__(self, instants: Instants, steps: Floats, usual: float, before: SquareRootInformation) -> None:
         super().__init__(instants, steps, usual)
-        self._after = [instants[0].update(before)]
-        for (one, following), dt in zip(pairwise(instants), steps.tolist(), strict=True):
-            self._after.append(following.update(one.predict(self._after[-1], dt, self._is_gap(dt))))
+        self._after = [instants[0].update(self._changed(0, before))]
+        for tick, ((one, following), dt) in enumerate(zip(pairwise(instants), steps.tolist(), strict=True), 1):
+            prior = self._changed(tick, one.predict(self._after[-1], dt, self._is_gap(dt)))
+            self._after.append(following.update(prior))
         for name in ("nis", "log_likelihood", "degrees"):
             getattr(self, name)[:] = [getattr(after, name) for after in self._after]
 
@@ -118,7 +129,8 @@ class NumpyPass(ForwardPass):
     def smoothed(self, later: Later | None) -> OfStates:
         found = [self._of_last(later)]
         for tick in reversed(range(len(self.steps))):
-            found.append(self._returned(tick, Later(float(self.steps[tick]), *self._of_memory(found[-1]))))
+            memory = self._changed_back(tick + 1, self._of_memory(found[-1]))
+            found.append(self._returned(tick, Later(float(self.steps[tick]), *memory)))
         return self._by_state(found[::-1])
 
     def _by_state(self, found: Sequence[Known]) -> OfStates:
@@ -152,10 +164,13 @@ class NativePass(ForwardPass):
         super().__init__(instants, steps, usual)
         self._native = runs
         known, to_next = (before.R.copy(), before.z.copy()), np.append(steps, 0.0)
-        edges = np.flatnonzero(np.diff(instants.numbers)) + 1
-        self._spans = list(pairwise([0, *edges.tolist(), len(instants)]))
+        edges: set[int] = {*(np.flatnonzero(np.diff(instants.numbers)) + 1).tolist(), *instants.changes} - {0}
+        self._spans = list(pairwise([0, *sorted(edges), len(instants)]))
         self._runs: list[NativeRun] = []
         for start, stop in self._spans:
+            if start in instants.changes:
+                prior = self._changed(start, SquareRootInformation(*known))
+                known[0][:], known[1][:] = prior.R, prior.z
             number, first = int(instants.numbers[start]), int(instants.places[start])
             alike, own = instants.alike[number], slice(first, first + stop - start)
             run = runs[number].forward(
@@ -184,6 +199,7 @@ class NativePass(ForwardPass):
         tick = len(self.instants) - 1
         mean, covariance = self._put(tick, self._of_last(later))
         while tick > 0:
+            mean, covariance = self._changed_back(tick, (mean, covariance))
             number = self._span_of(tick - 1)
             run, start = self._runs[number], self._spans[number][0]
             native = self._native[int(self.instants.numbers[start])]

@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from nori_dyn.errors import SingularSystemError
-from nori_dyn.filtering.base_reference import refuse_base
+from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.filtering.base_reference import BaseReference, ReferenceTrack
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.instants import GAP, Alike, ContactPrograms, Instant, undetermined
 from nori_dyn.filtering.passes import ForwardPass, Later, OfStates, passed
 from nori_dyn.filtering.square_root import SquareRootInformation
+from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
@@ -32,12 +34,12 @@ from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Floats, Indices
 
 STRETCH = 512
-"""ContactPrograms that are worked on at once."""
+"""Ticks that are worked on at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stretch:
-    """ContactPrograms that follow each other.
+    """Ticks that follow each other.
 
     Attributes:
         first: the number of the first of them among all.
@@ -62,6 +64,10 @@ class Stretch:
     def __len__(self) -> int:
         return len(self.t)
 
+    def weights_of(self, k: int) -> Weights:
+        """The weights of one of them."""
+        return self.weights[k] if isinstance(self.weights, np.ndarray) and self.weights.ndim > 1 else self.weights
+
     def at(self, part: slice) -> Stretch:
         """Return some of them that follow each other."""
         weights = self.weights[part] if isinstance(self.weights, np.ndarray) and self.weights.ndim > 1 else self.weights
@@ -79,7 +85,7 @@ class Stretches(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cut:
-    """ContactPrograms that are in memory, cut into stretches.
+    """Ticks that are in memory, cut into stretches.
 
     Attributes:
         whole: the ticks.
@@ -108,10 +114,12 @@ class Beginning:
     Attributes:
         before: what is known of the memory.
         variances: those that its numbers would have by now without any reading (k,).
+        reference: that of a floating base after the tick before; None where there is none.
     """
 
     before: SquareRootInformation
     variances: Floats
+    reference: BaseReference | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,11 +130,13 @@ class Passed:
         stretch: the ticks.
         found: the pass.
         variances: those that the memory's numbers would have without any reading (n, k).
+        track: the references of a floating base; None where there is none.
     """
 
     stretch: Stretch
     found: ForwardPass
     variances: Floats
+    track: ReferenceTrack | None = None
 
 
 class Passes(ABC):
@@ -147,11 +157,13 @@ class Passes(ABC):
     def __init__(
         self, first: TickPrograms, usual: float, beginning: SquareRootInformation, missing: Missing, singular: Singular
     ) -> None:
-        refuse_base(first.memory_names, "estimates of ticks that were recorded")
         self.first, self.usual = first, usual
         self._missing, self._singular = missing, singular
         variances = np.diagonal(beginning.covariance())
-        self._beginning = Beginning(beginning, np.where(np.isnan(variances), np.inf, variances))
+        reference = BaseReference.of(first.system.tree, first.memory_names)
+        if reference is not None:
+            reference.begin(beginning)
+        self._beginning = Beginning(beginning, np.where(np.isnan(variances), np.inf, variances), reference)
 
     @abstractmethod
     def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
@@ -179,18 +191,19 @@ class Passes(ABC):
         except SingularSystemError:
             return None
 
-    def _beside(self, stretch: Stretch, begin: Beginning, found: ForwardPass) -> Passed:
+    def _beside(self, stretch: Stretch, begin: Beginning, found: ForwardPass, track: ReferenceTrack | None) -> Passed:
         """Return a pass, and what would be known without readings beside it."""
         variances = [begin.variances]
         for decay, gained in zip(*self._laws(stretch.steps[1:]), strict=True):
             variances.append(decay * variances[-1] + gained)
-        return Passed(stretch, found, np.array(variances))
+        return Passed(stretch, found, np.array(variances), track)
 
     def _following(self, last: Passed, stretch: Stretch) -> Beginning:
         """Prior at the beginning of the stretch that follows."""
         dt = float(stretch.steps[0])
         decay, gained = self._laws(dt)
-        return Beginning(last.found.predicted(dt), decay * last.variances[-1] + gained)
+        reference = None if last.track is None else last.track.reference
+        return Beginning(last.found.predicted(dt), decay * last.variances[-1] + gained, reference)
 
     def _laws(self, dt: float | Floats) -> tuple[Floats, Floats]:
         """Factors and increments of the variances of the memory over a time without any reading.
@@ -206,15 +219,12 @@ class Passes(ABC):
         gained[..., : tick.sizes[1]] = np.inf  # their rates are not known
         return np.square(tick.decay(dt)), gained
 
-    def _of_memory(self, values: Floats) -> Floats:
-        """Return the part of the memory of means (m, n)."""
-        return values[:, -len(self.first.memory_names) :]
-
     def _first_memory(self, passed: Passed, found: OfStates) -> tuple[Floats, Floats]:
-        """Return the mean and the covariance of the memory at the first tick of a stretch."""
+        """Mean and covariance of the memory at the first tick of a stretch, along the axes of the tick before."""
         mean, covariance = (each[0] for each in found[int(passed.found.instants.numbers[0])])
-        k = len(self.first.memory_names)
-        return mean[-k:], covariance[-k:, -k:]
+        k, change = len(self.first.memory_names), passed.found.instants.changes.get(0)
+        known = mean[-k:], covariance[-k:, -k:]
+        return known if change is None else change.back(*known)
 
     def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
         """Estimates of the ticks of a stretch."""
@@ -224,10 +234,15 @@ class Passes(ABC):
         parts = [self._outputs(alike[number], *known) for number, known in found.items()]
         of_parts = [alike[number].places for number in found]
         order, names = np.argsort(np.concatenate(of_parts)), parts[0][1]
-        memory, variances = (np.zeros((len(stretch), len(first.memory_names))) for _ in range(2))
+        k = len(first.memory_names)
+        memory, P = np.zeros((len(stretch), k)), np.zeros((len(stretch), k, k))
         for places, (means, covariances) in zip(of_parts, found.values(), strict=True):
-            memory[places] = self._of_memory(means)
-            variances[places] = self._of_memory(np.diagonal(covariances, axis1=1, axis2=2))
+            memory[places], P[places] = means[:, -k:], covariances[:, -k:, -k:]
+        variances, base = np.diagonal(P, axis1=1, axis2=2).copy(), None
+        if passed.track is not None:
+            axes = passed.track.axes
+            base = axes.estimate(memory, P)
+            memory[:, axes.places], variances[:, axes.places] = base.mean, np.square(base.deviations)
         known = np.isfinite(variances)
         deviations = np.sqrt(np.where(known, np.maximum(variances, 0.0), np.inf))
         without = np.sqrt(passed.variances)
@@ -243,6 +258,7 @@ class Passes(ABC):
             run.log_likelihood,
             np.flatnonzero((stretch.steps > GAP * self.usual) & (stretch.first + np.arange(len(stretch)) > 0)),
             is_causal,
+            base=base,
         )
 
     def _outputs(self, alike: Alike, u: Floats, P: Floats) -> tuple[Estimate, dict[str, Floats]]:
@@ -298,6 +314,7 @@ class ContactPasses(Passes):
     ) -> None:
         super().__init__(ticks.first, usual, beginning, missing, singular)
         self.ticks = ticks
+        self._steps: ContactSteps | None = None
 
     def smoothed(self, stretches: Stretches) -> Iterator[History]:
         """Yield the estimates of each stretch, from the last to the first, each tick's by all readings.
@@ -307,11 +324,16 @@ class ContactPasses(Passes):
             SingularSystemError: something is not determined by all readings, and that is refused; says what and when.
         """
         begins = self._begins(stretches)
-        later: Later | None = None
+        later, end = None, None
         for number in reversed(range(len(begins))):
             passed = self._passed(stretches[number], begins[number], keeps=True)
             found = passed.found.smoothed(later)
-            yield self._told(passed, found, is_causal=False)
+            history = self._told(passed, found, is_causal=False)
+            if history.base is not None and passed.track is not None:
+                to_next = np.append(passed.stretch.steps[1:], 0.0 if later is None else later.dt)
+                base = passed.track.axes.integrated(history.base, to_next, end or history.base.at(slice(-1, None)))
+                history, end = replace(history, base=base), base.at(slice(0, 1))
+            yield history
             later = Later(float(passed.stretch.steps[0]), *self._first_memory(passed, found))
 
     def _begins(self, stretches: Stretches) -> list[Beginning]:
@@ -325,8 +347,34 @@ class ContactPasses(Passes):
         return begins
 
     def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
+        stretch, track = self._referred(stretch, begin)
         instants = self.ticks.instants(
             stretch.states, stretch.q, stretch.qd, stretch.y, stretch.weights, self._missing, stretch.first
         )
+        if track is not None:
+            instants = replace(instants, changes=track.changes)
+            for alike in instants.alike.values():
+                of_size = alike.tick.coordinates.weight_of_rows == alike.tick.gravity_weight
+                alike.weights[:, of_size] = track.weights[alike.places, None]
         found = passed(instants, stretch.steps[1:], self.usual, begin.before, keeps)
-        return self._beside(stretch, begin, found)
+        return self._beside(stretch, begin, found, track)
+
+    def _referred(self, stretch: Stretch, begin: Beginning) -> tuple[Stretch, ReferenceTrack | None]:
+        """Ticks with the reference of a floating base, which follows the estimates: they run one by one first."""
+        if begin.reference is None:
+            return stretch, None
+        steps = ContactSteps(self.ticks, self.usual, keeps=False) if self._steps is None else self._steps
+        self._steps = steps
+        steps.begin(begin.before, 0.0)
+        steps.ticks, steps.reference = stretch.first, copy(begin.reference)
+        track = ReferenceTrack(steps.reference, stretch.q, stretch.qd)
+        for k in range(len(stretch)):
+            steps.go_to(int(stretch.states[k]))
+            try:
+                steps.read(stretch.q[k], stretch.qd[k], stretch.y[k], stretch.weights_of(k), self._missing)
+            except InputError as error:
+                error.args = (f"tick {stretch.first + k}: {error.args[0]}",)
+                raise
+            steps.step(float(stretch.steps[k]))
+            track.take(k)
+        return replace(stretch, q=track.q, qd=track.qd), track

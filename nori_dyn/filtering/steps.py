@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import shaped
-from nori_dyn.filtering.base_reference import BaseReference
+from nori_dyn.filtering.base_reference import BaseReference, ReferenceAxes
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, forgotten, predict, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
@@ -308,6 +308,11 @@ class Steps(ABC):
     def refactorised(self) -> Status:
         """How a fresh factorisation went, after `REFACTORISED`."""
 
+    @property
+    def axes(self) -> ReferenceAxes | None:
+        """The axes of the reference at the last tick; None where there is none."""
+        return None if self.reference is None else self.reference.at()
+
     @abstractmethod
     def set_longest(self, time: float) -> None:
         """Take the longest time over which rates are known [s]."""
@@ -324,17 +329,18 @@ class Steps(ABC):
         """Write the reference of the base into the state of a tick, a time [s] after the last."""
         reference, tree, weight = self.reference, self.tick.system.tree, self.tick.gravity_weight
         assert reference is not None
+        reference.change = None
+        if self.ticks and (reference.missed or dt > self.longest):
+            self.restart(reference.bridged(self.predicted(dt), dt))
+        elif reference.is_off:
+            turned = reference.turned(self.predicted(dt) if self.ticks else self.beginning)
+            if turned is not None:
+                self.restart(turned)
         if self.ticks:
-            if reference.missed or dt > self.longest:
-                self.restart(reference.bridged(self.predicted(dt), dt))
-            elif reference.is_off:
-                turned = reference.turned(self.predicted(dt))
-                if turned is not None:
-                    self.restart(turned)
             reference.advance(dt)
         reference.write(state[: tree.nq], state[tree.nq : tree.nq + tree.nv])
         if weight is not None:
-            state[len(state) - self.tick.system.n_weights + weight] = reference.size_weight
+            state[len(state) - self.tick.system.n_weights + weight] = reference.size_weight()
 
     def _take_base(self, wrong: int) -> None:
         """Let the reference follow the estimate of the last tick."""
@@ -388,8 +394,8 @@ def referred(steps: Steps, q: Any, qd: Any) -> tuple[Any, Any]:
     """Configuration and velocity with the reference of the base in place of what is given of the root."""
     if steps.reference is None:
         return q, qd
-    tree = steps.tick.system.tree
-    q, qd = np.array(shaped("q", q, (tree.nq,))), np.array(shaped("qd", qd, (tree.nv,)))
+    tree, leading = steps.tick.system.tree, np.shape(q)[:-1]
+    q, qd = np.array(shaped("q", q, (*leading, tree.nq))), np.array(shaped("qd", qd, (*leading, tree.nv)))
     steps.reference.write(q, qd)
     return q, qd
 
@@ -439,10 +445,13 @@ class ContactSteps(Steps):
     def on(self, backend: str) -> ContactSteps:
         return ContactSteps(self.programs.on(backend), self._dt, self._keeps, self)
 
-    def go_on_from(self, other: ContactSteps, dt: float) -> None:
-        self.number = other.number
-        self.now = self.each[self.number]
+    def go_to(self, number: int) -> None:
+        """Go to the contact state of a number, for the ticks to come."""
+        self.number, self.now = number, self.each[number]
         self.tick = self.now.tick
+
+    def go_on_from(self, other: ContactSteps, dt: float) -> None:
+        self.go_to(other.number)
         self.begin(other.predicted(dt) if other.ticks else other.beginning, other.time)
         self.beginning, self.ticks, self.totals[:] = other.beginning, other.ticks, other.totals
         self.set_longest(other.longest)
@@ -471,9 +480,7 @@ class ContactSteps(Steps):
             UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        self.number = self.programs.planned.number_of(closed)
-        self.now = self.each[self.number]
-        self.tick = self.now.tick
+        self.go_to(self.programs.planned.number_of(closed))
 
     def begin(self, prior: SquareRootInformation, time: float) -> None:
         super().begin(prior, time)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.errors import named_contacts
+from nori_dyn.filtering.base_reference import BaseEstimate
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.markov import NO_PART
 from nori_dyn.measurements.contacts import ContactState
@@ -61,6 +62,7 @@ class Tracked(Shown):
         after: what is known of what is free.
         memory: returns what persists.
         deviations: returns the standard deviations of the outputs.
+        base: returns the floating base.
     """
 
     def __init__(
@@ -69,9 +71,10 @@ class Tracked(Shown):
         after: Known,
         memory: Callable[[], MemoryState],
         deviations: Callable[[], Mapping[str, Floats]],
+        base: Callable[[], BaseEstimate],
     ) -> None:
         self.estimate = estimate
-        self._after, self._memory, self._deviations = after, memory, deviations
+        self._after, self._memory, self._deviations, self._base = after, memory, deviations, base
 
     @property
     def u(self) -> Floats:
@@ -100,6 +103,15 @@ class Tracked(Shown):
     def memory(self) -> MemoryState:
         """What persists, at the tick."""
         return self._memory()
+
+    @cached_property
+    def base(self) -> BaseEstimate:
+        """The floating base, where its state is in the memory, `memory: {base: {of: base}}`.
+
+        Raises:
+            InputError: it is not.
+        """
+        return self._base()
 
     @cached_property
     def deviations(self) -> Mapping[str, Floats]:
@@ -163,7 +175,7 @@ class Recognised(Tracked):
         self.probabilities, self.switch, self._within = dict(probabilities), switch, within
         self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
         likely = within(self.contacts)
-        super().__init__(likely.estimate, likely._after, likely._memory, likely._deviations)
+        super().__init__(likely.estimate, likely._after, likely._memory, likely._deviations, likely._base)
 
     @property
     def tracked(self) -> Tracked:

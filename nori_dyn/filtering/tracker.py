@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
-from nori_dyn.filtering.base_reference import BaseEstimate, refuse_base
+from nori_dyn.filtering.base_reference import BaseEstimate, ReferenceAxes, based
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
@@ -94,7 +94,6 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         self._dt, self.lag, self.steps = checked_time("dt", dt), checked_lag(lag), steps
         self._window = None
         if lag:
-            refuse_base(steps.tick.memory_names, "a lag")
             if not isinstance(steps, ContactSteps):
                 raise InputError(
                     f"lag is {lag}, and contacts are recognised: estimates of the last ticks are not smoothed over "
@@ -109,7 +108,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         self.reset()
 
     def _run_on(self, steps: Steps) -> None:
-        """NativeRun ticks by some steps."""
+        """Run ticks by some steps."""
         layout = steps.tick.layout
         self.steps, self.backend = steps, steps.tick.solver.backend
         self._gather = None if steps.is_gathered else steps.gather
@@ -117,7 +116,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
 
     def _change(self, dt: float) -> None:
-        """NativeRun the tick that comes, a time [s] after the last, by what has been compiled meanwhile, if it has."""
+        """Run the tick that comes, a time [s] after the last, by what has been compiled meanwhile, if it has."""
         assert self._behind is not None
         before, steps = self.steps, self._behind.serving
         if steps is before:
@@ -141,8 +140,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
                 alike when None.
 
         Raises:
-            InputError: what is known is of other numbers, or its covariance is none, or of a robot whose base is
-                memory; probabilities below zero, or all zero, or where contacts are told.
+            InputError: what is known is of other numbers, or its covariance is none; probabilities below zero, or all
+                zero, or where contacts are told.
             UnplannedStateError: a state has no plan.
         """
         steps, prior = self.steps, self.steps.tick.beginning(state)
@@ -150,10 +149,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             steps.probabilities[:] = self._beginning(probabilities)
         elif probabilities is not None:
             raise InputError("probabilities are of contacts that are recognised; these are told, by `switch`.")
-        if state is not None:
-            refuse_base(steps.tick.memory_names, "going on from a state")
         if steps.reference is not None:
-            steps.reference.begin()
+            steps.reference.begin(prior)
         steps.begin(prior, 0.0 if state is None else state.time)
         if self._window is not None:
             self._window.slots.clear()
@@ -281,7 +278,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         if not steps.ticks:
             return self._state_of(steps.beginning, steps.time)
         after = steps.posterior()
-        return _remembered(steps.tick, after, steps.time, after.root)
+        return _remembered(steps.tick, after, steps.time, after.root, steps.axes)
 
     def predicted(self, dt: float | None = None) -> MemoryState:
         """Prior of the memory at the next tick, which `reset` takes to go on from.
@@ -296,7 +293,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         if not steps.ticks:
             return self.state
         dt = self.dt if dt is None else checked_time("dt", dt)
-        return self._state_of(steps.predicted(dt), steps.time + dt)
+        return self._state_of(steps.predicted(dt), steps.time + dt, dt)
 
     @property
     def expected(self) -> MemoryState:
@@ -401,9 +398,10 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return cast(Estimated, self._tracked(q, qd, y, steps.time, steps.posterior()))
 
     def _tracked(self, q: Floats, qd: Floats, y: Floats, time: float, after: Posterior) -> Tracked:
-        tick, root = self.steps.tick, cache(after.root)
-        memory = partial(_remembered, tick, after, time, root)
-        return Tracked(tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.deviations(q, root()))
+        tick, root, axes = self.steps.tick, cache(after.root), self.steps.axes
+        of = tick, after, time, root, axes
+        memory, base = partial(_remembered, *of), partial(_base, *of)
+        return Tracked(tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.deviations(q, root()), base)
 
     def _recognised(self, steps: HypothesisSteps, q: Floats, qd: Floats, y: Floats) -> Recognised:
         likely = np.flatnonzero(steps.probabilities >= NO_PART).tolist()
@@ -426,12 +424,10 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             SingularSystemError: something is not determined by then.
         """
         steps = self.steps
-        if steps.reference is None:
-            raise InputError("the base is no memory here: say so in the sensors' config, memory: {base: {of: base}}.")
         if not steps.ticks:
             raise InputError("there was no tick yet: `step` takes one.")
-        state = _remembered(steps.tick, steps.posterior(), steps.time, steps.posterior().root)
-        return steps.reference.estimate(state.mean, state.covariance)
+        after = steps.posterior()
+        return _base(steps.tick, after, steps.time, after.root, steps.axes)
 
     @property
     def present(self) -> Tracked:
@@ -467,7 +463,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             raise SingularSystemError(self._unknown(slot.tick, slot.time, u))
         q, qd, y, _ = slot.parts
         known = window.known(number, u)
-        return Tracked(slot.tick.outputs(q, qd, y, u), known, known.memory, known.deviations)
+        return Tracked(slot.tick.outputs(q, qd, y, u), known, known.memory, known.deviations, known.base)
 
     def over(
         self,
@@ -514,6 +510,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         t = self.dt * np.arange(N, dtype=float) if T is None else increasing(checked("T", T, (N,)))
         Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, len(self.measurement_names)))
         weighed = weights if weights is None or isinstance(weights, Mapping) else numeric("weights", weights)
+        Q, Qd = cast("tuple[Floats, Floats]", referred(steps, Q, Qd))
         whole = Stretch(0, t, np.diff(t, prepend=t[0]), np.full(N, steps.number), Q, Qd, Y, weighed)
         prior = steps.tick.beginning(state)
         if isinstance(steps, ContactSteps):
@@ -577,8 +574,13 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             raise InputError(f"`{what}` is for a tracker with a lag: nd.Tracker(plan, dt, lag=...).")
         return self._window
 
-    def _state_of(self, known: SquareRootInformation, time: float) -> MemoryState:
-        return memory_state(self.memory_names, self.steps.tick.memory_units, known, time)
+    def _state_of(self, known: SquareRootInformation, time: float, dt: float = 0.0) -> MemoryState:
+        """State of the memory a time [s] after the last tick."""
+        state, reference = (
+            memory_state(self.memory_names, self.steps.tick.memory_units, known, time),
+            self.steps.reference,
+        )
+        return state if reference is None else reference.at(dt).state(state)
 
     def _cause(self, wrong: int) -> str:
         """Return why the last tick has no estimate."""
@@ -606,8 +608,24 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return np.asarray(found / found.sum())
 
 
-def _remembered(tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats]) -> MemoryState:
-    """Memory at a tick, by the posterior of u and a square root of its covariance, see `Posterior`."""
+def _remembered(
+    tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats], axes: ReferenceAxes | None
+) -> MemoryState:
+    """Memory at a tick, by the posterior of u, a square root of its covariance, see `Posterior`, and the axes."""
+    found = _along_axes(tick, after, time, root)
+    return found if axes is None else axes.state(found)
+
+
+def _base(
+    tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats], axes: ReferenceAxes | None
+) -> BaseEstimate:
+    """The base at a tick, see `_remembered`."""
+    found = _along_axes(tick, after, time, root)
+    return based(axes).estimate(found.mean, found.covariance)
+
+
+def _along_axes(tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats]) -> MemoryState:
+    """Memory at a tick, what of it is of a floating base along the axes of the reference."""
     k, names, units = len(tick.memory_names), tick.memory_names, tick.memory_units
     known = after.memory(k)
     if not np.diagonal(after.R).all():

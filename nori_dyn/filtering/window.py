@@ -15,10 +15,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from nori_dyn.filtering.base_reference import BaseEstimate, Bridge, ReferenceAxes, Turn, based
 from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
-from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step
+from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step, Steps
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.program.native_track import Kept, NativeTick
 from nori_dyn.program.status import Status
@@ -36,6 +37,8 @@ class WindowSlot:
         nis, degrees, log_likelihood: of its readings, see `Posterior`.
         is_shared: whether others look at it, so that it must stay as it is.
         step: what runs ticks in its contact state.
+        change: what the reference of a floating base did to its prior; None where it did nothing.
+        axes: those axes; None where there is no reference.
 
     Args:
         step: see above.
@@ -49,22 +52,25 @@ class WindowSlot:
         self._native = _native(step)
         self._kept: Kept | None = None if self._native is None else self._native.room()
         self._after: Posterior | None = None
+        self.change: Turn | Bridge | None = None
+        self.axes: ReferenceAxes | None = None
 
     @property
     def tick(self) -> TickPrograms:
         """The programs of its contact state."""
         return self.step.tick
 
-    def take(self, dt: float, time: float, wrong: int) -> None:
+    def take(self, steps: Steps, dt: float, wrong: int) -> None:
         """Take the tick that ran last.
 
         Args:
+            steps: what ran it.
             dt: time since the tick before [s].
-            time: time since the first tick [s].
             wrong: why it has no estimate, or 0.
         """
         self.state[:] = self.step.state
-        self.dt, self.time = dt, time
+        self.dt, self.time, self.axes = dt, steps.time, steps.axes
+        self.change = None if steps.reference is None else steps.reference.change
         self._has_rates = wrong != NOT_FINITE
         of: Posterior | NativeTick
         if self._native is None or self._kept is None:
@@ -98,6 +104,7 @@ class WindowSlot:
             mean: the estimate of the memory there (k,), by all readings.
         """
         native, kept = self._native, self._kept
+        mean = mean if following.change is None else following.change.mean_back(mean)
         if native is None or kept is None or not native.back(kept, self._is_gap(following), mean):
             return None
         return native.late
@@ -111,6 +118,8 @@ class WindowSlot:
             covariance: that of the same (k, k).
         """
         native, kept, is_gap = self._native, self._kept, self._is_gap(following)
+        if following.change is not None:
+            mean, covariance = following.change.back(mean, covariance)
         if native is not None and kept is not None and native.back(kept, is_gap, mean, covariance):
             return native.late.copy(), native.late_covariance.copy()
         return self._instant().smooth_step(self.after, following.dt, is_gap, mean, covariance)
@@ -156,7 +165,7 @@ class Smoothed:
             slot.is_shared = True
         own = slots[0]
         self._slots: Sequence[WindowSlot] | None = slots
-        self.tick, self._q, self._time = own.tick, own.parts[0], own.time
+        self.tick, self._q, self._time, self._axes = own.tick, own.parts[0], own.time, own.axes
         self.u = u
         self.nis, self.degrees, self.log_likelihood = own.nis, own.degrees, own.log_likelihood
 
@@ -171,7 +180,17 @@ class Smoothed:
         """The memory at the tick."""
         names, P = self.tick.memory_names, self.covariance
         k = len(names)
-        return MemoryState(names, self.tick.memory_units, self.u[-k:], P[-k:, -k:], self._time)
+        found = MemoryState(names, self.tick.memory_units, self.u[-k:], P[-k:, -k:], self._time)
+        return found if self._axes is None else self._axes.state(found)
+
+    def base(self) -> BaseEstimate:
+        """The floating base at the tick.
+
+        Raises:
+            InputError: it is not state.
+        """
+        k = len(self.tick.memory_names)
+        return based(self._axes).estimate(self.u[-k:], self.covariance[-k:, -k:])
 
     def deviations(self) -> Mapping[str, Floats]:
         """Return the standard deviations of the outputs."""
@@ -213,7 +232,7 @@ class SlidingWindow:
                 self._spare.get(out.step, []).append(out)
         spare = self._spare[self._steps.now]
         slot = spare.pop() if spare else WindowSlot(self._steps.now)
-        slot.take(dt, self._steps.time, wrong)
+        slot.take(self._steps, dt, wrong)
         self.slots.append(slot)
 
     def late(self) -> Floats:

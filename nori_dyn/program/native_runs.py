@@ -62,7 +62,7 @@ class NativeRuns(NativeFilter):
     def forward(
         self, known: tuple[Floats, Floats], values: Floats, weights: Floats, steps: Floats, longest: float, keeps: bool
     ) -> NativeRun:
-        """NativeRun over ticks.
+        """Run over ticks.
 
         Args:
             known: the prior of the memory at the first, R (k, k) and z (k,); the posterior at the last is written

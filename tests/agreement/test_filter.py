@@ -153,7 +153,7 @@ def _range(part: slice) -> range:
 
 
 DRAWN = 10_000
-"""ContactPrograms that are drawn for consistency."""
+"""Ticks that are drawn for consistency."""
 
 EACH = ("arm", *(pytest.param(name, marks=pytest.mark.long) for name in ("quadruped", "humanoid")))
 every_robot = pytest.mark.parametrize("name", EACH)

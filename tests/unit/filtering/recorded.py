@@ -43,8 +43,8 @@ def planned(set_of=None, tree=TREE, outputs=("qdd", "tau")):
 
 
 @dataclass
-class ContactPrograms:
-    """ContactPrograms that were recorded: times, states, readings."""
+class Ticks:
+    """Ticks that were recorded: times, states, readings."""
 
     T: np.ndarray
     Q: np.ndarray
@@ -62,7 +62,7 @@ def recorded(system, n, seed, steps=None):
     rng, tree = np.random.default_rng(seed), system.tree
     steps = DT * rng.uniform(0.5, 2, n) if steps is None else np.asarray(steps)
     Q = tree.random_configurations(1, rng)[0] + rng.normal(0, 0.1, (n, tree.nq)).cumsum(axis=0)
-    return ContactPrograms(np.cumsum(steps), Q, rng.normal(size=(n, tree.nv)), rng.normal(size=(n, system.ny)))
+    return Ticks(np.cumsum(steps), Q, rng.normal(size=(n, tree.nv)), rng.normal(size=(n, system.ny)))
 
 
 def by_least_squares(system, T, Q, Qd, Y, gap=np.inf, weights=None):
@@ -71,7 +71,7 @@ def by_least_squares(system, T, Q, Qd, Y, gap=np.inf, weights=None):
     return np.array(mean), np.array(covariance)
 
 
-def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None):
+def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None, turns=None):
     """Return the means and covariances of all d of each tick, by one dense least-squares problem.
 
     The rows are those of `System.D` and `System.b` at each tick: those that hold exactly leave d = d_0 + B c, the
@@ -83,6 +83,7 @@ def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None):
         T, Q, Qd, Y: times, states, readings.
         gap: time from which on what has a rate does not go on.
         weights: those of the rows of each tick (N, n_weights).
+        turns: by what (3, 3) velocity and gravity of a base turn before a tick, by its number.
     """
     N = len(T)
     weights = [system.weights for system in systems] if weights is None else weights
@@ -110,7 +111,9 @@ def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None):
             after[:, later.variable.slice], now[:, own] = np.eye(len(Qs)), -a * np.eye(len(Qs))
             if one.rate is not None:
                 now[:, systems[k].column(*one.rate)] = -dt * np.eye(len(Qs))
-            root = 1 / np.sqrt(Qs)[:, None]
+            if turns and k + 1 in turns and one.variable.name in ("base:velocity", "base:gravity"):
+                now = turns[k + 1] @ now
+            root = 1 / np.sqrt(np.maximum(Qs, 1e-12))[:, None]  # what holds exactly holds to a millionth
             rows.append(([(k, root * now), (k + 1, root * after)], np.zeros(len(Qs))))
     starts = np.cumsum([0, *(span.shape[1] for span in spans)])
     M = np.zeros((sum(len(rhs) for _, rhs in rows), starts[-1]))

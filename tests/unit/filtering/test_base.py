@@ -6,15 +6,18 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.base_reference import BaseEstimate
-from nori_dyn.measurements.floating_base import SIZE_SIGMA
+from nori_dyn.filtering.smoother import ContactPasses, Stretch
+from nori_dyn.measurements.floating_base import SIZE, SIZE_SIGMA
 from tests.compilers import needs_compiler
 from tests.standing import BIAS, GRAVITY, SIGMA, Sway, robot, sensors, sway
+from tests.unit.filtering.recorded import by_least_squares_of, columns
 
 DT = 0.002
 TILTS = (np.zeros(3), np.array([1.05, 0.0, 0.0]), np.array([0.3, -0.8, 0.5]))
@@ -155,20 +158,115 @@ def test_sensors_that_suffice_are_told():
     assert "base:gravity (z): at one instant" in text
 
 
-def test_ways_that_do_not_follow_a_base_are_refused(tmp_path):
-    tracker, words = nd.Tracker(plan(), DT, backend="numpy"), "whose base is memory: not yet"
-    n, tree = 4, robot()
-    q, qd, y = np.tile(tree.neutral_configuration(), (n, 1)), np.zeros((n, tree.nv)), np.zeros((n, plan().system.ny))
-    for refused in (
-        lambda: tracker.over(None, q, qd, y),
-        lambda: tracker.export(tmp_path / "c"),
-        lambda: tracker.reset(tracker.state),
-        lambda: nd.Tracker(plan(), DT, lag=2, backend="numpy"),
-    ):
-        with pytest.raises(InputError, match=words):
-            refused()
+def run_of(n: int, tilt: np.ndarray, seed: int, dt: float = DT) -> tuple[Sway, tuple[np.ndarray, ...]]:
+    """Return a motion, and its times, q, qd and readings."""
+    motion, rng = sway(dt * np.arange(n), tilt, seed), np.random.default_rng(seed)
+    ticks = [read(motion, k, rng) for k in range(n)]
+    return motion, (dt * np.arange(n), *(np.array(each) for each in zip(*ticks, strict=True)))
+
+
+def numbers(base: BaseEstimate) -> np.ndarray:
+    return np.concatenate([base.position, base.rotation, base.mean, base.covariance.ravel()])
+
+
+@pytest.mark.parametrize("every_backend", ["numpy", 2, 8], indirect=True)
+def test_recorded_ticks_say_what_steps_say(every_backend):
+    """From a tilt of 60 degrees, over the edge of a stretch; and with a lag what a smoother says."""
+    n, first = 530, 40
+    _, run = run_of(n, TILTS[1], 4)
+    tracker, late = (nd.Tracker(plan(), DT, lag=lag, backend=every_backend) for lag in (0, first))
+    whole = tracker.over(*run)
+    steps = [tracker.step(*(each[k] for each in run[1:])) for k in range(n)]
+    for k in (0, 1, 30, 511, 512, n - 1):
+        one, at = steps[k], whole.base.at(slice(k, k + 1))
+        np.testing.assert_allclose(whole["fx"][k], one["fx"], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(numbers(at.at(0)), numbers(one.base), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(whole.memory.mean[k], one.memory.mean, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(whole.memory.deviations[k], one.memory.deviations, rtol=1e-5)
+    few = tuple(each[: first + 1] for each in run)
+    smoothed, found = tracker.over(*few, causal=False), None
+    for k in range(first + 1):
+        found = late.step(*(each[k] for each in few[1:]))
+    for one, k in ((found, 0), (late.rest()[4], 5), (late.present, first)):
+        np.testing.assert_allclose(one["fx"], smoothed["fx"][k], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(one.base.mean, smoothed.base.mean[k], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(one.base.covariance, smoothed.base.covariance[k], rtol=1e-4, atol=1e-8)
+
+
+@pytest.mark.parametrize("every_backend", ["numpy", 4], indirect=True)
+def test_smoother_is_least_squares_over_ticks_between_which_axes_turn(every_backend):
+    n, dt, system = 9, 0.02, plan().system
+    _, (T, Q, Qd, Y) = run_of(n, TILTS[1], 5, dt)
+    tracker = nd.Tracker(plan(), dt, backend=every_backend)
+    found = tracker.over(T, Q, Qd, Y, causal=False, singular="nan")
+    programs = tracker.steps.programs
+    passes, tree = ContactPasses(programs, dt, programs.first.beginning()), system.tree
+    Q[:, :7], Qd[:, :6] = tree.neutral_configuration()[:7], 0.0
+    whole = Stretch(0, T, np.diff(T, prepend=0), np.zeros(n, dtype=int), Q, Qd, Y)
+    referred, track = passes._referred(whole, passes._beginning)
+    assert len(track.changes) >= 1
+    turns = {tick: turn.matrix for tick, turn in track.changes.items()}
+    weights = np.tile(system.weights, (n, 1))
+    weights[:, system.weight_names.index(SIZE)] = track.weights
+    assert np.count_nonzero(track.weights) == 1
+    mean, covariance = by_least_squares_of([system] * n, T, referred.q, referred.qd, Y, weights=weights, turns=turns)
+    own = [k for name in ("velocity", "gravity", "angular_velocity") for k in columns(system, f"base:{name}")]
+    for k in range(n):
+        R = Rotation.from_quat(referred.q[k, 3:7]).as_matrix()
+        to_base = block_diag(R.T, R.T, np.eye(3))
+        np.testing.assert_allclose(found.base.mean[k], to_base @ mean[k][own], rtol=1e-5, atol=1e-6)
+        P = to_base @ covariance[k][np.ix_(own, own)] @ to_base.T
+        np.testing.assert_allclose(found.base.covariance[k], P, rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(found["fx"][k].ravel(), mean[k][columns(system, "fx")], rtol=1e-5, atol=1e-4)
+
+
+@needs_compiler
+def test_smoothed_base_is_nearer_the_truth_and_as_sure_as_told():
+    n, errors, scaled = 150, np.zeros(2), list[float]()
+    for seed in range(12):
+        motion, run = run_of(n, TILTS[seed % 3], seed)
+        tracker = nd.Tracker(plan(), DT)
+        for which, causal in enumerate((True, False)):
+            base = tracker.over(*run, causal=causal).base
+            off = np.array([error(base.at(k), motion, k) for k in range(n)])
+            errors[which] += np.square(off).sum(axis=0) @ np.repeat([1.0, 0.1, 1.0], 3)
+            if not causal:
+                scaled += [off[k] @ np.linalg.solve(base.covariance[k], off[k]) for k in (20, 120)]
+                moved = base.position[-1] - base.position[20]
+                yaw = (Rotation.from_matrix(motion.R[20]) * Rotation.from_quat(base.rotation[20]).inv()).as_rotvec()
+                assert np.abs(yaw[:2]).max() < 0.02
+                off_by = Rotation.from_rotvec([0, 0, yaw[2]]).apply(moved) - (motion.p[-1] - motion.p[20])
+                assert np.abs(off_by).max() < 0.01
+    assert errors[1] < 0.5 * errors[0]
+    low, high = chi2.ppf([0.025, 0.975], 9 * len(scaled)) / len(scaled)
+    assert low < np.mean(scaled) < high
+
+
+def test_what_is_known_goes_on_in_another_tracker():
+    """The state that is passed on is along the axes of the base, whatever the reference was."""
+    _, run = run_of(60, TILTS[2], 7)
+    whole, first, second = (nd.Tracker(plan(), DT, backend="numpy") for _ in range(3))
+    for k in range(60):
+        given = [each[k] for each in run[1:]]
+        kept = whole.step(*given)
+        if k < 30:
+            first.step(*given)
+        elif k == 30:
+            second.reset(first.predicted())
+        if k >= 30:
+            found = second.step(*given)
+    np.testing.assert_allclose(found["fx"], kept["fx"], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found.base.mean, kept.base.mean, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(second.state.mean, whole.state.mean, rtol=1e-4, atol=1e-4)
+
+
+def test_exported_c_does_not_follow_a_base(tmp_path):
+    tracker = nd.Tracker(plan(), DT, backend="numpy")
+    with pytest.raises(InputError, match="whose base is memory: not yet"):
+        tracker.export(tmp_path / "c")
     with pytest.raises(InputError, match="there was no tick yet"):
         _ = tracker.base
     fixed = nd.plan(nd.System(nd.autotree(2), "momentum_observer"), outputs=["qdd"])
+    given = np.zeros(2), np.zeros(2), np.zeros(fixed.system.ny)
     with pytest.raises(InputError, match="the base is no memory here"):
-        _ = nd.Tracker(fixed, DT, backend="numpy").base
+        _ = nd.Tracker(fixed, DT, backend="numpy").step(*given).base

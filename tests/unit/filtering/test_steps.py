@@ -1,4 +1,4 @@
-"""ContactPrograms that run natively and through NumPy know the same: two programs and two algorithms."""
+"""Ticks that run natively and through NumPy know the same: two programs and two algorithms."""
 
 import numpy as np
 import pytest
