@@ -70,7 +70,7 @@ class Binding:
         axes: in which axes the velocity of a free joint is given, by the number of its body.
         lacking: the numbers of the record that nothing gives.
         unused: the columns that are not used.
-        ignored: the readings that the mapping speaks of and the sensors do not take.
+        ignored: what the mapping speaks of and nobody asks for: readings, the root of a robot whose base is state.
         is_mapped: whether a mapping says what each column is; otherwise they go by their usual names.
     """
 
@@ -127,6 +127,7 @@ def bind(
     mapping = mapping or LogMapping()
     entries = MappingEntries(columns, record, where)
     constants = np.full(len(record.names), np.nan)
+    constants[list(record.estimated)] = list(record.estimated.values())
     axes: dict[int, Axes] = {}
     found: dict[str, list[Piece]] = {}
     taken: dict[int, str] = {}
@@ -142,11 +143,12 @@ def bind(
                 constants[targets] = entry.value
             else:
                 found.setdefault(_stream_of(piece, entries, entry.of), []).append(piece)
-        axes |= entries.axes(entry)
+        if entry.of not in entries.ignored:
+            axes |= entries.axes(entry)
     if not mapping.columns:
         for name, names in usual_names(record):
             column = column_named(columns, names)
-            if column is not None:
+            if column is not None and record.places[name] not in record.estimated:
                 place = np.array([record.places[name]], dtype=np.intp)
                 taken[int(place[0])] = name
                 found.setdefault(columns[column].name, []).append(Piece((column,), place, np.ones(1), np.zeros(1)))
@@ -164,7 +166,7 @@ def bind(
         reference=_reference(mapping, streams, entries),
         rate=mapping.clock.rate,
         axes=axes,
-        lacking=tuple(name for k, name in enumerate(record.names) if k not in taken),
+        lacking=tuple(name for k, name in enumerate(record.names) if k not in taken and k not in record.estimated),
         unused=tuple(column for column in columns if column not in read),
         ignored=tuple(entries.ignored),
         is_mapped=bool(mapping.columns),

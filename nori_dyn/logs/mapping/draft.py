@@ -108,16 +108,17 @@ def draft(source: LogSource, record: SampleRecord) -> Draft:
     for guess in (*_of_wrenches(names, families, record, taken), *imus):
         guesses.append(guess)
         taken |= set(guess.columns)
-    free = _of_free_joints(names, record, taken)
+    free = [] if record.estimated else _of_free_joints(names, record, taken)
     guesses = [*free, *guesses]
     taken |= {column for guess in free for column in guess.columns}
     given = {str(name) for guess in guesses for name in _targets(guess, record, joints)}
-    estimated = tuple(f"{kind}:{joint}[" for kind in ("q", "qd") for joint in record.estimated)
     return Draft(
         robot=record.tree.name,
         guesses=tuple(guesses),
         streams=clocks,
-        lacking=abbreviated(name for name in record.names if name not in given and not name.startswith(estimated)),
+        lacking=abbreviated(
+            name for k, name in enumerate(record.names) if name not in given and k not in record.estimated
+        ),
         left_over=(left_over := tuple(name for name in names if name not in taken)),
         ranges={
             name: (float(np.nanmin(values[name])), float(np.nanmax(values[name])))

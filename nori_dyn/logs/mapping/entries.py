@@ -99,15 +99,16 @@ class MappingEntries:
         return has_column and len(self.record.groups.get(entry.of.replace("{joint}", joint), ())) == 1
 
     def _names(self, of: str) -> tuple[str, ...] | None:
-        """Numbers of the record of a quantity; None for a reading that these sensors do not have.
+        """Numbers of the record of a quantity; None for what nobody takes: a reading of no sensor, an estimated root.
 
         Raises:
             MappingError: it is of the robot's motion, and the robot has no such joint.
         """
         names = self.record.groups.get(of) or ((of,) if of in self.record.places else None)
-        if names is not None:
+        is_estimated = names is not None and self.record.places[names[0]] in self.record.estimated
+        if names is not None and not is_estimated:
             return names
-        if not of.startswith(("q:", "qd:")):
+        if is_estimated or not of.startswith(("q:", "qd:")):
             self.ignored.append(of)
             return None
         groups = list(self.record.groups)

@@ -11,7 +11,7 @@ import numpy as np
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.measurements.floating_base import BASE
+from nori_dyn.measurements.floating_base import BASE, floating_root
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import WithUnits
@@ -120,10 +120,18 @@ class SampleRecord:
         return self.names[self.y]
 
     @cached_property
-    def estimated(self) -> tuple[str, ...]:
-        """The joints whose q and qd are estimated: that of a base that is state."""
-        variables = (variable for system in self.systems.values() for variable in system.variables)
-        return tuple(dict.fromkeys(self.tree.joint_names[v.body] for v in variables if v.kind == BASE))
+    def estimated(self) -> Mapping[int, float]:
+        """The numbers of q and qd that are estimated, with values for them that count for nothing, by their places.
+
+        Those of the root joint of a robot whose base is state.
+        """
+        tree = self.tree
+        if not any(one.variable.kind == BASE for system in self.systems.values() for one in system.memory):
+            return {}
+        root, rest = floating_root(tree), np.concatenate([tree.neutral_configuration(), np.zeros(tree.nv)])
+        q, qd = tree.q_slices[root], tree.v_slices[root]
+        places = [*range(q.start, q.stop), *range(tree.nq + qd.start, tree.nq + qd.stop)]
+        return {place: float(rest[place]) for place in places}
 
     @cached_property
     def quaternions(self) -> tuple[slice, ...]:
