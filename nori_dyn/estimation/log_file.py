@@ -134,7 +134,7 @@ def values_of(runner: LogRunner, schema: FileSchema, part: LogPart) -> dict[str,
     more = dict[str, Floats]()
     if isinstance(part.judged, History):
         contacts = part.judged.contacts
-        more = remembered(_memory(runner), part.judged.memory)
+        more = remembered(_memory(runner), part.judged)
         more |= {} if contacts is None else {f"{CONTACT}{name}": contacts[name] for name in contacts.names}
     return written(schema, part.estimate, part.judged, more)
 

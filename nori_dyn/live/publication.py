@@ -83,7 +83,7 @@ class Publication:
         """Publish an estimate."""
         more = dict[str, Floats]()
         if isinstance(tick.judged, Tracked):
-            more = remembered(self._memory, tick.judged.memory)
+            more = remembered(self._memory, tick.judged)
         if isinstance(tick.judged, Recognised):
             more |= {f"{CONTACT}{name}": np.array(tick.judged.probability_of(name)) for name in self._contacts}
         values = written(self._schema, tick.estimate, tick.judged, more)

@@ -7,8 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from nori_dyn.filtering.base_reference import BaseEstimate
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.mapping.record import CONTACT, COORDINATE_UNITS, numbered
+from nori_dyn.measurements.floating_base import BASE, COMPONENTS, UNITS
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import OutputSlice, output_parts
@@ -20,6 +22,16 @@ from nori_dyn.typing import Floats
 RESIDUAL, FELL_BACK, P_VALUE = "residual", "fell_back", "p_value"
 EXTRAS = (RESIDUAL, FELL_BACK, P_VALUE)
 """Columns of a file of estimates that are no estimates."""
+
+
+BASE_POSE: dict[str, tuple[tuple[str, ...], str]] = {
+    "base_position": (("x", "y", "z"), "m"),
+    "base_rotation": (("x", "y", "z", "w"), ""),
+}
+"""Pose of a floating base that is state: components and unit."""
+
+BASE_STATE = {f"base_{name}": (COMPONENTS[name], unit) for name, unit in UNITS.items()}
+"""Its state, along base axes: components and unit."""
 
 
 class EstimateUncertainty(Protocol):
@@ -54,14 +66,18 @@ def schema_of(
         is_monitored: whether a monitor judges the estimates: then `sigma:` and an output's name stand for its standard
             deviation, and `p_value` for how likely it is that sound sensors fit together as badly.
         metadata: see `FileSchema`.
-        memory: variables that persist, and are no outputs: they are written as well.
+        memory: variables that persist, and are no outputs: they are written as well, and for the state of a floating
+            base its pose, velocity, gravity and angular velocity.
         contacts: those that are recognised: the probability that each is closed is written.
     """
     parts = list(output_parts(system, outputs))
     fields = []
     for before in ("", *([SIGMA] if is_monitored else [])):
         fields += [_field(system, part, before) for part in parts]
-        fields += [_field_of(v, before) for v in memory]
+        fields += [_field_of(v, before) for v in memory if v.kind != BASE]
+        if any(v.kind == BASE for v in memory):
+            own = BASE_STATE if before else BASE_POSE | BASE_STATE
+            fields += [_field_of_base(name, components, unit, before) for name, (components, unit) in own.items()]
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
     said += [f"{CONTACT}{name}" for name in contacts]
     fields += [Field(name, (), (name,), ("",)) for name in said]
@@ -106,11 +122,29 @@ class StateEstimate(Protocol):
         """Indices of the numbers of a variable."""
 
 
-def remembered(memory: Sequence[Variable], of: StateEstimate) -> dict[str, Floats]:
+class TrackedEstimate(Protocol):
+    """What persists, at one tick or many."""
+
+    @property
+    def memory(self) -> StateEstimate:
+        """The states."""
+
+    @property
+    def base(self) -> BaseEstimate | None:
+        """The floating base, where its state is among them."""
+
+
+def remembered(memory: Sequence[Variable], of: TrackedEstimate) -> dict[str, Floats]:
     """States over time and their standard deviations, by name."""
-    places = {v.name: of.places(v.name) for v in memory}
-    found = {name: of.mean[..., own] for name, own in places.items()}
-    return found | {f"{SIGMA}{name}": of.deviations[..., own] for name, own in places.items()}
+    states = of.memory
+    places = {v.name: states.places(v.name) for v in memory if v.kind != BASE}
+    found = {name: states.mean[..., own] for name, own in places.items()}
+    found |= {f"{SIGMA}{name}": states.deviations[..., own] for name, own in places.items()}
+    if len(places) < len(memory) and of.base is not None:
+        found |= {"base_position": of.base.position, "base_rotation": of.base.rotation}
+        for before, values in (("", of.base.mean), (SIGMA, of.base.deviations)):
+            found |= {before + name: part for name, part in zip(BASE_STATE, np.split(values, 3, axis=-1), strict=True)}
+    return found
 
 
 def written(
@@ -144,6 +178,12 @@ def _field_of(v: Variable, before: str) -> Field:
     n = len(v.components)
     labels = tuple(before + label for label in v.component_names)
     return Field(f"{before}{v.name}", (n,), labels, v.units, v.kind, (v.owner,) * n)
+
+
+def _field_of_base(name: str, components: Sequence[str], unit: str, before: str) -> Field:
+    n = len(components)
+    labels = tuple(f"{before}{name}.{component}" for component in components)
+    return Field(f"{before}{name}", (n,), labels, (unit,) * n, BASE, (BASE,) * n)
 
 
 def _field(system: System, part: OutputSlice, before: str) -> Field:

@@ -134,8 +134,7 @@ def time_column(columns: Iterable[str]) -> str | None:
 
 def abbreviated(names: Iterable[str]) -> tuple[str, ...]:
     """Names, those that differ by a number or joint only as one: "q_d (7 columns)"."""
-    counts: dict[str, int] = {}
+    alike: dict[str, list[str]] = {}
     for name in names:
-        kind = re.sub(r"(\[\d+\]|:[^.\[]*)$", "", name)
-        counts[kind] = counts.get(kind, 0) + 1
-    return tuple(name if n == 1 else f"{name} ({n} columns)" for name, n in counts.items() if name)
+        alike.setdefault(re.sub(r"(\[\d+\]|:[^.\[]*)$", "", name), []).append(name)
+    return tuple(own[0] if len(own) == 1 else f"{kind} ({len(own)} columns)" for kind, own in alike.items() if kind)

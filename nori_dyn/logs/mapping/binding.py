@@ -146,7 +146,7 @@ def bind(
         if entry.of not in entries.ignored:
             axes |= entries.axes(entry)
     if not mapping.columns:
-        for name, names in usual_names(record):
+        for name, names in usual_names(record, columns):
             column = column_named(columns, names)
             if column is not None and record.places[name] not in record.estimated:
                 place = np.array([record.places[name]], dtype=np.intp)

@@ -21,17 +21,32 @@ KINDS = tuple(dict.fromkeys(alias for aliases in ALIASES.values() for alias in a
 """All that such columns may be called."""
 
 
-def usual_names(record: SampleRecord) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each number of a record, and what its column may be called, the likeliest first."""
+def usual_names(record: SampleRecord, columns: Mapping[str, Stream]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each number of a record, and what its column may be called, the likeliest first.
+
+    Args:
+        record: the numbers of a sample.
+        columns: those of the log: `q[0]` is of the first joint that has columns, where the root is estimated.
+    """
     component = {name: (group, k) for group, names in record.groups.items() for k, name in enumerate(names)}
     for k, name in enumerate(record.names):
         group, j = component[name]
         kind, numbers, joint = _as_freedom(record, name, k)
-        numbered = [f"{alias}[{numbers}]" for alias in ALIASES.get(kind, ())] if numbers is not None else []
+        numbered = [
+            _numbered(record, columns, alias, kind, numbers) for alias in ALIASES.get(kind, ()) if numbers is not None
+        ]
         of_joint = [f"{alias}:{joint}" for alias in ALIASES.get(kind, ())] if joint else []
         in_array = [f"{group}[{j}]"] if len(record.groups[group]) > 1 else []
         of_y = [f"y[{k - record.y.start}]"] if record.y.start <= k < record.y.stop else []
         yield name, tuple(dict.fromkeys([name, *in_array, *of_y, *numbered, *of_joint]))
+
+
+def _numbered(record: SampleRecord, columns: Mapping[str, Stream], alias: str, kind: str, k: int) -> str:
+    """Name of the k-th number of a kind: among all, or in a log of fewer among those of all but an estimated root."""
+    tree = record.tree
+    n, of_root = (tree.nq, sum(p < tree.nq for p in record.estimated)) if kind == "q" else (tree.nv, 6)
+    has_all = not record.estimated or column_named(columns, [f"{alias}[{n - 1}]"]) is not None
+    return f"{alias}[{k if has_all else k - of_root}]"
 
 
 def column_named(columns: Mapping[str, Stream], names: Iterable[str]) -> str | None:
