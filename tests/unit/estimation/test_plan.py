@@ -35,13 +35,6 @@ def solved(plan, seed=0):
     return plan.solver("numpy").solve(*state)
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    calls, real = [], plans_module.make_plan
-    monkeypatch.setattr(plans_module, "make_plan", lambda *given: calls.append(given) or real(*given))
-    return calls
-
-
 def saved(tmp_path, one):
     one.save(tmp_path / "plan")
     return nd.Plan.load(tmp_path / "plan")
@@ -216,7 +209,10 @@ def swapped(content):
 
 FORGED = [
     (lambda c: c.update(version=VERSION + 1), f"version {VERSION + 1}; this program reads {VERSION}"),
+    (lambda c: c.update(version=0), "version 0"),
+    (lambda c: c.update(format="nori_dyn order"), "is not a plan file"),
     (lambda c: order(c)["row_permutation"].append(0), "not a permutation"),
+    (lambda c: order(c)["program_rows"].__setitem__(0, order(c)["program_rows"][1]), "not a permutation"),
     (lambda c: order(c)["column_permutation"].__setitem__(0, order(c)["column_permutation"][1]), "not a permutation"),
     (swapped, "zero pivot"),
     (lambda c: c["tree"]["joints"][0].update(kind="telescopic"), "unknown kind 'telescopic'"),
@@ -244,12 +240,17 @@ FORGED = [
 ]
 
 
-def test_forged_plan_files_are_refused(tmp_path, content):
-    for change, message in FORGED:
+def assert_forged_is_refused(tmp_path, content, changes):
+    for change, message in changes:
         forged = deepcopy(content)
         change(forged)
-        with pytest.raises(nd.errors.PlanError, match=message):
+        with pytest.raises(nd.errors.PlanError, match=message) as error:
             load(tmp_path, forged)
+        assert str(error.value).startswith(f"{tmp_path / 'changed.plan'}: ")
+
+
+def test_forged_plan_files_are_refused(tmp_path, content):
+    assert_forged_is_refused(tmp_path, content, FORGED)
 
 
 LOADS = {"type": "external_wrench", "links": "all"}
