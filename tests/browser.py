@@ -13,7 +13,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 
 def parsed(page: str) -> etree._Element:
-    """Return the page, which is well-formed XML too, as a tree; anything else is an error."""
+    """The page, which is well-formed XML too, as a tree; anything else is an error."""
     return etree.fromstring(page.split("\n", 1)[1], etree.XMLParser(recover=False, resolve_entities=False))
 
 

@@ -31,7 +31,7 @@ CASSIE_SPRINGS = {"shin": 1500.0, "heel-spring": 1250.0}
 
 
 def mjcf_model(name: str) -> Path:
-    """Return the path of a model of others; the test skips where it is not."""
+    """The path of a model of others; the test skips where it is not."""
     path = MJCF_MODELS / name
     if not path.is_file():
         pytest.skip(f"{name} is not beside the repository")
@@ -40,7 +40,7 @@ def mjcf_model(name: str) -> Path:
 
 @lru_cache
 def cassie() -> KinematicTree:
-    """Return Cassie on a floating base: four loops, springs and rotors; see `at_rest`."""
+    """Cassie on a floating base: four loops, springs and rotors; see `at_rest`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriWarning)
         bare = load_mjcf(mjcf_model("cassie.xml")).replace(components=())

@@ -22,13 +22,13 @@ def shifted(x: float) -> Transform:
 
 
 def rod(mass: float, length: float) -> np.ndarray:
-    """Return the inertia of a rod from its origin along x."""
+    """The inertia of a rod from its origin along x."""
     I_com = mass * length**2 * np.diag([1 / 900, 0.99 / 12, 0.99 / 12])
     return spatial_inertia(mass, np.array([length / 2, 0.0, 0.0]), I_com)
 
 
 def four_bar(constrains: object = "hinge") -> KinematicTree:
-    """Return a planar four-bar in space: all axes are z, and the loop holds what a hinge holds."""
+    """A planar four-bar in space: all axes are z, and the loop holds what a hinge holds."""
     return KinematicTree(
         name="four_bar",
         names=tuple(LENGTHS),
@@ -43,7 +43,7 @@ def four_bar(constrains: object = "hinge") -> KinematicTree:
 
 
 def parallel_cranks() -> KinematicTree:
-    """Return three parallel cranks on one bar: where they are closed the third one says what the others say."""
+    """Three parallel cranks on one bar: where they are closed the third one says what the others say."""
     crank, bar = rod(0.4, 0.4), rod(1.0, 1.0)
     middle, end = (Loop(name=name, frames=[f"{name}_on_bar", f"{name}_tip"], constrains=["fx", "fy"]) for name in ENDS)
     return KinematicTree(
@@ -63,7 +63,7 @@ def parallel_cranks() -> KinematicTree:
 
 
 def robot_with_all_components() -> KinematicTree:
-    """Return an arm of two limbs with one component of each kind, at least, and a loop that can be closed."""
+    """An arm of two limbs with one component of each kind, at least, and a loop that can be closed."""
     tree = random_tree(7, seed=6, kinds=("revolute", "prismatic"))
     tree = tree.replace(parents=(-1, 0, 0, 1, 1, 2, 2))
     X = random_tree(2, seed=5).X_tree
@@ -86,13 +86,13 @@ def robot_with_all_components() -> KinematicTree:
 
 
 def _frame_that_meets(tree: KinematicTree, q: np.ndarray, frame: Frame, link: int) -> Frame:
-    """Return the frame on a link, or on the world, that is where another one is at a configuration."""
+    """The frame on a link, or on the world, that is where another one is at a configuration."""
     X_0 = world_transforms(tree, link_transforms(tree, q))
     return Frame(link, frame.X @ X_0[frame.link] @ X_0[link].inverse())
 
 
 def random_mechanism(seed: int) -> KinematicTree:
-    """Return a random tree with loops that can be closed and that leave it some freedom; some are planar."""
+    """A random tree with loops that can be closed and that leave it some freedom; some are planar."""
     rng = np.random.default_rng(seed)
     if seed % 5 == 0:
         return parallel_cranks() if seed % 25 == 0 else four_bar(("hinge", ["fx", "fy"], "point")[seed // 5 % 3])

@@ -73,17 +73,17 @@ def shift(*place: float) -> Transform:
 
 
 def tree() -> nd.KinematicTree:
-    """Return two links, the second on a ball."""
+    """Two links, the second on a ball."""
     return CHAIN.replace(name="tree", joints=(Revolute(), Spherical()))
 
 
 def floating() -> nd.KinematicTree:
-    """Return two links, of which nothing holds the first."""
+    """Two links, of which nothing holds the first."""
     return on_a_free_base(CHAIN).replace(name="floating")
 
 
 def loops() -> nd.KinematicTree:
-    """Return a crank whose pin slides in the slot of a lever: two rows, one of which repeats what the hinges say."""
+    """A crank whose pin slides in the slot of a lever: two rows, one of which repeats what the hinges say."""
     frames = {"slot": Frame(1, shift(0, 0, 0)), "pin": Frame(0, shift(0.3, 0, 0))}
     return CHAIN.replace(
         name="loops",
@@ -96,13 +96,13 @@ def loops() -> nd.KinematicTree:
 
 
 def couplings() -> nd.KinematicTree:
-    """Return two links of which a belt turns the second."""
+    """Two links of which a belt turns the second."""
     belt = Coupling(name="belt", joint=CHAIN.joint_names[1], of={CHAIN.joint_names[0]: -0.5})
     return CHAIN.replace(name="couplings", components=(belt,))
 
 
 def components() -> nd.KinematicTree:
-    """Return two links with rotors, friction and springs, a passive tendon, and a joint that slides."""
+    """Two links with rotors, friction and springs, a passive tendon, and a joint that slides."""
     return CHAIN.replace(
         name="components",
         joints=(Revolute(), Prismatic()),
@@ -142,12 +142,12 @@ REMEMBERING: Config = {"measurements": [SOFT_MOTION, SOFT_TORQUES | {"offset": {
 
 
 def pushed_along(robot: nd.KinematicTree) -> str:
-    """Return along what a contact pushes the last link: something that the joints feel."""
+    """Along what a contact pushes the last link: something that the joints feel."""
     return "mz" if robot.name == "loops" else "fz"
 
 
 def sensors_on(robot: nd.KinematicTree, config: Config, has_contacts: bool) -> nd.SensorSet:
-    """Return sensors with what is known of wrenches: none but where a contact is closed, whose force is read if all
+    """Sensors with what is known of wrenches: none but where a contact is closed, whose force is read if all
     rows hold exactly."""
     tip, pushed = {"links": robot.names[-1]}, [pushed_along(robot)]
     content = {"name": "sensors", **config, "measurements": [*config["measurements"], UNLOADED]}
@@ -177,7 +177,7 @@ class Ticks(NamedTuple):
 
 
 def ticks_of(plans: nd.Plan, noise: float = 1.0, n: int = N) -> Ticks:
-    """Return what happens by the robot's own dynamics, and what its sensors read of it, give or take their sigmas."""
+    """What happens by the robot's own dynamics, and what its sensors read of it, give or take their sigmas."""
     robot, rng = plans.tree, np.random.default_rng(5)
     dynamics = nd.System(robot, sensor_set(TORQUES, WRENCHES))
     loaded = [name for name in dynamics.measurement_names if name == f"fx:{robot.names[-1]}.{pushed_along(robot)}"]
@@ -196,7 +196,7 @@ def ticks_of(plans: nd.Plan, noise: float = 1.0, n: int = N) -> Ticks:
 
 
 def _read(system: nd.System, dynamics: nd.System, q: Floats, qd: Floats, d: Floats, noise: Floats) -> dict[str, float]:
-    """Return the readings at a state: with them the rows that hold exactly do, and the others to their sigmas."""
+    """The readings at a state: with them the rows that hold exactly do, and the others to their sigmas."""
     values = np.zeros(system.shape[1])
     for v in dynamics.variables:
         if v.key in {own.key for own in system.variables}:
@@ -211,7 +211,7 @@ def _read(system: nd.System, dynamics: nd.System, q: Floats, qd: Floats, d: Floa
 
 
 def flat(values: Mapping[str, Any], *names: str) -> Floats:
-    """Return values by name, each with a leading N, side by side."""
+    """Values by name, each with a leading N, side by side."""
     chosen = [np.asarray(values[name]) for name in names or values]
     return np.concatenate([each.reshape(len(each), -1) for each in chosen], axis=1)
 
@@ -253,13 +253,13 @@ class Run:
     # ---- what is expected
 
     def own(self, k: int) -> tuple[nd.System, Floats]:
-        """Return the system of a tick, and its readings."""
+        """The system of a tick, and its readings."""
         system = self.plan.states[self.ticks.closed[k]].system
         places = [self.plan.measurement_names.index(name) for name in system.measurement_names]
         return system, self.ticks.y[k][places]
 
     def solved(self, k: int, q: Floats, qd: Floats, y: Floats) -> Floats:
-        """Return all d at a state of a tick, by dense algebra."""
+        """All d at a state of a tick, by dense algebra."""
         system, _ = self.own(k)
         if not system.is_weighted:  # rows of loops that repeat others are zero here
             return np.asarray(la.lstsq(system.D(q).toarray(), -system.b(q, qd, y))[0])
@@ -296,7 +296,7 @@ class Run:
         return {"contacts": self.ticks.closed} if self.plan.contact_names else {}
 
     def runner_of(self, plan: nd.Plan) -> Any:
-        """Return what runs a plan, compiled."""
+        """What runs a plan, compiled."""
         return plan.solver("numpy")
 
     @cached_property
@@ -332,7 +332,7 @@ class Run:
         return {"backend": "numpy"}
 
     def written(self, name: str) -> Path:
-        """Return a log of the ticks."""
+        """A log of the ticks."""
         path, (t, q, qd, y, closed) = self.folder / name, self.ticks
         contacts = {f"{CONTACT}{one}": np.array([one in state for state in closed]) for one in self.plan.contact_names}
         np.savez(path, t=t, q=q, qd=qd, y=y, **({} if self.way.hypotheses else contacts))
@@ -384,7 +384,7 @@ class Run:
         return np.stack([table[name] for names in own for name in names], axis=1)
 
     def loaded(self) -> nd.Plan:
-        """Return the plan from a file of it."""
+        """The plan from a file of it."""
         self.plan.save(self.folder / "it.plan")
         return nd.Plan.load(self.folder / "it.plan")
 
@@ -425,7 +425,7 @@ class Run:
 
 
 def lines_of(page: str) -> dict[str, tuple[Floats, float]]:
-    """Return the estimates that a page draws, by the name of each number, and how exactly they can be read back."""
+    """The estimates that a page draws, by the name of each number, and how exactly they can be read back."""
     (section,) = (each for each in parsed(page).iter("section") if each.get("aria-labelledby") == "estimates")
     found = {}
     for figure in section.iter("figure"):
@@ -445,7 +445,7 @@ def _mask(closed: Contacts) -> int:
 
 
 def _weights(plans: nd.Plan) -> list[Floats]:
-    """Return the weights of a plan, or of the plans of contact states, as solvers take them; none without any."""
+    """The weights of a plan, or of the plans of contact states, as solvers take them; none without any."""
     found = plans.solver("numpy").inputs.weights.copy()
     return [found] if len(found) else []
 
@@ -606,7 +606,7 @@ class Identified(Exact):
         self.plan = nd.plan(self.found.robot, sensors_on(robot, self.config, has_contacts), OUTPUTS)
 
     def recorded(self, *names: str) -> list[Path]:
-        """Return logs of the true robot, without noise, one a half of the samples or one of all."""
+        """Logs of the true robot, without noise, one a half of the samples or one of all."""
         ticks = ticks_of(self.planned(self.sensors), noise=0.0, n=self.SAMPLES)
         for name, part in zip(names, np.array_split(np.arange(self.SAMPLES), len(names)), strict=True):
             t, q, qd, y = (each[part] for each in ticks[:4])
@@ -664,7 +664,7 @@ class Filtered(Run):
         return nd.Tracker(plan, DT, self.lag, self.hypotheses, backend="numpy")
 
     def by_all(self, last: int) -> Floats:
-        """Return the estimates of all ticks by the readings up to the last of them."""
+        """The estimates of all ticks by the readings up to the last of them."""
         systems, y = zip(*map(self.own, range(last + 1)), strict=True)
         t, q, qd = (each[: last + 1] for each in self.ticks[:3])
         found, _ = by_least_squares_of(systems, t, q, qd, y)
@@ -822,7 +822,7 @@ def rows() -> Iterator[tuple[str, str, bool]]:
 
 
 def cells(robot: str, estimate: str) -> dict[str, str]:
-    """Return what comes of a robot and an estimate, by the way.
+    """What comes of a robot and an estimate, by the way.
 
     Raises:
         AssertionError: numbers are not those of the oracle.

@@ -22,7 +22,7 @@ NARROWING = {2: "-mno-avx", 4: "-mno-avx512f"}
 
 @cache
 def compiler_for(lanes: int) -> Compiler:
-    """Return the compiler that is here for vectors of so many doubles; what it makes is cached apart from all else."""
+    """The compiler that is here for vectors of so many doubles; what it makes is cached apart from all else."""
     found = compiler.find_compiler.__wrapped__()
     if found is None:
         pytest.skip("there is no C compiler here")

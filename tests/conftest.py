@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def libraries(request) -> Path | None:
-    """Return the folder of compiled programs, kept between runs; None where pytest keeps nothing.
+    """The folder of compiled programs, kept between runs; None where pytest keeps nothing.
 
     They are found by source, compiler, flags and processor, so none is ever out of date. Plans are: they do not know
     the code of the planner.
@@ -79,7 +79,7 @@ def libraries(request) -> Path | None:
 
 @pytest.fixture(scope="session")
 def shared_cache(tmp_path_factory, libraries) -> Path:
-    """Return the cache folder of this run: what one test plans and compiles, the others find, in any worker."""
+    """The cache folder of this run: what one test plans and compiles, the others find, in any worker."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(exist_ok=True)
@@ -91,14 +91,14 @@ def shared_cache(tmp_path_factory, libraries) -> Path:
 
 @pytest.fixture(autouse=True)
 def cache(shared_cache, monkeypatch) -> Path:
-    """Return the cache folder that this test uses."""
+    """The cache folder that this test uses."""
     monkeypatch.setenv("NORI_DYN_CACHE", str(shared_cache))
     return shared_cache
 
 
 @pytest.fixture
 def own_cache(cache, tmp_path, monkeypatch) -> Path:
-    """Return a cache folder of this test's own, which does not exist yet: for tests of what is cached, and when."""
+    """A cache folder of this test's own, which does not exist yet: for tests of what is cached, and when."""
     folder = tmp_path / "own-cache"
     monkeypatch.setenv("NORI_DYN_CACHE", str(folder))
     return folder
@@ -106,7 +106,7 @@ def own_cache(cache, tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture(params=compilers.WIDTHS, ids="{} lanes".format)
 def lanes(request, monkeypatch) -> int:
-    """Return the doubles of a vector for which this test compiles, whatever the processor has."""
+    """The doubles of a vector for which this test compiles, whatever the processor has."""
     compilers.compile_for(request.param, monkeypatch)
     return request.param
 

@@ -17,21 +17,21 @@ DYNAMICS = re.compile(rb"\s*<dynamics\b[^>]*/>")
 
 
 def loaded(robot: Any, **options: Any) -> KinematicTree:
-    """Return a robot; what is odd in its file is let pass."""
+    """A robot; what is odd in its file is let pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriWarning)
         return nd.load_robot(robot, **options)
 
 
 def heavier(tree: KinematicTree, link: str, scale: float) -> KinematicTree:
-    """Return a robot of which one link is heavier."""
+    """A robot of which one link is heavier."""
     I = tree.I.copy()
     I[tree.link(link)] *= scale
     return tree.replace(I=I)
 
 
 def corrected(tree: KinematicTree, seed: int, share: float = 1.0, joints: bool = True) -> KinematicTree:
-    """Return a robot of which some bodies are heavier, as if parts were added, and all joints have other coefficients.
+    """A robot of which some bodies are heavier, as if parts were added, and all joints have other coefficients.
 
     Args:
         tree: the robot.
@@ -52,14 +52,14 @@ def corrected(tree: KinematicTree, seed: int, share: float = 1.0, joints: bool =
 
 
 def _part(rng: np.random.Generator, m: float) -> Any:
-    """Return the inertia (6, 6) of twenty points of mass, lighter than what they are on."""
+    """The inertia (6, 6) of twenty points of mass, lighter than what they are on."""
     points = rng.normal(scale=0.05, size=(20, 3))
     masses = rng.uniform(0.5, 1.0, 20) * m / 100
     return sum(spatial_inertia(mass, point, np.zeros((3, 3))) for mass, point in zip(masses, points, strict=True))
 
 
 def difference(I: Any, other: Any) -> float:
-    """Return the largest relative difference of spatial inertias (..., 6, 6): of masses, first and second moments."""
+    """The largest relative difference of spatial inertias (..., 6, 6): of masses, first and second moments."""
     worst = 0.0
     for one, two in zip(np.reshape(I, (-1, 6, 6)), np.reshape(other, (-1, 6, 6)), strict=True):
         (J, h, m), (J2, h2, m2) = rigid_parts(one), rigid_parts(two)
@@ -71,7 +71,7 @@ def difference(I: Any, other: Any) -> float:
 
 
 def without(content: bytes, *patterns: re.Pattern[bytes]) -> bytes:
-    """Return a file without what may be otherwise; an element that holds nothing else is as if it had no end tag."""
+    """A file without what may be otherwise; an element that holds nothing else is as if it had no end tag."""
     for pattern in patterns:
         content = pattern.sub(b"", content)
     content = re.sub(rb"<(\w+)([^<>]*[^<>/\s])\s*>\s*</\1>", rb"<\1\2/>", content)

@@ -18,7 +18,7 @@ ALL = False
 
 
 def covering(strength: int = 2, **axes: Mapping[str, Any] | Iterable[Any]) -> pytest.MarkDecorator:
-    """Return the parameters of a test.
+    """The parameters of a test.
 
     Args:
         strength: of how many parameters each combination of values comes at least once: 1, 2, ...
@@ -36,7 +36,7 @@ def covering(strength: int = 2, **axes: Mapping[str, Any] | Iterable[Any]) -> py
 
 
 def covering_array(sizes: list[int], strength: int) -> list[tuple[int, ...]]:
-    """Return rows of numbers below sizes that hold each combination of so many columns: greedily, always the same."""
+    """Rows of numbers below sizes that hold each combination of so many columns: greedily, always the same."""
     rows = list(product(*map(range, sizes)))
     groups = list(combinations(range(len(sizes)), min(strength, len(sizes))))
     random.Random(0).shuffle(rows)

@@ -47,7 +47,7 @@ def compile_cpp(*arguments: Any) -> None:
 
 @cache
 def _identity_of_cpp() -> str:
-    """Return the version of the compiler of C++, and what it knows of the processor."""
+    """The version of the compiler of C++, and what it knows of the processor."""
     return checked(["g++", "--version"]) + checked(["g++", "-march=native", "-dM", "-E", "-x", "c++", os.devnull])
 
 
@@ -66,7 +66,7 @@ def _compile(command: Sequence[str], identity: str, arguments: list[str]) -> Non
 
 
 def address(command: Sequence[str], identity: str, arguments: list[str]) -> str:
-    """Return where the cache has what a compiler makes: by sources with their headers, compiler, flags and processor.
+    """Where the cache has what a compiler makes: by sources with their headers, compiler, flags and processor.
 
     Args:
         command: how the compiler is called.
@@ -99,12 +99,12 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """Return what lies in the folder of an export."""
+    """What lies in the folder of an export."""
     return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
 def checked(command: list[Any]) -> str:
-    """Return what a command prints; it must succeed."""
+    """What a command prints; it must succeed."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -122,12 +122,12 @@ class Exported(NamedTuple):
     def of(
         plan: EliminationPlan, folder: Path, *flags: str, name: str | None = None, monitor: bool = False
     ) -> Exported:
-        """Return the export of a plan, compiled in a folder of its own."""
+        """The export of a plan, compiled in a folder of its own."""
         return Exported.made(c_export({(): plan}, name, monitor=monitor), folder, *flags)
 
     @staticmethod
     def made(export: CExport, folder: Path, *flags: str) -> Exported:
-        """Return an export, compiled in a folder of its own."""
+        """An export, compiled in a folder of its own."""
         write_folder(folder, export.files)
         compiler, library, ffi = find_compiler(), folder / ".library.so", cffi.FFI()
         assert compiler is not None
@@ -139,14 +139,14 @@ class Exported(NamedTuple):
         return made._replace(library=ffi.dlopen(str(library)))
 
     def objects(self, *flags: str) -> list[Path]:
-        """Return the compiled files of C, but for the example: by default those of the library."""
+        """The compiled files of C, but for the example: by default those of the library."""
         found = [self.folder / f".{file}.o" for file in self.export.files if file.endswith(".c") and file != "main.c"]
         for compiled in found if flags else ():
             compile_c(*flags, "-c", "-o", compiled, self.folder / compiled.name[1:-2])
         return found
 
     def symbols(self) -> tuple[set[str], set[str]]:
-        """Return which functions the files of C define for others, and which they need; they have no data but const."""
+        """Which functions the files of C define for others, and which they need; they have no data but const."""
         lines = [line.split()[-2:] for file in self.objects() for line in checked(["nm", file]).splitlines()]
         symbols = [line for line in lines if not line[-1].endswith(":")]
         assert {kind for kind, _ in symbols} <= set("TtrRU")
@@ -154,23 +154,23 @@ class Exported(NamedTuple):
         return defined, {symbol for kind, symbol in symbols if kind == "U"} - defined
 
     def run_example(self, folder: Path) -> list[str]:
-        """Return the lines that the example prints."""
+        """The lines that the example prints."""
         compile_c("-O0", "-o", folder / "example", self.folder / "main.c", *self.objects(), "-lm")
         return checked([folder / "example"]).splitlines()
 
     def run_cpp(self, program: str, folder: Path, standard: str = "c++17") -> str:
-        """Return what a program in C++ prints that uses the export, under every warning."""
+        """What a program in C++ prints that uses the export, under every warning."""
         (folder / "main.cpp").write_text(program)
         words = [f"-std={standard}", f"-I{self.folder}", "-o", folder / "it", folder / "main.cpp"]
         compile_cpp(*words, *self.objects(), "-lm")
         return checked([folder / "it"])
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Return what a function returns."""
+        """What a function returns."""
         return getattr(self.library, f"{self.export.name}_{function}")(*arguments)
 
     def new(self, struct: str) -> Any:
-        """Return a struct that holds rubbish."""
+        """A struct that holds rubbish."""
         made = self.ffi.new(f"{self.export.name}_{struct} *")
         self.ffi.memmove(made, b"\x3f" * self.ffi.sizeof(made[0]), self.ffi.sizeof(made[0]))
         return made
@@ -178,12 +178,12 @@ class Exported(NamedTuple):
     def solve(
         self, q: Floats, qd: Floats, y: Floats, *weights: Floats, contacts: int | None = None
     ) -> tuple[int, dict[str, Floats]]:
-        """Return the status at a state, and the outputs by field, on structs that hold rubbish beforehand."""
+        """The status at a state, and the outputs by field, on structs that hold rubbish beforehand."""
         first = () if contacts is None else (contacts,)
         return self._run("solve", "workspace", "outputs", self.export.outputs, first, (q, qd, y, *weights))
 
     def check(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> tuple[int, dict[str, Floats]]:
-        """Return the status of the monitor at a state, and what it writes by field, as `solve`."""
+        """The status of the monitor at a state, and what it writes by field, as `solve`."""
         assert self.export.monitor is not None
         shapes = {member.name: member.shape for member in self.export.monitor.members}
         return self._run("check", "check_workspace", "diagnosis", shapes, (), (q, qd, y, weights))
@@ -204,7 +204,7 @@ class Exported(NamedTuple):
 
 
 def read(struct: Any, shapes: Mapping[str, Any]) -> dict[str, Floats]:
-    """Return the fields of a struct, which have these shapes."""
+    """The fields of a struct, which have these shapes."""
     found = {
         field: np.array(listed(struct, field) if shape else getattr(struct, field)) for field, shape in shapes.items()
     }
@@ -213,5 +213,5 @@ def read(struct: Any, shapes: Mapping[str, Any]) -> dict[str, Floats]:
 
 
 def listed(struct: Any, field: str) -> list[Any]:
-    """Return a field of a struct as (nested) lists."""
+    """A field of a struct as (nested) lists."""
     return [list(row) if not isinstance(row, float) else row for row in getattr(struct, field)]

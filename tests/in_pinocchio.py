@@ -23,7 +23,7 @@ FLIP = np.r_[3:6, 0:3]
 
 
 def in_pinocchio(tree: KinematicTree):
-    """Return Pinocchio's model, where each body is in it, and the places of its coordinates and freedoms in ours.
+    """Pinocchio's model, where each body is in it, and the places of its coordinates and freedoms in ours.
 
     What is on a fixed joint is part of the body that carries it.
     """
@@ -70,7 +70,7 @@ def in_pinocchio(tree: KinematicTree):
 
 
 def constrained_dynamics(tree: KinematicTree, q: Floats, qd: Floats, tau: Floats) -> tuple[Floats, dict[str, Floats]]:
-    """Return the accelerations (nv,), and the wrench (6,) on the first frame of each loop by its name.
+    """The accelerations (nv,), and the wrench (6,) on the first frame of each loop by its name.
 
     A loop is held as a point or as a whole pose: more than it says, where the tree itself has the other rows.
 

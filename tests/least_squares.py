@@ -34,14 +34,14 @@ class OrthogonalFactors:
     order: NDArray[np.intp]
 
     def Q_times(self, X: Extended) -> Extended:
-        """Return Q X for X (m, k)."""
+        """Q X for X (m, k)."""
         X = X.copy()
         for start, V, T in reversed(self.panels):
             X[start:] -= V @ (T @ (V.T @ X[start:]))
         return X
 
     def QT_times(self, X: Extended) -> Extended:
-        """Return Q^T X for X (m, k)."""
+        """Q^T X for X (m, k)."""
         X = X.copy()
         for start, V, T in self.panels:
             X[start:] -= V @ (T.T @ (V.T @ X[start:]))
@@ -55,7 +55,7 @@ class OrthogonalFactors:
 
 
 def orthogonal_factors(A: ArrayLike) -> OrthogonalFactors:
-    """Return A P = Q R of a matrix (m, n), m >= n, in extended precision: Golub and Van Loan, algorithm 5.2.2.
+    """A P = Q R of a matrix (m, n), m >= n, in extended precision: Golub and Van Loan, algorithm 5.2.2.
 
     P is the order of columns that a pivoted QR chooses in double precision, whose rounding it survives: any order is
     correct, and this one shows the rank.
@@ -86,7 +86,7 @@ def orthogonal_factors(A: ArrayLike) -> OrthogonalFactors:
 
 
 def solve_upper(R: Extended, X: Extended) -> Extended:
-    """Return the solution of R Z = X for an upper triangular R (n, n) and X (n, ...)."""
+    """The solution of R Z = X for an upper triangular R (n, n) and X (n, ...)."""
     Z = X.copy()
     for k in reversed(range(len(R))):
         Z[k] /= R[k, k]
@@ -95,7 +95,7 @@ def solve_upper(R: Extended, X: Extended) -> Extended:
 
 
 def solve_upper_transposed(R: Extended, X: Extended) -> Extended:
-    """Return the solution of R^T Z = X for an upper triangular R (n, n) and X (n, ...)."""
+    """The solution of R^T Z = X for an upper triangular R (n, n) and X (n, ...)."""
     return solve_upper(R.T[::-1, ::-1], X[::-1])[::-1]
 
 
@@ -127,7 +127,7 @@ class WeightedSolution:
 def constrained_least_squares(
     D: ArrayLike | Any, b: ArrayLike, Y: ArrayLike | Any, c: ArrayLike, w: ArrayLike
 ) -> WeightedSolution:
-    """Return the d that minimises sum_k w_k (Y d + c)_k^2 subject to D d + b = 0.
+    """The d that minimises sum_k w_k (Y d + c)_k^2 subject to D d + b = 0.
 
     Args:
         D: constraints (m, n), dense or sparse; m may be 0.

@@ -22,7 +22,7 @@ def samples_in(
     mapping: object = None,
     counts: LogCounts | None = None,
 ) -> Samples:
-    """Return all samples of a log that can be estimated."""
+    """All samples of a log that can be estimated."""
     systems = {(): system} if isinstance(system, nd.System) else system
     reading = SampleReader(systems, contacts, closed, differentiation, missing)
     log = nd.read_log(path, mapping)

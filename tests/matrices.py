@@ -11,7 +11,7 @@ Entry = int | float | str
 
 
 def symbolic_matrix(rows: Sequence[Sequence[Entry]], b: Sequence[Sequence[Entry]] = ()) -> SymbolicSystem:
-    """Return a square matrix of constants and of unknown functions, such as "x3", which are inputs q.
+    """A square matrix of constants and of unknown functions, such as "x3", which are inputs q.
 
     Args:
         rows: its entries; 0 is a structural zero.

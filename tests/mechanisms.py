@@ -59,7 +59,7 @@ def tree_of(
     components: Iterable[Component] = (),
     **options: tuple[float, float, float],
 ) -> KinematicTree:
-    """Return a robot of links, with frames by link and position, parallel to their links."""
+    """A robot of links, with frames by link and position, parallel to their links."""
     links = list(links)
     names = tuple(link.name for link in links)
     number = {None: WORLD} | {link: i for i, link in enumerate(names)}
@@ -78,24 +78,24 @@ def tree_of(
 
 
 def shift(place: Iterable[float]) -> Transform:
-    """Return the transform to a parallel frame at a place."""
+    """The transform to a parallel frame at a place."""
     return Transform(np.eye(3), np.array(place, dtype=float))
 
 
 def bar(length: float, mass: float, along: int = 0) -> Floats:
-    """Return the spatial inertia (6, 6) of a slender bar from the origin along an axis."""
+    """The spatial inertia (6, 6) of a slender bar from the origin along an axis."""
     axis = np.eye(3)[along]
     return spatial_inertia(mass, length / 2 * axis, mass * length**2 / 12 * (np.eye(3) - np.outer(axis, axis)))
 
 
 def turn(angle: float) -> Floats:
-    """Return the rotation (3, 3) about z."""
+    """The rotation (3, 3) about z."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def leading(direction: Floats, along: int) -> Floats:
-    """Return a rotation (3, 3) whose column `along` is a direction."""
+    """A rotation (3, 3) whose column `along` is a direction."""
     u = direction / np.linalg.norm(direction)
     v = np.cross(u, np.eye(3)[np.argmin(np.abs(u))])
     v /= np.linalg.norm(v)
@@ -103,12 +103,12 @@ def leading(direction: Floats, along: int) -> Floats:
 
 
 def in_plane(name: str, first: str, second: str, stabilisation: dict[str, float] | None = None) -> Loop:
-    """Return a hinge about z that closes a loop in the plane: the two rows that say something."""
+    """A hinge about z that closes a loop in the plane: the two rows that say something."""
     return Loop(name=name, frames=[first, second], constrains=["fx", "fy"], stabilisation=stabilisation)
 
 
 def meeting(first: Floats, r_1: float, second: Floats, r_2: float) -> Floats:
-    """Return the point (2,) at distances r_1 and r_2 from two points, to the left of the way from one to the other."""
+    """The point (2,) at distances r_1 and r_2 from two points, to the left of the way from one to the other."""
     way = second - first
     d = float(np.hypot(*way))
     along = (d * d + r_1 * r_1 - r_2 * r_2) / (2 * d)
@@ -118,13 +118,13 @@ def meeting(first: Floats, r_1: float, second: Floats, r_2: float) -> Floats:
 
 
 def planar_angle(start: Floats, end: Floats) -> float:
-    """Return the angle of the way from one point to another [rad]."""
+    """The angle of the way from one point to another [rad]."""
     return float(np.arctan2(*(end - start)[::-1]))
 
 
 @lru_cache
 def four_bar(theta: float = 0.7) -> KinematicTree:
-    """Return a crank, a coupler and a rocker in the plane of x and y; q is zero where the crank is at an angle."""
+    """A crank, a coupler and a rocker in the plane of x and y; q is zero where the crank is at an angle."""
     elbow = CRANK * np.array([np.cos(theta), np.sin(theta)])
     pivot = np.array([GROUND, 0.0])
     meet = meeting(elbow, COUPLER, pivot, ROCKER)
@@ -140,7 +140,7 @@ def four_bar(theta: float = 0.7) -> KinematicTree:
 
 @lru_cache
 def five_bar() -> KinematicTree:
-    """Return two cranks that carry two rods, which meet: two freedoms, in the plane of x and y."""
+    """Two cranks that carry two rods, which meet: two freedoms, in the plane of x and y."""
     left, right, cranks, rods = np.array([-0.2, 0.0]), np.array([0.2, 0.0]), 0.4, 0.5
     angles = -0.75 * np.pi, -0.25 * np.pi
     elbows = [p + cranks * np.array([np.cos(a), np.sin(a)]) for p, a in zip((left, right), angles, strict=True)]
@@ -156,7 +156,7 @@ def five_bar() -> KinematicTree:
 
 @lru_cache
 def sprung_leg() -> KinematicTree:
-    """Return a trunk on a vertical guide, its leg a four-bar linkage with a spring; two geared motors at the hip."""
+    """A trunk on a vertical guide, its leg a four-bar linkage with a spring; two geared motors at the hip."""
     hip, crank = np.zeros(2), np.array([0.08, 0.0])
     knee, elbow = np.array([-0.15, -0.35]), np.array([-0.05, -0.33])
     heel = meeting(elbow, 0.12, knee, 0.16)
@@ -180,7 +180,7 @@ def sprung_leg() -> KinematicTree:
 
 
 def on_universal(name: str, parent: str | None, position: Floats, rotation: Floats, I: Floats, axes) -> list[Link]:
-    """Return a link on a universal joint, and the massless cross that it turns on."""
+    """A link on a universal joint, and the massless cross that it turns on."""
     first, second = axes
     return [
         Link(f"{name}_cross", parent, Revolute(first), position, rotation, np.zeros((6, 6))),
@@ -197,13 +197,13 @@ DELTA_TILT, DELTA_REST = 0.4, np.array([0.0, 0.0, -0.55])
 
 
 def delta_platform() -> Link:
-    """Return the platform of a Delta robot."""
+    """The platform of a Delta robot."""
     I = spatial_inertia(DELTA_PLATFORM_MASS, np.zeros(3), 1e-3 * np.diag([1.0, 1.0, 2.0]))
     return Link("platform", None, Free(), DELTA_REST, np.eye(3), I)
 
 
 def delta_arm(k: int) -> Link:
-    """Return an arm of a Delta robot: it turns about y of its azimuth."""
+    """An arm of a Delta robot: it turns about y of its azimuth."""
     R = turn(DELTA_AZIMUTHS[k])
     c, s = np.cos(DELTA_TILT), np.sin(DELTA_TILT)
     tilt = np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
@@ -211,7 +211,7 @@ def delta_arm(k: int) -> Link:
 
 
 def delta_frames() -> dict[str, tuple[str, Floats]]:
-    """Return the ends of all rods, on the arms and on the platform."""
+    """The ends of all rods, on the arms and on the platform."""
     frames: dict[str, tuple[str, Floats]] = {}
     for k, azimuth in enumerate(DELTA_AZIMUTHS):
         for side, y in (("l", DELTA_WIDTH), ("r", -DELTA_WIDTH)):
@@ -221,7 +221,7 @@ def delta_frames() -> dict[str, tuple[str, Floats]]:
 
 
 def delta_rods() -> dict[str, Floats]:
-    """Return each rod by name: the way from the elbow to the platform's ball, in the axes of the arm."""
+    """Each rod by name: the way from the elbow to the platform's ball, in the axes of the arm."""
     bare = tree_of("bare", [delta_platform(), *map(delta_arm, range(3))], delta_frames())
     R, o = poses(bare, bare.neutral_configuration())
 
@@ -238,7 +238,7 @@ def delta_rods() -> dict[str, Floats]:
 
 @lru_cache
 def delta() -> KinematicTree:
-    """Return a Delta robot: three arms, six rods with mass on universal joints and balls, a platform."""
+    """A Delta robot: three arms, six rods with mass on universal joints and balls, a platform."""
     links, components, frames = [delta_platform()], [], delta_frames()
     for k in range(3):
         links.append(delta_arm(k))
@@ -254,7 +254,7 @@ def delta() -> KinematicTree:
 
 @lru_cache
 def light_delta() -> KinematicTree:
-    """Return a Delta robot whose rods weigh nothing: six held lengths."""
+    """A Delta robot whose rods weigh nothing: six held lengths."""
     held = [
         Tendon(name=f"rod{key}", through=[f"elbow{key}", f"ball{key}"], role="held", rest=float(np.linalg.norm(way)))
         for key, way in delta_rods().items()
@@ -270,7 +270,7 @@ BARREL, ROD = (0.25, 0.9), (0.3, 0.5)
 
 
 def stewart_points() -> tuple[Floats, Floats]:
-    """Return the ends of the six legs on the base and on the platform (6, 3), each in its own axes."""
+    """The ends of the six legs on the base and on the platform (6, 3), each in its own axes."""
     first, second = (
         np.repeat(2 * np.pi / 3 * np.arange(3), 2) + spread * np.tile([-1, 1], 3) for spread in (0.25, 0.8)
     )
@@ -281,13 +281,13 @@ def stewart_points() -> tuple[Floats, Floats]:
 
 
 def slender(distance: float, mass: float) -> Floats:
-    """Return the spatial inertia of a slender part along z whose centre of mass is at a distance from its origin."""
+    """The spatial inertia of a slender part along z whose centre of mass is at a distance from its origin."""
     return spatial_inertia(mass, np.array([0, 0, distance]), mass * distance**2 / 3 * np.diag([1.0, 1.0, 0.0]))
 
 
 @lru_cache
 def stewart() -> KinematicTree:
-    """Return a Stewart platform: six legs that turn on universal joints, slide, and end in balls."""
+    """A Stewart platform: six legs that turn on universal joints, slide, and end in balls."""
     base, top = stewart_points()
     plate = spatial_inertia(STEWART_MASS, STEWART_COM, STEWART_INERTIA)
     links = [Link("platform", None, Free(), STEWART_REST, np.eye(3), plate)]
@@ -312,7 +312,7 @@ CASSIE_REST = {"joint2": 1.01} | {
 
 
 def at_rest(tree: KinematicTree) -> Floats:
-    """Return the configuration (nq,) at which a mechanism was built closed."""
+    """The configuration (nq,) at which a mechanism was built closed."""
     q = tree.neutral_configuration()
     for name, position in CASSIE_REST.items():
         if name in tree.joint_names:
@@ -321,14 +321,14 @@ def at_rest(tree: KinematicTree) -> Floats:
 
 
 def closed_state(tree: KinematicTree, seed: int, spread: float = 0.15) -> tuple[Floats, Floats, Floats]:
-    """Return a random closed state near that at rest, q (nq,) and qd (nv,), and forces of joints (nv,)."""
+    """A random closed state near that at rest, q (nq,) and qd (nv,), and forces of joints (nv,)."""
     rng = np.random.default_rng(seed)
     near = tree.integrate(at_rest(tree), spread * rng.normal(size=tree.nv))
     return *closed(tree, near, rng.normal(size=tree.nv)), 10 * rng.normal(size=tree.nv)
 
 
 def welded_limbs(constrains: str, stabilisation: dict[str, float] | None = None) -> KinematicTree:
-    """Return two limbs of six joints on a base that turns, whose ends are held together."""
+    """Two limbs of six joints on a base that turns, whose ends are held together."""
     tree = random_tree(13, seed=31, kinds=("revolute", "revolute", "prismatic"), chain=1.0)
     parents = (WORLD, 0, 1, 2, 3, 4, 5, 0, 7, 8, 9, 10, 11)
     tree = tree.replace(name="welded_limbs", parents=parents, frames={"l_hand": Frame(6, shift((0.1, 0.2, 0.3)))})
@@ -341,7 +341,7 @@ def welded_limbs(constrains: str, stabilisation: dict[str, float] | None = None)
 
 
 def forward_dynamics(tree: KinematicTree, q: Floats, qd: Floats, tau: Floats) -> tuple[Floats, dict[str, Floats]]:
-    """Return qdd (nv,), and all that components add by name, of forward dynamics: D d + b = 0 by plain sparse LU."""
+    """qdd (nv,), and all that components add by name, of forward dynamics: D d + b = 0 by plain sparse LU."""
     system = System(tree, sensors("forward_dynamics"))
     d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, tau))
     qdd = np.concatenate([d[v.slice] for v in system.variables if v.kind == "qdd"])

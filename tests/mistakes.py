@@ -48,7 +48,7 @@ def mapped(*entries: str) -> str:
 
 
 def each(run: str, file: str, told: dict[str, str]) -> tuple[Mistake, ...]:
-    """Return the mistakes that one command meets in a file, by their titles."""
+    """The mistakes that one command meets in a file, by their titles."""
     return tuple(Mistake(title, run, file, content) for title, content in told.items())
 
 
@@ -222,7 +222,7 @@ def workplace() -> Iterator[None]:
 
 
 def printed(mistake: Mistake) -> str:
-    """Return what a mistake prints."""
+    """What a mistake prints."""
     if mistake.file:
         import yaml
 

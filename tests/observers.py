@@ -46,7 +46,7 @@ class Observer:
         return SideBySide([one.system for one in every], "all").measurement_names
 
     def filter(self, backend: str) -> Filter:
-        """Return a filter at its beginning; the same one each time."""
+        """A filter at its beginning; the same one each time."""
         if backend not in self._filters:
             self._filters[backend] = Filter(self.plans, self.dt, backend)
         self._filters[backend].reset()
@@ -59,7 +59,7 @@ class Observer:
 
 
 def arm(sigma: float | None = 10.0) -> tuple[KinematicTree, dict[str, Any]]:
-    """Return a momentum observer that an accelerometer helps: speeds persist, and torques that decay."""
+    """A momentum observer that an accelerometer helps: speeds persist, and torques that decay."""
     known = {} if sigma is None else {"sigma": sigma}
     return load("ur5"), {
         "name": "arm",
@@ -76,7 +76,7 @@ def arm(sigma: float | None = 10.0) -> tuple[KinematicTree, dict[str, Any]]:
 
 
 def quadruped() -> tuple[KinematicTree, dict[str, Any]]:
-    """Return a quadruped that reads the forces on its feet, torques and base with offsets, and is pushed."""
+    """A quadruped that reads the forces on its feet, torques and base with offsets, and is pushed."""
     tree = load("solo12", "floating")
     offsets = [f"offset:tau:{name}" for name in tree.joint_names[1:]]
     point = [
@@ -109,7 +109,7 @@ def quadruped() -> tuple[KinematicTree, dict[str, Any]]:
 
 
 def humanoid() -> tuple[KinematicTree, dict[str, Any]]:
-    """Return legs with four force-torque sensors whose offsets walk or stay, and a push on the root that lasts."""
+    """Legs with four force-torque sensors whose offsets walk or stay, and a push on the root that lasts."""
     tree = load("icub", "floating", kept=LEG_SENSORS, locked=_upper())
     hips = [f"offset:ft:{name}" for name in LEG_SENSORS if "leg" in name]
     ankles = [f"offset:ft:{name}" for name in LEG_SENSORS if "foot" in name]
@@ -140,7 +140,7 @@ OUTPUTS = {"quadruped": ("qdd", "fx"), "humanoid": ("tau", "fx")}
 
 @lru_cache(maxsize=8)
 def observer(name: str) -> Observer:
-    """Return one of `ROBOTS`, planned once."""
+    """One of `ROBOTS`, planned once."""
     tree, config = ROBOTS[name]()
     sensors, states, outputs = SensorSet.from_dict(config), STATES.get(name, ((),)), OUTPUTS.get(name, ("qdd", "tau"))
     plans: Plan

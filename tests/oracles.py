@@ -25,32 +25,32 @@ WEIGHTS = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 4 / 5, -1 / 5, 4 / 105, -1
 
 
 def derivative(f, h: float = 1e-2) -> NDArray[np.float64]:
-    """Return df/dt at 0 by central differences of order 8."""
+    """df/dt at 0 by central differences of order 8."""
     return sum(w * np.asarray(f(s * h)) for s, w in zip(STENCIL, WEIGHTS, strict=True)) / h
 
 
 def hat(v: Floats) -> Floats:
-    """Return the matrices (..., 3, 3) of v x for vectors (..., 3)."""
+    """The matrices (..., 3, 3) of v x for vectors (..., 3)."""
     M = np.zeros((*v.shape, 3), dtype=v.dtype)
     M[..., 0, 1], M[..., 0, 2], M[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
     return M - np.swapaxes(M, -1, -2)
 
 
 def rodrigues(axis: Floats, angle: Floats) -> Floats:
-    """Return the rotation matrices (..., 3, 3) of turns about a unit axis, child to parent."""
+    """The rotation matrices (..., 3, 3) of turns about a unit axis, child to parent."""
     K = hat(np.asarray(axis, dtype=angle.dtype))
     return np.eye(3) + np.sin(angle)[..., None, None] * K + (1 - np.cos(angle))[..., None, None] * (K @ K)
 
 
 def quaternion_matrix(q: Floats) -> Floats:
-    """Return the rotation matrices of unit quaternions (x, y, z, w), child to parent."""
+    """The rotation matrices of unit quaternions (x, y, z, w), child to parent."""
     v, w = q[..., :3], q[..., 3][..., None, None]
     square = np.sum(v * v, axis=-1)[..., None, None]
     return (w * w - square) * np.eye(3) + 2 * v[..., :, None] * v[..., None, :] + 2 * w * hat(v)
 
 
 def joint_pose(joint: Joint, q: Floats) -> tuple[Floats, Floats]:
-    """Return rotation (..., 3, 3) and position (..., 3) of the child in the joint's frame on the parent."""
+    """Rotation (..., 3, 3) and position (..., 3) of the child in the joint's frame on the parent."""
     if joint.kind == "spherical":
         return quaternion_matrix(q), np.zeros((*q.shape[:-1], 3), dtype=q.dtype)
     if joint.kind == "free":
@@ -61,7 +61,7 @@ def joint_pose(joint: Joint, q: Floats) -> tuple[Floats, Floats]:
 
 
 def freedoms(joint: Joint) -> tuple[Floats, Floats, bool]:
-    """Return what the freedoms turn about and move along (3, nv), and whether that is in the axes of the child."""
+    """What the freedoms turn about and move along (3, nv), and whether that is in the axes of the child."""
     eye, none = np.eye(3), np.zeros((3, 3))
     axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))[:, None]
     match joint.kind:
@@ -85,7 +85,7 @@ def freedoms(joint: Joint) -> tuple[Floats, Floats, bool]:
 
 
 def poses(tree: KinematicTree, q: Floats) -> tuple[list[Floats], list[Floats]]:
-    """Return rotation (..., 3, 3) to the world and position (..., 3) of each body, at q (..., nq)."""
+    """Rotation (..., 3, 3) to the world and position (..., 3) of each body, at q (..., nq)."""
     rotations, origins = [], []
     for i, joint in enumerate(tree.joints):
         R, p = joint_pose(joint, q[..., tree.q_slices[i]])
@@ -108,7 +108,7 @@ class Mass:
 
 
 def masses(tree: KinematicTree) -> list[Mass]:
-    """Return the inertial parameters of each body, read from its spatial inertia."""
+    """The inertial parameters of each body, read from its spatial inertia."""
     found = []
     for I in tree.I:
         mass = I[5, 5]
@@ -130,7 +130,7 @@ class Truth:
     kinetic: float
 
     def d(self, system: System) -> NDArray[np.float64]:
-        """Return the vector d in the layout of a system."""
+        """The vector d in the layout of a system."""
         d = np.full(system.shape[1], np.nan)
         v_slices = system.tree.v_slices
         for variable in system.variables:
@@ -141,7 +141,7 @@ class Truth:
 
 
 def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Floats) -> Truth:
-    """Return the motion and forces of a tree by Newton's and Euler's laws in world coordinates.
+    """The motion and forces of a tree by Newton's and Euler's laws in world coordinates.
 
     Args:
         tree: the robot.
@@ -204,7 +204,7 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
 
 
 def _exponential(w: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """Return the quaternion and displacement of the constant body velocity (w, u) in unit time, by series."""
+    """The quaternion and displacement of the constant body velocity (w, u) in unit time, by series."""
     square = np.sum(w * w, axis=-1, keepdims=True)
 
     def series(first: int, scale: int) -> Floats:
@@ -223,7 +223,7 @@ def _quaternion_product(a: Floats, b: Floats) -> Floats:
 
 
 def chart(tree: KinematicTree, q: Floats, x: Floats) -> Floats:
-    """Return the configurations (..., nq) with coordinates x (..., nv) around q: one-parameter motions from q.
+    """The configurations (..., nq) with coordinates x (..., nv) around q: one-parameter motions from q.
 
     At x = 0 the velocity and acceleration of x are qd and qdd, for constant body velocities are straight lines.
     """
@@ -263,13 +263,13 @@ class Lagrangian:
         self.weights = np.concatenate([left, -left[::-1]]) / self.STEP
 
     def _places(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return rotations (..., n, 3, 3) and centres of mass (..., n, 3)."""
+        """Rotations (..., n, 3, 3) and centres of mass (..., n, 3)."""
         R, o = poses(self.tree, chart(self.tree, self.q, x))
         c = [p + M @ body.com for p, M, body in zip(o, R, self.masses, strict=True)]
         return np.stack(R, axis=-3), np.stack(c, axis=-2)
 
     def _velocities(self, x: Floats, u: Floats) -> tuple[Floats, Floats]:
-        """Return angular velocities in body axes and velocities of the centres of mass (..., n, 3)."""
+        """Angular velocities in body axes and velocities of the centres of mass (..., n, 3)."""
         R, c = self._places(x[..., None, :] + self.steps[:, None] * u[..., None, :])
         R_0, _ = self._places(x)
         Rd = np.einsum("s,...sbij->...bij", self.weights, R)
@@ -279,41 +279,41 @@ class Lagrangian:
         )
 
     def _product(self, first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Floats:
-        """Return the kinetic inner product of two velocities of all bodies."""
+        """The kinetic inner product of two velocities of all bodies."""
         mass = np.array([body.mass for body in self.masses])
         I = np.array([body.I_com for body in self.masses])
         linear = np.einsum("b,...bi,...bi->...", mass, first[1], second[1])
         return linear + np.einsum("bij,...bi,...bj->...", I, first[0], second[0])
 
     def kinetic(self, x: Floats, u: Floats) -> Floats:
-        """Return the kinetic energy (...) at coordinates x with velocities u (..., nv)."""
+        """The kinetic energy (...) at coordinates x with velocities u (..., nv)."""
         v = self._velocities(x, u)
         return self._product(v, v) / 2
 
     def potential(self, x: Floats) -> Floats:
-        """Return the potential energy (...)."""
+        """The potential energy (...)."""
         mass = np.array([body.mass for body in self.masses])
         return -np.einsum("b,...bi,i->...", mass, self._places(x)[1], np.array(self.tree.gravity))
 
     def momentum(self, x: Floats, u: Floats) -> Floats:
-        """Return dT/du (nv,), the kinetic inner product of u with each coordinate's velocity."""
+        """dT/du (nv,), the kinetic inner product of u with each coordinate's velocity."""
         columns = self._velocities(np.broadcast_to(x, (self.tree.nv, self.tree.nv)), self.basis)
         w, v = self._velocities(x, u)
         return self._product(columns, (w[None], v[None]))
 
     def H(self) -> NDArray[np.float64]:
-        """Return the inertia matrix (nv, nv)."""
+        """The inertia matrix (nv, nv)."""
         zero = 0 * self.basis
         w, v = self._velocities(zero, self.basis)
         return self._product((w[:, None], v[:, None]), (w[None], v[None])).astype(float)
 
     def gravity(self) -> NDArray[np.float64]:
-        """Return the gradient of the potential energy (nv,)."""
+        """The gradient of the potential energy (nv,)."""
         x = self.steps[:, None] * self.basis[:, None, :]
         return np.einsum("s,ks->k", self.weights, self.potential(x)).astype(float)
 
     def torques(self, qd: Floats, qdd: Floats) -> NDArray[np.float64]:
-        """Return d/dt dT/du - dT/dx + dV/dx (nv,), Lagrange's second equation."""
+        """d/dt dT/du - dT/dx + dV/dx (nv,), Lagrange's second equation."""
         qd, zero = qd.astype(np.longdouble), np.zeros(self.tree.nv, dtype=np.longdouble)
         inertial = self.momentum(zero, qdd.astype(np.longdouble))
         changing = sum(
@@ -335,7 +335,7 @@ OPERATIONS = {
 
 
 def evaluate(graph: Graph, inputs: dict[int, object], sin=np.sin, cos=np.cos) -> list[object]:
-    """Return the value of every node, given those of the inputs by index: a walk in topological order."""
+    """The value of every node, given those of the inputs by index: a walk in topological order."""
     operations = OPERATIONS | {Op.SIN: lambda x, _: sin(x), Op.COS: lambda x, _: cos(x)}
     values: list[object] = []
     for i, op in enumerate(graph.ops):
@@ -347,7 +347,7 @@ def evaluate(graph: Graph, inputs: dict[int, object], sin=np.sin, cos=np.cos) ->
 
 
 def inputs_of(graph: Graph, **values: Floats) -> tuple[list[NDArray[np.object_]], dict[int, float]]:
-    """Return arrays of inputs of a graph, one for each array of numbers, and the numbers by the inputs' indices."""
+    """Arrays of inputs of a graph, one for each array of numbers, and the numbers by the inputs' indices."""
     arrays, at = [], {}
     for label, x in values.items():
         array = np.empty(x.shape, dtype=object)
@@ -359,7 +359,7 @@ def inputs_of(graph: Graph, **values: Floats) -> tuple[list[NDArray[np.object_]]
 
 
 def refined_solution(system: System, q: np.ndarray, qd: np.ndarray, y: np.ndarray, steps: int = 3) -> np.ndarray:
-    """Return the unknowns of one state: freshly pivoted, then refined with residuals in extended precision."""
+    """The unknowns of one state: freshly pivoted, then refined with residuals in extended precision."""
     D, b = system.D(q), system.b(q, qd, y)
     lu = spla.splu(D)
     d = lu.solve(-b).astype(np.longdouble)

@@ -64,7 +64,7 @@ def folder() -> Path:
 
 @cache
 def log_file(name: str = "faulty") -> Path:
-    """Return a log: "sound", or "faulty" with all that is said above."""
+    """A log: "sound", or "faulty" with all that is said above."""
     tree, rng = arm(), np.random.default_rng(4)
     t = START + DT * np.arange(N)
     t[GAP + 1 :] += 2.0

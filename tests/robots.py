@@ -57,7 +57,7 @@ ROBOTS["iCubGenova04"] = ICUB_MODELS / "iCubGenova04/model.urdf"  # unaligned ax
 
 
 def load(name: str, base: Base = "fixed", **options: Any) -> KinematicTree:
-    """Return a robot of the table; what is odd in its file (mimic joints, unreal inertias) is let pass."""
+    """A robot of the table; what is odd in its file (mimic joints, unreal inertias) is let pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriWarning)
         return load_urdf(ROBOTS[name], base=base, **options)
@@ -65,14 +65,14 @@ def load(name: str, base: Base = "fixed", **options: Any) -> KinematicTree:
 
 @lru_cache(maxsize=64)
 def pinocchio_model(path: Path, base: Base = "fixed") -> pin.Model:
-    """Return Pinocchio's model of a URDF; do not change it."""
+    """Pinocchio's model of a URDF; do not change it."""
     if base == "floating":
         return pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     return pin.buildModelFromUrdf(str(path))
 
 
 def pinocchio_with_revolutes(path: Path, joints: tuple[str, ...], base: Base = "fixed") -> pin.Model:
-    """Return Pinocchio's model of a URDF some of whose fixed joints are revolute, about z, and to be held at zero."""
+    """Pinocchio's model of a URDF some of whose fixed joints are revolute, about z, and to be held at zero."""
     root = etree.parse(str(path)).getroot()
     for joint in root.findall("joint"):
         if joint.get("name") in joints:
@@ -86,7 +86,7 @@ def pinocchio_with_revolutes(path: Path, joints: tuple[str, ...], base: Base = "
 
 
 def to_pinocchio(tree: KinematicTree, model: pin.Model, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
-    """Return q (model.nq,) and v (model.nv,) of Pinocchio for q (nq,) and qd (nv,) of the tree."""
+    """q (model.nq,) and v (model.nv,) of Pinocchio for q (nq,) and qd (nv,) of the tree."""
     q_pin = pin.neutral(model)
     for i, joint in enumerate(tree.joints):
         peer = pinocchio_joint(tree, model, i)
@@ -95,7 +95,7 @@ def to_pinocchio(tree: KinematicTree, model: pin.Model, q: Floats, qd: Floats) -
 
 
 def from_pinocchio(tree: KinematicTree, model: pin.Model, q: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Return q (nq,) and qd (nv,) of the tree for q (model.nq,) and v (model.nv,) of Pinocchio."""
+    """q (nq,) and qd (nv,) of the tree for q (model.nq,) and v (model.nv,) of Pinocchio."""
     q_tree = np.zeros(tree.nq)
     for i, joint in enumerate(tree.joints):
         peer = pinocchio_joint(tree, model, i)
@@ -109,7 +109,7 @@ def from_pinocchio(tree: KinematicTree, model: pin.Model, q: Floats, v: Floats) 
 
 
 def velocity_map(tree: KinematicTree, model: pin.Model, q: Floats) -> Floats:
-    """Return P (model.nv, nv) with v of Pinocchio = P qd; so tau = P^T tau of Pinocchio, and H = P^T M P.
+    """P (model.nv, nv) with v of Pinocchio = P qd; so tau = P^T tau of Pinocchio, and H = P^T M P.
 
     A permutation, but for planar joints, whose linear velocity Pinocchio has in body axes.
     """
@@ -121,7 +121,7 @@ def velocity_map(tree: KinematicTree, model: pin.Model, q: Floats) -> Floats:
 
 
 def acceleration_to_pinocchio(tree: KinematicTree, model: pin.Model, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-    """Return the acceleration (model.nv,) of Pinocchio for qdd (nv,) of the tree: P qdd + dP/dt qd."""
+    """The acceleration (model.nv,) of Pinocchio for qdd (nv,) of the tree: P qdd + dP/dt qd."""
     result = velocity_map(tree, model, q) @ qdd
     for i, joint in enumerate(tree.joints):
         if joint.kind == "planar":
@@ -133,7 +133,7 @@ def acceleration_to_pinocchio(tree: KinematicTree, model: pin.Model, q: Floats, 
 
 
 def pinocchio_wrenches(tree: KinematicTree, model: pin.Model, fx: Floats) -> Any:
-    """Return Pinocchio's external forces of wrenches fx (n_links, 6), angular first, in link coordinates."""
+    """Pinocchio's external forces of wrenches fx (n_links, 6), angular first, in link coordinates."""
     forces = pin.StdVec_Force(model.njoints, pin.Force.Zero())
     for i, wrench in enumerate(fx):
         forces[model.getJointId(tree.joint_names[i])] = pin.Force(wrench[3:], wrench[:3])
@@ -153,24 +153,24 @@ class Pinocchio:
 
     @staticmethod
     def of(name: str, base: Base, tree: KinematicTree) -> Pinocchio:
-        """Return it for a robot of the table."""
+        """It for a robot of the table."""
         return Pinocchio(tree, pinocchio_model(ROBOTS[name], base))
 
     def state(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return a state and its acceleration as Pinocchio has them."""
+        """A state and its acceleration as Pinocchio has them."""
         rate = acceleration_to_pinocchio(self.tree, self.model, q, qd, qdd)
         return *to_pinocchio(self.tree, self.model, q, qd), rate
 
     def joint_forces(self, q: Floats, torque: Floats) -> Floats:
-        """Return joint forces (nv, ...) that Pinocchio gives as (model.nv, ...)."""
+        """Joint forces (nv, ...) that Pinocchio gives as (model.nv, ...)."""
         return velocity_map(self.tree, self.model, q).T @ torque
 
     def rnea(self, q: Floats, qd: Floats, qdd: Floats, fx: Floats | None = None) -> Floats:
-        """Return tau (nv,) of an acceleration (nv,), with wrenches fx (n_links, 6); `data` has forces and motions."""
+        """tau (nv,) of an acceleration (nv,), with wrenches fx (n_links, 6); `data` has forces and motions."""
         return self.joint_forces(q, pin.rnea(self.model, self.data, *self.state(q, qd, qdd), self._wrenches(fx)))
 
     def aba(self, q: Floats, qd: Floats, tau: Floats, fx: Floats | None = None) -> Floats:
-        """Return qdd (nv,) of joint forces (nv,)."""
+        """qdd (nv,) of joint forces (nv,)."""
         P = velocity_map(self.tree, self.model, q)
         q_pin, v, drift = self.state(q, qd, 0 * qd)
         rate = pin.aba(self.model, self.data, q_pin, v, np.linalg.solve(P.T, tau), self._wrenches(fx))
@@ -181,7 +181,7 @@ class Pinocchio:
 
 
 def pinocchio_joint(tree: KinematicTree, model: pin.Model, i: int) -> Any:
-    """Return Pinocchio's joint of the same name as joint i of the tree."""
+    """Pinocchio's joint of the same name as joint i of the tree."""
     name = tree.joint_names[i]
     assert model.existJointName(name), name
     return model.joints[model.getJointId(name)]
@@ -207,7 +207,7 @@ def _velocity_block(kind: str, nv: int, q: Floats) -> Floats:
 def pinocchio_on_contacts(
     model: pin.Model, q: Floats, v: Floats, tau: Floats, frames: list[int], rows: slice
 ) -> tuple[Floats, Floats]:
-    """Return the accelerations (nv,) of a robot some of whose frames do not move, and the wrenches on these.
+    """The accelerations (nv,) of a robot some of whose frames do not move, and the wrenches on these.
 
     Args:
         model: Pinocchio's model.
@@ -231,7 +231,7 @@ def pinocchio_on_contacts(
 
 
 def mujoco_model(path: Path) -> mujoco.MjModel:
-    """Return MuJoCo's model of the bare rigid bodies: no armature, friction, springs, contacts, constraints."""
+    """MuJoCo's model of the bare rigid bodies: no armature, friction, springs, contacts, constraints."""
     model = mujoco.MjModel.from_xml_path(str(path))
     for array in (model.dof_armature, model.dof_damping, model.dof_frictionloss, model.jnt_stiffness):
         array[:] = 0
@@ -240,7 +240,7 @@ def mujoco_model(path: Path) -> mujoco.MjModel:
 
 
 def mujoco_joint(tree: KinematicTree, model: mujoco.MjModel, i: int) -> int:
-    """Return MuJoCo's number of joint i of the tree, by its name, or the number in `joint5`."""
+    """MuJoCo's number of joint i of the tree, by its name, or the number in `joint5`."""
     name = tree.joint_names[i]
     number = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
     return number if number >= 0 else int(name.removeprefix("joint"))
@@ -249,7 +249,7 @@ def mujoco_joint(tree: KinematicTree, model: mujoco.MjModel, i: int) -> int:
 def mujoco_state(
     tree: KinematicTree, model: mujoco.MjModel, q: Floats, qd: Floats, qdd: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return qpos, qvel and qacc of MuJoCo for q (nq,), qd (nv,) and qdd (nv,) of the tree."""
+    """qpos, qvel and qacc of MuJoCo for q (nq,), qd (nv,) and qdd (nv,) of the tree."""
     qpos, qvel, qacc = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
     for i, joint in enumerate(tree.joints):
         number = mujoco_joint(tree, model, i)
@@ -268,7 +268,7 @@ def mujoco_state(
 def mujoco_inverse(
     tree: KinematicTree, model: mujoco.MjModel, q: Floats, qd: Floats, qdd: Floats, fx: Floats
 ) -> Floats:
-    """Return tau (nv,) by mj_inverse; fx (n_links, 6) must be zero on the massless links within a body."""
+    """tau (nv,) by mj_inverse; fx (n_links, 6) must be zero on the massless links within a body."""
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:], data.qacc[:] = mujoco_state(tree, model, q, qd, qdd)
     mujoco.mj_inverse(model, data)

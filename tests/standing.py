@@ -26,7 +26,7 @@ BIAS = np.array([0.02, -0.01, 0.015])
 
 
 def robot() -> KinematicTree:
-    """Return the box: each leg turns about x and y, and slides along -z."""
+    """The box: each leg turns about x and y, and slides along -z."""
     names, joint_names, parents, joints, X_tree, I = ["box"], ["root"], [-1], [Free()], [Transform.identity()], []
     I.append(spatial_inertia(10.0, np.zeros(3), np.diag([0.2, 0.15, 0.2])))
     for side, hip in zip("lr", HIPS, strict=True):
@@ -51,7 +51,7 @@ def robot() -> KinematicTree:
 
 
 def sensors(**memory: dict) -> nd.SensorSet:
-    """Return an IMU, feet that stand, and as good as nothing about forces and accelerations."""
+    """An IMU, feet that stand, and as good as nothing about forces and accelerations."""
     feet = ["l_foot", "r_foot"]
     rows = [
         {"type": "joint_acceleration", "joints": {"except": "root"}, "value": 0, "sigma": 100},
@@ -91,7 +91,7 @@ class Sway(NamedTuple):
 
 
 def sway(t: np.ndarray, tilt: np.ndarray | None = None, seed: int = 0) -> Sway:
-    """Return the motion at times (n,); velocities by differences of positions over 2e-4 s.
+    """The motion at times (n,); velocities by differences of positions over 2e-4 s.
 
     Args:
         t: the times [s].

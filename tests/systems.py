@@ -30,7 +30,7 @@ TORQUES = {"type": "joint_torque", "joints": "all"}
 
 
 def sensor_set(*entries: dict[str, Any], name: str = "test") -> SensorSet:
-    """Return a set of sensors from the entries of its config."""
+    """A set of sensors from the entries of its config."""
     return SensorSet.from_dict({"name": name, "measurements": list(entries)})
 
 
@@ -40,7 +40,7 @@ PROBLEMS = {"inverse": INVERSE, "forward": FORWARD}
 
 
 def hybrid(tree: KinematicTree, seed: int) -> SensorSet:
-    """Return sensors by which a random half of the joints follows accelerations and the others torques."""
+    """Sensors by which a random half of the joints follows accelerations and the others torques."""
     names = list(np.random.default_rng(seed).permutation(tree.joint_names).tolist())
     half = (len(names) + 1) // 2
     entries = [
@@ -73,12 +73,12 @@ def _reading(key: VariableKey, components: Sequence[int]) -> VariableReading:
 
 
 def paper_chain(n: int, taper: float) -> KinematicTree:
-    """Return the chain of the paper's figures, in the vertical plane of x and y."""
+    """The chain of the paper's figures, in the vertical plane of x and y."""
     return autotree(n, 1, 1.5, taper).replace(gravity=(0.0, -9.81, 0.0))
 
 
 def lifted(system: System, regroup: bool = False) -> tuple[RefinedSystem, NDArray[np.intp], Ordering]:
-    """Return a refined system, the classes of its columns in the order of the recursions, and an order of it."""
+    """A refined system, the classes of its columns in the order of the recursions, and an order of it."""
     refined = refine(system, regroup=regroup)
     problem = ordering_problem(system, refined.symbolic, 0, definitions=refined.definitions)
     classes = lifted_classes(recursive(ordering_problem(system, refined.original, 0)), system, refined)
@@ -86,7 +86,7 @@ def lifted(system: System, regroup: bool = False) -> tuple[RefinedSystem, NDArra
 
 
 def values_at(symbolic: SymbolicSystem, q: Floats, qd: Floats, y: Floats) -> tuple[sp.csc_matrix, Floats]:
-    """Return D and b of a system over expressions at a state."""
+    """D and b of a system over expressions at a state."""
     inputs = (*symbolic.q, *symbolic.qd, *symbolic.y)
     found = evaluate(symbolic.graph, {x.index: v for x, v in zip(inputs, (*q, *qd, *y), strict=True)})
     entries = np.array([found[entry.index] for entry in symbolic.entries], dtype=float)
@@ -105,7 +105,7 @@ class Truth(NamedTuple):
 
 
 def random_states(tree: KinematicTree, n: int, seed: int, wrench: float = 10.0) -> Truth:
-    """Return n random states; tau is zero, to be filled in."""
+    """n random states; tau is zero, to be filled in."""
     rng = np.random.default_rng(seed)
     q = np.array([tree.random_configuration(rng) for _ in range(n)])
     qd, qdd = rng.normal(size=(2, n, tree.nv))
@@ -114,7 +114,7 @@ def random_states(tree: KinematicTree, n: int, seed: int, wrench: float = 10.0) 
 
 
 def readings(system: System, truth: Truth) -> Floats:
-    """Return Y (N, ny): what the sensors of `joint_*` and `external_wrench` in link coordinates read."""
+    """Y (N, ny): what the sensors of `joint_*` and `external_wrench` in link coordinates read."""
     Y = np.empty((len(truth.q), system.ny))
     for row in system.measurements:
         kind, body = row.equation.key  # type: ignore[attr-defined]

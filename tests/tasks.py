@@ -11,7 +11,7 @@ from nori_dyn.errors import SystemShapeError
 
 
 def squares(part):
-    """Return the squared lengths, and the process that computed them."""
+    """The squared lengths, and the process that computed them."""
     return (part**2).sum(axis=1), os.getpid()
 
 

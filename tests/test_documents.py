@@ -31,23 +31,23 @@ INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)+")
 
 
 def fences(text: str) -> list[str]:
-    """Return the blocks of code, fenced and indented."""
+    """The blocks of code, fenced and indented."""
     return FENCED.findall(text) + INDENTED.findall(text)
 
 
 def spans(text: str) -> list[str]:
-    """Return the pieces of code within sentences, each on one line."""
+    """The pieces of code within sentences, each on one line."""
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCED.sub("", text))]
 
 
 def code(text: str) -> list[str]:
-    """Return all lines of code, without what comments say."""
+    """All lines of code, without what comments say."""
     lines = [re.split(r"\s#", line)[0] for block in fences(text) for line in block.splitlines()]
     return lines + spans(text)
 
 
 def anchors(path: Path) -> set[str]:
-    """Return the anchors of the headings of a document, as GitHub makes them."""
+    """The anchors of the headings of a document, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", FENCED.sub("", path.read_text()), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -106,7 +106,7 @@ def unknown_commands_and_options(path: Path) -> Iterator[str]:
 
 
 def named(path: Path, pattern: str) -> list[Any]:
-    """Return what a pattern finds in the code of a document."""
+    """What a pattern finds in the code of a document."""
     return re.findall(pattern, "\n".join(code(path.read_text())), flags=re.MULTILINE)
 
 

@@ -19,7 +19,7 @@ FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if PROMPT in path.read_t
 
 
 def examples(path: Path) -> list[doctest.DocTest]:
-    """Return the examples of a file, one a docstring; they know `nd` and `np`, and nothing else of their module."""
+    """The examples of a file, one a docstring; they know `nd` and `np`, and nothing else of their module."""
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
     return [found for found in doctest.DocTestFinder().find(module, globs={"nd": nd, "np": np}) if found.examples]

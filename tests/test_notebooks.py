@@ -47,7 +47,7 @@ def kinds(outputs: list) -> list[str]:
 
 
 def texts(outputs: list) -> list[str]:
-    """Return what outputs say: what is printed, and other than pictures."""
+    """What outputs say: what is printed, and other than pictures."""
     said = [output.get("text", ()) for output in outputs]
     said += [text for output in outputs for kind, text in output.get("data", {}).items() if kind.startswith("text")]
     return ["".join(text) for text in said]

@@ -28,7 +28,7 @@ TYPES = sorted(nd.measurements.measurement_types().items())
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Return the folder of the site; a broken link, anchor or cross-reference is an error."""
+    """The folder of the site; a broken link, anchor or cross-reference is an error."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}

@@ -50,7 +50,7 @@ class Part:
 
     @staticmethod
     def of(system: System, names: Sequence[str]) -> Part:
-        """Return the parts of a system, what persists in the order of some names."""
+        """The parts of a system, what persists in the order of some names."""
         first = {one.known_by for one in system.memory}
         exact = [k for row in system.rows if row.is_exact for k in _range(row.slice)]
         weighed = [row for row in system.rows if not row.is_exact and row.name not in first]
@@ -72,7 +72,7 @@ class Part:
         )
 
     def beginning(self) -> tuple[Floats, Floats]:
-        """Return the mean and the standard deviation of what is known at first (k,), inf where nothing is."""
+        """The mean and the standard deviation of what is known at first (k,), inf where nothing is."""
         mean, sigma = np.zeros(self.system.shape[1]), np.full(self.system.shape[1], np.inf)
         for one in self.system.memory:
             mean[one.variable.slice] = one.mean
@@ -81,7 +81,7 @@ class Part:
         return mean[self.memory], sigma[self.memory]
 
     def motion(self, dt: float) -> tuple[Floats, Floats]:
-        """Return what the memory is multiplied by over a time [s], and the variance that it gains (k,)."""
+        """What the memory is multiplied by over a time [s], and the variance that it gains (k,)."""
         a, Q = np.ones(self.system.shape[1]), np.zeros(self.system.shape[1])
         for one in self.system.memory:
             T, walk = one.time_constant, np.array(one.walk)
@@ -95,7 +95,7 @@ class Part:
         return {}
 
     def pose(self, q: Floats) -> Pose:
-        """Return what depends on the configuration alone."""
+        """What depends on the configuration alone."""
         found = self.poses.get(q.tobytes())
         if found is None:
             D = self.system.D(q).tocsr()
@@ -127,7 +127,7 @@ class Pose:
 
     @staticmethod
     def of(E: sp.csr_matrix, Y: sp.csr_matrix, memory: NDArray[np.intp]) -> Pose:
-        """Return the coordinates, refined until they obey the rows in extended precision."""
+        """The coordinates, refined until they obey the rows in extended precision."""
         k, N = len(memory), E.shape[1]
         pick = sp.csr_matrix((np.ones(k), (np.arange(k), memory)), shape=(k, N))
         K = sp.vstack([E, pick]).tocsr()
@@ -146,7 +146,7 @@ class Pose:
         return Pose(E, Y, wide, inverse, C, sp.csr_matrix(Y.astype(np.longdouble)) @ C, N - r)
 
     def start(self, e: Floats, k: int) -> Extended:
-        """Return the d_0 that obeys the exact rows and where what persists is zero (N,)."""
+        """The d_0 that obeys the exact rows and where what persists is zero (N,)."""
         target = np.concatenate([-e, np.zeros(k)]).astype(np.longdouble)
         d = np.zeros(len(self.C), np.longdouble)
         for _ in range(REFINEMENTS):
@@ -155,7 +155,7 @@ class Pose:
 
 
 def biases(system: System, Q: Floats, Qd: Floats, Y: Floats) -> Floats:
-    """Return b of N states (N, rows)."""
+    """B of N states (N, rows)."""
     parts = system.bias(velocities(system.tree, Q.T, Qd.T), np.where(np.isfinite(Y), Y, 0.0).T)
     columns = [np.asarray(part, dtype=float) for part in parts]
     B = np.concatenate([np.broadcast_to(c[:, None] if c.ndim == 1 else c, (len(c), len(Q))) for c in columns]).T

@@ -10,18 +10,18 @@ SINGLE_KINDS = ("revolute", "continuous", "prismatic", "helical")
 
 
 def on_a_free_base(tree: KinematicTree) -> KinematicTree:
-    """Return a robot whose first joint is free."""
+    """A robot whose first joint is free."""
     return tree.replace(joints=(Free(), *tree.joints[1:]))
 
 
 def three_children() -> KinematicTree:
-    """Return a free body that carries three."""
+    """A free body that carries three."""
     tree = on_a_free_base(random_tree(4, seed=11, kinds=("revolute", "prismatic")))
     return tree.replace(name="three_children", parents=(-1, 0, 0, 0))
 
 
 def massless() -> KinematicTree:
-    """Return a chain whose second link and last link weigh nothing."""
+    """A chain whose second link and last link weigh nothing."""
     tree = random_tree(4, seed=12, kinds=("revolute",), chain=1.0)
     I = tree.I.copy()
     I[1] = I[3] = 0.0
@@ -29,7 +29,7 @@ def massless() -> KinematicTree:
 
 
 def two_roots() -> KinematicTree:
-    """Return two robots on one world, one of them planar, with frames on a link and on the world."""
+    """Two robots on one world, one of them planar, with frames on a link and on the world."""
     tree = random_tree(5, seed=13)
     joints = (Planar(), Revolute(), Spherical(), Free(), Revolute((1.0, 0.0, 0.0)))
     X = random_tree(4, seed=14).X_tree
@@ -38,7 +38,7 @@ def two_roots() -> KinematicTree:
 
 
 def fixed_joints() -> KinematicTree:
-    """Return a robot with joints of no freedoms: at a root, between moving ones, before a fork, and at a leaf."""
+    """A robot with joints of no freedoms: at a root, between moving ones, before a fork, and at a leaf."""
     tree = random_tree(8, seed=15, kinds=("revolute", "prismatic", "helical"))
     still = {0, 2, 5, 7}
     joints = tuple(Fixed() if i in still else joint for i, joint in enumerate(tree.joints))
@@ -67,7 +67,7 @@ FLOATING: dict[str, KinematicTree] = {
 
 
 def random_state(tree: KinematicTree, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return q (nq,), qd (nv,), qdd (nv,) and external wrenches (n_links, 6)."""
+    """q (nq,), qd (nv,), qdd (nv,) and external wrenches (n_links, 6)."""
     rng = np.random.default_rng(seed)
     q = tree.random_configuration(rng)
     return q, rng.normal(size=tree.nv), rng.normal(size=tree.nv), rng.normal(size=(tree.n_links, 6))

@@ -19,7 +19,7 @@ DIGITS = 100
 
 
 def pushed_or_off(sigma: float, noise: float) -> System:
-    """Return an arm whose torques are read with offsets while something pushes at its tip.
+    """An arm whose torques are read with offsets while something pushes at its tip.
 
     Args:
         sigma: deviation of the push and of the offsets at first [N m, N].
@@ -50,7 +50,7 @@ class Exact:
     covariance: Any
 
     def off(self, mean: Floats, covariance: Floats) -> tuple[float, float]:
-        """Return how far an estimate (k,) and its covariance (k, k) are from what they should be.
+        """How far an estimate (k,) and its covariance (k, k) are from what they should be.
 
         Both over the true deviations, in the directions in which these are independent.
         """
@@ -62,7 +62,7 @@ class Exact:
 
 
 def exactly(system: System, names: tuple[str, ...], q: Floats, Y: Floats) -> Exact:
-    """Return what N readings (N, ny) at rest tell of constants: P = (P_0^-1 + N H^T W H)^-1.
+    """What N readings (N, ny) at rest tell of constants: P = (P_0^-1 + N H^T W H)^-1.
 
     Source: the normal equations, which are as good as any in a hundred digits.
     """

@@ -71,7 +71,7 @@ class Walk:
         return len(self.q)
 
     def __getitem__(self, ticks: slice | list[int] | NDArray[np.bool_]) -> Walk:
-        """Return some of the instants."""
+        """Some of the instants."""
         arrays = [field.name for field in fields(self) if field.name not in ("tree", "feet")]
         return replace(self, **{name: getattr(self, name)[ticks] for name in arrays})
 
@@ -96,14 +96,14 @@ class Walk:
         return found | {"fx": self.wrenches, "qdd": self.qdd, "tau_J": found["tau"], "tau": self.tau}
 
     def d(self, system: System) -> Floats:
-        """Return the true variables (N, columns) of a system."""
+        """The true variables (N, columns) of a system."""
         d, v_slices = np.empty((self.n, system.shape[1])), self.tree.v_slices
         for v in system.variables:
             d[:, v.slice] = self.truth[v.kind][:, v.body if v.kind in ("a", "f", "fx") else v_slices[v.body]]
         return d
 
     def readings(self, system: System) -> Floats:
-        """Return Y (N, ny): what the sensors of a system read, each the y of D_Y d + b_Y - y = 0."""
+        """Y (N, ny): what the sensors of a system read, each the y of D_Y d + b_Y - y = 0."""
         Y, d, at = np.empty((self.n, system.ny)), self.d(system).T, velocities(self.tree, self.q.T, self.qd.T)
         for row in system.measurements:
             if row.y.start == row.y.stop:
@@ -115,7 +115,7 @@ class Walk:
         return Y
 
     def near_switches(self, within: float) -> NDArray[np.bool_]:
-        """Return which instants (N,) are at most so many seconds from one at which a contact changes."""
+        """Which instants (N,) are at most so many seconds from one at which a contact changes."""
         changes = np.flatnonzero((self.contact[1:] != self.contact[:-1]).any(axis=1))
         near = np.zeros(self.n, dtype=bool)
         reach = round(within / DT)
@@ -125,7 +125,7 @@ class Walk:
 
 
 def quadruped_mjcf() -> str:
-    """Return a quadruped of 12 joints with the sizes of Solo12 and five times its mass."""
+    """A quadruped of 12 joints with the sizes of Solo12 and five times its mass."""
     legs = "".join(
         f"""
     <body name="{leg}_hip" pos="{0.19 * fore} {0.1 * side} 0"><joint name="{leg}_hip_x" axis="1 0 0"/>
@@ -147,7 +147,7 @@ def quadruped_mjcf() -> str:
 
 
 def biped_mjcf() -> str:
-    """Return a biped of 10 joints and about 21 kg with flat feet."""
+    """A biped of 10 joints and about 21 kg with flat feet."""
     legs = "".join(
         f"""
     <body name="{side}_hip" pos="0 {0.08 * sign} -0.05"><joint name="{side}_hip_x" axis="1 0 0"/>
@@ -174,7 +174,7 @@ def biped_mjcf() -> str:
 
 
 def _world(name: str, height: float, trunk: str, legs: str, feet: list[str]) -> str:
-    """Return a robot on a floor, with an accelerometer in its base, force-torque sensors in the joints of its feet."""
+    """A robot on a floor, with an accelerometer in its base, force-torque sensors in the joints of its feet."""
     for foot in feet:
         joint = legs.index("/>", legs.index(f'<body name="{foot}"')) + 2
         legs = f'{legs[:joint]}<site name="{foot}_ft"/>{legs[joint:]}'
@@ -189,7 +189,7 @@ def _world(name: str, height: float, trunk: str, legs: str, feet: list[str]) -> 
 
 
 def trot(t: float, period: float = 0.5, duty: float = 0.62, lift: float = 0.04, stride: float = 0.04) -> Floats:
-    """Return the joint positions (12,) of a trot: legs in diagonal pairs, both pairs on the ground in between."""
+    """The joint positions (12,) of a trot: legs in diagonal pairs, both pairs on the ground in between."""
     start = np.clip(t / 0.3, 0, 1)
     targets = []
     for leg in LEGS:
@@ -209,7 +209,7 @@ def trot(t: float, period: float = 0.5, duty: float = 0.62, lift: float = 0.04, 
 
 
 def steps(t: float, shift: float = 0.9, stand: float = 0.7, sway: float = 0.07, lift: float = 0.03) -> Floats:
-    """Return the joint positions (10,) of a biped that steps from foot to foot on the spot.
+    """The joint positions (10,) of a biped that steps from foot to foot on the spot.
 
     It moves over one foot in `shift` seconds, and lifts the other for `stand` seconds.
     """
@@ -228,7 +228,7 @@ def steps(t: float, shift: float = 0.9, stand: float = 0.7, sway: float = 0.07, 
 
 
 def _smooth(s: float) -> float:
-    """Return a quintic from 0 at 0 to 1 at 1."""
+    """A quintic from 0 at 0 to 1 at 1."""
     s = min(max(s, 0.0), 1.0)
     return s**3 * (10 - 15 * s + 6 * s**2)
 
@@ -244,7 +244,7 @@ SETTLING = 0.3
 
 @lru_cache(maxsize=4)
 def walk(name: str, duration: float = 4.0) -> Walk:
-    """Return the record of one of the robots."""
+    """The record of one of the robots."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.xml"
         path.write_text(MODELS[name]())
@@ -276,7 +276,7 @@ def walk(name: str, duration: float = 4.0) -> Walk:
 
 
 def contact_wrenches(model: mujoco.MjModel, data: mujoco.MjData, bodies: Sequence[int]) -> Floats:
-    """Return the wrenches (n, 6) of contacts on bodies, in their axes, about their origins, couple first."""
+    """The wrenches (n, 6) of contacts on bodies, in their axes, about their origins, couple first."""
     fx, wrench = np.zeros((len(bodies), 6)), np.zeros(6)
     for number, contact in enumerate(data.contact):
         mujoco.mj_contactForce(model, data, number, wrench)

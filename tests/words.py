@@ -2,5 +2,5 @@
 
 
 def plain(thing: object) -> str:
-    """Return what something prints, in one line: tables and paragraphs are as wide as the terminal."""
+    """What something prints, in one line: tables and paragraphs are as wide as the terminal."""
     return " ".join(str(thing).split())

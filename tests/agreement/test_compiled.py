@@ -36,7 +36,7 @@ class Everything(NamedTuple):
 
 
 def everything(tree, q, qd, qdd, tau):
-    """Return all that Pinocchio is asked for as well."""
+    """All that Pinocchio is asked for as well."""
     return Everything(
         nd.rnea(tree, q, qd, qdd),
         nd.aba(tree, q, qd, tau),
@@ -47,7 +47,7 @@ def everything(tree, q, qd, qdd, tau):
 
 
 def symmetric(M: np.ndarray) -> np.ndarray:
-    """Return a copy of a matrix of which Pinocchio promises the upper triangle only."""
+    """A copy of a matrix of which Pinocchio promises the upper triangle only."""
     return np.triu(M) + np.triu(M, 1).T
 
 
@@ -66,7 +66,7 @@ class Case:
         self.tau = np.array([self.P.T @ pin.rnea(self.model, self.data, *state) for state in self.states])
 
     def algorithms(self) -> Everything:
-        """Return what Pinocchio says of every state."""
+        """What Pinocchio says of every state."""
         model, data, P = self.model, self.data, self.P
         inverse = np.linalg.inv(P)
         found = []
@@ -78,7 +78,7 @@ class Case:
         return Everything(*map(np.array, zip(*found, strict=True)))
 
     def derivatives(self) -> tuple[np.ndarray, ...]:
-        """Return Pinocchio's derivatives of rnea by q, qd, qdd, and of aba by q, qd, tau, of every state."""
+        """Pinocchio's derivatives of rnea by q, qd, qdd, and of aba by q, qd, tau, of every state."""
         model, data, P = self.model, self.data, self.P
         inverse = np.linalg.inv(P)
         found = []
@@ -134,7 +134,7 @@ N = 20
 
 
 def rotors(tree: KinematicTree, seed: int = 0) -> dict[int, float]:
-    """Return an inertia for each joint but free ones."""
+    """An inertia for each joint but free ones."""
     sizes = np.random.default_rng(seed).uniform(0.01, 1.0, tree.n_links)
     return {i: float(size) for i, size in enumerate(sizes) if tree.joints[i].kind != "free"}
 

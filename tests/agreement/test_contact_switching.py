@@ -15,7 +15,7 @@ OUTPUTS = ("fx", "tau", "qdd")
 
 
 def ankles() -> nd.SensorSet:
-    """Return a set that is exact in every state: a force-torque sensor above a foot counts while it stands.
+    """A set that is exact in every state: a force-torque sensor above a foot counts while it stands.
 
     While a foot is in the air nothing acts on it, and the sensor is not needed.
     """
@@ -41,7 +41,7 @@ def ankles() -> nd.SensorSet:
 
 
 def points() -> nd.SensorSet:
-    """Return the shipped set of quadrupeds, but with the moment on links that stand read, as it is not zero."""
+    """The shipped set of quadrupeds, but with the moment on links that stand read, as it is not zero."""
     content = nd.sensors("quadruped_contacts").to_dict()
     for contact in content["contacts"].values():
         contact["closed"][0]["value"] = None
@@ -61,26 +61,26 @@ every_set = pytest.mark.parametrize(
 
 @cache
 def recorded(name: str) -> Walk:
-    """Return every twentieth tick of the walk that a set is for."""
+    """Every twentieth tick of the walk that a set is for."""
     return walk(SETS[name][0])[::20]
 
 
 def closed(name: str) -> list[tuple[str, ...]]:
-    """Return at each tick the contacts on whose feet the floor acts."""
+    """At each tick the contacts on whose feet the floor acts."""
     names = SETS[name][1]().contact_names
     return [tuple(contact for contact in names if foot[FEET[contact]]) for foot in recorded(name).touching]
 
 
 @cache
 def planned(name: str) -> nd.Plan:
-    """Return the plans of the states that occur in the walk, and of those in the air and on all feet."""
+    """The plans of the states that occur in the walk, and of those in the air and on all feet."""
     sensors = SETS[name][1]()
     states = {*closed(name), (), sensors.contact_names}
     return nd.plan(recorded(name).tree, sensors, outputs=OUTPUTS, states=states)
 
 
 def readings(plan_set: nd.Plan, motion: Walk) -> np.ndarray:
-    """Return what the sensors of all states read (N, ny)."""
+    """What the sensors of all states read (N, ny)."""
     Y = np.full((motion.n, len(plan_set.measurement_names)), np.nan)
     where = {reading: k for k, reading in enumerate(plan_set.measurement_names)}
     for plan in plan_set.plans.values():

@@ -47,11 +47,11 @@ class Bench:
         return [self.motion.tree.link(foot) for foot in self.motion.feet]
 
     def group(self, kind: str) -> list[str]:
-        """Return the names of the sensors of a type."""
+        """The names of the sensors of a type."""
         return [row.name for row in self.system.rows if row.equation.group == kind and not row.is_exact]
 
     def weights(self, *left_out: str) -> np.ndarray:
-        """Return the weights of a set without some sensors."""
+        """The weights of a set without some sensors."""
         weights = self.system.weights.copy()
         for row in self.system.rows:
             if row.name in left_out:
@@ -59,7 +59,7 @@ class Bench:
         return weights
 
     def of_rows(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that are weighed, all of them readings, and the weight of each."""
+        """The rows that are weighed, all of them readings, and the weight of each."""
         weighed = [row for row in self.system.rows if not row.is_exact]
         assert all(row.equation.is_measured for row in weighed)
         assert sum(row.y.stop - row.y.start for row in weighed) == self.system.ny
@@ -67,18 +67,18 @@ class Bench:
         return places, weights[..., [k for row in weighed for k in row.weight_of_rows]]
 
     def sigma(self) -> np.ndarray:
-        """Return the standard deviation of each reading (ny,)."""
+        """The standard deviation of each reading (ny,)."""
         return self.of_rows(self.system.weights)[1] ** -0.5
 
     def degrees(self, weights: np.ndarray) -> int:
-        """Return how many more weighed rows than free unknowns there are."""
+        """How many more weighed rows than free unknowns there are."""
         places, of_rows = self.of_rows(weights)
         exact = self.system.shape[0] - len(places)
         return int(np.count_nonzero(of_rows)) - (self.system.shape[1] - exact)
 
 
 def common(motion: Walk) -> list[dict]:
-    """Return what all sets have: see above; the inertial sensors are on the base and the feet, as many IMUs are.
+    """What all sets have: see above; the inertial sensors are on the base and the feet, as many IMUs are.
 
     The acceleration of the base itself is what a tracking system tells that knows the pose.
     """
@@ -99,7 +99,7 @@ def planned(motion: Walk, *entries: dict) -> Bench:
 
 @lru_cache(maxsize=2)
 def bench(name: str) -> Bench:
-    """Return a robot with sensors that suffice in every phase, and a tick of its walk in forty.
+    """A robot with sensors that suffice in every phase, and a tick of its walk in forty.
 
     The biped has a six-axis force-torque sensor above each foot: it tells the wrench on the foot, once the foot's own
     motion is known, and the accelerometers with the joint accelerations tell that. The quadruped has a torque sensor in
@@ -118,12 +118,12 @@ def bench(name: str) -> Bench:
 
 
 def on_board(here: Bench) -> np.ndarray:
-    """Return the weights of sensors that are on the robot, and so need no pose."""
+    """The weights of sensors that are on the robot, and so need no pose."""
     return here.weights("qdd:root")
 
 
 def with_pose(here: Bench) -> np.ndarray:
-    """Return the weights of the tracked acceleration of the base in place of the inertial sensors.
+    """The weights of the tracked acceleration of the base in place of the inertial sensors.
 
     As many rows tell the base's motion; gravity must be known in the base's axes, for which the pose is needed.
     """
@@ -134,7 +134,7 @@ SETS = {"on board": on_board, "with the pose": with_pose}
 
 
 def close_to_the_truth(here: Bench, ticks: Walk, weights: np.ndarray, q: np.ndarray | None = None) -> bool:
-    """Return whether joint torques and contact wrenches of readings without noise are the true ones."""
+    """Whether joint torques and contact wrenches of readings without noise are the true ones."""
     found = here.solver.solve_batch(ticks.q if q is None else q, ticks.qd, ticks.readings(here.system), weights)
     errors = [found.tau - ticks.tau, found.fx[:, here.feet] - ticks.fx]
     sizes = [np.abs(ticks.tau).max(), np.abs(ticks.fx).max()]
@@ -207,5 +207,5 @@ def test_a_saturated_accelerometer_is_done_without():
 
 
 def noisy(readings: np.ndarray, seed: int, sigma: np.ndarray) -> np.ndarray:
-    """Return readings (N, n) with independent normal errors of some deviations (n,)."""
+    """Readings (N, n) with independent normal errors of some deviations (n,)."""
     return readings + np.random.default_rng(seed).normal(size=readings.shape) * sigma

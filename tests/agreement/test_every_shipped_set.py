@@ -93,7 +93,7 @@ def systems(name: str, robot: str) -> Iterator[tuple[tuple[str, ...], nd.System]
 
 
 def least_squares(system: nd.System, q: Floats, qd: Floats, y: Floats) -> Floats:
-    """Return d (n,) by the augmented system [0 G^T; G -v] and SuperLU, refined by residuals in extended precision.
+    """d (n,) by the augmented system [0 G^T; G -v] and SuperLU, refined by residuals in extended precision.
 
     Source: Björck, Numerical Methods for Least Squares Problems, ch. 2.5.
     """
@@ -112,7 +112,7 @@ def least_squares(system: nd.System, q: Floats, qd: Floats, y: Floats) -> Floats
 
 
 def null_space(system: nd.System, q: Floats) -> Floats:
-    """Return what the rows leave open at a configuration (n, dimension), each column in units of its own size."""
+    """What the rows leave open at a configuration (n, dimension), each column in units of its own size."""
     G = system.D(q).toarray()
     for _ in range(8):  # natural units
         G /= np.sqrt(np.maximum(np.abs(G).max(axis=1, keepdims=True), 1e-300))
@@ -132,7 +132,7 @@ def test_the_table_has_every_set():
 
 
 def outputs_of(state: tuple[str, ...]) -> list[str] | None:
-    """Return the outputs that are asked for: all, or the torques alone, which have a way of their own through limbs."""
+    """The outputs that are asked for: all, or the torques alone, which have a way of their own through limbs."""
     return ["tau"] if state and len(state) % 2 == 0 else None
 
 

@@ -52,7 +52,7 @@ LOADABLE = [
 
 
 def loaded(file, base, **options):
-    """Return the robot of a file, angles as they are in it; mimic joints and unreal inertias are let pass."""
+    """The robot of a file, angles as they are in it; mimic joints and unreal inertias are let pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)
         return nd.load_urdf(FILES[file], base=base, clean=False, **options)
@@ -64,7 +64,7 @@ def peer(file, base):
 
 
 def states(tree, n, seed):
-    """Return q (n, nq), qd and qdd (n, nv), and fx (n, n_links, 6)."""
+    """q (n, nq), qd and qdd (n, nv), and fx (n, n_links, 6)."""
     rng = np.random.default_rng(seed)
     q = np.array([tree.random_configuration(rng) for _ in range(n)])
     qd, qdd = rng.normal(size=(2, n, tree.nv))

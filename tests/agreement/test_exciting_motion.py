@@ -13,14 +13,14 @@ FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
 
 def model_of(name):
-    """Return Pinocchio's model of an arm, without fingers."""
+    """Pinocchio's model of an arm, without fingers."""
     model = pinocchio_model(ROBOTS[name])
     fingers = [model.getJointId(joint) for joint in FINGERS if model.existJointName(joint)]
     return pin.buildReducedModel(model, fingers, pin.neutral(model)) if fingers else model
 
 
 def by_pinocchio(tree, model, motion, t):
-    """Return torques (N, nv) of a motion, and the rows of its inertial parameters and friction (N nv, n)."""
+    """Torques (N, nv) of a motion, and the rows of its inertial parameters and friction (N nv, n)."""
     peer = Pinocchio(tree, model)
     torques, rows = [], []
     for q, qd, qdd in zip(*motion(t), strict=True):
@@ -32,7 +32,7 @@ def by_pinocchio(tree, model, motion, t):
 
 
 def base_columns(rows):
-    """Return columns that are independent, by pivoted QR."""
+    """Columns that are independent, by pivoted QR."""
     flat = rows.reshape(-1, rows.shape[2])
     size = np.linalg.norm(flat, axis=0)
     (used,) = np.nonzero(size > 1e-9 * size.max())
@@ -65,7 +65,7 @@ def test_variances_are_smaller_than_after_random_motions(name):
 
 
 def random_motions(motion, n):
-    """Return random motions of the same series that fill the limits of position, speed and acceleration."""
+    """Random motions of the same series that fill the limits of position, speed and acceleration."""
     series, limits = motion.trajectory.series, motion.limits
     bases = series.basis(series.times(RANDOM))
     found = []

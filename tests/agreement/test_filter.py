@@ -43,7 +43,7 @@ class Drawn:
 def drawn(
     systems: Sequence[System], names: Sequence[str], n: int, dt: float, seed: int, stay: int, run: int, poses: int = 16
 ) -> Drawn:
-    """Return n ticks.
+    """n ticks.
 
     Args:
         systems: those that hold in turn, each for `stay` ticks.
@@ -124,7 +124,7 @@ class Maker:
         self.known: dict[bytes, Any] = {}
 
     def tick(self, q: Floats, b: Floats, m: Floats, wanted: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the unknowns (N,) and the readings (ny,)."""
+        """The unknowns (N,) and the readings (ny,)."""
         part = self.part
         rated = np.flatnonzero(part.rates >= 0)
         pose = part.pose(q)
@@ -170,14 +170,14 @@ WRONG = 1.5
 
 @lru_cache(maxsize=8)
 def truth(name: str, ticks: int) -> Drawn:
-    """Return drawn ticks that begin anew now and then."""
+    """Drawn ticks that begin anew now and then."""
     observing = observer(name)
     names = observing.filter("native").memory_names
     return drawn(observing.systems, names, ticks, observing.dt, seed=5, stay=RUN // 4, run=RUN)
 
 
 def consistency(name: str, ticks: int, told: float = 1.0) -> tuple[float, float]:
-    """Return the probabilities below the sums of the normalised squares of innovations, and of errors.
+    """The probabilities below the sums of the normalised squares of innovations, and of errors.
 
     Innovations of different ticks are independent; errors are not, and count at the end of each run.
 

@@ -35,7 +35,7 @@ def every(*names: str) -> pytest.MarkDecorator:
 
 
 def every_joint() -> pin.Model:
-    """Return a tree with every kind of joint that Pinocchio and we have, a joint on each, siblings out of turn."""
+    """A tree with every kind of joint that Pinocchio and we have, a joint on each, siblings out of turn."""
     pin.seed(1)
     model = pin.Model()
     model.name = "every_joint"

@@ -45,7 +45,7 @@ def test_every_kind_of_joint_is_tried():
 
 
 def solved(tree: KinematicTree, q, qd, qdd, fx) -> tuple[System, np.ndarray]:
-    """Return the system with known joint accelerations and wrenches, and its d."""
+    """The system with known joint accelerations and wrenches, and its d."""
     rows = [{"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all"}]
     system = System(tree, sensor_set(*rows))
     return system, spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.r_[qdd, fx.ravel()]))

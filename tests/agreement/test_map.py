@@ -57,7 +57,7 @@ FAR_OFF = 1e-8
 
 
 def noisy(sigma, *entries):
-    """Return a set of sensors with noisy equations of motion."""
+    """A set of sensors with noisy equations of motion."""
     return nd.SensorSet.from_dict({"name": "noisy", "dynamics": {"sigma": sigma}, "measurements": list(entries)})
 
 
@@ -67,7 +67,7 @@ def planned(tree, noise):
 
 
 def state(system, seed):
-    """Return a state, readings, and weights that are far from those configured."""
+    """A state, readings, and weights that are far from those configured."""
     *at, weights = weighted_state(system, seed)
     of_dynamics = np.array([name.startswith("3") for name in system.weight_names])
     decades = np.random.default_rng(seed).uniform(0, 12, len(weights))
@@ -194,7 +194,7 @@ ARM = f"""
 
 @pytest.fixture(scope="module", params=["arm", pytest.param("iCubGenova04", marks=pytest.mark.long)])
 def peer(request, tmp_path_factory):
-    """Return BERDY, the same tree, and a solver."""
+    """BERDY, the same tree, and a solver."""
     path = ROBOTS.get(request.param) or tmp_path_factory.mktemp("berdy") / "arm.urdf"
     if request.param == "arm":
         path.write_text(ARM)
@@ -206,7 +206,7 @@ def peer(request, tmp_path_factory):
 
 
 def named(berdy, tree, q, qd, d):
-    """Return BERDY's d by the names of our variables; its accelerations are conventional, ours are spatial."""
+    """BERDY's d by the names of our variables; its accelerations are conventional, ours are spatial."""
     at, found = velocities(tree, q, qd), berdy.to_nori(tree, q, d)
     for block in berdy.variables:
         if block.kind == "a" and block.owner in tree.names:

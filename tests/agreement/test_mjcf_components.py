@@ -107,18 +107,18 @@ def agree_on_motion(tree: KinematicTree, model: mujoco.MjModel, seed: int, speed
 
 
 def anywhere(tree: KinematicTree, rng: np.random.Generator) -> Floats:
-    """Return a configuration at which constraints need not hold."""
+    """A configuration at which constraints need not hold."""
     return np.concatenate([joint.random(rng) for joint in tree.joints])
 
 
 def freedoms(tree: KinematicTree, model: mujoco.MjModel, q: Floats) -> Floats:
-    """Return the matrix (nv, model.nv) whose transpose takes our velocities to MuJoCo's."""
+    """The matrix (nv, model.nv) whose transpose takes our velocities to MuJoCo's."""
     still = np.zeros(tree.nv)
     return np.array([mujoco_state(tree, model, q, qd, still)[1] for qd in np.eye(tree.nv)])
 
 
 def accelerations(system: nd.System, q: Floats, qd: Floats, y: Floats) -> Floats:
-    """Return the accelerations of the joints by which the equations hold."""
+    """The accelerations of the joints by which the equations hold."""
     d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, y))
     return np.concatenate([d[system.column("qdd", i)] for i in range(system.tree.n_links)])
 
@@ -140,7 +140,7 @@ def test_motion_with_rotors_friction_springs_and_tendons(write):
 
 
 def on_tendons(path: Path) -> tuple[KinematicTree, mujoco.MjModel, mujoco.MjData]:
-    """Return a robot with motors on its tendons."""
+    """A robot with motors on its tendons."""
     tree, model = nd.load_mjcf(path), model_of(path)
     components = [c.model_copy(update={"role": "actuated"}) if c.type == "tendon" else c for c in tree.components]
     return tree.replace(components=components), model, mujoco.MjData(model)
@@ -208,7 +208,7 @@ def test_friction_of_joints_that_move_fast(write):
 
 
 def single(tree: KinematicTree, name: str) -> KinematicTree:
-    """Return a robot on which one constraint holds, and all that acts without one."""
+    """A robot on which one constraint holds, and all that acts without one."""
     held = [c for c in tree.components if c.type in ("loop", "coupling") or getattr(c, "role", "") == "held"]
     return tree.replace(components=[c for c in tree.components if c not in held or c.name == name])
 
@@ -235,7 +235,7 @@ def test_constraints_where_they_hold(write):
 
 
 def constrained(write, name: str, closed: bool = False):
-    """Return a robot with one constraint, MuJoCo's model with the same, a configuration, and MuJoCo's data there."""
+    """A robot with one constraint, MuJoCo's model with the same, a configuration, and MuJoCo's data there."""
     path = write(MIXED + EQUALITIES)
     tree = single(nd.load_mjcf(path), name)
     model = model_of(path)

@@ -52,7 +52,7 @@ def planned(robot: str, sensors: str, ordering: str, clean: bool = True) -> Plan
 
 
 def counted(plan: Plan) -> int:
-    """Return the operations in the text of a tick as Python runs it, changes of sign by themselves among them."""
+    """The operations in the text of a tick as Python runs it, changes of sign by themselves among them."""
     wanted = [plan.solved.unknowns[column] for column in output_columns(plan.system, plan.outputs)]
     tree = ast.parse(python_source(plan.symbolic.inputs, wanted))
     signs = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
@@ -109,7 +109,7 @@ TASKS = [("panda", "inverse_dynamics"), ("panda", "forward_dynamics"), ("talos_r
 
 @pytest.fixture
 def own_plan(own_cache, request):
-    """Return a plan in UMFPACK's order, made with an empty cache, and its system."""
+    """A plan in UMFPACK's order, made with an empty cache, and its system."""
     robot, sensors = request.param
     system = system_of(robot, sensors)
     return system, nd.plan(system, [OUTPUT[sensors]], "umfpack")

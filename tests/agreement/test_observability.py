@@ -42,19 +42,19 @@ def on_feet(feet: tuple[str, str], *readings: dict) -> SensorSet:
 
 
 def on_load_cells(feet: tuple[str, str], components: list[str], *poses: dict) -> SensorSet:
-    """Return load cells on both feet, in the frames of these or in others."""
+    """Load cells on both feet, in the frames of these or in others."""
     frames = [{"frame": pose} for pose in poses] or [{}, {}]
     cells = [{"type": "external_wrench", "links": foot, "components": components} for foot in feet]
     return on_feet(feet, *(cell | frame for cell, frame in zip(cells, frames, strict=True)))
 
 
 def floating_chain(n: int) -> KinematicTree:
-    """Return a chain of n links that floats."""
+    """A chain of n links that floats."""
     return on_a_free_base(autotree(n, 1, 1.5, 1.0))
 
 
 def lost(report: ObservabilityReport) -> dict[str, int]:
-    """Return the ranks lost at each special pose."""
+    """The ranks lost at each special pose."""
     return {condition.condition: condition.lost for condition in report.conditions}
 
 
@@ -175,7 +175,7 @@ def test_property_3(seed):
 
 
 def random_system(seed: int) -> System:
-    """Return a random tree with a random part of the sensors that it could have: some too few, some too many."""
+    """A random tree with a random part of the sensors that it could have: some too few, some too many."""
     rng = np.random.default_rng(seed)
     tree = random_tree(int(rng.integers(1, 8)), seed)
     if rng.random() < 0.2:  # links without mass, so that accelerations are not told by torques
@@ -208,7 +208,7 @@ def _some(rng: np.random.Generator, components: tuple[str, ...]) -> dict[str, li
 
 
 def svd_rank(system: System, q: np.ndarray) -> int:
-    """Return the rank of all of D, its rows and columns brought to length 1."""
+    """The rank of all of D, its rows and columns brought to length 1."""
     D = system.D(q).toarray()
     for _ in range(4):
         for axis in (0, 1):

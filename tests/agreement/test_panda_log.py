@@ -37,7 +37,7 @@ def test_inverse_dynamics_explains_the_measured_torques(tmp_path, monkeypatch):
 
 
 def without_hand(path: Path) -> bytes:
-    """Return the URDF of the bare arm: the log is of one, as its torques show."""
+    """The URDF of the bare arm: the log is of one, as its torques show."""
     root = etree.parse(str(path)).getroot()
     for part in [*root.findall("link"), *root.findall("joint")]:
         if "hand" in part.get("name") or "finger" in part.get("name"):

@@ -34,7 +34,7 @@ needs_umfpack = pytest.mark.skipif(not has_umfpack(), reason="the extra 'umfpack
 
 
 def permutation_10(system: System) -> np.ndarray:
-    """Return q of (10): fx_1 qdd_1 ... fx_N qdd_N, a_1 ... a_N, f_N tau_N ... f_1 tau_1."""
+    """q of (10): fx_1 qdd_1 ... fx_N qdd_N, a_1 ... a_N, f_N tau_N ... f_1 tau_1."""
     n = system.tree.n_links
     order = [(kind, i) for i in range(n) for kind in ("fx", "qdd")]
     order += [("a", i) for i in range(n)]
@@ -43,7 +43,7 @@ def permutation_10(system: System) -> np.ndarray:
 
 
 def permutation_11(system: System) -> np.ndarray:
-    """Return p_id of (11): the measurements of fx_1 qdd_1 ..., (3a) up the tree, then (3f) (3tau) down it."""
+    """p_id of (11): the measurements of fx_1 qdd_1 ..., (3a) up the tree, then (3f) (3tau) down it."""
     tree = system.tree
     rows = {row.name: row.slice for row in system.rows}
     order = []
@@ -136,7 +136,7 @@ CHAINS = {
 
 
 def published(figure: str, method: str) -> dict[int, tuple[int, int]]:
-    """Return additions and multiplications by N_B, from the counts made with the paper's scripts."""
+    """Additions and multiplications by N_B, from the counts made with the paper's scripts."""
     with (COUNTS / f"{figure}.csv").open() as file:
         return {
             int(row["nb"]): (int(row["additions"]), int(row["multiplications"]))
@@ -147,7 +147,7 @@ def published(figure: str, method: str) -> dict[int, tuple[int, int]]:
 
 @cache
 def counted(figure: str, n: int) -> dict[str, np.ndarray]:
-    """Return by each rule the additions and the rest (draws, 2) of UMFPACK's orders, one a draw of its values."""
+    """By each rule the additions and the rest (draws, 2) of UMFPACK's orders, one a draw of its values."""
     taper, sensors, _, _ = CHAINS[figure]
     system = System(paper_chain(n, taper), sensors)
     symbolic = trace(system)

@@ -63,7 +63,7 @@ def test_the_delay_is_that_of_what_is_late(late):
 
 @pytest.fixture(scope="module")
 def log():
-    """Return the log of a Panda, which is not in the repository."""
+    """The log of a Panda, which is not in the repository."""
     if not SHARED.exists():
         pytest.skip("the log of the Panda is not in the repository")
     return panda_log(SHARED)

@@ -32,7 +32,7 @@ FEW = (("panda", "fixed"), ("kinova", "floating"), ("anymal", "floating"))
 
 
 def cases(few):
-    """Return every robot, all but a few only in long tests."""
+    """Every robot, all but a few only in long tests."""
     return [pytest.param(*case, id="-".join(case), marks=[] if case in few else pytest.mark.long) for case in EVERY]
 
 
@@ -40,7 +40,7 @@ BACKENDS = ("numpy", *(("umfpack",) if has_umfpack() else ()))
 
 
 def led_by(peer: Pinocchio, truth: Truth) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Pinocchio's tau (N, nv), a and f (N, n_links, 6) of accelerations."""
+    """Pinocchio's tau (N, nv), a and f (N, n_links, 6) of accelerations."""
     joints = [peer.model.getJointId(joint) for joint in peer.tree.joint_names]
     tau, a, f = [], [], []
     for q, qd, qdd, _, fx in zip(*truth, strict=True):
@@ -57,7 +57,7 @@ def robot(name: str, base: str) -> KinematicTree:
 
 @cache
 def led(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
-    """Return random states and accelerations of a robot, the torques of Pinocchio's rnea, its a and f."""
+    """Random states and accelerations of a robot, the torques of Pinocchio's rnea, its a and f."""
     tree = robot(name, base)
     states = random_states(tree, N_STATES, seed=len(name))
     tau, a, f = led_by(Pinocchio.of(name, base, tree), states)
@@ -66,7 +66,7 @@ def led(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
 
 @cache
 def driven(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
-    """Return random states and torques of a robot, the accelerations of Pinocchio's aba, its a and f."""
+    """Random states and torques of a robot, the accelerations of Pinocchio's aba, its a and f."""
     peer = Pinocchio.of(name, base, robot(name, base))
     states = led(name, base)[0]
     rng = np.random.default_rng(7)
@@ -77,14 +77,14 @@ def driven(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
 
 
 def planned(name: str, base: str, problem: str, ordering: str = "auto", outputs: tuple[str, ...] = ()) -> Plan:
-    """Return a plan."""
+    """A plan."""
     tree = robot(name, base)
     sensors = hybrid(tree, seed=3) if problem == "hybrid" else PROBLEMS[problem]
     return plan(System(tree, sensors), ordering=ordering, **({"outputs": outputs} if outputs else {}))
 
 
 def asked(name: str, base: str, problem: str) -> tuple[dict[str, np.ndarray], Truth, Tolerance]:
-    """Return what Pinocchio says of each variable, the states, and how close we come."""
+    """What Pinocchio says of each variable, the states, and how close we come."""
     if problem != "inverse" and name in MASSLESS:
         pytest.skip(f"{name} has links without mass: see test_massless_fingers_are_the_cause")
     truth, a, f = (led if problem == "inverse" else driven)(name, base)

@@ -46,7 +46,7 @@ class ExtendedEstimate:
         self._weight_of = [k for row in system.rows if not row.is_exact for k in row.weight_of_rows]
 
     def at(self, q: Extended, qd: Extended, y: Extended, weights: Extended | None = None) -> Extended:
-        """Return d (n,)."""
+        """d (n,)."""
         symbolic = self._symbolic
         given = zip((*symbolic.q, *symbolic.qd, *symbolic.y), (*q, *qd, *y), strict=True)
         inputs = {x.index: np.array([value], dtype=np.longdouble) for x, value in given}
@@ -61,7 +61,7 @@ class ExtendedEstimate:
         return constrained_least_squares(D[exact], b[exact], D[~exact], b[~exact], w).d
 
     def derivative(self, name: str, k: int, *state: np.ndarray) -> Extended:
-        """Return the derivative of d (n,) by number k of an input; of q along freedom k."""
+        """The derivative of d (n,) by number k of an input; of q along freedom k."""
         q, qd, y, *weights = (np.asarray(x, dtype=np.longdouble) for x in state)
         given = {"q": q, "qd": qd, "y": y, **({"weights": weights[0]} if weights else {})}
         size = given["weights"][k] if name == "weights" else np.longdouble(1)
@@ -78,7 +78,7 @@ class ExtendedEstimate:
 
 
 def along_freedom(tree: KinematicTree, q: Extended, k: int, t: Extended) -> Extended:
-    """Return a configuration on a curve through q that starts along freedom k."""
+    """A configuration on a curve through q that starts along freedom k."""
     found = q.copy()
     for joint, part, own in zip(tree.joints, tree.q_slices, tree.v_slices, strict=True):
         unit = (np.arange(own.start, own.stop) == k).astype(float)
@@ -92,7 +92,7 @@ def along_freedom(tree: KinematicTree, q: Extended, k: int, t: Extended) -> Exte
 
 
 def refined_solution(A: Extended, b: Extended) -> Extended:
-    """Return the solution of A x = b."""
+    """The solution of A x = b."""
     scale = 1 / np.abs(A).max(axis=1)
     A, b = scale[:, None] * A, scale * b
     factors = la.lu_factor(A.astype(float))
@@ -146,7 +146,7 @@ def test_exact_sets_with_wrenches_measured(tree, problem):
 
 
 def wrenches_in_parts(tree):
-    """Return sensors that give of each joint its acceleration or its force, and wrenches, of which some are known.
+    """Sensors that give of each joint its acceleration or its force, and wrenches, of which some are known.
 
     The others are read in frames that are turned, moments and forces apart.
     """

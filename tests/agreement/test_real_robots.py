@@ -24,7 +24,7 @@ DATA = Path(__file__).parents[2].parent / "shared" / "data"
 
 @cache
 def results_of(name: str) -> list[Finding | Figure]:
-    """Return what comes of a data set, worked out once."""
+    """What comes of a data set, worked out once."""
     folder = DATA / name if name == "panda_log" else DATA / "real" / name
     if not folder.is_dir():
         pytest.skip(f"the data set {name} is not here: see docs/real_robots.md")
@@ -37,13 +37,13 @@ def results_of(name: str) -> list[Finding | Figure]:
 
 
 def finding(results: list[Finding | Figure], estimated: str) -> Finding:
-    """Return the finding of what was estimated."""
+    """The finding of what was estimated."""
     (one,) = (each for each in results if isinstance(each, Finding) and each.estimated == estimated)
     return one
 
 
 def figure(results: list[Finding | Figure], what: str) -> Figure:
-    """Return the figure whose name begins so."""
+    """The figure whose name begins so."""
     (one,) = (each for each in results if isinstance(each, Figure) and each.what.startswith(what))
     return one
 
@@ -238,7 +238,7 @@ def test_the_leg_of_the_icub_is_weighed_by_the_sensor_below_its_hip():
 
 @pytest.fixture(scope="module")
 def offsets():
-    """Return what came of the offsets of the iCub on one leg, worked out once."""
+    """What came of the offsets of the iCub on one leg, worked out once."""
     if not (DATA / "real" / "icub_one_leg").is_dir():
         pytest.skip("the data set icub_one_leg is not here: see docs/real_robots.md")
     return icub_offsets.run(DATA, ["constants", "walking"])

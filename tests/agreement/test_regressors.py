@@ -80,7 +80,7 @@ def inertias_of(tree: KinematicTree) -> Regression:
 
 
 def states(tree: KinematicTree, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return motions whose positions are beside all limits: joints turn right round, and shift by a metre."""
+    """Motions whose positions are beside all limits: joints turn right round, and shift by a metre."""
     rng = np.random.default_rng(seed)
     Q = rng.uniform(-3.0, 3.0, size=(n, tree.nq))
     for part in tree.quaternions:
@@ -89,7 +89,7 @@ def states(tree: KinematicTree, n: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 
 def pinocchio_regressor(tree: KinematicTree, model: pin.Model, q, qd, qdd) -> np.ndarray:
-    """Return d tau / d phi (nv, 10 n_links) of Pinocchio, in the order of the tree."""
+    """d tau / d phi (nv, 10 n_links) of Pinocchio, in the order of the tree."""
     peer = Pinocchio(tree, model)
     found = pin.computeJointTorqueRegressor(model, peer.data, *peer.state(q, qd, qdd))
     columns = [10 * (model.getJointId(name) - 1) + k for name in tree.joint_names for k in range(10)]

@@ -179,7 +179,7 @@ SPARE = {"load_cells_five": (4, 1), "four_cells_a_foot": (4, 1), "three_axes_a_f
 
 
 def rank(system: System, q: Floats) -> int:
-    """Return the rank by singular values, of which none must be near the bound."""
+    """The rank by singular values, of which none must be near the bound."""
     values = np.linalg.svd(system.D(q).toarray(), compute_uv=False) / 10
     assert not ((values > 1e-12) & (values < 1e-6)).any()
     return int((values > 1e-9).sum())

@@ -60,7 +60,7 @@ def test_degrees_of_freedom_are_rows_beyond_need():
 
 
 def noisy_readings(system, q, qd, d, rng, N):
-    """Return readings (N, ny) of a true d with the noise that the sensors claim to have."""
+    """Readings (N, ny) of a true d with the noise that the sensors claim to have."""
     zero = np.zeros(system.ny)
     true = system.D(q) @ d + system.b(q, qd, zero)
     y = np.concatenate([true[row.slice] for row in system.measurements])
@@ -72,7 +72,7 @@ def noisy_readings(system, q, qd, d, rng, N):
 
 
 def some_d(system, q, qd, rng):
-    """Return a d (n,) that obeys all exact rows."""
+    """A d (n,) that obeys all exact rows."""
     D, b = system.D(q).toarray(), system.b(q, qd, np.zeros(system.ny))
     exact, wish = exact_rows(system), rng.normal(size=system.shape[1])
     return wish - np.linalg.lstsq(D[exact], D[exact] @ wish + b[exact], rcond=None)[0]

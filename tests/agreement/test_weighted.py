@@ -31,7 +31,7 @@ PLACED = {"frame": {"xyz": [0.1, 0.02, 0.03], "rpy": [0.1, 0.2, 0.3]}}
 
 
 def redundant(tree):
-    """Return every joint acceleration, torque and wrench with a sigma, and accelerometers; no torque at the base."""
+    """Every joint acceleration, torque and wrench with a sigma, and accelerometers; no torque at the base."""
     return sensor_set(
         {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.1},
         {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0},
@@ -64,23 +64,23 @@ def state(system, seed):
 
 
 def exact_rows(system):
-    """Return which rows hold exactly."""
+    """Which rows hold exactly."""
     return np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
 
 
 def weights_of_rows(system, weights):
-    """Return the weight of each row that does not."""
+    """The weight of each row that does not."""
     return np.array([weights[k] for row in system.rows if not row.is_exact for k in row.weight_of_rows])
 
 
 def reference(system, q, qd, y, weights):
-    """Return the minimiser of the same problem in extended precision, from its definition: D, b, and what is exact."""
+    """The minimiser of the same problem in extended precision, from its definition: D, b, and what is exact."""
     exact, D, b = exact_rows(system), system.D(q).tocsr(), system.b(q, qd, y)
     return constrained_least_squares(D[exact], b[exact], D[~exact], b[~exact], weights_of_rows(system, weights))
 
 
 def unknowns(system, estimate):
-    """Return d of an estimate."""
+    """d of an estimate."""
     found = []
     for v in system.variables:
         values = estimate[v.kind]
@@ -326,7 +326,7 @@ def native(name):
 
 
 def ranges(made):
-    """Return the least and the largest inputs of usual states."""
+    """The least and the largest inputs of usual states."""
     kernel, n = made.kernel, sum(made.system.input_sizes.values())
     limits = kernel.limits[len(kernel.pivot_names) + made._layout.size :]
     return limits[:n], limits[n : 2 * n]

@@ -54,7 +54,7 @@ class TwoReadings(NamedTuple):
     fingerprint: str = "two readings"
 
     def equations(self, tree: KinematicTree) -> list:
-        """Return the rows, as many as a robot of two joints needs."""
+        """The rows, as many as a robot of two joints needs."""
         wrenches = [whole(VariableKey("fx", i), 6) for i in range(2)]
         return [*wrenches, whole(VariableKey("qdd", 0), 1), Turned()]
 
@@ -143,7 +143,7 @@ def states(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def exact(system: System, q: np.ndarray, qd: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return d (n,) by Gaussian elimination with row pivoting in extended precision, assembled in it too."""
+    """d (n,) by Gaussian elimination with row pivoting in extended precision, assembled in it too."""
     q, qd, y = (x.astype(np.longdouble) for x in (q, qd, y))
     at = velocities(system.tree, q, qd)
     n = system.shape[1]
@@ -191,7 +191,7 @@ SMALL = ("inverse-massless", "forward-one_body", "singular")
 
 
 def orders() -> Iterator[Any]:
-    """Return every system in one order, and small ones in every order."""
+    """Every system in one order, and small ones in every order."""
     for name in SYSTEMS:
         for ordering in (*ORDERS, "auto"):
             is_short = ordering in ("recursive", ALSO_COMPILED.get(name)) or name in SMALL

@@ -82,7 +82,7 @@ ALONE = {f"{kind}{k}": [entry] for kind, own in OWN.items() for k, entry in enum
 
 
 def bare() -> KinematicTree:
-    """Return a robot of two limbs of several kinds of joints, with frames on links and on the world."""
+    """A robot of two limbs of several kinds of joints, with frames on links and on the world."""
     kinds = ("revolute", "prismatic", "helical", "revolute", "continuous")
     tree = random_tree(8, seed=21, kinds=kinds, chain=1.0)
     X = random_tree(4, seed=22).X_tree
@@ -95,7 +95,7 @@ def with_components(*entries: dict[str, Any]) -> KinematicTree:
 
 
 def state(tree: KinematicTree, seed: int = 0) -> Kinematics:
-    """Return a closed state."""
+    """A closed state."""
     rng = np.random.default_rng(seed)
     return velocities(tree, *closed(tree, tree.random_configuration(rng), rng.normal(size=tree.nv)))
 
@@ -105,7 +105,7 @@ def of(kind: str, **fields: Any) -> dict[str, Any]:
 
 
 def row_of(tree: KinematicTree, equation: Equation, at: Kinematics, qdd: np.ndarray) -> np.ndarray:
-    """Return what the rows of an equation say of a true motion."""
+    """What the rows of an equation say of a true motion."""
     motion = newton_euler(tree, at.q, at.qd, qdd, np.zeros((tree.n_links, 6)))
     value = equation.bias(at, np.zeros(0))
     for key, block in equation.blocks(at).items():

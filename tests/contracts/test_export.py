@@ -195,7 +195,7 @@ def refused(made: Exported, state, expected: int) -> None:
 
 @pytest.fixture(scope="module", params=["as it is", "-ffast-math"])
 def guarded(request, compiled, tmp_path_factory):
-    """Return exports by plan, compiled strictly and in the way that undoes tests for NaN."""
+    """Exports by plan, compiled strictly and in the way that undoes tests for NaN."""
     if request.param == "as it is":
         return compiled
     folder = tmp_path_factory.mktemp("fast")

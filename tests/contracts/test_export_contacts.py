@@ -22,7 +22,7 @@ FREE = {"type": "external_wrench", "links": {"except": list(LEAVES.values())}, "
 
 
 def walker(closed: dict, *measurements: dict) -> nd.SensorSet:
-    """Return sensors that know the motion; while a contact is open, no wrench is on its leaf."""
+    """Sensors that know the motion; while a contact is open, no wrench is on its leaf."""
     contacts = {
         name: {
             "closed": [{"type": "external_wrench", "links": leaf, **closed}],

@@ -85,7 +85,7 @@ def compiled_filter(name: str) -> nd.Tracker[Any]:
 
 
 def new_filter(name: str) -> nd.Tracker[Any]:
-    """Return the filter, begun anew."""
+    """The filter, begun anew."""
     of = compiled_filter(name)
     of.reset()
     if is_told(of):
@@ -94,7 +94,7 @@ def new_filter(name: str) -> nd.Tracker[Any]:
 
 
 def is_told(of: nd.Tracker[Any]) -> bool:
-    """Return whether it is told the contacts."""
+    """Whether it is told the contacts."""
     return bool(of.contact_names) and not of.recognises
 
 
@@ -107,7 +107,7 @@ class Running(NamedTuple):
     out: Any
 
     def step(self, dt: float, contacts: int | None, **inputs: Any) -> int:
-        """Return the status of a tick."""
+        """The status of a tick."""
         for field, values in inputs.items():
             setattr(self.given, field, np.asarray(values, dtype=float).tolist())
         first = () if contacts is None else (contacts,)
@@ -115,11 +115,11 @@ class Running(NamedTuple):
         return status
 
     def found(self) -> dict[str, Any]:
-        """Return what the last tick wrote, by field."""
+        """What the last tick wrote, by field."""
         return read(self.out, self.made.export.outputs)
 
     def memory(self) -> tuple[Any, Any]:
-        """Return what is known of what persists, and its deviations."""
+        """What is known of what persists, and its deviations."""
         k = self.made.export.outputs["memory"][0]
         mean, deviations = self.made.ffi.new("double[]", k), self.made.ffi.new("double[]", k)
         self.made.call("memory", self.filter, mean, deviations)
@@ -128,7 +128,7 @@ class Running(NamedTuple):
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    """Return exports by name, compiled once, begun anew, on structs that hold rubbish beforehand."""
+    """Exports by name, compiled once, begun anew, on structs that hold rubbish beforehand."""
 
     @lru_cache(maxsize=8)
     def compiled(name: str) -> Exported:

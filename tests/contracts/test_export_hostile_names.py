@@ -39,7 +39,7 @@ HOSTILE = (
 
 
 def named(names: tuple[str, ...], robot: str, folder) -> Exported:
-    """Return the export of a robot whose links, joints and frames have some names, one output for each."""
+    """The export of a robot whose links, joints and frames have some names, one output for each."""
     n = TREE.n_links
     frames = {name: Frame(0, TREE.X_tree[1]) for name in names[n:]}
     tree = TREE.replace(name=robot, names=names[:n], joint_names=names[:n], frames=frames)
@@ -49,7 +49,7 @@ def named(names: tuple[str, ...], robot: str, folder) -> Exported:
 
 
 def observed(names: tuple[str, ...], robot: str, folder) -> CExport:
-    """Return the export of a filter of the same robot, offsets of the torques of its joints learned."""
+    """The export of a filter of the same robot, offsets of the torques of its joints learned."""
     names = names[: TREE.n_links]
     tree = TREE.replace(name=robot, names=names, joint_names=names, frames={})
     torque = {"type": "joint_torque", "joints": "all", "sigma": 1, "offset": {"sigma": 1}}
@@ -72,7 +72,7 @@ def assert_same_but_for_names(hostile: CExport, plain: CExport) -> None:
 
 
 def code(made: CExport, file: str) -> str:
-    """Return a file without its comments, its fields and enumerators by number."""
+    """A file without its comments, its fields and enumerators by number."""
     text = re.sub(r"/\*.*?\*/", "", made.files[file], flags=re.DOTALL)
     numbers = {name: f"name{k}" for k, name in enumerate([*made.outputs, *made.indices])}
     return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)

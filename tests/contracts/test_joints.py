@@ -25,7 +25,7 @@ def unit(seed: int) -> tuple[float, float, float]:
 
 
 def examples() -> dict[str, Joint]:
-    """Return every joint of the registry, those with an axis on three of them."""
+    """Every joint of the registry, those with an axis on three of them."""
     found: dict[str, Joint] = {}
     for kind, joint in JOINTS.items():
         if not hasattr(joint, "axis"):
@@ -51,7 +51,7 @@ def state(joint: Joint, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def relative_velocity(joint: Joint, at) -> np.ndarray:
-    """Return the spatial velocity of the child in its coordinates, from poses along a motion t -> q."""
+    """The spatial velocity of the child in its coordinates, from poses along a motion t -> q."""
     X = joint.transform(at(0.0))
     E = np.broadcast_to(X.E, (3, 3))
     W = E @ derivative(lambda t: np.broadcast_to(joint.transform(at(t)).E, (3, 3))).T  # R^T Rd, with R = E^T
@@ -79,7 +79,7 @@ def test_the_pose_is_the_textbooks_and_velocity_bias_and_rates_are_those_of_the_
 
 
 def _continuous(q: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return a configuration with its quaternion, where it has one, on the side of another: q and -q are one turn."""
+    """A configuration with its quaternion, where it has one, on the side of another: q and -q are one turn."""
     if len(q) >= 4 and q[-4:] @ start[-4:] < 0:
         return np.concatenate([q[:-4], -q[-4:]])
     return q

@@ -50,7 +50,7 @@ def table() -> Columns:
 
 
 def by_number(**arrays: np.ndarray) -> Columns:
-    """Return the columns of arrays by their names."""
+    """The columns of arrays by their names."""
     return {f"{name}[{k}]": column for name, array in arrays.items() for k, column in enumerate(array.T)}
 
 
@@ -143,7 +143,7 @@ def hdf5(path: Path) -> Columns:
 
 
 def joint_states(ros: str) -> tuple[list[tuple[int, object]], Columns]:
-    """Return messages, with their times, whose joints change their order, and one that lacks one."""
+    """Messages, with their times, whose joints change their order, and one that lacks one."""
     t, q, tau = numbers()
     tau = tau.copy()
     types = messages_of(ros).types
@@ -268,7 +268,7 @@ WRITTEN: dict[str, Callable[[Path], Columns]] = {
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """Return a file by its name, and what is in it; each is written once."""
+    """A file by its name, and what is in it; each is written once."""
     known: dict[str, tuple[Path, Columns]] = {}
 
     def make(name: str) -> tuple[Path, Columns]:
@@ -294,7 +294,7 @@ def small_blocks(monkeypatch):
 
 
 def read(source: LogSource, stream: str, columns: list[str]) -> Columns:
-    """Return columns of a stream, and check that its blocks follow each other."""
+    """Columns of a stream, and check that its blocks follow each other."""
     found: list[tuple[np.ndarray, ...]] = []
     at = 0
     for block in source.read({stream: columns}):
@@ -500,7 +500,7 @@ def test_numpy_scipy_and_h5py_read_an_array_a_field(out):
 
 
 def decoded(out: dict[str, Path], ending: str) -> list[tuple[str, int, object]]:
-    """Return the messages of a file by its own library, decoded by rosbags."""
+    """The messages of a file by its own library, decoded by rosbags."""
     if ending == ".mcap":
         with out[ending].open("rb") as raw:
             reader = mcap_reader.make_reader(raw, validate_crcs=True)

@@ -144,7 +144,7 @@ class Moving:
         self.truth = newton_euler(tree, q, qd, qdd, fx)
 
     def readings(self, bound: System) -> np.ndarray:
-        """Return the true value of each measured number of a system with one sensor."""
+        """The true value of each measured number of a system with one sensor."""
         (entry,) = bound.sensors.measurements
         found = []
         for row in bound.measurements:
@@ -154,7 +154,7 @@ class Moving:
         return np.array(found)
 
     def frame(self, entry, owner: str) -> tuple[int, pin.SE3]:
-        """Return the link of a reading, and the pose of its frame in link coordinates."""
+        """The link of a reading, and the pose of its frame in link coordinates."""
         tree = self.tree
         if owner in tree.joint_names:
             body = tree.joint_names.index(owner)
@@ -166,7 +166,7 @@ class Moving:
         return body, pin.SE3.Identity() if frame is None else pin.SE3(frame.X.E.T, frame.X.r)
 
     def reading(self, entry, owner: str, bound: System):
-        """Return the numbers of a reading, or more than these by component."""
+        """The numbers of a reading, or more than these by component."""
         match entry.type:
             case "linear_relation":
                 d = dict(zip(bound.variable_names, self.truth.d(bound), strict=True))
@@ -208,7 +208,7 @@ class Moving:
         return total
 
     def acceleration(self, sensor: str, body: int, placement: pin.SE3) -> dict[str, float]:
-        """Return the spatial acceleration in a frame, or with that of its origin in the world, as a sensor reads it."""
+        """The spatial acceleration in a frame, or with that of its origin in the world, as a sensor reads it."""
         there = placement.actInv(pin.Motion(self.truth.a[body, 3:], self.truth.a[body, :3]))
         spatial = dict(zip(MOTION, [*there.angular, *there.linear], strict=True))
         if sensor not in ("accelerometer", "rigid_contact"):
@@ -230,7 +230,7 @@ class Moving:
 
 
 def wrench_in(placement: pin.SE3, wrench: np.ndarray) -> dict[str, float]:
-    """Return a wrench of link coordinates by components in a frame."""
+    """A wrench of link coordinates by components in a frame."""
     there = placement.actInv(pin.Force(wrench[3:], wrench[:3]))
     return dict(zip(FORCE, [*there.angular, *there.linear], strict=True))
 

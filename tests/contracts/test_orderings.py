@@ -66,7 +66,7 @@ def check_order(problem: OrderingProblem, order: Ordering) -> None:
 
 
 def numeric_factors(problem: OrderingProblem, order: Ordering, state: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return L and U of a state without pivoting, dense."""
+    """L and U of a state without pivoting, dense."""
     U = problem.matrix(state).toarray()[np.ix_(order.rows, order.columns)]
     L = np.eye(len(U))
     for k in range(len(U)):

@@ -54,7 +54,7 @@ CONTACTS = {
 
 @cache
 def things() -> dict[str, Shown]:
-    """Return one of each that is shown, of a robot with names that try to break out."""
+    """One of each that is shown, of a robot with names that try to break out."""
     tree = nd.autotree(4).replace(name="<b>robot</b>", names=NASTY, joint_names=JOINTS)
     exact = sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}, name="<i>exact</i>")
     system = nd.System(tree, exact)
@@ -104,7 +104,7 @@ def things() -> dict[str, Shown]:
 
 
 def identified(tree: nd.KinematicTree) -> Shown:
-    """Return what is found in a log of a robot whose tip carries something."""
+    """What is found in a log of a robot whose tip carries something."""
     sensors = sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0}, name="<i>torques</i>")
     with TemporaryDirectory() as folder:
         path = saved_log(Path(folder) / "log.npz", tree, n=300, sigma=0.1)
@@ -182,7 +182,7 @@ POSE = {"xyz": [0.1, 0.0, 0.2], "rpy": [0.3, 1.0, -2.0]}
 
 
 def walker() -> KinematicTree:
-    """Return a floating chain with a sole on either end, whose normals are not those of the links."""
+    """A floating chain with a sole on either end, whose normals are not those of the links."""
     tree = autotree(5, skew=1.2)
     turns = (axis_rotation((1.0, 0.0, 0.0), 0.7), axis_rotation((0.0, 1.0, 0.0), -0.4))
     frames = {
@@ -245,7 +245,7 @@ def system(*entries: dict[str, Any]) -> System:
 
 
 def said(report: ObservabilityReport) -> list[object]:
-    """Return all that a report finds."""
+    """All that a report finds."""
     conditions = [
         (c.condition, c.frames, c.meaning, c.ranks.tolist(), c.lost, [part.words for part in c.unseen])
         for c in report.conditions
@@ -256,7 +256,7 @@ def said(report: ObservabilityReport) -> list[object]:
 
 
 def units_in_c(bound: System) -> list[str]:
-    """Return the unit of each reading as the header of exported C has it."""
+    """The unit of each reading as the header of exported C has it."""
     found = SideBySide([bound], "").described
     assert list(found) == list(bound.measurement_names)
     return [unit for unit, _ in found.values()]

@@ -106,7 +106,7 @@ def copied_tree() -> None:
 
 
 def ordered(mutant: Mutant, reach: Reach) -> dict[str, float]:
-    """Return the short tests that look for a fault, in order, with the time that each takes without it [s]."""
+    """The short tests that look for a fault, in order, with the time that each takes without it [s]."""
     room = tuple(tests_of(mutant.room))
     tests = reach.of_lines(mutant.path, range(mutant.site.line, mutant.site.last + 1)) or reach.of_module(mutant.path)
     tests = tests or [test for test in reach.seconds if test.startswith(room)]
@@ -116,7 +116,7 @@ def ordered(mutant: Mutant, reach: Reach) -> dict[str, float]:
 
 
 def tried(name: str, mutant: Mutant, tests: dict[str, float]) -> tuple[str, tuple[str, str]]:
-    """Return who finds a fault, and by which test."""
+    """Who finds a fault, and by which test."""
     source = mutant.path.read_text()
     mutant.path.write_text(mutant.site.applied(source))
     try:
@@ -130,17 +130,17 @@ def tried(name: str, mutant: Mutant, tests: dict[str, float]) -> tuple[str, tupl
 
 
 def tests_of(room: str) -> list[str]:
-    """Return how the paths of the tests of a room begin."""
+    """How the paths of the tests of a room begin."""
     return [f"tests/unit/{room}/", *OUTSIDE.get(room, ())]
 
 
 def modules_of(*beginnings: str) -> list[str]:
-    """Return the modules of tests whose paths begin so."""
+    """The modules of tests whose paths begin so."""
     return [str(path) for path in Path("tests").rglob("test_*.py") if str(path).startswith(beginnings)]
 
 
 def by_cost(tests: list[str], reach: Reach, of_room: tuple[str, ...]) -> list[str]:
-    """Return tests, those of a room first, and of the module with the quickest of them."""
+    """Tests, those of a room first, and of the module with the quickest of them."""
     modules = defaultdict(list)
     for test in tests:
         modules[test.partition("::")[0]].append(test)
@@ -152,7 +152,7 @@ def by_cost(tests: list[str], reach: Reach, of_room: tuple[str, ...]) -> list[st
 
 
 def first_failure(tests: list[str], seconds: float, *options: str) -> str:
-    """Return the first of some tests that fails, in a process of its own; "" where none does.
+    """The first of some tests that fails, in a process of its own; "" where none does.
 
     Args:
         tests: the tests, or with options their modules.

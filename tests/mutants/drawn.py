@@ -27,7 +27,7 @@ class Mutant(NamedTuple):
 
 
 def drawn(n: int, seed: int) -> list[Mutant]:
-    """Return n changes, each of another place; files of C count as a room."""
+    """n changes, each of another place; files of C count as a room."""
     rng = random.Random(seed)
     rooms: dict[str, dict[Path, list[Site]]] = defaultdict(dict)
     for path in sorted(PACKAGE.rglob("*.[pch]*")):

@@ -16,7 +16,7 @@ DURATIONS = "NORI_DYN_DURATIONS"
 
 
 def measured(folder: Path) -> Reach:
-    """Return which tests of the short suite reach what, and how long each takes; kept in a folder."""
+    """Which tests of the short suite reach what, and how long each takes; kept in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     data, durations = folder / "coverage", folder / "durations.jsonl"
     if not data.exists():
@@ -58,14 +58,14 @@ class Reach:
             self.seconds[test] += seconds
 
     def of_lines(self, path: Path, lines: Iterable[int]) -> list[str]:
-        """Return the tests of modules of which one runs one of some lines: what one makes the others may look at."""
+        """The tests of modules of which one runs one of some lines: what one makes the others may look at."""
         if str(path) not in self._files:
             return []
         contexts = self._data.contexts_by_lineno(self._files[str(path)])
         return self._tests(context for line in lines for context in contexts.get(line, ()))
 
     def of_module(self, path: Path) -> list[str]:
-        """Return the tests of modules of which one runs anything of a module."""
+        """The tests of modules of which one runs anything of a module."""
         if str(path) not in self._files:
             return []
         contexts = self._data.contexts_by_lineno(self._files[str(path)])

@@ -38,11 +38,11 @@ class Site(NamedTuple):
     text: str
 
     def applied(self, source: str) -> str:
-        """Return a source with the change."""
+        """A source with the change."""
         return source[: self.start] + self.text + source[self.end :]
 
     def changes(self, source: str) -> bool:
-        """Return whether a source is still Python with the change, and another; of C that is not looked at."""
+        """Whether a source is still Python with the change, and another; of C that is not looked at."""
         if self.kind == "C":
             return True
         try:
@@ -52,12 +52,12 @@ class Site(NamedTuple):
 
 
 def sites(source: str) -> list[Site]:
-    """Return where a module can be changed; some of them may leave it no Python."""
+    """Where a module can be changed; some of them may leave it no Python."""
     return list(_Finder(source).visit(ast.parse(source)))
 
 
 def sites_of_c(source: str) -> list[Site]:
-    """Return where a file of C can be changed."""
+    """Where a file of C can be changed."""
     text = re.sub(r"/\*.*?\*/|#[^\n]*", lambda found: re.sub(r"[^\n]", " ", found.group()), source, flags=re.DOTALL)
     found = [one for one in re.finditer(r"(?<= )\S+(?= )", text) if one.group() in OF_C]
     lines = [source.count("\n", 0, one.start()) + 1 for one in found]

@@ -19,7 +19,7 @@ drawn = settings(max_examples=8, deadline=None, derandomize=True, phases=[Phase.
 
 
 def entries_of(tree, kind, seed):
-    """Return the entries of a square set of sensors: joints follow accelerations, or torques, or some of each."""
+    """The entries of a square set of sensors: joints follow accelerations, or torques, or some of each."""
     if kind == "inverse":
         return [ACCELERATIONS, WRENCHES]
     if kind == "forward":
@@ -34,7 +34,7 @@ kinds = st.sampled_from(["inverse", "forward", "hybrid"])
 
 
 def renumbered(tree, seed):
-    """Return the same robot with its links in another topological order, and the new number of each old link."""
+    """The same robot with its links in another topological order, and the new number of each old link."""
     rng = np.random.default_rng(seed)
     order, open_links = [], [i for i in range(tree.n_links) if tree.parents[i] == WORLD]
     while open_links:
@@ -55,12 +55,12 @@ def renumbered(tree, seed):
 
 @lru_cache(maxsize=256)
 def slices(widths):
-    """Return where parts of some widths lie, one after the other."""
+    """Where parts of some widths lie, one after the other."""
     ends = np.cumsum([0, *widths])
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
 def reordered(values, widths, order):
-    """Return numbers that come in parts of some widths, with these parts in another order."""
+    """Numbers that come in parts of some widths, with these parts in another order."""
     parts = slices(tuple(widths))
     return np.concatenate([values[..., parts[i]] for i in order], axis=-1)

@@ -12,7 +12,7 @@ from tests.tolerances import RECURSION, SOLVED, assert_close
 
 
 def solver(tree, sensors):
-    """Return a solver that needs no compiler."""
+    """A solver that needs no compiler."""
     return nd.plan(nd.System(tree, sensors), ordering="markowitz").solver("numpy")
 
 
@@ -76,14 +76,14 @@ def test_only_ratios_of_weights_matter_and_readings_without_noise_give_the_truth
 
 
 def estimate(tree, entries, q, qd, readings):
-    """Return what a solver finds from readings by name."""
+    """What a solver finds from readings by name."""
     plan = nd.plan(nd.System(tree, sensor_set(*entries)), ordering="markowitz")
     names = plan.system.measurement_names
     return plan.solver("numpy").solve(q, qd, np.array([readings[name] for name in names]))
 
 
 def state_and_readings(tree, entries, seed):
-    """Return q, qd, and readings by name."""
+    """q, qd, and readings by name."""
     rng = np.random.default_rng(seed)
     q, qd = tree.random_configuration(rng), rng.normal(size=tree.nv)
     names = nd.System(tree, sensor_set(*entries)).measurement_names

@@ -20,7 +20,7 @@ from tests.unit.solve.test_solver import backend, every_backend, singular_plan, 
 
 
 def soft(qdd: float, tau: float) -> nd.SensorSet:
-    """Return accelerations and torques of all joints with a sigma each; no wrench is on a link."""
+    """Accelerations and torques of all joints with a sigma each; no wrench is on a link."""
     rows = [{"type": "joint_acceleration", "joints": "all", "sigma": qdd}, {"type": "joint_torque", "joints": "all"}]
     return sensor_set(rows[0], rows[1] | {"sigma": tau}, {"type": "external_wrench", "links": "all", "value": 0})
 
@@ -52,7 +52,7 @@ def test_a_known_value_of_any_size_is_kept():
 
 @pytest.fixture(scope="module")
 def fingers():
-    """Return an arm of which some links weigh next to nothing, as fingers in models often do."""
+    """An arm of which some links weigh next to nothing, as fingers in models often do."""
     tree = nd.autotree(7, branching=1.5, skew=0.4)
     scale = np.array([1.0, 1.0, 1.0, 1e-18, 1e-18, 0.0, 0.0])
     return tree.replace(I=tree.I * scale[:, None, None])
@@ -109,7 +109,7 @@ def two_links():
 
 @lru_cache
 def states():
-    """Return states (q, qd, y, weights) with the one that was off by eleven times its value first."""
+    """States (q, qd, y, weights) with the one that was off by eleven times its value first."""
     rng, tree = np.random.default_rng(0), two_links().system.tree
     found = [(POSE, rng.normal(size=2), rng.normal(size=4), WEIGHTS)]
     for _ in range(STATES):
@@ -120,7 +120,7 @@ def states():
 
 @lru_cache
 def truths():
-    """Return all variables at these states, the torques among them, and by how much an estimate may be off."""
+    """All variables at these states, the torques among them, and by how much an estimate may be off."""
     system = two_links().system
     torques = [v.slice.start for v in system.variables if v.kind == "tau"]
     found = [np.asarray(reference(system, *state).d, dtype=float) for state in states()]
@@ -191,7 +191,7 @@ def planned():
 
 @lru_cache
 def judged(n=60):
-    """Return states (q, qd, y, weights) at which some sensors count next to nothing, with right deviations.
+    """States (q, qd, y, weights) at which some sensors count next to nothing, with right deviations.
 
     Those of tau and qdd, by orthogonal factorisations.
     """
@@ -236,7 +236,7 @@ def test_exported_deviations_are_right_or_say_so(tmp_path):
 
 
 def derivatives_by_weights(system, q, qd, y, weights):
-    """Return those of d (n, n_weights), in eighty digits."""
+    """Those of d (n, n_weights), in eighty digits."""
     rows = np.column_stack([system.b(q, qd, y), system.D(q).toarray()]).astype(np.longdouble)
     soft = np.concatenate([np.arange(r.slice.start, r.slice.stop) for r in system.rows if not r.is_exact])
     weight_of = np.concatenate([r.weight_of_rows for r in system.rows if not r.is_exact])

@@ -37,7 +37,7 @@ SPEED = {"of": "qd", "rate": "qdd", "noise": 0.001}
 
 
 def observer(**walk: float) -> nd.Plan:
-    """Return the plan of an arm whose torques have offsets that walk."""
+    """The plan of an arm whose torques have offsets that walk."""
     content = {"name": "observer", "measurements": [TORQUES | {"offset": {"sigma": 20}}, UNLOADED]}
     sensors = nd.SensorSet.from_dict(
         content | {"memory": {"speed": SPEED, "push": {"of": "offset", "walk": 1.0} | walk}}

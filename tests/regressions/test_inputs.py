@@ -30,7 +30,7 @@ N = TREE.nv
 
 @lru_cache
 def planned() -> Plan:
-    """Return the plan of a chain whose readings are N accelerations, then N torques; as many weights."""
+    """The plan of a chain whose readings are N accelerations, then N torques; as many weights."""
     rows = [{"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque")]
     return nd.plan(nd.System(TREE, sensor_set(*rows, {"type": "external_wrench", "links": "all", "value": 0})))
 
@@ -59,7 +59,7 @@ def solve_batch(**given) -> None:
 
 
 def long(x) -> object:
-    """Return numbers for N joints twice over, of the same kind."""
+    """Numbers for N joints twice over, of the same kind."""
     return [*x, *x] if isinstance(x, list) else (np.ma if isinstance(x, np.ma.MaskedArray) else np).concatenate([x, x])
 
 
@@ -107,7 +107,7 @@ def test_no_number_is_made_of_what_is_none(taker):
 
 
 def words(call, given) -> str:
-    """Return the words of a refusal."""
+    """The words of a refusal."""
     try:
         call(given)
     except InputError as error:

@@ -147,7 +147,7 @@ def test_a_batch_that_the_footer_names_is_looked_at_wherever_it_lies(tmp_path):
 
 
 def _first(content: bytearray) -> int:
-    """Return where the message of the first record batch begins."""
+    """Where the message of the first record batch begins."""
     with pa.BufferReader(bytes(content)) as file:
         file.seek(8)
         pa.ipc.read_message(file)

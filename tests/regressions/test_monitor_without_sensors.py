@@ -23,7 +23,7 @@ from tests.unit.solve.test_solver import backend, every_backend
 
 @lru_cache
 def pair() -> Plan:
-    """Return the plan of a link with a precise acceleration, and a torque that tells the same 10^4 times worse."""
+    """The plan of a link with a precise acceleration, and a torque that tells the same 10^4 times worse."""
     known = {"type": "external_wrench", "links": "all", "value": 0}
     motion = {"type": "joint_acceleration", "joints": "all", "sigma": 1e-3, "range": [1, 9]}
     system = nd.System(

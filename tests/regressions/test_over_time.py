@@ -16,7 +16,7 @@ DT = 0.01
 
 
 def hand(joints: int, *more: dict, skew: float = 0.9, **push: object) -> nd.System:
-    """Return an arm whose last link is pushed: by its torques, and by velocities that persist."""
+    """An arm whose last link is pushed: by its torques, and by velocities that persist."""
     tip = f"link{joints}"
     unloaded = {"type": "external_wrench", "links": {"except": tip}, "value": 0}
     memory = {"speed": SPEED, "push": {"of": f"fx:{tip}", "walk": 5.0} | push}
@@ -25,7 +25,7 @@ def hand(joints: int, *more: dict, skew: float = 0.9, **push: object) -> nd.Syst
 
 
 def forces(joints: int) -> dict:
-    """Return what reads the force on the last link, not the moment."""
+    """What reads the force on the last link, not the moment."""
     force = {"type": "external_wrench", "components": ["fx", "fy", "fz"], "sigma": 1.0}
     return force | {"links": f"link{joints}"}
 

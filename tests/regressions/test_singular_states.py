@@ -22,7 +22,7 @@ MOTION = {"type": "joint_acceleration", "joints": "all"}
 
 @lru_cache
 def tip() -> Plan:
-    """Return the plan of a planar arm whose torques tell the wrench at its tip, but not where it is stretched."""
+    """The plan of a planar arm whose torques tell the wrench at its tip, but not where it is stretched."""
     tree = nd.autotree(3)
     return nd.plan(nd.System(tree, sensor_set({**MOTION, "sigma": 0.1}, *TIP, name="tip")))
 
@@ -45,7 +45,7 @@ def states(*configurations, plan=None):
 
 
 def counted(monkeypatch):
-    """Return counts of what costs time."""
+    """Counts of what costs time."""
     counts = {"svd": 0, "D": 0}
 
     def counting(name, function):
@@ -138,7 +138,7 @@ def test_singular_states_of_a_batch_are_nan_on_request(name):
 
 
 def contact_solver():
-    """Return the solver of the arm above, whose tip touches or not."""
+    """The solver of the arm above, whose tip touches or not."""
     tree, free = nd.autotree(3), {"type": "external_wrench", "links": "link3"}
     known = {
         "name": "arm",
@@ -210,7 +210,7 @@ def test_a_robot_that_stands_is_not_told_to_replace_a_sensor():
 
 
 def standing(*sensors):
-    """Return a robot with two legs on a fixed base, and what tells of the feet."""
+    """A robot with two legs on a fixed base, and what tells of the feet."""
     tree = nd.autotree(5, branching=2)
     feet = ["link4", "link5"]
     rest = {"type": "external_wrench", "links": {"except": feet}, "value": 0}

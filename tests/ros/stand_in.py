@@ -44,7 +44,7 @@ class Publisher:
 
 
 def modules(graph):
-    """Return the modules that the node imports, by name."""
+    """The modules that the node imports, by name."""
 
     class Node:
         def __init__(self, name):
@@ -126,7 +126,7 @@ def modules(graph):
 
 
 def launch_modules():
-    """Return what the launch file imports, by name: all of it says what it was given."""
+    """What the launch file imports, by name: all of it says what it was given."""
     given = {
         "launch": {"LaunchDescription": lambda entities: {"entities": entities}},
         "launch.actions": {"DeclareLaunchArgument": lambda name, **more: {"name": name, **more}},

@@ -86,7 +86,7 @@ def test_they_are_drawn_in_every_room_each_of_another_place(tmp_path, monkeypatc
 
 
 def exact(D, b, Y, c, w):
-    """Return d and P of the same problem from its KKT matrix [H D^T; D 0], H = Y^T W Y, in 60 digits."""
+    """d and P of the same problem from its KKT matrix [H D^T; D 0], H = Y^T W Y, in 60 digits."""
     with mp.workdps(60):
         m, n = D.shape
         Y, c = mp.matrix(Y.tolist()), mp.matrix(c.tolist())

@@ -9,7 +9,7 @@ from tests.oracles import evaluate
 
 
 def example(x, y, z, sin, cos, sqrt):
-    """Return functions that use every operation."""
+    """Functions that use every operation."""
     return [sin(x) * y - cos(x) / (y + z), -(z * z) * sqrt(y * y + z), x + 2.0 - y, 3.0 * z, sqrt(sin(x) + 4.0) / z]
 
 

@@ -150,7 +150,7 @@ def test_no_two_doubles_are_the_same_in_the_field():
 
 
 def _shortest(p: int, a: int) -> int:
-    """Return the square of the length of the shortest vector of the lattice of (1, a) and (0, p)."""
+    """The square of the length of the shortest vector of the lattice of (1, a) and (0, p)."""
     u, v = (0, p), (1, a)
     while v[0] ** 2 + v[1] ** 2 < u[0] ** 2 + u[1] ** 2:
         square = v[0] ** 2 + v[1] ** 2

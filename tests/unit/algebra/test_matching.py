@@ -17,7 +17,7 @@ nx = Peer("networkx")
 
 
 def matched(matrix):
-    """Return the size of networkx's largest matching of rows with columns."""
+    """The size of networkx's largest matching of rows with columns."""
     graph = nx.algorithms.bipartite.from_biadjacency_matrix(sp.csr_array(matrix))
     return len(nx.algorithms.bipartite.hopcroft_karp_matching(graph, range(matrix.shape[0]))) // 2
 

@@ -17,7 +17,7 @@ X = (0.25, 1.5, 2.0)
 
 @pytest.fixture(params=FUNCTIONS)
 def function(request):
-    """Return one of ours, and that of the standard library."""
+    """One of ours, and that of the standard library."""
     return FUNCTIONS[request.param]
 
 

@@ -59,29 +59,29 @@ def force(f):
 
 
 def pin_motion_cross(v):
-    """Return v x (6, 6) by Pinocchio, column by column."""
+    """v x (6, 6) by Pinocchio, column by column."""
     return np.array([motion(v).cross(motion(e)).vector[FLIP] for e in np.eye(6)]).T
 
 
 def pin_force_cross(v):
-    """Return v x* (6, 6) by Pinocchio, column by column."""
+    """v x* (6, 6) by Pinocchio, column by column."""
     return np.array([motion(v).cross(force(e)).vector[FLIP] for e in np.eye(6)]).T
 
 
 def pin_X(E, r):
-    """Return B_X_A (6, 6) by Pinocchio."""
+    """B_X_A (6, 6) by Pinocchio."""
     return pin.SE3(E.T, r).toActionMatrixInverse()[np.ix_(FLIP, FLIP)]
 
 
 def random_rigid_body(seed):
-    """Return mass, centre of mass (3,), and rotational inertia (3, 3) about it."""
+    """Mass, centre of mass (3,), and rotational inertia (3, 3) about it."""
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, 3))
     return rng.uniform(0.1, 5), rng.normal(size=3), A @ A.T
 
 
 def rigid(seed):
-    """Return the inertia (6, 6) of a random rigid body, by Pinocchio."""
+    """The inertia (6, 6) of a random rigid body, by Pinocchio."""
     return pin.Inertia(*random_rigid_body(seed)).matrix()[np.ix_(FLIP, FLIP)]
 
 

@@ -69,7 +69,7 @@ def state_of(tree, seed):
 
 
 def body_poses(tree, q, names):
-    """Return position (3,) and rotation (3, 3) in the world of each MuJoCo body frame, or of a site."""
+    """Position (3,) and rotation (3, 3) in the world of each MuJoCo body frame, or of a site."""
     X_0 = positions(tree, q).X_0
     for name in names:
         frame = tree.frames.get(f"{name}/body") or tree.frame(name)

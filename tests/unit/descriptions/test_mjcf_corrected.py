@@ -68,7 +68,7 @@ def write(tmp_path):
 
 
 def again(tree, source, **options):
-    """Return the robot of the corrected file, the path of that, and the notes."""
+    """The robot of the corrected file, the path of that, and the notes."""
     found = corrected_mjcf(tree, source)
     out = source.with_name("out.xml")
     out.write_bytes(found.content)

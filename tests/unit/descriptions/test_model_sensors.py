@@ -30,7 +30,7 @@ ICUB = ROBOTS["iCubGenova04"]
 
 @lru_cache(maxsize=8)
 def loader(path: str) -> idyn.ModelLoader:
-    """Return iDynTree's loader, which owns the model and the sensors."""
+    """iDynTree's loader, which owns the model and the sensors."""
     found = idyn.ModelLoader()
     assert found.loadModelFromFile(path)
     return found
@@ -41,27 +41,27 @@ def pose_of(transform: idyn.Transform) -> tuple[np.ndarray, np.ndarray]:
 
 
 def force_torque_of(theirs, model: idyn.Model) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pose of a sensor in its child link, as iDynTree has it."""
+    """The pose of a sensor in its child link, as iDynTree has it."""
     transform = idyn.Transform()
     assert theirs.getLinkSensorTransform(model.getLinkIndex(theirs.getSecondLinkName()), transform)
     return pose_of(transform)
 
 
 def reads_of(system: System, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> tuple[np.ndarray, Any]:
-    """Return what the sensors read of a motion without loads, and the motion."""
+    """What the sensors read of a motion without loads, and the motion."""
     truth = newton_euler(system.tree, q, qd, qdd, np.zeros((system.tree.n_links, 6)))
     return system.D(q) @ truth.d(system) + system.b(q, qd, np.zeros(system.ny)), truth
 
 
 def with_base(tree, model, tmp_path) -> System:
-    """Return a robot with its own sensors and the base as state, gyroscopes among them."""
+    """A robot with its own sensors and the base as state, gyroscopes among them."""
     path = tmp_path / "own.yaml"
     path.write_text("{name: own, from_model: true, measurements: [], memory: {base: {of: base}}}")
     return System(tree, nd.load_sensors(path, model, tree))
 
 
 def turns_of(system: System, q: np.ndarray, qd: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what the gyroscopes read of a motion, by their names."""
+    """What the gyroscopes read of a motion, by their names."""
     d = np.zeros(system.shape[1])
     d[next(v.slice for v in system.variables if v.name == "base:angular_velocity")] = qd[:3]
     reads = system.D(q) @ d + system.b(q, qd, np.zeros(system.ny))

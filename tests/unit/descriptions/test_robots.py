@@ -18,7 +18,7 @@ MJCF = """<mujoco model="ball"><option gravity="0 0 -1"/><worldbody>
 
 @pytest.fixture
 def descriptions(monkeypatch, tmp_path):
-    """Return a stand-in for the package robot_descriptions, which would clone repositories."""
+    """A stand-in for the package robot_descriptions, which would clone repositories."""
     package = types.ModuleType("robot_descriptions")
     package.DESCRIPTIONS = {"ur5_description": None, "ball_mj_description": None, "broken_description": None}
     package.__path__ = [str(tmp_path / "modules")]

@@ -36,12 +36,12 @@ TWO = link("base") + link("arm")
 
 
 def hinged(more: str, kind: str = "revolute") -> str:
-    """Return two links and a joint of which more is said."""
+    """Two links and a joint of which more is said."""
     return TWO + joint("j", "base", "arm", kind, more)
 
 
 def heavy(inertial: str) -> str:
-    """Return two links and a joint; the second link is of this inertia."""
+    """Two links and a joint; the second link is of this inertia."""
     return link("base") + link("arm", inertial) + J
 
 

@@ -68,7 +68,7 @@ def arm(tmp_path):
 
 
 def again(tree, source: Path, folder: Path, **options):
-    """Return the robot of the corrected file, its content, and the notes."""
+    """The robot of the corrected file, its content, and the notes."""
     found = corrected_urdf(tree, source)
     out = folder / "out.urdf"
     out.write_bytes(found.content)
@@ -100,7 +100,7 @@ def test_robots_are_read_back_as_they_are(name, options, tmp_path):
 
 
 def first_of(names, count):
-    """Return the names as parameters, of which the first few are for each run."""
+    """The names as parameters, of which the first few are for each run."""
     return [pytest.param(name, marks=[pytest.mark.long] * (k >= count)) for k, name in enumerate(names)]
 
 

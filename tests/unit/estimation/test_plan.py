@@ -167,7 +167,7 @@ def content(tmp_path):
 
 
 def order(content):
-    """Return the part of a plan file that holds what was planned of its only state."""
+    """The part of a plan file that holds what was planned of its only state."""
     (state,) = content["states"]
     return state
 
@@ -366,7 +366,7 @@ def test_sensors_of_ones_own_class_are_planned_but_not_saved(tmp_path):
 
 
 def weighted_system():
-    """Return a system with rows to spare: what is eliminated has more rows than it has unknowns."""
+    """A system with rows to spare: what is eliminated has more rows than it has unknowns."""
     soft = {**ACCELERATIONS, "sigma": 0.1}, {**TORQUES, "sigma": 0.1}, {**WRENCHES, "value": 0}
     return nd.System(nd.autotree(3), sensor_set(*soft))
 

@@ -4,14 +4,14 @@ import numpy as np
 
 
 def pseudo_inertia_of(ten: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inertia (4, 4) of ten parameters m, m c, xx, xy, yy, xz, yz, zz, over any scalar."""
+    """The pseudo-inertia (4, 4) of ten parameters m, m c, xx, xy, yy, xz, yz, zz, over any scalar."""
     m, h, (xx, xy, yy, xz, yz, zz) = ten[0], ten[1:4], ten[4:]
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return np.block([[np.trace(I) / 2 * np.eye(3) - I, h[:, None]], [h[None], np.array([[m]])]])
 
 
 def cloud(masses: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ten parameters and the pseudo-inertia of points (n, 3) with masses (n,)."""
+    """The ten parameters and the pseudo-inertia of points (n, 3) with masses (n,)."""
     x, y, z = points.T
     moments = [y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y]
     homogeneous = np.column_stack([points, np.ones(len(points))])
@@ -20,11 +20,11 @@ def cloud(masses: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def random_body(rng: np.random.Generator) -> np.ndarray:
-    """Return the ten parameters of a random body."""
+    """The ten parameters of a random body."""
     return cloud(rng.uniform(0.1, 1.0, 12), rng.normal(size=3) * 0.2 + rng.normal(size=(12, 3)) * 0.1)[0]
 
 
 def divergence(P: np.ndarray, P0: np.ndarray) -> float:
-    """Return the entropic divergence."""
+    """The entropic divergence."""
     X = np.linalg.solve(P0, P)
     return float(np.trace(X) - np.log(np.linalg.det(X)) - 4)

@@ -14,7 +14,7 @@ ARM = sensor_set(ACCELERATIONS, {**TORQUES, "joints": "actuated"}, {**WRENCHES, 
 
 
 def motion(nv: int, n: int, dt: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return times (n,), positions, velocities and accelerations (n, nv) of joints of one freedom each."""
+    """Times (n,), positions, velocities and accelerations (n, nv) of joints of one freedom each."""
     rng = np.random.default_rng(seed)
     t = np.arange(n) * dt
     size = rng.uniform(0.2, 0.8, size=(3, nv, 1))
@@ -27,7 +27,7 @@ def motion(nv: int, n: int, dt: float, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 def changed(tree: nd.KinematicTree, seed: int, share: float = 0.3) -> tuple[np.ndarray, nd.KinematicTree]:
-    """Return the ten parameters of all links of another robot, whose bodies have other densities, and that robot."""
+    """The ten parameters of all links of another robot, whose bodies have other densities, and that robot."""
     rng = np.random.default_rng(seed)
     parameters = Parameters.of(tree, ["inertias"])
     values = parameters.prior.copy()
@@ -37,7 +37,7 @@ def changed(tree: nd.KinematicTree, seed: int, share: float = 0.3) -> tuple[np.n
 
 
 def drawn(tree: nd.KinematicTree, rng: np.random.Generator) -> tuple[nd.KinematicTree, np.ndarray]:
-    """Return a robot whose inertias are as far from those of a model as is expected of them, and its ten parameters.
+    """A robot whose inertias are as far from those of a model as is expected of them, and its ten parameters.
 
     The pseudo-inertia [[S, h], [h^T, m]] of each link is L (1 + E) L^T, where that of the model is L L^T, and E has
     symmetric entries of variance 1 on the diagonal, 1/2 off it. A body need not have it.
@@ -55,7 +55,7 @@ def drawn(tree: nd.KinematicTree, rng: np.random.Generator) -> tuple[nd.Kinemati
 
 
 def lasting(rng: np.random.Generator, n: int, readings: int, rho: float) -> np.ndarray:
-    """Return noise (n, readings) of variance 1, of which each sample has a correlation rho with the next."""
+    """Noise (n, readings) of variance 1, of which each sample has a correlation rho with the next."""
     fresh = rng.normal(size=(n, readings))
     fresh[1:] *= np.sqrt(1.0 - rho**2)
     return np.asarray(lfilter([1.0], [1.0, -rho], fresh, axis=0))

@@ -30,14 +30,14 @@ def planar(n: int = 2, gravity=(0.0, -9.81, 0.0)) -> KinematicTree:
 
 
 def serial(*joints: Joint, gravity=(0.0, 0.0, -9.81), seed: int = 0, upright: bool = True) -> KinematicTree:
-    """Return an arm whose links have any shape; its first axis is that of its joint in the world if upright."""
+    """An arm whose links have any shape; its first axis is that of its joint in the world if upright."""
     tree = nd.tools.random_tree(len(joints), seed, kinds=["revolute"], chain=1.0)
     first = nd.autotree(1).X_tree[0] if upright else tree.X_tree[0]
     return tree.replace(joints=joints, X_tree=(first, *tree.X_tree[1:]), gravity=gravity)
 
 
 def numbers_of(found: Regression, n: int, seed: int, still=(), values=None):
-    """Return W, N, c at random motions at which some joints stand still, readings those of given values or any."""
+    """W, N, c at random motions at which some joints stand still, readings those of given values or any."""
     tree, rng = found.system.tree, np.random.default_rng(seed)
     Q = tree.random_configurations(n, rng)
     Qd, Qdd = rng.normal(size=(2, n, tree.nv))
@@ -48,7 +48,7 @@ def numbers_of(found: Regression, n: int, seed: int, still=(), values=None):
 
 
 def singular_values(W: np.ndarray) -> np.ndarray:
-    """Return those of stacked rows whose columns are of one size, relative to the largest."""
+    """Those of stacked rows whose columns are of one size, relative to the largest."""
     rows = W.reshape(-1, W.shape[-1])
     sizes = np.linalg.norm(rows, axis=0)
     s = np.linalg.svd(rows / np.where(sizes > 1e-12 * sizes.max(), sizes, 1.0), compute_uv=False)

@@ -24,7 +24,7 @@ def bodies(n: int, seed: int, wanted=("inertias", "friction")) -> Parameters:
 
 
 def log(parameters: Parameters, seed: int, share: float = 0.7, size: float = 20.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return fewer rows than parameters, of values that no robot has."""
+    """Fewer rows than parameters, of values that no robot has."""
     rng = np.random.default_rng(seed)
     n = len(parameters)
     R = size * rng.normal(size=(int(share * n), n)) / np.maximum(np.abs(parameters.prior), 0.01)
@@ -45,7 +45,7 @@ class Reference:
         self.start = np.concatenate([np.zeros(10 * self.n_links), np.full(len(self.sigma), 0.1)])
 
     def values(self, s):
-        """Return the parameters of what SciPy varies, over complex numbers as well."""
+        """The parameters of what SciPy varies, over complex numbers as well."""
         found = []
         for P0, given in zip(self.P0, s[: 10 * self.n_links].reshape(-1, 10), strict=True):
             L = np.zeros((4, 4), dtype=s.dtype)
@@ -68,7 +68,7 @@ class Reference:
         return total
 
     def gradient(self, s):
-        """Return the derivatives, by complex steps."""
+        """The derivatives, by complex steps."""
         steps = s + 1e-30j * np.eye(len(s))
         return np.array([self.objective(self.values(step)).imag for step in steps]) / 1e-30
 

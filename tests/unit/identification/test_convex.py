@@ -16,7 +16,7 @@ CORNERS = np.vstack([np.array([[1.0, 1, -1, 0], [0, 1, 0, 1], [0, 0, 1, 1]]), np
 
 
 def random_problem(seed: int, gamma: float = 0.5, hull: bool = False) -> MaxdetProblem:
-    """Return a problem of two bodies, whose distances count once and four times, and three bounded coordinates."""
+    """A problem of two bodies, whose distances count once and four times, and three bounded coordinates."""
     rng = np.random.default_rng(seed)
     n = 23
     bodies = []
@@ -33,7 +33,7 @@ def random_problem(seed: int, gamma: float = 0.5, hull: bool = False) -> MaxdetP
 
 
 def interior(problem: MaxdetProblem, rng: np.random.Generator) -> np.ndarray:
-    """Return coordinates at which the bodies are definite and the bounds hold."""
+    """Coordinates at which the bodies are definite and the bounds hold."""
     v = 0.2 * rng.normal(size=problem.A.shape[1])
     v[20:] = np.abs(v[20:])
     return v

@@ -11,7 +11,7 @@ SPEEDS = 0.4 * np.pi * np.array([[1.0, 2.3, 3.1], [1.3, 2.0, 3.7], [0.9, 2.7, 3.
 
 
 def errors(folder, rho: float, n: int, seeds: range, **options) -> tuple[np.ndarray, np.ndarray]:
-    """Return the errors of combinations, and of parameters, that logs identify, over their deviations.
+    """The errors of combinations, and of parameters, that logs identify, over their deviations.
 
     The arm is drawn from what was known before, and the noise is of first order.
 

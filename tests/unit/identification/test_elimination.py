@@ -7,7 +7,7 @@ from nori_dyn.identification.elimination import without_unknowns
 
 
 def together(W: np.ndarray, N: np.ndarray, c: np.ndarray, is_exact: np.ndarray) -> np.ndarray:
-    """Return the parameters by one problem over them and the wrenches of all samples, exact rows by KKT."""
+    """The parameters by one problem over them and the wrenches of all samples, exact rows by KKT."""
     n, rows, p = W.shape
     k = N.shape[2]
     A = np.zeros((n * rows, p + n * k))

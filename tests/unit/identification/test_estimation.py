@@ -13,7 +13,7 @@ from nori_dyn.identification.prior import ParameterPrior
 
 
 def evidence(W: list[np.ndarray], y: list[np.ndarray], columns: list[list[int]], n: int, parts: int = 1) -> Evidence:
-    """Return what rows W phi = y say, one W and y a reading, in some segments."""
+    """What rows W phi = y say, one W and y a reading, in some segments."""
     segments = []
     for part in np.array_split(np.arange(len(y[0])), parts):
         rows = []

@@ -28,7 +28,7 @@ def arm() -> nd.KinematicTree:
 
 @pytest.fixture(scope="module")
 def found(arm, tmp_path_factory) -> Identification:
-    """Return what is found of an arm with friction, offsets and other inertias, judged on another log."""
+    """What is found of an arm with friction, offsets and other inertias, judged on another log."""
     folder = tmp_path_factory.mktemp("logs")
     _, other = changed(arm, seed=1)
     other = other.replace(components=(nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01),))
@@ -39,7 +39,7 @@ def found(arm, tmp_path_factory) -> Identification:
 
 @pytest.fixture(scope="module")
 def loaded(arm, tmp_path_factory) -> Identification:
-    """Return what is found of a load and of drives, whose currents are read with a noise of a tenth."""
+    """What is found of a load and of drives, whose currents are read with a noise of a tenth."""
     folder = tmp_path_factory.mktemp("logs")
     _, other = changed(arm, seed=5, share=0.1)
     with_load = other.I.copy()

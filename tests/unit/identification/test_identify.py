@@ -19,7 +19,7 @@ def arm() -> nd.KinematicTree:
 
 
 def errors_of(found, robot: nd.KinematicTree) -> np.ndarray:
-    """Return how far each combination is from what it is of a robot."""
+    """How far each combination is from what it is of a robot."""
     truth = found.base.G @ type(found.parameters)(robot, found.parameters.each).prior
     return np.array([c.value for c in found.combinations]) - truth
 

@@ -18,7 +18,7 @@ READ = ACCELERATIONS, {**TORQUES, "sigma": 0.5}
 
 
 def held_at_its_tip():
-    """Return an arm whose tip somebody holds, with forces that nobody measures along it."""
+    """An arm whose tip somebody holds, with forces that nobody measures along it."""
     unknown = {"type": "external_wrench", "links": "link4", "components": ["mx", "my", "mz", "fy", "fz"], "value": 0}
     others = {"type": "external_wrench", "links": {"except": "link4"}, "value": 0}
     return nd.autotree(4, skew=1.0), [*READ, unknown, others]

@@ -11,7 +11,7 @@ VERTICAL = (0.0, -9.81, 0.0)
 
 
 def planar():
-    """Return a planar arm of two links in a vertical plane, whose drives can just hold it."""
+    """A planar arm of two links in a vertical plane, whose drives can just hold it."""
     drives = {"joint1": DriveLimits(3.0, 25.0), "joint2": DriveLimits(3.0, 8.0)}
     return nd.autotree(2).replace(gravity=VERTICAL, drives=drives)
 

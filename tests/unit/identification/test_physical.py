@@ -104,7 +104,7 @@ def test_the_metric_is_the_second_derivative_of_the_divergence(wanted):
 
 
 def tens(parameters: Parameters, values: np.ndarray) -> list[np.ndarray]:
-    """Return the ten parameters of each link, read off its spatial inertia."""
+    """The ten parameters of each link, read off its spatial inertia."""
     found = []
     for I in parameters.inertias(values):
         h = [I[2, 4], I[0, 5], I[1, 3]]

@@ -12,13 +12,13 @@ LINKS = ("a",) * 4 + ("b",) * 5
 
 
 def drawn(prior: ParameterPrior, rng: np.random.Generator, far: float = 1.0) -> np.ndarray:
-    """Return parameters as they are expected before, those of the second link `far` times as far from it."""
+    """Parameters as they are expected before, those of the second link `far` times as far from it."""
     off = np.linalg.cholesky(np.linalg.inv(prior.L.T @ prior.L)) @ rng.normal(size=7)
     return prior.values + off * np.repeat([1.0, far], [4, 3])
 
 
 def log(seed: int, far: float = 1.0):
-    """Return dense rows W, readings y and a prior of two links, from which the second is `far` times too far."""
+    """Dense rows W, readings y and a prior of two links, from which the second is `far` times too far."""
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(60, 7)) * np.array([3, 1, 0.01, 0, 2, 0.5, 0.1])
     L = np.zeros((9, 7))

@@ -31,7 +31,7 @@ FLOATING = """
 
 
 def tree_of(convention: str) -> nd.KinematicTree:
-    """Return a tree with a joint of each kind that a convention has, and one that does not move."""
+    """A tree with a joint of each kind that a convention has, and one that does not move."""
     joints = [joint for joint in KINDS if joint.kind not in CONVENTIONS[convention].absent]
     joints.insert(3, Fixed())
     source = nd.tools.random_tree(len(joints), seed=4)

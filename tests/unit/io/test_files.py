@@ -31,7 +31,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def put_back_by_hand(folder: Path) -> dict[str, str]:
-    """Return what is in a folder, with what `.before-*` holds in the place of it."""
+    """What is in a folder, with what `.before-*` holds in the place of it."""
     found = contents(folder)
     for spare in folder.glob(f"{BEFORE}*"):
         found |= contents(spare)
@@ -53,7 +53,7 @@ def whenever(monkeypatch, act) -> None:
 
 
 def failing(numbers, error):
-    """Return what fails at some of the times that it is called, by their numbers from 0."""
+    """What fails at some of the times that it is called, by their numbers from 0."""
     calls = iter(range(1000))
 
     def act():
@@ -65,7 +65,7 @@ def failing(numbers, error):
 
 @pytest.fixture
 def place(tmp_path):
-    """Return what makes a folder with old files, and what puts new ones there."""
+    """What makes a folder with old files, and what puts new ones there."""
 
     def place_of(number):
         folder, stage = made(tmp_path / f"{number}" / "out", OLD), made(tmp_path / f"{number}" / "stage", NEW)

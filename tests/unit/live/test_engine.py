@@ -23,7 +23,7 @@ def joints(kind):
 
 
 def made(plans, columns, closed=None, differentiate=None, way=None):
-    """Return an engine and its state for a stream with columns of the usual names."""
+    """An engine and its state for a stream with columns of the usual names."""
     solving = prepared(plans, way or StreamOptions(closed=closed))
     record = SampleRecord.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
@@ -204,7 +204,7 @@ def test_the_noise_is_that_of_noise_and_it_begins_anew_after_a_gap():
 
 
 def observer() -> nd.Plan:
-    """Return a plan of a joint that something pushes: its velocity and the push persist."""
+    """A plan of a joint that something pushes: its velocity and the push persist."""
     torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
     memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}, "push": {"of": "offset", "walk": 1.0}}
     content = {"name": "observer", "measurements": [torque, UNLOADED], "memory": memory}
@@ -291,7 +291,7 @@ def test_ways_that_cannot_be_are_refused():
 
 
 def adapted(t, velocities, period):
-    """Return what the adaptive filter says of velocities (N, n); nan where it says nothing."""
+    """What the adaptive filter says of velocities (N, n); nan where it says nothing."""
     derivative, found = AdaptiveFilter(velocities.shape[1]), np.full(velocities.shape, np.nan)
     for k in range(len(t)):
         told = derivative.add(t[k], velocities[k], period)

@@ -64,7 +64,7 @@ class Rig:
 
 
 def of_states(**more):
-    """Return the columns of joint states: of q, of qd, and of what else is in the efforts."""
+    """The columns of joint states: of q, of qd, and of what else is in the efforts."""
     fields = {"q": "position", "qd": "velocity", **more}
     return [{"of": f"{kind}:{{joint}}", "from": f"{STATES}.{field}:{{joint}}"} for kind, field in fields.items()]
 

@@ -16,7 +16,7 @@ from tests.tolerances import SOLVED, assert_close
 
 
 def ring(constrains: str = "pose") -> KinematicTree:
-    """Return a chain of nine links whose last one is held to the world."""
+    """A chain of nine links whose last one is held to the world."""
     tree = random_tree(9, seed=5, kinds=("revolute",), chain=1.0)
     X = random_tree(2, seed=6).X_tree
     loop = Loop.model_validate({"name": "ring", "frames": ["tip", "wall"], "constrains": constrains})
@@ -24,7 +24,7 @@ def ring(constrains: str = "pose") -> KinematicTree:
 
 
 def pose_of(tree: KinematicTree, q: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rotation to the world's axes, and the position, of a frame."""
+    """The rotation to the world's axes, and the position, of a frame."""
     frame = tree.frame(name)
     if frame.on_world:
         return frame.X.E.T, frame.X.r

@@ -31,7 +31,7 @@ def turned(I, seed):
 
 
 def pseudo_inertia(mass, I_com):
-    """Return the pseudo-inertia (4, 4) about the centre of mass, as Wensing, Kim and Slotine (2018) write it."""
+    """The pseudo-inertia (4, 4) about the centre of mass, as Wensing, Kim and Slotine (2018) write it."""
     J = np.zeros((4, 4))
     J[:3, :3] = np.trace(I_com) / 2 * np.eye(3) - I_com
     J[3, 3] = mass
@@ -39,7 +39,7 @@ def pseudo_inertia(mass, I_com):
 
 
 def inertia_of_points(masses, points):
-    """Return the rotational inertia (3, 3) about the origin, and the centre of mass (3,), of point masses."""
+    """The rotational inertia (3, 3) about the origin, and the centre of mass (3,), of point masses."""
     I = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points, strict=True))
     return I, masses @ points / masses.sum()
 
@@ -120,7 +120,7 @@ def test_what_points_have_is_nearest_to_itself(seed, n):
 
 
 def rod(I_com, tip=None):
-    """Return the links and joints of a rod on a wall, and of what is fixed to its end."""
+    """The links and joints of a rod on a wall, and of what is fixed to its end."""
     links = [LinkData("wall"), LinkData("rod", 1.0, np.array([0, 0, 0.1]), I_com)]
     at = Transform(np.eye(3), np.array([0.0, 0.0, 1.0]))
     joints = [JointData("hinge", "wall", "rod", Transform.identity(), Revolute((0.0, 1.0, 0.0)))]

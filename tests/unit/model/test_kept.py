@@ -22,7 +22,7 @@ FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
 
 def pair(name: str, base: str, kept: tuple[str, ...]):
-    """Return a robot with some fixed joints kept, and with all of them lumped."""
+    """A robot with some fixed joints kept, and with all of them lumped."""
     return load(name, base, clean=False, kept=kept), load(name, base, clean=False)
 
 

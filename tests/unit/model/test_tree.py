@@ -210,7 +210,7 @@ def random_link(name: str) -> LinkData:
 
 
 def star() -> tuple[list[LinkData], list[JointData]]:
-    """Return base -shoulder- arm =fixed= plate -wrist- hand, and base =fixed= stand -slide- cart."""
+    """Base -shoulder- arm =fixed= plate -wrist- hand, and base =fixed= stand -slide- cart."""
     names = ("base", "arm", "plate", "hand", "stand", "cart")
     ends = {
         "shoulder": ("base", "arm", Revolute()),
@@ -282,7 +282,7 @@ def test_locking_a_joint_is_welding_it_where_it_stands():
 
 
 def more(name, parent, child, joint=None):
-    """Return a change of links and joints: one more joint."""
+    """A change of links and joints: one more joint."""
     return lambda links, joints: joints.append(JointData(name, parent, child, Transform.identity(), joint))
 
 
@@ -374,7 +374,7 @@ X = Transform.identity()
 
 
 def robot(edges, n):
-    """Return the links and joints of a graph; every link has some mass."""
+    """The links and joints of a graph; every link has some mass."""
     links = [LinkData(f"l{i}", 1.0, np.zeros(3), np.eye(3)) for i in range(n)]
     joints = [JointData(f"j{k}", f"l{i}", f"l{j}", X, Revolute((0.0, 0.0, 1.0))) for k, (i, j) in enumerate(edges)]
     graph = nx.DiGraph()

@@ -17,7 +17,7 @@ TREE = nd.autotree(4, branching=2, skew=0.7)
 
 
 def with_additions(system: nd.System, sensors) -> nd.System:
-    """Return a system with what was added, as its entries in a config say."""
+    """A system with what was added, as its entries in a config say."""
     content = system.sensors.to_dict()
     entries = [dict(sensor.entry) for sensor in sensors]
     return nd.System(

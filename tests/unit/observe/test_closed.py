@@ -27,7 +27,7 @@ CLEAR = 1e3
 
 
 def read(name: str) -> dict[str, object]:
-    """Return a load cell for a number of d."""
+    """A load cell for a number of d."""
     return {"type": "linear_relation", "name": f"cell:{name}", "terms": {name: 1}, "value": None}
 
 
@@ -124,7 +124,7 @@ def some_sensors(tree: nd.KinematicTree, seed: int) -> System:
 
 
 def rank_by_singular_values(system: System, configurations: np.ndarray) -> tuple[int, set[str]]:
-    """Return the rank of the dense D, and what it does not determine, at the clearest of some configurations."""
+    """The rank of the dense D, and what it does not determine, at the clearest of some configurations."""
     sizes = natural_sizes(system)
     best: tuple[float, int, np.ndarray] | None = None
     for q in configurations:

@@ -49,7 +49,7 @@ def chain(n: int = 4):
 
 
 def covariance(system: System, q) -> np.ndarray:
-    """Return the covariance (n, n) of d, of all of D at once, in extended precision."""
+    """The covariance (n, n) of d, of all of D at once, in extended precision."""
     D = system.D(q).toarray()
     roots = np.zeros(len(D))
     for row in system.rows:

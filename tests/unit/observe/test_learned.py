@@ -35,13 +35,13 @@ def system_of(tree: KinematicTree, *entries: dict, **memory: dict) -> nd.System:
 
 
 def arm() -> nd.System:
-    """Return an arm whose torque sensors have offsets, pushed at its last link."""
+    """An arm whose torque sensors have offsets, pushed at its last link."""
     entries = ACCELERATIONS, with_offset(**TORQUES), unloaded("link5")
     return system_of(nd.autotree(5, skew=0.9), *entries, offsets={"of": "offset"}, push={"of": "fx:link5"})
 
 
 def biped() -> nd.System:
-    """Return a floating body on two legs with load cells that have offsets; its acceleration is read."""
+    """A floating body on two legs with load cells that have offsets; its acceleration is read."""
     tree = nd.autotree(7, branching=2, skew=0.8)
     tree = tree.replace(joints=(Free(), *tree.joints[1:]))
     cells = with_offset(type="force_torque", joints=["joint2", "joint3"])
@@ -49,7 +49,7 @@ def biped() -> nd.System:
 
 
 def quadruped() -> nd.System:
-    """Return a quadruped on point feet, whose torque sensors have offsets; the acceleration of its base is read."""
+    """A quadruped on point feet, whose torque sensors have offsets; the acceleration of its base is read."""
     tree = load("solo12", "floating")
     feet = tuple(tree.names[i] for i in range(tree.n_links) if i not in tree.parents)
     points = [{"type": "external_wrench", "links": list(feet), "components": ["mx", "my", "mz"], "value": 0}]
@@ -61,7 +61,7 @@ SYSTEMS = {"arm": arm, "biped": biped, "quadruped": quadruped}
 
 
 def stacked(system: nd.System, Q: Sequence[Floats], dt: Floats | None = None) -> tuple[int, set[str]]:
-    """Return how many combinations of what persists are told at the last of some states, and which numbers are.
+    """How many combinations of what persists are told at the last of some states, and which numbers are.
 
     The rows of D at each, each with its own columns, and rows between them: m' = a m + dt r.
     """
@@ -93,7 +93,7 @@ def stacked(system: nd.System, Q: Sequence[Floats], dt: Floats | None = None) ->
 
 
 def poses(tree: KinematicTree, n: int, moving: Sequence[str] | None = None, seed: int = 0) -> Floats:
-    """Return random configurations; all but some joints, where these are named, stay."""
+    """Random configurations; all but some joints, where these are named, stay."""
     Q = tree.random_configurations(n, seed)
     for name, part in zip(tree.joint_names, tree.q_slices, strict=True):
         if moving is not None and name not in moving:
@@ -174,7 +174,7 @@ def test_an_offset_alone_is_seen_at_one_pose_where_the_force_is_known_and_never_
 
 
 def two_cells(skew: float) -> nd.System:
-    """Return two links with a load cell in each joint, the second pushed by what is not known."""
+    """Two links with a load cell in each joint, the second pushed by what is not known."""
     cells = with_offset(type="force_torque", joints="all")
     return system_of(nd.autotree(2, skew=skew), ACCELERATIONS, cells, unloaded("link2"), offsets={"of": "offset"})
 

@@ -18,7 +18,7 @@ SOLES = ("left_sole_link", "right_sole_link")
 
 
 def frame_at(tree: KinematicTree, q: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the axes (3, 3), in columns, and the position (3,) of a frame in world coordinates."""
+    """The axes (3, 3), in columns, and the position (3,) of a frame in world coordinates."""
     frame = tree.frame(name)
     X = frame.X @ positions(tree, q).X_0[frame.link]
     return X.E.T, X.r

@@ -25,7 +25,7 @@ CHOICES = [
 
 
 def random_system(seed: int) -> System:
-    """Return a small tree with random sensors, no external wrench but on its last link."""
+    """A small tree with random sensors, no external wrench but on its last link."""
     rng = np.random.default_rng(seed)
     tree = autotree(3, 1 + seed % 2, 0.7, 0.9)
     last = tree.names[-1]
@@ -42,7 +42,7 @@ def random_system(seed: int) -> System:
 
 
 def undetermined(system: System, q, without=()) -> set[str]:
-    """Return the torques that the null space of the other rows moves, by SVD."""
+    """The torques that the null space of the other rows moves, by SVD."""
     rows = [k for row in system.rows if row.name not in without for k in range(row.slice.start, row.slice.stop)]
     _, values, V = np.linalg.svd(system.D(q).toarray()[rows])
     null_space = V[int(np.sum(values > 1e-9 * values[0])) :]

@@ -23,7 +23,7 @@ from tests.words import plain
 
 @pytest.fixture
 def cells() -> nd.System:
-    """Return a floating chain on five-axis load cells at its ends."""
+    """A floating chain on five-axis load cells at its ends."""
     tree = nd.autotree(5, skew=1.2)
     feet = ["link1", "link5"]
     return nd.System(

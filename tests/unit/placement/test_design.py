@@ -18,7 +18,7 @@ NO_WRENCH = {"type": "external_wrench", "links": "all", "value": 0}
 
 
 def candidates_of(seed: int = 0, **changes) -> Candidates:
-    """Return accelerations that are vague and there anyway, and better sensors to choose from."""
+    """Accelerations that are vague and there anyway, and better sensors to choose from."""
     rng = np.random.default_rng(seed)
     entries = [
         {"type": "joint_torque", "joints": "joint2", "sigma": float(rng.uniform(0.2, 0.6))},
@@ -34,7 +34,7 @@ def candidates_of(seed: int = 0, **changes) -> Candidates:
 
 
 def judged(tree, candidates: Candidates, chosen, Q, kind: str) -> float:
-    """Return the criterion of some choices, from the covariance of all of d."""
+    """The criterion of some choices, from the covariance of all of d."""
     system = System(tree, candidates.on(tree).sensor_set(chosen))
     torques = [k for k, name in enumerate(system.variable_names) if name.startswith("tau")]
     exact = np.ones(system.shape[0], dtype=bool)

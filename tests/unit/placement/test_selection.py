@@ -33,7 +33,7 @@ KINDS = {
 
 
 def random_candidates(seed: int) -> tuple[KinematicTree, Candidates, tuple[str, ...] | None]:
-    """Return a small robot, random candidates of one row or several, random rules, and what is asked for."""
+    """A small robot, random candidates of one row or several, random rules, and what is asked for."""
     rng = np.random.default_rng(seed)
     tree = autotree(4, 1 + seed % 2, 0.7, 0.9)
     single_rows = seed % 3 == 0
@@ -59,7 +59,7 @@ def random_candidates(seed: int) -> tuple[KinematicTree, Candidates, tuple[str, 
 
 
 def least_cost(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ...] | None, seed: int) -> float | None:
-    """Return the least cost over all subsets that suffice and that the rules allow; None where there is none."""
+    """The least cost over all subsets that suffice and that the rules allow; None where there is none."""
     choices = candidates.on(tree)
     system = choices.system
     D = system.D(tree.random_configuration(seed)).toarray()

@@ -19,7 +19,7 @@ ARROW = [["x0", "x1", "x2", "x3"], ["x4", "x5", 0, 0], ["x6", 0, "x7", 0], ["x8"
 
 
 def dense_steps(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Return L, U and the entries that each step creates, of a dense matrix over the field, without pivoting."""
+    """L, U and the entries that each step creates, of a dense matrix over the field, without pivoting."""
     U, L = matrix.copy(), np.eye(len(matrix), dtype=object)
     fill_in = []
     for k in range(len(U)):
@@ -31,7 +31,7 @@ def dense_steps(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
 
 
 def pattern(work: Elimination) -> tuple[np.ndarray, np.ndarray]:
-    """Return where L and U are nonzero, in the permuted matrix."""
+    """Where L and U are nonzero, in the permuted matrix."""
     L, U = np.eye(work.n, dtype=bool), np.eye(work.n, dtype=bool)
     for k, step in enumerate(work.pivots):
         l, u = work.permuted(step)
@@ -121,7 +121,7 @@ def field_matrix(symbolic: SymbolicSystem) -> np.ndarray:
 
 
 def product(work: Elimination[int]) -> np.ndarray:
-    """Return L U in the field."""
+    """L U in the field."""
     n = work.n
     result = np.zeros((n, n), dtype=object)
     for k, step in enumerate(work.pivots):
@@ -164,7 +164,7 @@ def test_nothing_grows_on_the_diagonal_of_a_positive_definite_matrix():
 
 
 def samples(symbolic: SymbolicSystem, values: dict[str, tuple[float, ...]]) -> np.ndarray:
-    """Return the entries of a matrix of names at some states (states, nnz); constants are as they are."""
+    """The entries of a matrix of names at some states (states, nnz); constants are as they are."""
     n = len(next(iter(values.values())))
     of = {x.index: values[symbolic.graph.labels[x.index]] for x in symbolic.q}
     columns = [of[e.index] if e.index in of else (e.value,) * n for e in symbolic.entries]

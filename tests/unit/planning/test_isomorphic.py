@@ -38,7 +38,7 @@ class Correspondence:
         self._known: dict[tuple[int, int], bool] = {}
 
     def follow(self, one: int, other: int) -> bool:
-        """Return whether two expressions correspond, and remember what of them does."""
+        """Whether two expressions correspond, and remember what of them does."""
         one, other = self._unsigned(one), self._unsigned(other)
         if (one, other) not in self._known:
             self._known[one, other] = False
@@ -96,7 +96,7 @@ def deep_recursion():
 
 
 def inputs_of(plan, body):
-    """Return the inputs of a joint, by their indices in the graph."""
+    """The inputs of a joint, by their indices in the graph."""
     tree, symbolic = plan.system.tree, plan.symbolic
     graph, q = symbolic.graph, symbolic.q[tree.q_slices[body]]
     found = [*q, *symbolic.qd[tree.v_slices[body]]]
@@ -140,7 +140,7 @@ def parts_and_plan(tree, config):
 
 @pytest.fixture(scope="module")
 def forward(solo12):
-    """Return the group of the legs, and the plan."""
+    """The group of the legs, and the plan."""
     (group,), plan = parts_and_plan(solo12, sensors("forward_dynamics"))
     return group, plan
 

@@ -26,7 +26,7 @@ ARMS = {"chain": autotree(4, skew=0.4, taper=0.9), "branched": autotree(7, branc
 
 
 def each(classes, frames):
-    """Return the class of each frame, after a check that the components of a frame share it."""
+    """The class of each frame, after a check that the components of a frame share it."""
     assert all(len({classes[c] for c in columns}) == 1 for columns in frames)
     return [int(classes[columns[0]]) for columns in frames]
 
@@ -86,7 +86,7 @@ def test_bodies_keep_the_order_that_they_are_given(name):
 
 
 def unsolved(symbolic, d):
-    """Return the number of equations D d + b = 0 that d, a list over the field, does not satisfy."""
+    """The number of equations D d + b = 0 that d, a list over the field, does not satisfy."""
     left = [b.fingerprint for b in symbolic.b]
     for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
         left[row] += entry.fingerprint * d[column]

@@ -151,7 +151,7 @@ def system() -> System:
 
 
 def named(system, output):
-    """Return the names of the columns of an output."""
+    """The names of the columns of an output."""
     return [system.variable_names[k] for k in output_columns(system, resolve_outputs(system, (output,)))]
 
 

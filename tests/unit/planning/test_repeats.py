@@ -26,7 +26,7 @@ GROUND = 1.1
 
 
 def four_bar(constrains: object, ground: float = GROUND) -> KinematicTree:
-    """Return a planar four-bar in space, about z: a crank that carries the coupler, and a rocker, held by a pin."""
+    """A planar four-bar in space, about z: a crank that carries the coupler, and a rocker, held by a pin."""
 
     def at(x: float) -> Transform:
         return Transform(np.eye(3), np.array([x, 0.0, 0.0]))

@@ -19,7 +19,7 @@ from tests.trees import TREES
 
 
 def lifted_from(plan, name):
-    """Return whether a plan's program can come from an ordering: to the root, or as it has D."""
+    """Whether a plan's program can come from an ordering: to the root, or as it has D."""
     system = plan.system
     refined = refine(system, plan.seed, plan.regrouped)
     problem = ordering_problem(system, refined.symbolic, plan.seed, definitions=refined.definitions)

@@ -33,7 +33,7 @@ def as_strided(x, strides):
 
 
 def summed(n=3):
-    """Return a function of two inputs, whose numbers tell where each of its inputs was read."""
+    """A function of two inputs, whose numbers tell where each of its inputs was read."""
     return nd.compile(lambda tree, q, qd: q + 2 * qd, nd.autotree(n), backend="native")
 
 

@@ -104,7 +104,7 @@ def test_batches_stay_within_their_arrays(lanes, tmp_path):
 
 
 def run_sanitized(folder) -> str:
-    """Return what a program of all C in a folder prints; it is compiled with sanitizers, and ends well."""
+    """What a program of all C in a folder prints; it is compiled with sanitizers, and ends well."""
     flags = ["-O1", "-g", "-w", "-I", str(C_FOLDER), "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     sources = [str(path) for path in sorted(folder.glob("*.c"))]
     command = [*find_compiler().command, *flags, "-o", str(folder / "it"), *sources, "-lm"]

@@ -33,7 +33,7 @@ class Anything:
 
 
 def called(number, *judged):
-    """Return a function that calls C, which returns a number: by that what is good, or what is otherwise."""
+    """A function that calls C, which returns a number: by that what is good, or what is otherwise."""
     ffi = interface()
     run = ffi.callback("int(const state *)", lambda at: number[0])
     return caller_module.caller(run, ffi.new("state *"), judged or None, ffi, find_compiler()), run

@@ -25,7 +25,7 @@ def tree():
 
 
 def truth(tree, seed=0):
-    """Return a state, and the torques of the textbook in it."""
+    """A state, and the torques of the textbook in it."""
     q, qd, qdd, fx = random_state(tree, seed)
     return q, qd, qdd, fx, newton_euler(tree, q, qd, qdd, fx).tau
 

@@ -48,7 +48,7 @@ def tick(solver, seed=0):
 
 
 def compiled(program):
-    """Return the library of a program for one state, and a function that returns C's struct of values and outputs."""
+    """The library of a program for one state, and a function that returns C's struct of values and outputs."""
     unit, ffi = emit(program, Target.ONE_STATE, compiler_module.find_compiler().lanes), interface()
     library = load_library(ffi, unit.text, compiler_module.find_compiler())
 
@@ -64,7 +64,7 @@ def compiled(program):
 
 
 def sines(angles):
-    """Return sines and cosines of angles by the emitted code."""
+    """Sines and cosines of angles by the emitted code."""
     graph = Graph()
     inputs = [graph.input(f"x{k}") for k in range(len(angles))]
     outputs = [f(x) for x in inputs for f in (np.sin, np.cos)]

@@ -31,7 +31,7 @@ every_robot = pytest.mark.parametrize("name", [*ROBOTS][:2] + [pytest.param(x, m
 
 @lru_cache
 def packed(name, function=rnea):
-    """Return a recursion for a floating robot as a program, and its packs."""
+    """A recursion for a floating robot as a program, and its packs."""
     tree = load(name, "floating")
     found = traced(function, tree)
     inputs = {key: tuple(array.flat) for key, array in found.inputs.items()}
@@ -127,7 +127,7 @@ def test_limbs_go_into_vectors_of_two_four_and_eight(n, most, expected):
 
 
 def spider(n):
-    """Return a free body with n legs of two joints, none like the others but in how it is built."""
+    """A free body with n legs of two joints, none like the others but in how it is built."""
     parents = [-1, *(i for k in range(n) for i in (0, 2 * k + 1))]
     made = autotree(1 + 2 * n, skew=0.3, taper=0.97)
     return made.replace(name="spider", parents=tuple(parents), joints=(Free(), *made.joints[1:]))

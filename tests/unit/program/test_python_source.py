@@ -127,7 +127,7 @@ def test_random_programs(seed):
 
 
 def assembly(symbolic):
-    """Return inputs, and outputs: the structural nonzeros of D, then b."""
+    """Inputs, and outputs: the structural nonzeros of D, then b."""
     return symbolic.inputs, (*symbolic.entries, *symbolic.b)
 
 

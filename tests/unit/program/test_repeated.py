@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def statements_of(tree):
-    """Return the inverse dynamics of a robot as statements, by the recursion: made link by link."""
+    """The inverse dynamics of a robot as statements, by the recursion: made link by link."""
     function = traced(nd.rnea, tree)
     graph = function.graph
     nodes = graph.reachable(function.outputs["result"].flat)
@@ -74,7 +74,7 @@ def test_roles_and_edges_part_blocks():
 
 
 def with_loops(plan, monkeypatch):
-    """Return the solver of a plan with loops wherever something repeats."""
+    """The solver of a plan with loops wherever something repeats."""
     monkeypatch.setattr(repeated_writer, "SHRINKS", np.inf)
     monkeypatch.setattr(native_module, "emit", partial(emit, large=0))
     return Solver(plan, "native")

@@ -43,7 +43,7 @@ def eager(monkeypatch):
 
 
 def computed(plan, graph, inputs):
-    """Return the values of all nodes that a plan computes, phase by phase, by NumPy on its storage."""
+    """The values of all nodes that a plan computes, phase by phase, by NumPy on its storage."""
     storage, values = np.zeros(plan.size), dict(inputs)
 
     def put(i):
@@ -84,7 +84,7 @@ def computed(plan, graph, inputs):
 
 
 def products(tree, q):
-    """Return sums of rows with a row as it is, rows of several blocks, coefficients from rows, and a copy."""
+    """Sums of rows with a row as it is, rows of several blocks, coefficients from rows, and a copy."""
     n = 3 * BLOCK
     A = np.array([np.roll(np.concatenate([q, np.zeros(n - len(q))]), 5 * k) for k in range(4)], dtype=object)
     first = combination(A[0], [q[0], -q[1]], [A[1], A[2]])
@@ -95,7 +95,7 @@ def products(tree, q):
 
 
 def waiting(tree, q):
-    """Return rows of which the first waits for a statement, the second does not, and both read another's elements."""
+    """Rows of which the first waits for a statement, the second does not, and both read another's elements."""
     n = 2 * BLOCK
     A = np.array([np.roll(np.concatenate([q, np.zeros(n - len(q))]), 3 * k) for k in range(3)], dtype=object)
     first = combination(A[0], [q[0], q[1]], [A[1], A[2]])

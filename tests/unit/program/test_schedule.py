@@ -10,7 +10,7 @@ from nori_dyn.program.tracing import traced
 
 
 def most_live(graph, order):
-    """Return how many numbers are live at most, by going through an order."""
+    """How many numbers are live at most, by going through an order."""
     last = {s: k for k, i in enumerate(order) for s in (graph.left[i], graph.right[i])}
     live, most = set(), 0
     for k, i in enumerate(order):

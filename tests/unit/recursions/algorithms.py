@@ -34,7 +34,7 @@ class Algorithm(NamedTuple):
     tolerance: Tolerance = RECURSION
 
     def __call__(self, tree, q, qd, x, fx):
-        """Return all that it returns as one array; x is qdd, tau or qd_r."""
+        """All that it returns as one array; x is qdd, tau or qd_r."""
         given = {"q": q, "qd": qd, "fx": fx}
         found = self.run(tree, *(given.get(name, x) for name in self.arguments))
         return np.concatenate(found) if isinstance(found, tuple) else found
@@ -86,6 +86,6 @@ CENTRE = {
 
 
 def _in_a_column(found: Centroidal) -> np.ndarray:
-    """Return all numbers of a state, or of each of a batch."""
+    """All numbers of a state, or of each of a batch."""
     A = found.A.reshape(-1, *found.A.shape[2:])
     return np.concatenate([found.com, found.com_velocity, A, found.h, found.bias])

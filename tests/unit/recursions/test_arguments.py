@@ -21,7 +21,7 @@ HEAVY |= {f"{name} with motors": tree for name, tree in WITH_MOTORS.items()}
 
 
 def trees_of(name):
-    """Return the trees on which an algorithm has an answer."""
+    """The trees on which an algorithm has an answer."""
     if name in CHRISTOFFEL:
         return SINGLE
     if name in CENTRE:

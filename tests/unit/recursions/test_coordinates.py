@@ -56,12 +56,12 @@ def test_the_equation_of_motion_holds_in_the_new_speeds(factorisation):
 
 
 def bend(x):
-    """Return coordinates of an arm of three joints for new ones x (3, ...)."""
+    """Coordinates of an arm of three joints for new ones x (3, ...)."""
     return np.stack([x[0] + 0.3 * np.sin(x[1]), x[1] + 0.2 * x[0] * x[2], x[2] + 0.1 * np.cos(x[0])])
 
 
 def bend_gradient(x):
-    """Return the derivatives (3, 3, ...) of `bend`."""
+    """The derivatives (3, 3, ...) of `bend`."""
     one, zero = 1 + 0 * x[0], 0 * x[0]
     rows = [one, 0.3 * np.cos(x[1]), zero], [0.2 * x[2], one, 0.2 * x[0]], [-0.1 * np.sin(x[0]), zero, one]
     return np.array(rows)
@@ -103,14 +103,14 @@ FLOATING_TOO = FLOATING | {"with rotors": on_a_free_base(autotree(4, skew=0.5)).
 
 @pytest.fixture(params=FLOATING_TOO)
 def floating(request):
-    """Return a floating robot, random q (nq, N) and qd (nv, N)."""
+    """A floating robot, random q (nq, N) and qd (nv, N)."""
     tree = FLOATING_TOO[request.param]
     truth = random_states(tree, 5, seed=7)
     return tree, batch_last(truth.q), batch_last(truth.qd)
 
 
 def centre(tree, q):
-    """Return the centre of mass in the world (3,)."""
+    """The centre of mass in the world (3,)."""
     bodies, (rotations, origins) = masses(tree), poses(tree, q)
     moment = sum(b.mass * (o + R @ b.com) for b, R, o in zip(bodies, rotations, origins, strict=True))
     return moment / sum(b.mass for b in bodies)

@@ -19,7 +19,7 @@ STEP = 2e-3
 
 
 def rate(tree, find, q, qd):
-    """Return the derivative of find(q) along motions of constant velocity from q (nq, N), by differences."""
+    """The derivative of find(q) along motions of constant velocity from q (nq, N), by differences."""
 
     def at(t):
         return find(np.array([tree.integrate(*state, t) for state in zip(q.T, qd.T, strict=True)]).T)
@@ -28,18 +28,18 @@ def rate(tree, find, q, qd):
 
 
 def motion_cross(v):
-    """Return v x (6, 6) from its definition."""
+    """v x (6, 6) from its definition."""
     w, u = hat(v[:3]), hat(v[3:])
     return np.block([[w, np.zeros((3, 3))], [u, w]])
 
 
 def force_bar(f):
-    """Return f x-bar* (6, 6): the matrix that takes v to v x* f."""
+    """f x-bar* (6, 6): the matrix that takes v to v x* f."""
     return np.array([-motion_cross(e).T @ f for e in np.eye(6)]).T
 
 
 def rigid_bodies():
-    """Return velocities and inertias of rigid bodies."""
+    """Velocities and inertias of rigid bodies."""
     rng = np.random.default_rng(3)
     return rng.normal(size=(20, 6)), random_tree(20, seed=3).I
 
@@ -117,12 +117,12 @@ def configurations(tree, n=5):
 
 
 def symbols(dM):
-    """Return Gamma_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2 from dM (i, j, k, ...)."""
+    """Gamma_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2 from dM (i, j, k, ...)."""
     return (dM + np.swapaxes(dM, 1, 2) - np.moveaxis(dM, 2, 0)) / 2
 
 
 def gradient(find, q, step=CHRISTOFFEL_STEP):
-    """Return the derivatives (i, j, k, ...) of find(q) (i, j, ...) by each coordinate, by differences."""
+    """The derivatives (i, j, k, ...) of find(q) (i, j, ...) by each coordinate, by differences."""
     units = np.eye(len(q)).reshape(len(q), len(q), *(1,) * (q.ndim - 1))
     return np.stack([derivative(lambda t, e=e: find(q + t * e), step) for e in units], axis=2)
 

@@ -44,7 +44,7 @@ def _value(x):
 
 
 def _on_values(function):
-    """Return a function of numbers of many digits as a method of `Number`."""
+    """A function of numbers of many digits as a method of `Number`."""
     return lambda *numbers: Number(function(*map(_value, numbers)))
 
 
@@ -57,12 +57,12 @@ for _name in ("add", "sub", "mul", "truediv"):
 
 
 def numbers(array):
-    """Return an array over numbers of many digits; quaternions are made of unit length by `unit`."""
+    """An array over numbers of many digits; quaternions are made of unit length by `unit`."""
     return np.vectorize(Number, otypes=[object])(array)
 
 
 def unit(tree, q):
-    """Return a configuration over numbers with its quaternions of unit length, to all digits."""
+    """A configuration over numbers with its quaternions of unit length, to all digits."""
     q = q.copy()
     for s in tree.quaternions:
         length = mpmath.sqrt(sum(x.value**2 for x in q[s]))
@@ -71,13 +71,13 @@ def unit(tree, q):
 
 
 def direction(n):
-    """Return a random direction (n,): a matrix that is right along it is right, but for chance."""
+    """A random direction (n,): a matrix that is right along it is right, but for chance."""
     e = np.random.default_rng(5).normal(size=n)
     return e / np.linalg.norm(e)
 
 
 def central(function, tree, q, qd, y):
-    """Return the derivatives by q, along the freedoms, by qd, and by y, in one direction, by central differences."""
+    """The derivatives by q, along the freedoms, by qd, and by y, in one direction, by central differences."""
     e = numbers(direction(tree.nv))
     places = zip(tree.joints, tree.q_slices, tree.v_slices, strict=True)
     rates = np.concatenate([joint.rates(q[s], e[v]) for joint, s, v in places])  # up to terms that differences drop

@@ -23,7 +23,7 @@ def random_parents(rng, n):
 
 
 def random_factor(rng, parents, batch=()):
-    """Return a lower triangular L (n, n, ...) with positive diagonal, zero where the tree has no path."""
+    """A lower triangular L (n, n, ...) with positive diagonal, zero where the tree has no path."""
     n = len(parents)
     L = rng.normal(size=(n, n, *batch)) / 2
     L[range(n), range(n)] = rng.uniform(1.0, 2.0, size=(n, *batch))
@@ -32,7 +32,7 @@ def random_factor(rng, parents, batch=()):
 
 
 def random_tree_matrix(seed, n=None, batch=()):
-    """Return parents and an H with exactly their sparsity, symmetric to the last bit."""
+    """Parents and an H with exactly their sparsity, symmetric to the last bit."""
     rng = np.random.default_rng(seed)
     parents = random_parents(rng, n or int(rng.integers(1, 13)))
     L = random_factor(rng, parents, batch)
@@ -131,7 +131,7 @@ def test_integers_are_numbers():
 
 
 def results(H, parents, b, B):
-    """Return what all functions make of a matrix and of one and of two columns."""
+    """What all functions make of a matrix and of one and of two columns."""
     L, factors = ltl(H, parents), ltdl(H, parents)
     solved = [fac.solve_ltl(L, parents, b), fac.solve_ltl(L, parents, B), fac.solve_ltdl(factors, parents, b)]
     return [L, *factors, *solved, fac.inverse(H), fac.times_H(H, parents, b), fac.times_L(L, parents, b)]
@@ -166,7 +166,7 @@ class Counted:
 
 
 def counting(what, operation):
-    """Return an operation of two numbers that counts itself."""
+    """An operation of two numbers that counts itself."""
 
     def counted_one(self, other):
         Counted.tally[what] += 1
@@ -184,7 +184,7 @@ numbers = np.vectorize(lambda x: getattr(x, "value", x), otypes=[float])
 
 
 def operations(function, *args, **options):
-    """Return the operations of a function of arrays, counted one by one, and its result as floats."""
+    """The operations of a function of arrays, counted one by one, and its result as floats."""
     Counted.tally = dict.fromkeys(("additions", "multiplications", "divisions", "square_roots"), 0)
     result = function(*args, **options)
     return Cost(**Counted.tally), result
@@ -224,7 +224,7 @@ GOOD = np.diag([3.0, 2.0, 1.0])
 
 
 def changed(*entries):
-    """Return GOOD with some entries (i, j, value)."""
+    """GOOD with some entries (i, j, value)."""
     H = GOOD.copy()
     for i, j, value in entries:
         H[i, j] = value
@@ -285,7 +285,7 @@ def test_rounding_is_no_asymmetry_and_parents_may_be_numbers_of_numpy():
 
 
 def example():
-    """Return the tree of the example of RBDA table 6.4: its second joint has three freedoms."""
+    """The tree of the example of RBDA table 6.4: its second joint has three freedoms."""
     joints = (Revolute(), Spherical(), *(Revolute() for _ in range(4)))
     return random_tree(6, seed=1).replace(parents=(-1, 0, 0, 1, 1, 2), joints=joints)
 

@@ -50,12 +50,12 @@ def tree(request) -> KinematicTree:
 
 
 def states(tree: KinematicTree) -> Truth:
-    """Return random states, batch axis last."""
+    """Random states, batch axis last."""
     return Truth(*map(batch_last, random_states(tree, N, seed=0)))
 
 
 def solved(system: nd.System, at: Truth, given: Mapping[str, np.ndarray], kind: str) -> np.ndarray:
-    """Return a kind of variables of joints (nv, N), from the system's equations as they stand."""
+    """A kind of variables of joints (nv, N), from the system's equations as they stand."""
     tree = system.tree
     found = np.zeros((tree.nv, N))
     for k in range(N):

@@ -39,7 +39,7 @@ def test_it_is_the_inverse(name):
 
 
 def listing(tree, q, corrected):
-    """Return algorithm 1 of the report, for joints of one freedom, in link coordinates.
+    """Algorithm 1 of the report, for joints of one freedom, in link coordinates.
 
     Line 14 as printed hands U_i Minv on to the parent. Corrected, it hands on F_i with that: what came from below, too.
 
@@ -88,7 +88,7 @@ def test_the_printed_listing_is_right_where_no_body_has_a_grandchild():
 
 
 def aba_at_rest(tree, q, tau):
-    """Return what ABA makes of joint forces, without velocity and gravity: RBDA table 7.1.
+    """What ABA makes of joint forces, without velocity and gravity: RBDA table 7.1.
 
     That is the bias force pA of each articulated body (n, 6), tau_i - S_i^T pA_i, divided by D_i (n), and the
     acceleration of each body (n, 6).
@@ -157,7 +157,7 @@ N = 4
 
 @pytest.fixture(params=TREES)
 def case(request):
-    """Return a tree with a frame away from its links, and its motions."""
+    """A tree with a frame away from its links, and its motions."""
     tree, truth = TREES[request.param], motions(request.param)[0]
     tool = Frame(
         tree.n_links - 1, Transform(rodrigues(np.array([0.6, 0.0, 0.8]), np.array(0.7)), np.array([0.1, 0.2, 0.3]))

@@ -22,7 +22,7 @@ def batch_last(x):
 
 @lru_cache(maxsize=32)
 def motions(name: str) -> tuple[Truth, np.ndarray]:
-    """Return random motions of a tree, batch axis last, with the tau and the kinetic energy (N,) of the oracle."""
+    """Random motions of a tree, batch axis last, with the tau and the kinetic energy (N,) of the oracle."""
     tree = TREES[name]
     states = random_states(tree, N_STATES, seed=len(name))
     found = [

@@ -30,7 +30,7 @@ FLOATING_ARM = on_a_free_base(ARM)
 
 
 def by_casadi(function, inputs, values):
-    """Return the entries of an array of SX at values of its inputs."""
+    """The entries of an array of SX at values of its inputs."""
     array = function(*inputs)
     f = ca.Function("f", list(inputs), [ca.vertcat(*array.ravel().tolist())])
     found = f(*(ca.DM(x.reshape(symbol.shape)) for x, symbol in zip(values, inputs, strict=True)))
@@ -42,7 +42,7 @@ def casadi_symbols(tree):
 
 
 def sympy_symbols(tree):
-    """Return columns of symbols, and a matrix of them for the wrenches."""
+    """Columns of symbols, and a matrix of them for the wrenches."""
     q, qd, x, fx = ([sympy.Symbol(f"{name}_{k}") for k in range(int(np.prod(shape)))] for name, shape in shapes(tree))
     return sympy.Matrix(q), sympy.Matrix(qd), sympy.Matrix(x), sympy.Matrix(tree.n_links, 6, fx)
 
@@ -97,7 +97,7 @@ def test_a_numbers_derivative_by_casadi_is_the_inertia_matrix():
 
 
 def containers(symbols):
-    """Return one vector of CasADi's in all forms in which it may come."""
+    """One vector of CasADi's in all forms in which it may come."""
     parts = [symbols[k] for k in range(symbols.numel())]
     objects = np.empty(len(parts), dtype=object)
     objects[:] = parts

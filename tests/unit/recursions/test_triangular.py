@@ -19,20 +19,20 @@ N_STATES = 3
 
 
 def tree_truth(name):
-    """Return a tree, random states, and the oracle's tau at them."""
+    """A tree, random states, and the oracle's tau at them."""
     truth, _ = motions(name)
     return TREES[name], truth._make(np.moveaxis(x, -1, 0)[:N_STATES] for x in truth)
 
 
 def robot_truth(name, base):
-    """Return a robot, random states, and the tau of Pinocchio's rnea at them."""
+    """A robot, random states, and the tau of Pinocchio's rnea at them."""
     tree = robot(name, base)
     states = random_states(tree, N_STATES, seed=len(name))
     return tree, states._replace(tau=led_by(Pinocchio.of(name, base, tree), states)[0])
 
 
 def unknowns(system, kind, d):
-    """Return the unknowns of a kind, body by body."""
+    """The unknowns of a kind, body by body."""
     return np.concatenate([d[system.column(kind, i)] for i in range(system.tree.n_links)])
 
 
@@ -86,7 +86,7 @@ def test_forward_dynamics_is_not_triangular_without_the_transformations():
 
 
 def forward_system():
-    """Return forward dynamics of a chain at a state, with its orders and transformations."""
+    """Forward dynamics of a chain at a state, with its orders and transformations."""
     tree, states = tree_truth("autotree_chain")
     system = System(tree, PROBLEMS["forward"])
     return system, states, fd_permutations(system), fd_transformations(system, states.q[0])

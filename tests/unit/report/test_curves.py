@@ -12,7 +12,7 @@ STEP = re.compile(r"([Mlv])(-?\d+)(?: (-?\d+))?")
 
 
 def points(path: str) -> list[list[tuple[int, int]]]:
-    """Return the points of a path of whole numbers, part by part."""
+    """The points of a path of whole numbers, part by part."""
     parts: list[list[tuple[int, int]]] = []
     x = y = 0
     for step, a, b in STEP.findall(path):

@@ -15,13 +15,13 @@ rosbags = pytest.importorskip("rosbags.typesys", reason="needs the extra logs")
 
 
 def paths(layout: dict) -> dict[str, str]:
-    """Return what is drawn, and what it is called."""
+    """What is drawn, and what it is called."""
     plots = [panel for panel in layout["configById"].values() if "paths" in panel]
     return {path["value"]: path["label"] for plot in plots for path in plot["paths"]}
 
 
 def ids(node) -> list[str]:
-    """Return the panels of a layout, in their places."""
+    """The panels of a layout, in their places."""
     return [node] if isinstance(node, str) else [*ids(node["first"]), *ids(node["second"])]
 
 

@@ -41,19 +41,19 @@ def exact() -> RecordedLog:
 
 
 def panels(root, section: str = "estimates") -> dict:
-    """Return the figures of a section by their titles."""
+    """The figures of a section by their titles."""
     (own,) = (each for each in root.iter("section") if each.get("aria-labelledby") == section)
     return {text(figure.find("figcaption/b")): figure for figure in own.iter("figure")}
 
 
 def frame_of(figure) -> tuple:
-    """Return the frame of a figure, and the numbers at its lower and upper end."""
+    """The frame of a figure, and the numbers at its lower and upper end."""
     frame = figure.find("div[@class='frame']")
     return frame, float(frame.get("data-low")), float(frame.get("data-high"))
 
 
 def read_back(figure, label: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the times and numbers of a line as they are drawn, and how exact the numbers are."""
+    """The times and numbers of a line as they are drawn, and how exact the numbers are."""
     frame, low, high = frame_of(figure)
     labels = [text(key) for key in figure.iterfind("figcaption/span") if "key" in key.get("class")]
     paths = [path for path in frame.iter("path") if "line" in path.get("class")]
@@ -163,7 +163,7 @@ def test_strips_say_when_something_happened():
     strips = dict(zip(labels, root.iterfind(".//div[@class='frame strip']"), strict=True))
 
     def marked(beginning: str) -> tuple[float, float]:
-        """Return when the only mark of a strip starts, and how long it is."""
+        """When the only mark of a strip starts, and how long it is."""
         (strip,) = (strip for label, strip in strips.items() if label.startswith(beginning))
         (found,) = (re.match(r"M(\d+) 0h(\d+)", path.get("d")).groups() for path in strip.iter("path"))
         return tuple(int(each) / SIZE * log().time[-1] for each in found)

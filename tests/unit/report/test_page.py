@@ -44,7 +44,7 @@ def case(name: str) -> tuple[System, ObservabilityReport]:
 
 
 def swept(system: System, N: int = 40) -> Conditioning:
-    """Return made up results: two configurations lack rank, one is nearly singular; an output is not determined."""
+    """Made up results: two configurations lack rank, one is nearly singular; an output is not determined."""
     rng = np.random.default_rng(0)
     smallest = 10 ** np.linspace(-4, 0, N)
     smallest[:3] = 0.0, 0.0, NEARLY_SINGULAR / 3
@@ -59,7 +59,7 @@ def swept(system: System, N: int = 40) -> Conditioning:
 
 
 def failing(system: System) -> Redundancy:
-    """Return made up results of two critical sensors and a critical pair."""
+    """Made up results of two critical sensors and a critical pair."""
     names = tuple(row.name for row in system.measurements)
     lost = {names[0]: ("tau:" + system.tree.joint_names[-1],), names[1]: system.variable_names[:3]}
     return Redundancy(system.variable_names, names, names[:2], lost, ((names[0],), (names[1],), names[2:4]), 2)

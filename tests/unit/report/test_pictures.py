@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 
 def share(picture, colour):
-    """Return how much of a picture is of a colour."""
+    """How much of a picture is of a colour."""
     return np.mean(np.abs(picture[..., :3] - to_rgb(colour)).max(axis=2) < 0.02)
 
 

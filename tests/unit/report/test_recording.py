@@ -44,7 +44,7 @@ class Recording:
         return {entity for entity, _ in self.columns}
 
     def values(self, entity: str, column: str) -> np.ndarray:
-        """Return what was written, in the order of time."""
+        """What was written, in the order of time."""
         order = np.argsort(self.times[entity, column], kind="stable")
         return np.array([self.columns[entity, column][k] for k in order])
 

@@ -47,7 +47,7 @@ class Log:
         return np.column_stack([qdd, found.tau, felt])
 
     def doubts(self, **changes):
-        """Return the doubts about the log with some things in it changed, by their checks."""
+        """The doubts about the log with some things in it changed, by their checks."""
         given = {"q": self.q, "qd": self.qd, "y": self.y, "dt": DT, **changes}
         return {doubt.check: doubt for doubt in plausibility_warnings(self.system, **given)}
 

@@ -40,7 +40,7 @@ ENTRIES = (MOTION, TORQUE, CELL, ACCELEROMETER, WRENCHES)
 
 @lru_cache
 def planned(*left_out: str) -> nd.Plan:
-    """Return a plan without the sensors of some types."""
+    """A plan without the sensors of some types."""
     entries = [entry for entry in ENTRIES if entry["type"] not in left_out or entry is WRENCHES]
     return nd.plan(System(TREE, sensor_set(*entries)))
 
@@ -55,7 +55,7 @@ def place(name: str) -> int:
 
 
 def without(y: np.ndarray, kind: str) -> np.ndarray:
-    """Return the readings that the others give."""
+    """The readings that the others give."""
     return np.delete(y, numbers_in([row.y for row in planned().system.measurements if row.equation.group == kind]))
 
 

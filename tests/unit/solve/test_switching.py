@@ -29,7 +29,7 @@ FREE = {"type": "external_wrench", "links": {"except": list(LEAVES.values())}, "
 
 
 def sensors(*measurements, names=tuple(LEAVES), **contacts):
-    """Return sensors that know the motion, and the wrench on each leaf: a sensor's while it is closed, else zero."""
+    """Sensors that know the motion, and the wrench on each leaf: a sensor's while it is closed, else zero."""
     leaves = {
         name: {
             "closed": [{"type": "external_wrench", "links": LEAVES[name]}],
@@ -47,7 +47,7 @@ def planned(*outputs):
 
 
 def data(plan_set, n=40, seed=0):
-    """Return Q, Qd, Y, and for each state the contacts that are closed."""
+    """Q, Qd, Y, and for each state the contacts that are closed."""
     rng = np.random.default_rng(seed)
     Q = np.array([TREE.random_configuration(rng) for _ in range(n)])
     which = [plan_set.states[k] for k in rng.integers(len(plan_set.states), size=n)]
@@ -55,7 +55,7 @@ def data(plan_set, n=40, seed=0):
 
 
 def own(plan_set, state, y):
-    """Return the readings of a state, from those of all."""
+    """The readings of a state, from those of all."""
     by_name = dict(zip(plan_set.measurement_names, y, strict=True))
     return np.array([by_name[name] for name in plan_set[state].system.measurement_names])
 
@@ -201,7 +201,7 @@ def test_wrong_input_is_refused_by_name():
 
 
 def soft(sigma):
-    """Return sensors with rows to spare, and an accelerometer that is trusted less while its leaf is open."""
+    """Sensors with rows to spare, and an accelerometer that is trusted less while its leaf is open."""
     both = {"type": "accelerometer", "links": "link4"}
     return sensors(
         {"type": "joint_torque", "joints": "all", "sigma": 1},

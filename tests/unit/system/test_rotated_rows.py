@@ -31,14 +31,14 @@ TREES = {"skew": autotree(4, branching=2, skew=0.5), "mixed": random_tree(4, see
 
 
 def valued(refined, expressions, seed):
-    """Return the values of expressions at a random state."""
+    """The values of expressions at a random state."""
     rng, inputs = np.random.default_rng(seed), refined.symbolic.inputs
     values = {x.index: float(rng.uniform(0.5, 2.0)) for part in inputs.values() for x in part}
     return refined.symbolic.graph.evaluate(expressions, {k: np.array([x]) for k, x in values.items()})[:, 0]
 
 
 def squares(refined, rows, d, seed):
-    """Return the weighted sum of squares of rows at unknowns d, and its gradient at 0, half of it."""
+    """The weighted sum of squares of rows at unknowns d, and its gradient at 0, half of it."""
     total, gradient = 0.0, np.zeros(len(d))
     for row in rows:
         entries, (b, weight) = (valued(refined, x, seed) for x in ([*row.entries.values()], [row.b, row.weight]))

@@ -41,7 +41,7 @@ def arm() -> KinematicTree:
 
 
 def by_hand(q, qd, qdd) -> tuple[np.ndarray, np.ndarray]:
-    """Return D and b of the arm as dense matrices, term by term from Nori (3)."""
+    """D and b of the arm as dense matrices, term by term from Nori (3)."""
 
     def X(angle: float, x: float) -> np.ndarray:
         c, s = math.cos(angle), math.sin(angle)
