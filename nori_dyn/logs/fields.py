@@ -75,9 +75,10 @@ def schema_of(
     for before in ("", *([SIGMA] if is_monitored else [])):
         fields += [_field(system, part, before) for part in parts]
         fields += [_field_of(v, before) for v in memory if v.kind != BASE]
-        if any(v.kind == BASE for v in memory):
+        link = next((system.tree.names[v.body] for v in memory if v.kind == BASE), None)
+        if link is not None:
             own = BASE_STATE if before else BASE_POSE | BASE_STATE
-            fields += [_field_of_base(name, components, unit, before) for name, (components, unit) in own.items()]
+            fields += [_field_of_base(before + name, link, *content) for name, content in own.items()]
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
     said += [f"{CONTACT}{name}" for name in contacts]
     fields += [Field(name, (), (name,), ("",)) for name in said]
@@ -180,10 +181,10 @@ def _field_of(v: Variable, before: str) -> Field:
     return Field(f"{before}{v.name}", (n,), labels, v.units, v.kind, (v.owner,) * n)
 
 
-def _field_of_base(name: str, components: Sequence[str], unit: str, before: str) -> Field:
+def _field_of_base(name: str, link: str, components: Sequence[str], unit: str) -> Field:
     n = len(components)
-    labels = tuple(f"{before}{name}.{component}" for component in components)
-    return Field(f"{before}{name}", (n,), labels, (unit,) * n, BASE, (BASE,) * n)
+    labels = tuple(f"{name}.{component}" for component in components)
+    return Field(name, (n,), labels, (unit,) * n, BASE, (link,) * n)
 
 
 def _field(system: System, part: OutputSlice, before: str) -> Field:
