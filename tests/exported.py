@@ -136,7 +136,9 @@ class Exported(NamedTuple):
         made = Exported(export, folder, ffi, None)
         objects = made.objects("-O2" if covering.ALL else "-O1", *flags, "-fPIC")
         compile_c("-shared", "-o", library, *objects, "-lm")  # linked with -ffast-math, it would change this process
-        return made._replace(library=ffi.dlopen(str(library)))
+        made = made._replace(library=ffi.dlopen(str(library)))
+        assert {place: getattr(made.library, place) for place in export.indices} == dict(export.indices)
+        return made
 
     def objects(self, *flags: str) -> list[Path]:
         """The compiled files of C, but for the example: by default those of the library."""
