@@ -52,7 +52,7 @@ class CentroidalRows:
     quantity: Quantity
     roots: tuple[int, ...]
 
-    source: ClassVar[str] = "Orin, Goswami and Lee (18)"
+    source: ClassVar[str] = "Orin, Goswami and Lee"
     group: ClassVar[str] = CENTROIDAL
     is_measured: ClassVar[bool] = False
     sigma: ClassVar[None] = None

@@ -34,7 +34,7 @@ class CentroidalFrame:
 
     @property
     def momentum_matrix(self) -> Array:
-        """A_G (6, nv, ...) of the momentum h_G = A_G qd, angular first: Orin, Goswami and Lee (8)."""
+        """A_G (6, nv, ...) of the momentum h_G = A_G qd, angular first."""
         tree, batch = self.at.tree, self.at.q.shape[1:]
         I_c = [spread(np.asarray(I), (6, 6), batch) for I in tree.I]
         A: list[Array] = []

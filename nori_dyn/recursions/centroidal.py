@@ -54,7 +54,7 @@ def centroidal(tree: KinematicTree, q: ArrayLike, qd: ArrayLike | None) -> Centr
         ModelError: the robot has no mass.
         InputError: a wrong shape, or a number that is not finite.
 
-    Source: Orin, Goswami and Lee (8), (12).
+    Source: Orin, Goswami and Lee for A and h; own derivation of the bias (tests/unit/recursions/test_centroidal.py).
 
     Example:
         >>> arm = nd.autotree(2)
@@ -81,7 +81,7 @@ def momentum_rate(tree: KinematicTree, q: ArrayLike, fx: ArrayLike) -> Array:
         ModelError: the robot has no mass, or a base that is held.
         InputError: a wrong shape, or a number that is not finite.
 
-    Source: Orin, Goswami and Lee (18).
+    Source: own derivation (tests/unit/recursions/test_centroidal.py).
     """
     _, wrench = _external(tree, q, fx)
     weight = scaled(mass_of(tree), np.array([0.0, 0.0, 0.0, *tree.gravity]))
@@ -103,7 +103,7 @@ def zmp(tree: KinematicTree, q: ArrayLike, fx: ArrayLike, height: float = 0.0) -
         ModelError: the robot has no mass, a base that is held, or no gravity.
         InputError: a wrong shape, or a number that is not finite.
 
-    Source: Sardain and Bessonnet, (8).
+    Source: own derivation from its definition by Sardain and Bessonnet (tests/unit/recursions/test_centroidal.py).
 
     Example:
         >>> body = nd.tools.random_tree(1, seed=0, kinds=("free",))
