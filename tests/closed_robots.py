@@ -27,7 +27,7 @@ def rod(mass: float, length: float) -> np.ndarray:
     return spatial_inertia(mass, np.array([length / 2, 0.0, 0.0]), I_com)
 
 
-def four_bar(constrains: object = "hinge") -> KinematicTree:
+def four_bar(constrains: object = "hinge", ground: float = GROUND) -> KinematicTree:
     """A planar four-bar in space: all axes are z, and the loop holds what a hinge holds."""
     return KinematicTree(
         name="four_bar",
@@ -35,7 +35,7 @@ def four_bar(constrains: object = "hinge") -> KinematicTree:
         joint_names=("crank_joint", "elbow", "rocker_joint"),
         parents=(-1, 0, -1),
         joints=(Revolute(),) * 3,
-        X_tree=(shifted(0.0), shifted(LENGTHS["crank"]), shifted(GROUND)),
+        X_tree=(shifted(0.0), shifted(LENGTHS["crank"]), shifted(ground)),
         I=np.array([rod(length, length) for length in LENGTHS.values()]),
         frames={f"{name}_end": Frame(i, shifted(length)) for i, (name, length) in enumerate(LENGTHS.items())},
         components=(Loop(name="bar", frames=["coupler_end", "rocker_end"], constrains=constrains),),

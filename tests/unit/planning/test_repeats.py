@@ -5,47 +5,27 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.ranges import numbers_in
-from nori_dyn.algebra.spatial import Transform, spatial_inertia
-from nori_dyn.components import Coupling, Loop
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.components import Coupling
 from nori_dyn.errors import ModelError, NotClosedError, NotRequestedError, PlanError
 from nori_dyn.model import closure
 from nori_dyn.model.closure import gap_rate
-from nori_dyn.model.joints import Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import random_tree
-from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.repeats import ReducedSystem, remove_repeats
 from nori_dyn.system.builder import System
+from tests.closed_robots import four_bar
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
 
 FREE = {"type": "external_wrench", "links": "all", "value": 0}
 TORQUES = {"type": "joint_torque", "joints": "all"}
-LENGTHS = (0.3, 1.0, 0.7)
-GROUND = 1.1
 
 
-def four_bar(constrains: object, ground: float = GROUND) -> KinematicTree:
-    """A planar four-bar in space, about z: a crank that carries the coupler, and a rocker, held by a pin."""
-
-    def at(x: float) -> Transform:
-        return Transform(np.eye(3), np.array([x, 0.0, 0.0]))
-
-    moment = np.diag([0.01, 0.1, 0.1])
-    I = [spatial_inertia(1.0 + k, np.array([x / 2, 0.0, 0.0]), moment) for k, x in enumerate(LENGTHS)]
-    pin = Loop.model_validate({"name": "pin", "frames": ["tip", "end"], "constrains": constrains})
-    return KinematicTree(
-        name="four_bar",
-        names=("crank", "coupler", "rocker"),
-        joint_names=("j1", "j2", "j3"),
-        parents=(-1, 0, -1),
-        joints=(Revolute((0.0, 0.0, 1.0)),) * 3,
-        X_tree=(at(0.0), at(LENGTHS[0]), at(ground)),
-        I=np.array(I),
-        frames={"tip": Frame(1, at(LENGTHS[1])), "end": Frame(2, at(LENGTHS[2]))},
-        gravity=(0.0, -9.81, 0.0),
-        components=(pin,),
-    )
+def planar(constrains: object, **options: float) -> KinematicTree:
+    """The four-bar of `closed_robots`, upright."""
+    return four_bar(constrains, **options).replace(gravity=(0.0, -9.81, 0.0))
 
 
 def closed_state(tree: KinematicTree, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -72,13 +52,13 @@ def check_solution(system: System, y: np.ndarray, only: np.ndarray | None = None
     ("constrains", "repeated"), [(["fx", "fy"], 0), ("point", 1), ("hinge", 3), (["mx", "fx", "fy"], 1)], ids=str
 )
 def test_a_planar_four_bar_in_space_repeats_what_its_hinges_say(constrains, repeated):
-    reduced = check_solution(System(four_bar(constrains), sensor_set(TORQUES, FREE)), np.array([1.0, 2.0, 3.0]))
+    reduced = check_solution(System(planar(constrains), sensor_set(TORQUES, FREE)), np.array([1.0, 2.0, 3.0]))
     assert len(reduced.system.of_components.repeats) == repeated
 
 
 def test_rows_that_are_nothing_but_rounding_repeat_others():
     """In a plane that is no coordinate plane a row of zeros is one of 1e-16."""
-    tree = four_bar("point")
+    tree = planar("point")
     E = random_tree(1, seed=9).X_tree[0].E
     X_tree = tuple(Transform(E @ X.E, E.T @ X.r) if tree.is_root(i) else X for i, X in enumerate(tree.X_tree))
     tilted = tree.replace(X_tree=X_tree)
@@ -90,24 +70,24 @@ def test_rows_that_are_nothing_but_rounding_repeat_others():
 
 
 def test_what_nothing_tells_is_no_output_and_is_named():
-    system = nd.System(four_bar("hinge"), sensor_set(TORQUES, FREE))
+    system = nd.System(planar("hinge"), sensor_set(TORQUES, FREE))
     plan = nd.plan(system, cache=False)
     assert [output.name for output in plan.outputs] == ["a", "tau", "fx", "qdd"]
     with pytest.raises(PlanError, match=r"output 'f:crank': the sensors do not determine f:crank: .*load cell"):
         nd.plan(system, outputs=["f:crank"], cache=False)
     estimate = plan.solver("numpy").solve(*closed_state(system.tree), np.zeros(3))
-    with pytest.raises(NotRequestedError, match="'loop:pin' was not requested"):
-        _ = estimate["loop:pin"]
+    with pytest.raises(NotRequestedError, match="'loop:bar' was not requested"):
+        _ = estimate["loop:bar"]
     text = str(plan)
-    assert "loop:pin.mx, loop:pin.my, loop:pin.fz: redundant" in text
-    assert "f:crank, f:coupler, f:rocker, loop:pin" in text
+    assert "loop:bar.mx, loop:bar.my, loop:bar.fz: redundant" in text
+    assert "f:crank, f:coupler, f:rocker, loop:bar" in text
 
 
 def test_load_cells_in_the_loop_tell_what_is_left_and_one_of_three_leaves_two_forces():
     cells = [
-        {"type": "linear_relation", "name": c, "terms": {f"loop:pin.{c}": 1}, "value": None} for c in ("mx", "my", "fz")
+        {"type": "linear_relation", "name": c, "terms": {f"loop:bar.{c}": 1}, "value": None} for c in ("mx", "my", "fz")
     ]
-    tree = four_bar("hinge")
+    tree = planar("hinge")
     y = np.array([1.0, 2.0, 3.0, 0.5, -0.5, 4.0])
     reduced = check_solution(System(tree, sensor_set(TORQUES, FREE, *cells)), y)
     assert [repeat.is_zero for repeat in reduced.system.of_components.repeats] == [False] * 3
@@ -131,19 +111,19 @@ def test_a_coupling_that_says_what_another_says():
 
 def test_a_loop_that_cannot_be_closed_is_told_with_its_gap(monkeypatch):
     monkeypatch.setattr(closure, "DRAWS", 1)
-    with pytest.raises(NotClosedError, match=r"'loop:pin' stays open by 0\.\d+ .*Begin nearer") as told:
-        nd.plan(nd.System(four_bar(["fx", "fy"], ground=2.5), sensor_set(TORQUES, FREE)), cache=False)
-    assert told.value.part == "loop:pin"
+    with pytest.raises(NotClosedError, match=r"'loop:bar' stays open by 0\.\d+ .*Begin nearer") as told:
+        nd.plan(nd.System(planar(["fx", "fy"], ground=2.5), sensor_set(TORQUES, FREE)), cache=False)
+    assert told.value.part == "loop:bar"
     assert 0.5 / np.sqrt(2) <= told.value.gap <= 0.5 + 1e-6  # the larger component of half a metre
 
 
 def test_loops_that_lock_the_robot_are_refused():
-    with pytest.raises(ModelError, match=r"its loops and couplings \('loop:pin'\) hold all of its 3 freedoms"):
-        nd.plan(nd.System(four_bar(["mz", "fx", "fy"], ground=0.5), sensor_set(TORQUES, FREE)), cache=False)
+    with pytest.raises(ModelError, match=r"its loops and couplings \('loop:bar'\) hold all of its 3 freedoms"):
+        nd.plan(nd.System(planar(["mz", "fx", "fy"], ground=0.5), sensor_set(TORQUES, FREE)), cache=False)
 
 
 def test_the_gap_of_an_open_state_is_on_its_estimate():
-    tree = four_bar(["fx", "fy"])
+    tree = planar(["fx", "fy"])
     solver = nd.plan(nd.System(tree, sensor_set(TORQUES, FREE)), cache=False).solver("numpy")
     q, qd = closed_state(tree)
     assert solver.solve(q, qd, np.zeros(3)).gap < 1e-9

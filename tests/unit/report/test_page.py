@@ -116,6 +116,23 @@ def test_verdict_comes_first_and_reasons_and_what_to_add_follow(name):
         assert all(other in said for instead in others for other in instead.items)
 
 
+def test_a_page_has_a_section_for_all_that_was_looked_at():
+    """A tall drawing has what the sensors read beside it, another one below."""
+    small, tall, chosen = (parsed(page_of(name)) for name in ("arm", "not at parallel soles", "cheapest"))
+    robot, read = "The robot and its sensors", "What the sensors read"
+    looked_at = ["Distance from singular", "Precision of the estimates", "The worst poses", "When a sensor fails"]
+    for root, headings in (
+        (small, ["Why", "Special poses", robot, read, *looked_at, "Facts"]),
+        (tall, ["What to add", "Why", "Special poses", robot, *looked_at, read, "Facts"]),
+        (chosen, ["What to buy", robot, *looked_at[1:3], read]),
+    ):
+        assert [text(heading) for heading in root.iter("h2")] == headings
+    poses = ["one pose of each kind", "The worst margins of 40 configurations", "known least, of each unit"]
+    folded = [text(fold) for fold in tall.iterfind(".//section[@aria-labelledby='poses']/details/summary")]
+    assert [fold.endswith(end) for fold, end in zip(folded, poses, strict=True)] == [True] * 3
+    assert {"root_joint x", "root_joint quaternion w"} <= {text(row[0]) for row in tall.iter("tr")}
+
+
 def test_ranks_that_are_lacking_change_the_verdict():
     system, report = case("arm")
     root = parsed(to_html(replace(report, numerical_rank=report.n_variables - 2)))
