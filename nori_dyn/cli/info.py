@@ -214,7 +214,8 @@ def _odd(tree: KinematicTree) -> Iterator[str]:
     names = [tree.joint_names[i] for i, joint in enumerate(tree.joints) if joint.kind in kinds and i not in limited]
     if names:
         yield f"revolute or prismatic, and without limits: {listed(names, MOST_NAMES)}"
-    inertias = crba(tree, tree.random_configuration(0)).diagonal()
+    rotors = tuple(each for each in tree.components if each.type == "rotor")  # of loops the recursions know nothing
+    inertias = crba(tree.replace(components=rotors), tree.random_configuration(0)).diagonal()
     names = [name for name, at in zip(tree.joint_names, tree.v_slices, strict=True) if (inertias[at] <= 0).any()]
     if names:
         yield (

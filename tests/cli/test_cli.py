@@ -340,6 +340,27 @@ def test_the_time_a_sample_is_without_compiling(run, figures, panda_plan, tmp_pa
     assert found["unused"] == []
 
 
+LOOP = """
+<mujoco model="loop"><worldbody>
+  <body name="a"><joint name="a" axis="0 1 0" armature="1"/>
+    <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+    <site name="imu"/>
+    <body name="b" pos="0 0 1"><joint name="b" axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>
+  </body></worldbody>
+  <equality><connect name="rod" body1="b" body2="world" anchor="0.5 0 0"/></equality>
+  <sensor><gyro name="turns" site="imu"/></sensor>
+</mujoco>
+"""
+
+
+def test_info_of_a_robot_with_a_loop(told, tmp_path):
+    (tmp_path / "loop.xml").write_text(LOOP)
+    output = plain(told("info", str(tmp_path / "loop.xml"), "--verbose"))
+    assert "turns" in output
+    assert "without inertia" not in output
+    assert "with the base as memory" in output
+
+
 def test_info_of_a_robot_with_unreadable_sensors_says_so(told, tmp_path):
     path = tmp_path / "odd.urdf"
     with open(ICUB) as file:
