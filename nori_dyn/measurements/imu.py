@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, field_validator
+from pydantic import BaseModel, ConfigDict, FiniteFloat, field_validator, model_validator
 
 from nori_dyn.measurements.acceleration import Accelerometer
 from nori_dyn.measurements.base import Measurement, Offset, Positive, Range
@@ -43,14 +43,14 @@ class Imu(Measurement):
     Source: those of `gyroscope` and `accelerometer`.
 
     Attributes:
-        links: which links, or frames on them.
+        links: which links, or frames on them; that of `frame` when left out.
         frame: a frame on the link by name, or a pose in link coordinates; the link's own when None.
         gyroscope: the sigma, range and offset of its gyroscope.
         accelerometer: those of its accelerometer.
     """
 
     type: Literal["imu"]
-    links: Selector
+    links: Selector | None = None
     frame: str | Pose | None = None
     gyroscope: Half = Half()
     accelerometer: Half = Half()
@@ -61,10 +61,21 @@ class Imu(Measurement):
         if given is not None:
             raise ValueError(f"an imu is two sensors: say {info.field_name} under `gyroscope` and `accelerometer`")
 
+    @model_validator(mode="after")
+    def _says_where_it_is(self) -> Imu:
+        if self.links is None and not isinstance(self.frame, str):
+            raise ValueError("an imu lacks `links`, a link or a frame on one")
+        return self
+
+    @property
+    def place(self) -> Selector:
+        """The links or frames that it is on."""
+        return self.links if self.links is not None else str(self.frame)
+
     @property
     def parts(self) -> tuple[Measurement, ...]:
         gyroscope, accelerometer = (
-            {"links": self.links, "frame": self.frame, "name": self.name and f"{label}:{self.name}", **dict(half)}
+            {"links": self.place, "frame": self.frame, "name": self.name and f"{label}:{self.name}", **dict(half)}
             for label, half in ((Gyroscope.label, self.gyroscope), (Accelerometer.label, self.accelerometer))
         )
         return Gyroscope(type="gyroscope", **gyroscope), Accelerometer(type="accelerometer", **accelerometer)
@@ -73,4 +84,4 @@ class Imu(Measurement):
         return (equation for part in self.parts for equation in part.on(tree))
 
     def each(self, tree: KinematicTree) -> Iterator[Measurement]:
-        return (self.model_copy(update={"links": name}) for name, _ in select_places(tree, self.links))
+        return (self.model_copy(update={"links": name}) for name, _ in select_places(tree, self.place))

@@ -23,7 +23,7 @@ def sensor_set(*rows: dict, memory: dict = MEMORY) -> nd.SensorSet:
 
 def apart(imu: dict) -> list[dict]:
     """Return the two sensors that an entry of an IMU stands for."""
-    own = {key: imu[key] for key in ("links", "frame") if key in imu}
+    own = {"links": imu.get("frame")} | {key: imu[key] for key in ("links", "frame") if key in imu}
     return [
         own | {"type": kind} | imu.get(kind, {}) | ({"name": f"{label}:{imu['name']}"} if "name" in imu else {})
         for kind, label in (("gyroscope", "gyro"), ("accelerometer", "acc"))
@@ -37,6 +37,7 @@ def test_its_rows_are_those_of_the_two_sensors():
         {"links": "all", "frame": POSE, "gyroscope": {"sigma": 0.01, "offset": DRIFTS}},
         {"links": "l_foot", "accelerometer": {"sigma": [0.1, 0.2, 0.3], "range": [-39, 39], "offset": {"sigma": 1}}},
         {"links": "box", "frame": POSE, "name": "head", "gyroscope": {"offset": DRIFTS}},
+        {"frame": "r_foot", "accelerometer": {"sigma": 0.1}},
     ):
         memory = MEMORY if "offset" in json.dumps(imu) else {"base": {"of": "base"}}
         one, two = (nd.System(tree, sensor_set(*rows, memory=memory)) for rows in ([imu | {"type": "imu"}], apart(imu)))
@@ -84,6 +85,7 @@ def test_a_tracker_and_observability_say_the_same():
         ({"accelerometer": {"sigma": 0}}, "accelerometer.sigma: it is 0, expected a number greater than 0"),
         ({"accelerometre": {"sigma": 1}}, "'accelerometre' is no field of imu. Did you mean 'accelerometer'"),
         ({"accelerometer": {"range": [2, 1]}}, "the range from 2 to 1 holds nothing"),
+        ({"links": None, "frame": POSE}, r"measurements\[0\]: an imu lacks `links`, a link or a frame on one"),
     ],
 )
 def test_what_its_entry_must_not_say(fields, words):
