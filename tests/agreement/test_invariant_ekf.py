@@ -1,0 +1,64 @@
+"""The base of a robot that stands and sways against the invariant EKF of Hartley et al., which is given the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from tests.compilers import needs_compiler
+from tests.invariant_ekf import InvariantEKF
+from tests.standing import BIAS, GRAVITY, HIPS, SIGMA, Sway, robot, sensors, sway
+
+DT, N = 0.002, 600
+ENCODER, RATE = 0.001, 0.01
+"""Noise of the legs' positions [rad, m] and velocities [rad/s, m/s]."""
+TILTS = (np.zeros(3), np.array([np.pi / 3, 0.0, 0.0]), np.array([0.3, -0.8, 0.5]))
+
+
+def feet(q: np.ndarray) -> np.ndarray:
+    """Return the positions of the feet in base coordinates (2, 3)."""
+    found = []
+    for hip, (roll, pitch, length) in zip(HIPS, q.reshape(2, 3), strict=True):
+        x, z = -np.sin(pitch) * length, -np.cos(pitch) * length
+        found.append(hip + np.array([x, -np.sin(roll) * z, np.cos(roll) * z]))
+    return np.array(found)
+
+
+def off(down: np.ndarray, v: np.ndarray, motion: Sway, k: int) -> tuple[float, float]:
+    """Return by how much gravity's direction and the velocity, in base coordinates, are off [rad, m/s]."""
+    c = down @ motion.R[k].T @ GRAVITY / (np.linalg.norm(down) * np.linalg.norm(GRAVITY))
+    return float(np.arccos(np.clip(c, -1, 1))), float(np.linalg.norm(v - motion.v[k]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("tilt", [0, 1, 2])
+def test_no_farther_from_the_truth_than_the_invariant_filter(tilt):
+    """It begins level, and the base at a tilt, of up to 60 degrees; it may be off by as much, and knows so."""
+    tracker = nd.Tracker(nd.plan(nd.System(robot(), sensors()), outputs=["fx"]), DT)
+    errors: list[list[float]] = []
+    for seed in range(6):
+        motion, rng = sway(DT * np.arange(N), TILTS[tilt], seed), np.random.default_rng(seed)
+        tracker.reset()
+        P = np.diag([1.0] * 3 + [1.0] * 3 + [1e-8] * 3 + [1.0] * 6 + [0.05**2] * 3 + [1e-12] * 3)
+        peer = None
+        for k in range(N):
+            acc = motion.acc[k] + SIGMA["acc"] * rng.normal(size=3)
+            gyro = motion.w[k] + BIAS + SIGMA["gyro"] * rng.normal(size=3)
+            q = motion.q[k] + ENCODER * rng.normal(size=6)
+            qd = motion.qd[k] + RATE * rng.normal(size=6)
+            if peer is None:
+                peer = InvariantEKF(np.eye(3), feet(q), P, SIGMA["gyro"], SIGMA["acc"], 0.001, ENCODER)
+            peer.correct(feet(q))
+            root = np.full(7, np.nan), np.full(6, np.nan)
+            tracker.step(np.append(root[0], q), np.append(root[1], qd), np.concatenate([acc, gyro, np.zeros(6)]))
+            if k >= 50:
+                base = tracker.base
+                errors.append([k, *off(base.gravity, base.velocity, motion, k), *off(*peer.seen, motion, k)])
+            peer.propagate(gyro, acc, DT)
+    found = np.array(errors)
+    for part in (slice(None), found[:, 0] >= 300):
+        tilt, speed, peers_tilt, peers_speed = np.sqrt((found[part, 1:] ** 2).mean(axis=0))
+        assert tilt <= peers_tilt
+        assert speed <= peers_speed
+    assert tilt < np.radians(0.1)
