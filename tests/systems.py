@@ -51,6 +51,25 @@ def hybrid(tree: KinematicTree, seed: int) -> SensorSet:
     return sensor_set(*(entry for entry in entries if entry.get("joints") != []), name=f"hybrid-{seed}")
 
 
+def braked(tau: float, qdd: float, qd: float, **torque: Any) -> SensorSet:
+    """Sensors of a wheel that a brake may hold, with their sigmas and the noise of its speed, which is state.
+
+    Args:
+        tau, qdd, qd: the sigmas, and that noise.
+        torque: what else the torque sensor has.
+    """
+    wrench = {"type": "external_wrench", "links": "all"}
+    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
+    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": qd}} | ({"offset": {"of": "offset"}} if torque else {})
+    content = {
+        "name": "wheel",
+        "measurements": [TORQUES | {"sigma": tau} | torque, ACCELERATIONS | {"sigma": qdd}],
+        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
+        "memory": memory,
+    }
+    return SensorSet.from_dict(content)
+
+
 class Figure2(NamedTuple):
     """The exact set of sensors of fig. 2 of Nori's paper: a robot on two load cells, at its first and last link."""
 

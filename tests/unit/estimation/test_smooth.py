@@ -8,7 +8,7 @@ from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.estimation.log_file import estimate_to_file
 from nori_dyn.estimation.log_run import LogRunner, RunOptions, options_of
 from nori_dyn.logs.log import whole_table
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked
 from tests.unit.filtering.recorded import DT, planned, recorded
 
 N = 40
@@ -91,18 +91,7 @@ def test_what_is_refused(arm):
 
 def test_contacts_of_a_log_are_recognised(tmp_path):
     """As in ticks that are in memory, chunk by chunk, and in a file with how likely each contact is closed."""
-    wrench = {"type": "external_wrench", "links": "all"}
-    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
-    content = {
-        "name": "wheel",
-        "measurements": [
-            {"type": "joint_torque", "joints": "all", "sigma": 0.3},
-            {"type": "joint_acceleration", "joints": "all", "sigma": 0.2},
-        ],
-        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
-        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.1}},
-    }
-    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx", "qdd"])
+    plan = nd.plan(nd.autotree(1), braked(0.3, 0.2, 0.1), outputs=["fx", "qdd"])
     rng, N = np.random.default_rng(0), 90
     t, still, held = 0.01 * np.arange(N), np.zeros((N, 1)), np.arange(N) // 30 == 1
     tau, qdd = 1.5 * held + 0.3 * rng.normal(size=N), 0.1 * rng.normal(size=N)

@@ -13,7 +13,7 @@ from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import bind
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import ORDER, SavitzkyGolay
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
 
 N = 3
 
@@ -245,17 +245,7 @@ def test_a_plan_with_memory_runs_as_a_tracker(lag):
 
 
 def test_contacts_are_recognised_in_a_stream():
-    wrench = {"type": "external_wrench", "links": "all"}
-    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-    rate = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
-    content = {
-        "name": "wheel",
-        "measurements": [torque, rate],
-        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
-        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}},
-    }
-    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx"])
+    plan = nd.plan(nd.autotree(1), braked(0.1, 0.1, 0.01), outputs=["fx"])
     columns = [*MOVING, "qdd:joint1"]
     engine, state = made(plan, columns, way=StreamOptions(hypotheses=nd.Hypotheses()))
     still = dict.fromkeys(columns, 0.0)

@@ -12,7 +12,7 @@ from nori_dyn.live.service import Service, Settings
 from nori_dyn.live.transport import Bus
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
 
 NAMES = ("joint1", "joint2", "joint3")
 STATES = "/joint_states"
@@ -221,18 +221,7 @@ def test_a_monitor_publishes_what_it_finds(arm):
 
 
 def test_what_persists_and_contacts_that_are_recognised_are_published():
-    wrench = {"type": "external_wrench", "links": "link1"}
-    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
-    content = {
-        "name": "wheel",
-        "measurements": [
-            {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 0.01}},
-            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-        ],
-        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
-        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}, "offset": {"of": "offset"}},
-    }
-    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx:link1"])
+    plan = nd.plan(nd.autotree(1), braked(0.1, 0.1, 0.01, offset={"sigma": 0.01}), outputs=["fx:link1"])
     columns = [*of_states(tau="effort"), STILL]
     rig = Rig(plan, {"columns": columns}, way=StreamOptions(hypotheses=nd.Hypotheses()))
     one, t = nd.Tracker(plan, 0.001, hypotheses=nd.Hypotheses()), time.time()
