@@ -230,10 +230,9 @@ class BaseReference:
 
     def advance(self, dt: float) -> None:
         """Turn the reference to the next tick, a time [s] after the last."""
-        self._dt = dt
+        self._dt, self._R = dt, self._R * _rotation(self._w * dt)
         if self._last is not None:
             self._w = self._last[6:]
-        self._R = self._R * _rotation(self._w * dt)
         if self._velocity is not None:
             self.position = self.position + dt * self._velocity
 
@@ -302,8 +301,7 @@ class BaseReference:
 
     def configuration(self, dt: float = 0.0) -> Floats:
         """What a tick is given of the root (7,), a time [s] after the last."""
-        w = self._w if self._last is None else self._last[6:]
-        return np.concatenate([np.zeros(3), (self._R * _rotation(w * dt)).as_quat()])
+        return np.concatenate([np.zeros(3), (self._R * _rotation(self._w * dt)).as_quat()])
 
     def at(self, dt: float = 0.0) -> ReferenceAxes:
         """The axes at the last tick, or a time [s] after it."""
