@@ -22,6 +22,8 @@ from nori_dyn.export.names import (
 )
 from nori_dyn.export.text import table
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.floating_base import BASE, COMPONENTS
+from nori_dyn.measurements.floating_base import UNITS as BASE_UNITS
 from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
@@ -65,6 +67,13 @@ OVER_TIME = {
     "log_likelihood": "The logarithm of the likelihood of the readings, given those before.",
 }
 """Outputs that a filter has besides."""
+
+OF_BASE = {
+    "position": ("x", "y", "z"),
+    "quaternion": ("x", "y", "z", "w"),
+    **COMPONENTS,
+}
+"""What a filter says of a floating base that is state."""
 
 RECOGNISED = {
     "probabilities": "How likely each contact state is, given all readings so far.",
@@ -296,14 +305,29 @@ class Interface:
         """The outputs of a call: those of the plan, then those of a filter."""
         if not self.memory:
             return tuple(_outputs(self))
-        units = [Element(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
+        persisting = [Element(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
         memory, *judged = (CMember(name, about) for name, about in OVER_TIME.items())
-        found = [*_outputs(self, OVER_TIME | RECOGNISED), self.array(memory.name, memory.about, "N_MEMORY", units)]
+        taken = [*OVER_TIME, *RECOGNISED, *(["base"] if self.is_based else [])]
+        found = [*_outputs(self, taken), self.array(memory.name, memory.about, "N_MEMORY", persisting)]
+        if self.is_based:
+            units = {"position": "m"} | BASE_UNITS
+            numbers = [
+                Element(f"{of} {part}", (f"{of} {part}", f"[{units[of]}]" if of in units else ""))
+                for of, parts in OF_BASE.items()
+                for part in parts
+            ]
+            about = "The floating base: its pose in the world, its state in base axes. The root in q and qd is ignored."
+            found.append(CMember("base", about, tuple(numbers), (str(len(numbers)),), (len(numbers),)))
         if self.hypotheses:
             probabilities, closed = (CMember(name, about) for name, about in RECOGNISED.items())
             states = [Element(name, (comment_text(name),)) for name in map(named_contacts, self.hypotheses)]
             found += [self.array(probabilities.name, probabilities.about, "N_STATES", states), closed]
         return (*found, *judged)
+
+    @property
+    def is_based(self) -> bool:
+        """Whether a floating base is in the state."""
+        return any(name.startswith(f"{BASE}:") for name in self.memory)
 
     @property
     def asked(self) -> tuple[CMember, ...]:
@@ -460,7 +484,7 @@ def _enumerations(of: Interface) -> Iterator[Enumeration]:
     def places(member: CMember, group: str) -> Enumeration:
         return of.enumeration(group, (element.name for element in member.elements), f"Indices of {member.name}.")
 
-    own = [member for member in of.outputs if of.memory and member.name in ("memory", "probabilities")]
+    own = [member for member in of.outputs if of.memory and member.name in ("memory", "probabilities", "base")]
     for member in (*of.inputs, *own):
         yield places(member, {"weights": "weight", "probabilities": "state"}.get(member.name, member.name))
     if of.free:

@@ -17,12 +17,14 @@ from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
+from nori_dyn.filtering.base_reference import ROUNDING, SECOND_ORDER, SURE, TILT, TURNING, BaseReference
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.floating_base import SIGMAS, SIZE_SIGMA
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.program import Program
@@ -32,6 +34,7 @@ OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
 """What the steps of a tracker include beside what a unit does."""
 
 OF_FILTERS = (*OF_TRACKERS, "alone_filter.h")
+OF_BASED = (*OF_FILTERS, "base.h")
 OF_WINDOWS = (*OF_FILTERS, "alone_window.h", "slots.h", "window.h")
 """The same, of one that is told the contacts, and of one with a lag."""
 
@@ -40,6 +43,9 @@ OF_RECOGNISERS = (*OF_TRACKERS, "alone_hypotheses.h", "hypotheses.h")
 
 SLOT = 7
 """What is said of each tick of a window, see SLOT_ROOM of c/alone_window.h."""
+
+OF_REFERENCE = 37
+"""Doubles of the reference of a floating base, see c/base.h."""
 
 BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
@@ -55,14 +61,12 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
 
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
-        InputError: the base is memory.
+        InputError: the base is state, and there is a lag, or contacts are recognised.
         PlanError: there are more contacts than an enum of C has bits.
     """
-    if of.steps.reference is not None:
-        raise InputError(
-            "C of a robot whose base is memory: not yet. Its reference follows the estimates tick by tick: "
-            "nd.Tracker(plan, dt).step, or tick."
-        )
+    if of.steps.reference is not None and (of.lag or isinstance(of.steps, HypothesisSteps)):
+        how = f"a lag of {of.lag} ticks" if of.lag else "contacts that are recognised"
+        raise InputError(f"C of a tracker whose base is state, with {how}: not yet. Export one without.")
     if isinstance(of.steps, HypothesisSteps):
         return _c_recogniser(of, of.steps, sensors, name)
     ticks = list(of.ticks.values())
@@ -84,7 +88,7 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
     code = {f"{it.name}.c": rendered("filter.c.jinja", it=it, longest=GAP * of.dt), **code}
     arrays = _arrays(ticks, it, states) | window
     n_work = sum(arrays.values()) + BESIDES
-    headers = OF_WINDOWS if of.lag else OF_FILTERS
+    headers = OF_WINDOWS if of.lag else OF_BASED if it.is_based else OF_FILTERS
     return assembled(it, states, code, n_work, headers, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
 
 
@@ -214,7 +218,28 @@ def _tables(tick: TickPrograms, it: Interface, number: int, longest: float) -> s
     text += listed_table("places", places or ()) * (places is not None)
     text += listed_table("quaternions", quaternions) + listed_table("free_places", free)
     text += listed_table("first_root", np.diagonal(first.R).tolist(), "double")
-    return text + listed_table("first_z", first.z.tolist(), "double")
+    return text + listed_table("first_z", first.z.tolist(), "double") + _of_base(tick)
+
+
+def _of_base(tick: TickPrograms) -> str:
+    """C of what the reference of a floating base has to know, see c/base.h; "" where there is none."""
+    tree, reference = tick.system.tree, BaseReference.of(tick.system.tree, tick.memory_names)
+    if reference is None:
+        return ""
+    sizes = {
+        "BASE": int(reference.places[0]),
+        "ROOT_Q": reference.q.start,
+        "ROOT_QD": tree.nq + reference.qd.start,
+        "SIZE_WEIGHT": -1 if tick.gravity_weight is None else tick.gravity_weight,
+        "SIZE_SIGMA": SIZE_SIGMA,
+        "TILT": TILT,
+        "SURE": SURE,
+        "SECOND_ORDER": SECOND_ORDER,
+        "ROUNDING": ROUNDING,
+        "TURNING": TURNING,
+    }
+    text = defined(sizes) + listed_table("base_gravity", list(map(float, tree.gravity)), "double")
+    return text + listed_table("base_sigmas", [sigma for sigma in SIGMAS.values() for _ in range(3)], "double")
 
 
 def _arrays(ticks: Sequence[TickPrograms], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:
@@ -234,4 +259,4 @@ def _arrays(ticks: Sequence[TickPrograms], it: Interface, states: Iterable[tuple
         "pivots": max(one.n for one in shapes),
         "work": max(one.n_work(1) for one in shapes),
         "w": max(function.n_work for functions in states for function in functions),
-    }
+    } | ({"base": OF_REFERENCE} if it.is_based else {})

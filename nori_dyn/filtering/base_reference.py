@@ -37,6 +37,9 @@ SURE = 0.1
 SECOND_ORDER = 0.1
 """What the row of gravity's length leaves out, as a share of its standard deviation, above which it does not count."""
 
+ROUNDING = 1e-9
+"""Size of gravity as estimated, as a share of the tree's, below which it has no direction."""
+
 TURNING = 1.0
 """Standard deviation of the angular velocity about each axis of a base that nothing is read of [rad/s]."""
 
@@ -420,10 +423,10 @@ def based(axes: ReferenceAxes | None) -> ReferenceAxes:
 
 
 def _upright(G: Floats, gravity: Floats) -> Rotation:
-    """The smallest rotation that turns G (..., 3) along gravity (3,); none where G is not known."""
-    size = np.linalg.norm(G, axis=-1, keepdims=True)
-    b = gravity / np.linalg.norm(gravity)
-    a = np.where(size > 0.0, G, b) / np.where(size > 0.0, size, 1.0)
+    """The smallest rotation that turns G (..., 3) along gravity (3,); none where G is not known, or rounding."""
+    size, down = np.linalg.norm(G, axis=-1, keepdims=True), np.linalg.norm(gravity)
+    is_known, b = size > ROUNDING * down, gravity / down
+    a = np.where(is_known, G, b) / np.where(is_known, size, 1.0)
     axis, c = np.cross(a, b), a @ b
     across = np.cross(b, np.eye(3)[np.argmin(np.abs(b))])  # where they are opposite, about any axis across
     quaternion = np.concatenate([axis, 1.0 + c[..., None]], axis=-1)

@@ -9,6 +9,9 @@
 #include "checks.h"
 #include "program.h"
 #include "statuses.h"
+#ifdef BASE
+#include "base.h"
+#endif
 
 /* x becomes R^-1 x, for n rows; 0 where a pivot vanishes. */
 static void solve_back(int n, const double *R, double *x) {
@@ -20,23 +23,30 @@ static void solve_back(int n, const double *R, double *x) {
 }
 
 /* The estimate of the memory and its standard deviations; what is not determined is 0, with a deviation of infinity. */
-static void recall(const double *work, double *mean, double *deviations) {
+static void recall(const FILTER *of, const double *work, double *mean, double *deviations) {
     const double *const R = work + N_S * WIDTH + N_S;
     double column[K];
     int lost = 0;
+    (void)of;
     for (int i = 0; i < K; ++i) {
         mean[i] = R[i * WIDTH + K];
         deviations[i] = 0;
     }
     solve_back(K, R, mean);
+#ifdef BASE
+    to_base(of, mean);
+#endif
     for (int j = 0; j < K; ++j) {
         if (!R[j * WIDTH + j]) {
             ++lost;
             continue;
         }
-        for (int i = 0; i <= j; ++i) column[i] = i == j;
+        for (int i = 0; i < K; ++i) column[i] = i == j;
         solve_back(j + 1, R, column);
-        for (int i = 0; i <= j; ++i) deviations[i] += column[i] * column[i];
+#ifdef BASE
+        to_base(of, column);
+#endif
+        for (int i = 0; i < K; ++i) deviations[i] += column[i] * column[i];
     }
     for (int i = 0; i < K; ++i) deviations[i] = sqrt(deviations[i]);
     if (lost) {
@@ -80,12 +90,20 @@ static void begin_known(FILTER *of) {
     }
     put_known(&first, 0);
     of->last = of->lost = -1;
+#ifdef BASE
+    begin_base(of);
+#endif
 }
 
-/* Copies a state, its quaternions of unit length. Returns whether it is one. */
-static int taken(double *to, const double *in) {
+/* Takes a state, its quaternions of unit length. Returns whether it is one. */
+static int taken(FILTER *of, const double *in) {
     const int n = N_STATE + N_WEIGHTS;
+    double *const to = of->state;
     for (int k = 0; k < n; ++k) to[k] = in[AT(k)];
+#ifdef BASE
+    refer(of);
+    write_base(of, to);
+#endif
     if (!all_finite(n, to)) return INPUT_NOT_FINITE;
     for (int k = 0; k < N_QUATERNIONS; ++k) {
         double *const q = to + quaternions[k];

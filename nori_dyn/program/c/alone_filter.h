@@ -27,7 +27,7 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
                 .state = of->state,
                 .free = of->free,
                 .totals = of->totals};
-    int status = taken(of->state, in);
+    int status = taken(of, in);
     of->lost = -1;
     if (status == OK) {
         status = reasons[step(&now, 0, 0)];
@@ -35,6 +35,9 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
         coast(&now);
     }
     of->has_rates = now.has_rates;
+#ifdef BASE
+    take_base(of, status);
+#endif
     for (int j = N; status == UNDETERMINED && j-- > 0;)
         if (of->pivots[j] == 0) of->lost = free_places[j];
     if (status != OK) {
@@ -42,6 +45,10 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
         return status;
     }
     memcpy(out->memory, of->u + N_S, sizeof out->memory);
+#ifdef BASE
+    to_base(of, out->memory);
+    tell_base(of, out->base);
+#endif
     out->nis = steps.nis;
     out->degrees = steps.degrees;
     out->log_likelihood = steps.log_likelihood;
@@ -59,6 +66,9 @@ static void pass(FILTER *of, double dt) {
     go_on(&now, dt);
 #endif
     of->dt = now.dt;
+#ifdef BASE
+    ((base *)of->base)->dt = dt;
+#endif
 }
 
 /* The rows [R | z] of the last tick. */

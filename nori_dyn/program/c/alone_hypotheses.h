@@ -24,7 +24,7 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     filter steps[N_STATES];
     tick ticks[N_STATES], *each[N_STATES];
     double expected[N_STATES], logs[N_STATES];
-    int prior_of[N_STATES], status = taken(of->state, in);
+    int prior_of[N_STATES], status = taken(of, in);
     const int is_read = status == OK;
     hypotheses at = {.each = each,
                      .work = of->room,

@@ -12,10 +12,12 @@ from scipy.stats import chi2
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
+from nori_dyn.export.trackers import c_filter
 from nori_dyn.filtering.base_reference import BaseEstimate
 from nori_dyn.filtering.smoother import ContactPasses, Stretch
 from nori_dyn.measurements.floating_base import SIZE, SIZE_SIGMA
 from tests.compilers import needs_compiler
+from tests.exported import Exported, listed
 from tests.standing import BIAS, GRAVITY, SIGMA, Sway, robot, sensors, sway
 from tests.unit.filtering.recorded import by_least_squares_of, columns
 
@@ -260,9 +262,47 @@ def test_what_is_known_goes_on_in_another_tracker():
     np.testing.assert_allclose(second.state.mean, whole.state.mean, rtol=1e-4, atol=1e-4)
 
 
-def test_exported_c_does_not_follow_a_base(tmp_path):
-    tracker = nd.Tracker(plan(), DT, backend="numpy")
-    with pytest.raises(InputError, match="whose base is memory: not yet"):
+@needs_compiler
+@pytest.mark.parametrize("gap", [None, 300])
+def test_exported_c_says_the_same(gap, tmp_path):
+    """From a tilt of 60 degrees, through a gap, and with readings that are no numbers."""
+    n, motion_of = 400, np.arange(400) * DT
+    if gap:
+        motion_of[gap:] += 0.1
+    motion, rng = sway(motion_of, TILTS[1], 2), np.random.default_rng(2)
+    tracker = nd.Tracker(plan(), DT)
+    built = Exported.made(c_filter(tracker, "standing box"), tmp_path)
+    found, inputs, outputs = built.new("filter"), built.new("inputs"), built.new("outputs")
+    built.call("init", inputs)
+    built.call("filter_init", found)
+    mean, deviations = np.zeros((2, len(tracker.memory_names)))
+    for k in range(n):
+        q, qd, y = read(motion, k, rng)
+        dt = DT if k == 0 else float(motion_of[k] - motion_of[k - 1])
+        if k == 200:
+            y[0] = np.nan
+        for name, values in (("q", q), ("qd", qd), ("y", y)):
+            setattr(inputs, name, values.tolist())
+        status = built.call("step", found, inputs, dt, outputs)
+        if k == 200:
+            tracker.inputs.q[:], tracker.inputs.qd[:], tracker.inputs.y[:] = q, qd, y
+            assert (status == 0, tracker.tick(dt).ok) == (False, False)
+            continue
+        assert status == 0
+        tracked = tracker.step(q, qd, y, dt)
+        if k in (0, 5, 30, 199, 201, 299, 300, 330, 399):
+            base = tracked.base
+            own = np.concatenate([base.position, base.rotation, base.velocity, base.gravity, base.angular_velocity])
+            np.testing.assert_allclose(listed(outputs, "base"), own, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(listed(outputs, "memory"), tracked.memory.mean, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(outputs.nis, tracked.nis, rtol=1e-4, atol=1e-8)
+            built.call("memory", found, *(built.ffi.from_buffer("double[]", each) for each in (mean, deviations)))
+            np.testing.assert_allclose(deviations, tracked.memory.deviations, rtol=1e-5)
+
+
+def test_what_has_no_base_says_so(tmp_path):
+    tracker = nd.Tracker(plan(), DT, backend="numpy", lag=2)
+    with pytest.raises(InputError, match="with a lag of 2 ticks: not yet"):
         tracker.export(tmp_path / "c")
     with pytest.raises(InputError, match="there was no tick yet"):
         _ = tracker.base
