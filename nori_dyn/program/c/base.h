@@ -197,13 +197,13 @@ static void refer(FILTER *of) {
     else if (is_off(at))
         turn_axes(of);
     if (of->last >= 0) {
-        if (at->is_known) memcpy(at->w, at->last + 6, sizeof at->w);
         const double angle = sqrt(dot(at->w, at->w)) * at->dt;
         const double share = angle > 1e-3 ? sin(angle / 2) / angle * at->dt : at->dt * (0.5 - angle * angle / 48);
         const double q[4] = {at->w[0] * share, at->w[1] * share, at->w[2] * share, cos(angle / 2)};
         composed(at->R, q, at->R);
         const double norm = sqrt(dot(at->R, at->R) + at->R[3] * at->R[3]);
         for (int i = 0; i < 4; ++i) at->R[i] /= norm;
+        if (at->is_known) memcpy(at->w, at->last + 6, sizeof at->w);
         for (int i = 0; i < 3; ++i) at->position[i] += at->dt * at->velocity[i];
     }
     at->is_sizing = 0;
