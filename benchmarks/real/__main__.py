@@ -29,6 +29,7 @@ MODULES = (
     "icub_offsets",
     "icub_walking",
     "icub_base",
+    "icub3_base",
     "panda_log",
     "panda_bag",
     "ur10e",

@@ -78,14 +78,25 @@ def prepared(log: RecordedSamples, tree: nd.KinematicTree) -> RecordedSamples:
 
 
 @lru_cache(maxsize=1)
-def estimated(data: Path) -> Walk:
-    """Return what was estimated of the walk."""
+def read(data: Path) -> tuple[nd.KinematicTree, RecordedSamples]:
+    """The robot, and what the log says of it."""
     folder = data / "real" / "icub_walking"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)
         tree = nd.load_urdf(folder / "model.urdf", base="floating", locked=WRISTS)
     reads = nd.System(tree, beside("icub_walking.read.sensors.yaml"))
-    log = prepared(recorded(nd.read_log(folder / "walking.mat", beside("icub_walking.log.yaml")), reads), tree)
+    return tree, recorded(nd.read_log(folder / "walking.mat", beside("icub_walking.log.yaml")), reads)
+
+
+@lru_cache(maxsize=1)
+def estimated(data: Path) -> Walk:
+    """What was estimated of the walk, its base given."""
+    return walk_of(*read(data))
+
+
+def walk_of(tree: nd.KinematicTree, log: RecordedSamples) -> Walk:
+    """What is estimated of a walk."""
+    log = prepared(log, tree)
     outputs = ["fx:l_sole", "fx:r_sole"]
     plans = nd.plan(tree, beside("icub_walking.sensors.yaml"), outputs=outputs, states=STATES)
     fits, forces = [], []
@@ -104,7 +115,11 @@ def estimated(data: Path) -> Walk:
 
 def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
-    walk = estimated(data)
+    return findings(estimated(data))
+
+
+def findings(walk: Walk) -> list[Finding | Figure]:
+    """What came of a walk."""
     on_one = walk.stands < 2
     wrong = (walk.state < 2) & on_one & (walk.state != walk.stands)
     weight, read = walk.both.sum(axis=1), walk.measured.sum(axis=1)

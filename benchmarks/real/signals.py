@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import butter, lfilter, savgol_filter, sosfiltfilt
+from scipy.signal import butter, lfilter, savgol_coeffs, savgol_filter, sosfiltfilt
 
 from nori_dyn.typing import Booleans, Floats
 
@@ -19,6 +19,12 @@ def low_passed(x: Floats, rate: float, cutoff: float, order: int = 2) -> Floats:
 def derivative(x: Floats, rate: float, window: int) -> Floats:
     """Return the derivative of signals (n, ...), by a filter of Savitzky and Golay over a window of samples."""
     return np.asarray(savgol_filter(x, window, ORDER, deriv=1, delta=1 / rate, axis=0))
+
+
+def causal_derivative(x: Floats, rate: float, window: int) -> Floats:
+    """Return the derivative of signals (n, ...) at each sample, by a parabola through it and those before it."""
+    slopes = savgol_coeffs(window, 2, deriv=1, delta=1 / rate, pos=window - 1)
+    return np.asarray(lfilter(slopes, 1.0, x - x[0], axis=0))
 
 
 def lagging(x: Floats, rate: float, bandwidth: float) -> Floats:
