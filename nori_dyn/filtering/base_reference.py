@@ -11,9 +11,10 @@ Source: own derivation (tests/unit/filtering/test_base.py); Barfoot, State Estim
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
@@ -42,6 +43,9 @@ ROUNDING = 1e-9
 
 TURNING = 1.0
 """Standard deviation of the angular velocity about each axis of a base that nothing is read of [rad/s]."""
+
+Quaternion: TypeAlias = tuple[float, float, float, float]
+"""A unit quaternion (x, y, z, w), in plain numbers: a tick is too short for arrays of four."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +107,7 @@ class BaseEstimate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Turn:
+class AxesTurn:
     """A turn of the axes of a reference between two ticks: what of the memory is along them turns as well.
 
     Attributes:
@@ -173,7 +177,7 @@ class BaseReference:
     Attributes:
         q, qd: what a tick is given of the root.
         places: where the state of the base is among the numbers of the memory (9,).
-        change: what was done to the prior of the last tick, see `Turn` and `Bridge`; None where nothing was.
+        change: what was done to the prior of the last tick, see `AxesTurn` and `Bridge`; None where nothing was.
         position: of the origin of the base at the last tick, in world coordinates (3,) [m].
         missed: whether the last tick had no readings to go by.
         is_sizing: whether the row of gravity's length counts in the last tick.
@@ -189,6 +193,7 @@ class BaseReference:
         self._gravity = np.asarray(tree.gravity, dtype=float)
         self._size = float(np.linalg.norm(self._gravity))
         down = self._gravity / (self._size or 1.0)
+        self._down, self._cos_tilt = tuple(down.tolist()), math.cos(TILT)
         self._across = np.eye(3) - np.outer(down, down)
         first = next(k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:"))
         self.places, self._k = np.arange(first, first + 3 * len(UNITS)), len(memory_names)
@@ -208,8 +213,8 @@ class BaseReference:
         Args:
             prior: what is known of the memory there, where something is.
         """
-        self._R, self._w, self._dt, self.position = _rotation(np.zeros(3)), np.zeros(3), 0.0, np.zeros(3)
-        self.change: Turn | Bridge | None = None
+        self._R, self._w, self._dt, self.position = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 0.0, np.zeros(3)
+        self.change: AxesTurn | Bridge | None = None
         self._last: Floats | None = None
         self._velocity: Floats | None = None
         self._after: Posterior | None = None
@@ -219,7 +224,7 @@ class BaseReference:
             return
         mean, own = prior.mean()[self.places], self.places[3:6]
         if np.isfinite(mean).all():
-            self._last, self._w, self._held = mean, mean[6:], prior.covariance()[np.ix_(own, own)]
+            self._last, self._w, self._held = mean, tuple(mean[6:].tolist()), prior.covariance()[np.ix_(own, own)]
             G = mean[3:6]
             self._is_sized = bool(G @ self._held @ G < SIZE_SIGMA**2 * (G @ G))  # the row has counted before
 
@@ -228,21 +233,27 @@ class BaseReference:
         """Whether gravity as last estimated is off the tree's by more than `TILT`."""
         if self._last is None:
             return False
-        G, down = self._last[3:6], self._gravity
-        return bool(G @ down < np.cos(TILT) * np.linalg.norm(G) * np.linalg.norm(down))
+        G = self._last[3:6].tolist()
+        return _dot(G, self._down) < self._cos_tilt * math.sqrt(_dot(G, G))
 
     def advance(self, dt: float) -> None:
         """Turn the reference to the next tick, a time [s] after the last."""
-        self._dt, self._R = dt, self._R * _rotation(self._w * dt)
+        self._dt, self._R = dt, self._ahead(dt)
         if self._last is not None:
-            self._w = self._last[6:]
+            self._w = tuple(self._last[6:].tolist())
         if self._velocity is not None:
             self.position = self.position + dt * self._velocity
 
+    def _ahead(self, dt: float) -> Quaternion:
+        """The axes a time [s] after the last tick, at unit length."""
+        R = _product(self._R, _turning(self._w, dt))
+        size = math.sqrt(sum(x * x for x in R))
+        return R[0] / size, R[1] / size, R[2] / size, R[3] / size
+
     def write(self, q: Floats, qd: Floats) -> None:
         """Write what a tick is given of the root into q (..., nq) and qd (..., nv)."""
-        q[..., self.q] = self.configuration()
-        qd[..., self.qd] = [*self._w, 0.0, 0.0, 0.0]
+        q[..., self.q] = 0.0, 0.0, 0.0, *self._R
+        qd[..., self.qd] = *self._w, 0.0, 0.0, 0.0
 
     def size_weight(self) -> float:
         """Work out the weight of the row of gravity's length in the tick that comes, see `floating_base.gravity_size`.
@@ -251,7 +262,7 @@ class BaseReference:
         noise that would be another at each tick.
         """
         self.is_sizing = False
-        if self._last is not None and not self._is_sized and not self.is_off:
+        if not self._is_sized and self._last is not None and not self.is_off:
             left_out = float((self._across * self._P).sum()) / (2 * self._size)
             self.is_sizing = left_out < SECOND_ORDER * SIZE_SIGMA
         return SIZE_SIGMA**-2 if self.is_sizing else 0.0
@@ -261,7 +272,7 @@ class BaseReference:
         self._last = after.u[len(after.u) - self._k + self.places]
         self._after, self.missed = after, False
         self._is_sized = self._is_sized or self.is_sizing
-        velocity = _upright(self._last[3:6], self._gravity).apply(self._last[:3])
+        velocity = np.array(_turned(self._upright(self._last[3:6]), self._last[:3].tolist()))
         if self._velocity is not None:
             self.position = self.position + self._dt / 2 * (velocity - self._velocity)
         self._velocity = velocity
@@ -295,16 +306,20 @@ class BaseReference:
         P = prior.covariance()[np.ix_(own, own)]
         if not _tilt_deviation(G, P) < SURE:
             return None
-        upright = _upright(G, self._gravity)
-        self.change, self._R = Turn(self._along_axes, upright.as_matrix()), upright * self._R
-        self._after, self._held = None, upright.as_matrix() @ P @ upright.as_matrix().T
+        upright = self._upright(G)
+        T = _rotations().from_quat(upright).as_matrix()
+        self.change, self._R = AxesTurn(self._along_axes, T), _product(upright, self._R)
+        self._after, self._held = None, T @ P @ T.T
         if self._last is not None:
-            self._last[:3], self._last[3:6] = upright.apply(self._last[:3]), upright.apply(self._last[3:6])
+            self._last[:3], self._last[3:6] = T @ self._last[:3], T @ self._last[3:6]
         return self.change.prior(prior)
+
+    def _upright(self, G: Floats) -> Quaternion:
+        return _upright(G.tolist(), self._gravity.tolist())
 
     def configuration(self, dt: float = 0.0) -> Floats:
         """What a tick is given of the root (7,), a time [s] after the last."""
-        return np.concatenate([np.zeros(3), (self._R * _rotation(self._w * dt)).as_quat()])
+        return np.array([0.0, 0.0, 0.0, *self._ahead(dt)])
 
     def at(self, dt: float = 0.0) -> ReferenceAxes:
         """The axes at the last tick, or a time [s] after it."""
@@ -334,7 +349,9 @@ class ReferenceAxes:
     def estimate(self, mean: Floats, covariance: Floats) -> BaseEstimate:
         """The base, by the estimate of the memory (..., k) and its covariance (..., k, k)."""
         T, x = self._to_base(), mean[..., self.places]
-        rotation = (_upright(x[..., 3:6], self.gravity) * _rotations().from_quat(self.of_root[..., 3:])).as_quat()
+        each = [_upright(G, self.gravity.tolist()) for G in x[..., 3:6].reshape(-1, 3).tolist()]
+        upright = _rotations().from_quat(np.reshape(each, (*x.shape[:-1], 4)))
+        rotation = (upright * _rotations().from_quat(self.of_root[..., 3:])).as_quat()
         rotation = np.where(np.isfinite(x).all(axis=-1, keepdims=True), rotation, np.nan)
         velocity, gravity, w = np.split((T @ x[..., None])[..., 0], 3, axis=-1)
         P = T @ covariance[..., self.places[:, None], self.places] @ np.swapaxes(T, -1, -2)
@@ -395,7 +412,7 @@ class ReferenceTrack:
         self.reference, self.q, self.qd = reference, q.copy(), qd.copy()
         self.position = np.zeros((len(q), 3))
         self.weights = np.zeros(len(q))
-        self.changes: dict[int, Turn | Bridge] = {}
+        self.changes: dict[int, AxesTurn | Bridge] = {}
 
     def take(self, tick: int) -> None:
         """Take the tick of a number, which ran last."""
@@ -422,16 +439,50 @@ def based(axes: ReferenceAxes | None) -> ReferenceAxes:
     return axes
 
 
-def _upright(G: Floats, gravity: Floats) -> Rotation:
-    """The smallest rotation that turns G (..., 3) along gravity (3,); none where G is not known, or rounding."""
-    size, down = np.linalg.norm(G, axis=-1, keepdims=True), np.linalg.norm(gravity)
-    is_known, b = size > ROUNDING * down, gravity / down
-    a = np.where(is_known, G, b) / np.where(is_known, size, 1.0)
-    axis, c = np.cross(a, b), a @ b
-    across = np.cross(b, np.eye(3)[np.argmin(np.abs(b))])  # where they are opposite, about any axis across
-    quaternion = np.concatenate([axis, 1.0 + c[..., None]], axis=-1)
-    is_opposite = c[..., None] < -1.0 + 1e-12
-    return _rotations().from_quat(np.where(is_opposite, [*across, 0.0], quaternion))
+def _upright(G: Sequence[float], gravity: Sequence[float]) -> Quaternion:
+    """The smallest rotation that turns G (3,) along gravity (3,); none where G is not known, or rounding."""
+    a, b = math.sqrt(_dot(G, G)), math.sqrt(_dot(gravity, gravity))
+    if not a > ROUNDING * b:
+        return 0.0, 0.0, 0.0, 1.0
+    x, y, z = _cross(G, gravity)
+    w = a * b + _dot(G, gravity)
+    if w < 1e-12 * a * b:  # opposite: about any axis across
+        x, y, z = _cross(gravity, min(np.eye(3).tolist(), key=lambda e: abs(_dot(e, gravity))))
+        w = 0.0
+    size = math.sqrt(x * x + y * y + z * z + w * w)
+    return x / size, y / size, z / size, w / size
+
+
+def _turning(w: Sequence[float], dt: float) -> Quaternion:
+    """The rotation by an angular velocity (3,) over a time."""
+    angle = math.sqrt(_dot(w, w)) * dt
+    share = math.sin(angle / 2) / angle * dt if angle > 1e-3 else dt * (0.5 - angle * angle / 48)
+    return w[0] * share, w[1] * share, w[2] * share, math.cos(angle / 2)
+
+
+def _product(a: Quaternion, b: Quaternion) -> Quaternion:
+    x, y, z = _cross(a, b)
+    return (
+        a[3] * b[0] + b[3] * a[0] + x,
+        a[3] * b[1] + b[3] * a[1] + y,
+        a[3] * b[2] + b[3] * a[2] + z,
+        a[3] * b[3] - _dot(a, b),
+    )
+
+
+def _turned(q: Quaternion, v: Sequence[float]) -> tuple[float, float, float]:
+    t = _cross(q, v)
+    u = _cross(q, t)
+    x, y, z = (v[i] + 2 * (q[3] * t[i] + u[i]) for i in range(3))
+    return x, y, z
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 def _tilt_deviation(G: Floats, P: Floats) -> Floats:

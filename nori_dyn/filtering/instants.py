@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
-from nori_dyn.filtering.base_reference import Bridge, Turn
+from nori_dyn.filtering.base_reference import AxesTurn, Bridge
 from nori_dyn.filtering.free_coordinates import FreeCoordinates
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, smooth_step, update
@@ -133,7 +133,7 @@ class Instants:
     numbers: Indices
     alike: Mapping[int, Alike]
     places: Indices
-    changes: Mapping[int, Turn | Bridge] = field(default_factory=dict)
+    changes: Mapping[int, AxesTurn | Bridge] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.numbers)

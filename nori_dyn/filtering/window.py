@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nori_dyn.filtering.base_reference import BaseEstimate, Bridge, ReferenceAxes, Turn, based
+from nori_dyn.filtering.base_reference import AxesTurn, BaseEstimate, Bridge, ReferenceAxes, based
 from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
@@ -52,7 +52,7 @@ class WindowSlot:
         self._native = _native(step)
         self._kept: Kept | None = None if self._native is None else self._native.room()
         self._after: Posterior | None = None
-        self.change: Turn | Bridge | None = None
+        self.change: AxesTurn | Bridge | None = None
         self.axes: ReferenceAxes | None = None
 
     @property

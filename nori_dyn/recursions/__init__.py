@@ -19,7 +19,7 @@ Example:
 from __future__ import annotations
 
 from nori_dyn.recursions.aba import HybridDynamics, aba, hybrid_dynamics
-from nori_dyn.recursions.centroidal import Centroidal, centroidal, momentum_rate, zmp
+from nori_dyn.recursions.centroidal import CentroidalDynamics, centroidal, momentum_rate, zmp
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import CoordinateChange, com_coordinates, coordinate_change
 from nori_dyn.recursions.coriolis import Coriolis, coriolis, times_C
@@ -53,7 +53,7 @@ from nori_dyn.recursions.sparsity import expanded_parents
 
 __all__ = [
     "LTDL",
-    "Centroidal",
+    "CentroidalDynamics",
     "CoordinateChange",
     "Coriolis",
     "ForwardDynamicsDerivatives",

@@ -20,7 +20,7 @@ from nori_dyn.recursions.state import arguments
 from nori_dyn.typing import Array
 
 
-class Centroidal(NamedTuple):
+class CentroidalDynamics(NamedTuple):
     """The centre of mass and the momentum about it, along axes of the world.
 
     The Jacobian of the centre of mass is the linear part of A over the mass.
@@ -40,7 +40,7 @@ class Centroidal(NamedTuple):
     bias: Array
 
 
-def centroidal(tree: KinematicTree, q: ArrayLike, qd: ArrayLike | None) -> Centroidal:
+def centroidal(tree: KinematicTree, q: ArrayLike, qd: ArrayLike | None) -> CentroidalDynamics:
     """Return the centre of mass, its velocity, and the centroidal momentum with its matrix.
 
     Rotors have no part in it. Loops may be there: q is that of the tree.
@@ -66,7 +66,7 @@ def centroidal(tree: KinematicTree, q: ArrayLike, qd: ArrayLike | None) -> Centr
     frame = centroidal_frame(velocities(tree, q, qd))
     A = frame.momentum_matrix
     h = matvec(A, qd)
-    return Centroidal(frame.com, h[3:] / mass_of(tree), A, h, frame.momentum_bias)
+    return CentroidalDynamics(frame.com, h[3:] / mass_of(tree), A, h, frame.momentum_bias)
 
 
 def momentum_rate(tree: KinematicTree, q: ArrayLike, fx: ArrayLike) -> Array:

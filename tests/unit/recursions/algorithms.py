@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nori_dyn.recursions.aba import aba, hybrid_dynamics
-from nori_dyn.recursions.centroidal import Centroidal, centroidal, momentum_rate, zmp
+from nori_dyn.recursions.centroidal import CentroidalDynamics, centroidal, momentum_rate, zmp
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import com_coordinates
 from nori_dyn.recursions.coriolis import coriolis, times_C
@@ -85,7 +85,7 @@ CENTRE = {
 }
 
 
-def _in_a_column(found: Centroidal) -> np.ndarray:
+def _in_a_column(found: CentroidalDynamics) -> np.ndarray:
     """All numbers of a state, or of each of a batch."""
     A = found.A.reshape(-1, *found.A.shape[2:])
     return np.concatenate([found.com, found.com_velocity, A, found.h, found.bias])
