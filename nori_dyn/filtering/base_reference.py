@@ -17,7 +17,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
 
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.knowledge import MemoryState
@@ -282,9 +281,12 @@ class BaseReference:
         """Covariance of gravity as last estimated (3, 3)."""
         if self._after is None:
             return self._held
-        R = self._after.R
-        first = len(R) - self._k + int(self.places[3])
-        root, _ = dtrtrs(R[first:, first:], np.eye(len(R) - first)[:, :3], lower=0, trans=1)
+        return self._covariance(self._after.R[-self._k :, -self._k :])
+
+    def _covariance(self, R: Floats) -> Floats:
+        """Covariance of gravity, by rows R of the memory (k, k), all of it determined."""
+        first = int(self.places[3])
+        root = _forward(R[first:, first:].T, np.eye(len(R) - first)[:, :3])
         return np.asarray(root.T @ root)
 
     def bridged(self, prior: SquareRootInformation, dt: float) -> SquareRootInformation:
@@ -302,8 +304,10 @@ class BaseReference:
 
     def turned(self, prior: SquareRootInformation) -> SquareRootInformation | None:
         """Turn the axes along gravity: the prior in the new ones, or None where gravity is not sure enough."""
-        G, own = prior.mean()[self.places[3:6]], self.places[3:6]
-        P = prior.covariance()[np.ix_(own, own)]
+        if not np.diagonal(prior.R).all():
+            return None
+        mean = _forward(prior.R[::-1, ::-1], prior.z[::-1, None])[::-1, 0]
+        G, P = mean[self.places[3:6]], self._covariance(prior.R)
         if not _tilt_deviation(G, P) < SURE:
             return None
         upright = self._upright(G)
@@ -437,6 +441,14 @@ def based(axes: ReferenceAxes | None) -> ReferenceAxes:
     if axes is None:
         raise InputError("the base is no memory here: say so in the sensors' config, memory: {base: {of: base}}.")
     return axes
+
+
+def _forward(L: Floats, B: Floats) -> Floats:
+    """Solution X of L X = B, L lower triangular: without a library, whose threads take longer to wake up."""
+    X = np.zeros_like(B)
+    for i in range(len(L)):
+        X[i] = (B[i] - L[i, :i] @ X[:i]) / L[i, i]
+    return X
 
 
 def _upright(G: Sequence[float], gravity: Sequence[float]) -> Quaternion:

@@ -108,6 +108,9 @@ class Step(Protocol):
     def predicted(self, dt: float) -> SquareRootInformation:
         """Return the prior of the memory a time [s] after the last step."""
 
+    def go_on(self, dt: float) -> None:
+        """Predict the prior that is shared, a time [s] after the last step, and keep what a step back needs."""
+
     def conclude(self, state: Floats, u: Floats) -> Status:
         """Write the outputs of a state, given the null-space coordinates (n,)."""
 
@@ -155,7 +158,7 @@ class NumpyStep:
     def step(self, last: Step | None, dt: float) -> int:
         shared, tick = self._shared, self.tick
         if last is not None:
-            shared.put(last.predicted(dt))
+            last.go_on(dt)
         q, qd, y, weights = self._parts
         rows = tick.rows
         for place, values in zip(vars(rows.inputs).values(), (q, qd, y), strict=True):
@@ -187,6 +190,9 @@ class NumpyStep:
     def posterior(self) -> Posterior:
         assert self._after is not None
         return self._after
+
+    def go_on(self, dt: float) -> None:
+        self._shared.put(self.predicted(dt))
 
     def predicted(self, dt: float) -> SquareRootInformation:
         assert self._motion is not None
@@ -249,6 +255,9 @@ class NativeStep:
         native = self.native
         parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
         return Posterior(*parts, (), native.u.copy())
+
+    def go_on(self, dt: float) -> None:
+        self.at.go_on(self.at, dt)
 
     def predicted(self, dt: float) -> SquareRootInformation:
         measured, has_rates = self.tick.measured_of(self.native.values), self.native.has_rates
@@ -325,15 +334,19 @@ class Steps(ABC):
     def restart(self, prior: SquareRootInformation) -> None:
         """Go on with another prior of the memory at the next tick."""
 
+    def gone_on(self, dt: float) -> SquareRootInformation:
+        """The prior of the memory at the next tick, a time [s] after the last, before `restart`."""
+        return self.predicted(dt)
+
     def _refer(self, state: Floats, dt: float) -> None:
         """Write the reference of the base into the state of a tick, a time [s] after the last."""
         reference, tree, weight = self.reference, self.tick.system.tree, self.tick.gravity_weight
         assert reference is not None
         reference.change = None
         if self.ticks and (reference.missed or dt > self.longest):
-            self.restart(reference.bridged(self.predicted(dt), dt))
+            self.restart(reference.bridged(self.gone_on(dt), dt))
         elif reference.is_off:
-            turned = reference.turned(self.predicted(dt) if self.ticks else self.beginning)
+            turned = reference.turned(self.gone_on(dt) if self.ticks else self.beginning)
             if turned is not None:
                 self.restart(turned)
         if self.ticks:
@@ -491,6 +504,12 @@ class ContactSteps(Steps):
     def restart(self, prior: SquareRootInformation) -> None:
         self._shared.put(prior)
         self.last = None
+
+    def gone_on(self, dt: float) -> SquareRootInformation:
+        if self.last is not None:
+            self.last.go_on(dt)
+            self.last = None
+        return self.prior
 
     def read(
         self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing

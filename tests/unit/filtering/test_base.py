@@ -110,6 +110,22 @@ def test_native_code_and_numpy_say_the_same():
 
 
 @needs_compiler
+def test_a_lag_goes_back_over_turned_axes():
+    """Native code keeps a step back for every tick, before turned axes too, in places that are used again."""
+    trackers = [nd.Tracker(plan(), DT, lag=4, backend=backend) for backend in ("native", "numpy")]
+    _, run = run_of(60, TILTS[1], 6)
+    n_turns = 0
+    for k in range(60):
+        one, other = (tracker.step(*(each[k] for each in run[1:])) for tracker in trackers)
+        n_turns += trackers[0].steps.reference.change is not None
+        if k >= 20:
+            np.testing.assert_allclose(one["fx"], other["fx"], rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(one.base.mean, other.base.mean, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(one.base.covariance, other.base.covariance, rtol=1e-5, atol=1e-9)
+    assert n_turns > 5
+
+
+@needs_compiler
 @pytest.mark.parametrize("change", [2, 40])
 def test_native_code_goes_on_from_numpy_with_its_reference(change):
     """As a tracker does that did not wait for the compiler: at a tilt, before and after the axes were turned."""
