@@ -108,13 +108,14 @@ def _of_fields(
 ) -> tuple[str, Path]:
     """The message on a field that is missing or unknown, and its path."""
     beside = [(each, there) for each, there in findings if each["type"] in STRUCTURAL and there[:-1] == path[:-1]]
-    fields = list(dict.fromkeys(name for each, _ in beside for name in _fields(schema.model, each["loc"][:-1])))
+    parts = [part for each, _ in beside for part in _parts(schema.model, each["loc"][:-1])]
+    fields = list(dict.fromkeys(name for part in parts for name in part.get("properties", ())))
     extra = next((found for found in beside if found[0]["type"] == "extra_forbidden"), None)
     variant = next((str(part) for part in first["loc"][-2:-1] if part not in path), None)
     owner = OWNERS.get(variant, variant) if variant else place(path[:-1]) if path[:-1] else schema.what
     listed = f"Its fields are {', '.join(fields)}."
     if extra is None:
-        return f"{owner} lacks '{path[-1]}'. {listed}", path
+        return f"{owner} lacks '{path[-1]}'{_as_in(parts, str(path[-1]))}. {listed}", path
     name = str(extra[1][-1])
     close = difflib.get_close_matches(name, fields, n=1, cutoff=0.5)
     if first["type"] == "missing" and not close:
@@ -163,13 +164,20 @@ def _expected(error: Mapping[str, Any]) -> str:
     return said.removeprefix("Input should be ") if said.startswith("Input should be ") else said
 
 
-def _fields(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
-    """Return the fields of the part of a schema that pydantic names so."""
+def _as_in(parts: Iterable[Mapping[str, Any]], field: str) -> str:
+    """An entry of the kind that has a field, from what documents it; "" where none is."""
+    lines = [line.strip() for part in parts for line in part.get("description", "").splitlines()]
+    entry = next((line for line in lines if line.startswith("- {type: ") and f"{field}: " in line), "")
+    return entry and f", as in {entry.removeprefix('- ')}"
+
+
+def _parts(model: type[BaseModel], loc: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
+    """Yield the parts of a schema that pydantic names so."""
     schema = model.model_json_schema(by_alias=True)
     nodes: list[Mapping[str, Any]] = [schema]
     for part in loc:
         nodes = [after for node in nodes for after in _below(schema, node, part)] or nodes
-    return dict.fromkeys(name for node in nodes for name in _resolved(schema, node).get("properties", ()))
+    return (_resolved(schema, node) for node in nodes)
 
 
 def _below(schema: Mapping[str, Any], node: Mapping[str, Any], part: str | int) -> Iterator[Mapping[str, Any]]:

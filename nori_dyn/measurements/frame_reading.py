@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.planar import snapped
 from nori_dyn.algebra.spatial import Transform
@@ -206,15 +206,33 @@ class SiteReading(Measurement):
         return frame
 
 
-class LinkReading(SiteReading):
-    """A reading at frames of links.
+def _requires_no_links(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema.get("required", ()) if name != "links"]
+
+
+class OnLinks(Measurement):
+    """A sensor at frames of links.
 
     Attributes:
         links: which links. A name may be that of a frame on a link: then the frame is that one where `frame` is not
-            given.
+            given; and `frame` alone names its link.
+        frame: a frame on the link by name, or a pose in link coordinates; the link's own when None.
     """
 
+    model_config = ConfigDict(json_schema_extra=_requires_no_links)
+
     links: Selector
+    frame: str | Pose | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _link_of_frame(cls, entry: Any) -> Any:
+        is_alone = isinstance(entry, Mapping) and "links" not in entry and isinstance(entry.get("frame"), str)
+        return {**entry, "links": entry["frame"]} if is_alone else entry
+
+
+class LinkReading(OnLinks, SiteReading):
+    """A reading at frames of links."""
 
     def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
         return ((name, i, name) for name, i in select_places(tree, self.links))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, FiniteFloat, field_validator
 
 from nori_dyn.measurements.acceleration import Accelerometer
 from nori_dyn.measurements.base import Measurement, Offset, Positive, Range
 from nori_dyn.measurements.floating_base import Gyroscope
-from nori_dyn.measurements.frame_reading import Pose
-from nori_dyn.measurements.selectors import Selector, select_places
+from nori_dyn.measurements.frame_reading import OnLinks
+from nori_dyn.measurements.selectors import select_places
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 
@@ -30,7 +30,7 @@ class Half(BaseModel):
     offset: Offset | None = None
 
 
-class Imu(Measurement):
+class Imu(OnLinks):
     """A gyroscope and an accelerometer at one frame [rad/s, m/s^2]: these two sensors, in one entry.
 
         gyro:NAME   angular part of X v_i - y = 0
@@ -43,15 +43,11 @@ class Imu(Measurement):
     Source: those of `gyroscope` and `accelerometer`.
 
     Attributes:
-        links: which links, or frames on them; that of `frame` when left out.
-        frame: a frame on the link by name, or a pose in link coordinates; the link's own when None.
         gyroscope: the sigma, range and offset of its gyroscope.
         accelerometer: those of its accelerometer.
     """
 
     type: Literal["imu"]
-    links: Selector | None = None
-    frame: str | Pose | None = None
     gyroscope: Half = Half()
     accelerometer: Half = Half()
 
@@ -59,23 +55,15 @@ class Imu(Measurement):
     @classmethod
     def _is_of_one_half(cls, given: FiniteFloat | None, info: Any) -> None:
         if given is not None:
-            raise ValueError(f"an imu is two sensors: say {info.field_name} under `gyroscope` and `accelerometer`")
-
-    @model_validator(mode="after")
-    def _says_where_it_is(self) -> Imu:
-        if self.links is None and not isinstance(self.frame, str):
-            raise ValueError("an imu lacks `links`, a link or a frame on one")
-        return self
-
-    @property
-    def place(self) -> Selector:
-        """The links or frames that it is on."""
-        return self.links if self.links is not None else str(self.frame)
+            field = info.field_name
+            raise ValueError(
+                f"an imu is two sensors: say {field} under `gyroscope` and `accelerometer`, gyroscope: {{{field}: ...}}"
+            )
 
     @property
     def parts(self) -> tuple[Measurement, ...]:
         gyroscope, accelerometer = (
-            {"links": self.place, "frame": self.frame, "name": self.name and f"{label}:{self.name}", **dict(half)}
+            {"links": self.links, "frame": self.frame, "name": self.name and f"{label}:{self.name}", **dict(half)}
             for label, half in ((Gyroscope.label, self.gyroscope), (Accelerometer.label, self.accelerometer))
         )
         return Gyroscope(type="gyroscope", **gyroscope), Accelerometer(type="accelerometer", **accelerometer)
@@ -84,4 +72,4 @@ class Imu(Measurement):
         return (equation for part in self.parts for equation in part.on(tree))
 
     def each(self, tree: KinematicTree) -> Iterator[Measurement]:
-        return (self.model_copy(update={"links": name}) for name, _ in select_places(tree, self.place))
+        return (self.model_copy(update={"links": name}) for name, _ in select_places(tree, self.links))

@@ -71,6 +71,13 @@ def test_the_page_and_the_best_as_it_is_read(told, refused, ur5, tmp_path):
     assert "N m" in output
 
 
+def test_what_nothing_replaces_is_said_to_be_irreplaceable(told, tmp_path):
+    path = tmp_path / "few.yaml"
+    path.write_text(UR5.replace("- {type: joint_torque, joints: all", "- {type: joint_torque, joints: elbow_joint"))
+    lines = told("place", ROBOTS["ur5"], "--candidates", path, "--outputs", "qdd:wrist_3_joint").splitlines()
+    assert ["qdd:wrist_3_joint", "7", "irreplaceable"] in [line.split() for line in lines]
+
+
 REFUSED = [
     ("name: a\ncandidates: 3\n", "bad.yaml:2: at candidates"),
     ("name: a\ncandidates:\n  measurements:\n    - {type: joint_torque, joint: all}\n", "bad.yaml:4: in candidates"),

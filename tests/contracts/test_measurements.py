@@ -52,6 +52,7 @@ ROWS: dict[str, list[dict]] = {
         {"links": "tool"},
         {"links": ["palm", "tool", "link2", "link1"]},
         {"links": "link2", "frame": "tool"},
+        {"frame": "tool", "components": ["fy", "mz"]},
         {"links": "all", "frame": POSE},
         {"links": ["link3"], "components": ["fz", "mx"], "frame": POSE, "sigma": [1, 2]},
         {"links": {"match": "link[12]|palm|.*tool"}, "components": ["fx"]},

@@ -56,7 +56,7 @@ def _describe_others(others: Sequence[str] | None, costs: Mapping[str, float]) -
     if others is None:
         return ""
     if not others:
-        return "nothing"
+        return "irreplaceable"
     least = others[0]
     return f"{least} for {costs[least]:,g}" + (f", or {len(others) - 1:,} others" if len(others) > 1 else "")
 

@@ -73,12 +73,12 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[PlausibilityWarning]:
     }
     fits = [words for words, other in explanations.items() if outside(other).any(axis=1).mean() <= share / 10]
     worst = int(np.argmax(found.sum(axis=0)))
-    low, high = positions[:, worst].min(), positions[:, worst].max()
+    low, high = (number(end, 4) for end in (positions[:, worst].min(), positions[:, worst].max()))
     yield PlausibilityWarning(
         "limits",
         share,
-        f"q is outside the joint limits at {counted(share, len(q))}: '{tree.joint_names[limited[worst]]}' is between "
-        f"{number(low, 4)} and {number(high, 4)} {'rad' if turns[worst] else 'm'}, its limits are "
+        f"q is outside the joint limits at {counted(share, len(q))}: '{tree.joint_names[limited[worst]]}' is "
+        f"{low if low == high else f'between {low} and {high}'} {'rad' if turns[worst] else 'm'}, its limits are "
         f"{number(lower[worst], 4)} and {number(upper[worst], 4)}. "
         f"{fits[0] if fits else 'Are units and order of the joints those of the model?'}",
     )

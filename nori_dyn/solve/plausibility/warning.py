@@ -26,4 +26,4 @@ class PlausibilityWarning:
 
 def counted(share: float, n: int) -> str:
     """How many of n samples a share is."""
-    return f"{round(share * n)} of {n} samples"
+    return f"{round(share * n)} of {n} samples" if n > 1 else "this sample"

@@ -85,12 +85,17 @@ def test_a_tracker_and_observability_say_the_same():
         ({"accelerometer": {"sigma": 0}}, "accelerometer.sigma: it is 0, expected a number greater than 0"),
         ({"accelerometre": {"sigma": 1}}, "'accelerometre' is no field of imu. Did you mean 'accelerometer'"),
         ({"accelerometer": {"range": [2, 1]}}, "the range from 2 to 1 holds nothing"),
-        ({"links": None, "frame": POSE}, r"measurements\[0\]: an imu lacks `links`, a link or a frame on one"),
     ],
 )
 def test_what_its_entry_must_not_say(fields, words):
     with pytest.raises(InvalidConfigError, match=words):
         sensor_set({"type": "imu", "links": "box", **fields})
+
+
+@pytest.mark.parametrize("fields", [{}, {"frame": POSE}])
+def test_an_entry_without_a_place_is_told_what_to_write(fields):
+    with pytest.raises(InvalidConfigError, match=r"imu lacks 'links', as in {type: imu, links: link1, gyroscope: {sig"):
+        sensor_set({"type": "imu", **fields})
 
 
 @pytest.mark.parametrize(
