@@ -286,14 +286,19 @@ class Elimination(Generic[T]):
         largest = float(updates.max())
         return math.inf if math.isnan(largest) else min(largest, sys.float_info.max)
 
-    def pivot(self, row: int, column: int) -> Pivot[T]:
+    def pivot(self, row: int, column: int, growth: float | None = None) -> Pivot[T]:
         """Eliminate a column with a row.
+
+        Args:
+            row, column: the place of the pivot.
+            growth: its growth, where that is known.
 
         Raises:
             ZeroPivotError: the pivot is zero for all q.
         """
         scalars, zero = self.scalars, self.scalars.zero
-        growth = self.growth(row, column) if column in self.rows[row] else 0.0
+        if growth is None:
+            growth = self.growth(row, column) if column in self.rows[row] else 0.0
         is_zero, times, minus_product = scalars.is_zero, scalars.times, scalars.minus_product
         pivot_row = self.rows[row]
         value = pivot_row.pop(column, zero)

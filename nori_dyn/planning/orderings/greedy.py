@@ -19,6 +19,9 @@ GROWTH_LIMIT = 4.0
 
 Key: TypeAlias = tuple[int, int, bool, bool, int, int, int]
 
+Candidate: TypeAlias = tuple[int, int, float | None]
+"""Row and column of a pivot, and its growth where that is known."""
+
 
 class CostlyOrderError(ValueError):
     """An order that costs more than it was allowed to."""
@@ -80,24 +83,25 @@ def greedy(
     has_noise = is_symmetric and any(map(work.is_negative, range(work.n)))
     heap = Heap(key, [(i, j) for i, row in enumerate(rows) for j in row if allowed(i, j)])
     waiting: dict[tuple[int, int], float] = {}
-    mirror: tuple[int, int] | None = None
+    mirror: Candidate | None = None
     while len(work.pivots) < work.n:
         found = mirror or _next_stable(work, heap, waiting, cannot_vanish)
         if found is None:
             raise ZeroPivotError("the system is singular for all q", rank=len(work.pivots))
-        row, column = found
-        mirror = (column, row) if is_symmetric and mirror is None and defined_by.get(column) == row else None
-        step = work.pivot(row, column)
+        row, column, growth = found
+        mirror = (column, row, None) if is_symmetric and mirror is None and defined_by.get(column) == row else None
+        lengths = [(i, len(rows[i])) for i in columns[column]]
+        heights = [(j, len(columns[j])) for j in rows[row]]
+        l, u = (step := work.pivot(row, column, growth)).l, step.u
         if work.updates > limit:
             raise CostlyOrderError(f"more than {limit:.0f} updates")
-        for i in step.l:
-            for j in rows[i]:
-                if allowed(i, j):
-                    heap.put(i, j)
-        for j in step.u:
-            for i in columns[j]:
-                if i not in step.l and allowed(i, j):
-                    heap.put(i, j)
+        changed = [(i, j) for i in l for j in u if j in rows[i]]
+        changed += [(i, j) for i, before in lengths if len(rows[i]) < before for j in rows[i] if j not in u]
+        changed += [(i, j) for j, before in heights if len(columns[j]) < before for i in columns[j] if i not in l]
+        changed += [(i, j) for i, j in waiting if (i in l or j in u) and j in rows[i]]
+        for i, j in changed:
+            if allowed(i, j):
+                heap.put(i, j)
     return work
 
 
@@ -148,21 +152,22 @@ def _next_stable(
     heap: Heap,
     waiting: dict[tuple[int, int], float],
     cannot_vanish: Callable[[int, int], bool],
-) -> tuple[int, int] | None:
+) -> Candidate | None:
     """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
     while place := heap.pop(work.rows):
         row, column = place
         if work.is_unit(row, column):
-            return row, column
+            return row, column, None
         if work.changes_sign(row, column):
             risk = math.inf
         elif cannot_vanish(row, column):
-            return row, column
+            return row, column, None
         else:
             risk = work.growth(row, column)
         if risk <= GROWTH_LIMIT:
-            return row, column
+            return row, column, risk
         waiting[row, column] = risk
     for row, column in [place for place in waiting if place[1] not in work.rows[place[0]]]:
         del waiting[row, column]
-    return min(waiting, key=lambda place: (waiting[place], place), default=None)
+    least = min(waiting, key=lambda place: (waiting[place], place), default=None)
+    return None if least is None else (*least, None)
