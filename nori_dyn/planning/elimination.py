@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from itertools import chain
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -167,8 +167,7 @@ class Expressions:
         return came, went
 
 
-@dataclass(frozen=True, slots=True)
-class Pivot(Generic[T]):
+class Pivot(NamedTuple, Generic[T]):
     """One step of an elimination.
 
     Attributes:
@@ -210,7 +209,7 @@ class Elimination(Generic[T]):
         scalars: the arithmetic.
         rows: for each active row its entries by column.
         columns: for each active column its rows.
-        samples: for each active row its entries at the ensemble by column; None without an ensemble.
+        samples: entries at the ensemble (slots, states), see `sampled`; None without an ensemble.
         rhs: for each row its right-hand side, -b, eliminated along.
         rhs_nonzeros: number of right-hand sides that are not zero to begin with.
         pivots: the steps done.
@@ -227,22 +226,21 @@ class Elimination(Generic[T]):
         self.scalars = scalars
         self.rows: list[dict[int, T]] = [{} for _ in range(self.n)]
         self.columns: list[set[int]] = [set() for _ in range(self.n)]
-        self.samples: list[dict[int, Floats]] | None = None
+        self.samples = None if samples is None else np.ascontiguousarray(samples.T)
         self.rhs: list[T] = [scalars.opposite_of(b) for b in symbolic.b]
         self.rhs_nonzeros = sum(not b.is_zero for b in symbolic.b)
         self.pivots: list[Pivot[T]] = []
         self.updates = 0
-        self._units: set[tuple[int, int]] = set()
+        self._units: list[set[int]] = [set() for _ in range(self.n)]
+        self._slots: list[dict[int, int]] = [{} for _ in range(self.n)]
+        self._free: list[int] = []
         self._places: tuple[dict[int, int], dict[int, int]] | None = None
-        if samples is not None:
-            self.samples = [{} for _ in range(self.n)]
         for k, (row, column) in enumerate(zip(symbolic.rows.tolist(), symbolic.columns.tolist(), strict=True)):
             self.rows[row][column] = scalars.of(symbolic.entries[k])
             self.columns[column].add(row)
             if symbolic.entries[k].is_unit:
-                self._units.add((row, column))
-            if self.samples is not None and samples is not None:
-                self.samples[row][column] = samples[:, k]
+                self._units[row].add(column)
+            self._slots[row][column] = k
 
     def is_unit(self, row: int, column: int) -> bool:
         """Whether an entry is the constant 1 or -1."""
@@ -252,16 +250,21 @@ class Elimination(Generic[T]):
         """Return the most entries that a pivot can touch: (r - 1)(c - 1)."""
         return (len(self.rows[row]) - 1) * (len(self.columns[column]) - 1)
 
+    def sampled(self, row: int, column: int) -> Floats:
+        """An entry over the ensemble (states,)."""
+        assert self.samples is not None
+        return np.asarray(self.samples[self._slots[row][column]])
+
     def changes_sign(self, row: int, column: int) -> bool:
         """Whether an entry changes its sign over the ensemble, and so vanishes somewhere between."""
         if self.samples is None:
             return False
-        values = self.samples[row][column]
-        return not (values.min() > 0 or values.max() < 0)
+        values = self.sampled(row, column)
+        return not (values.min() > 0 if values[0] > 0 else values.max() < 0)
 
     def is_negative(self, i: int) -> bool:
         """Whether there is an entry on the diagonal that is below zero all over the ensemble."""
-        return self.samples is not None and i in self.samples[i] and bool(self.samples[i][i].max() < 0)
+        return self.samples is not None and i in self.rows[i] and bool(self.sampled(i, i).max() < 0)
 
     def growth(self, row: int, column: int) -> float:
         """Return the most that a pivot would make of the other entries over the ensemble.
@@ -272,17 +275,18 @@ class Elimination(Generic[T]):
         """
         if self.samples is None or self.is_unit(row, column):
             return 0.0
-        samples = self.samples
+        samples, slots = self.samples, self._slots
         others = [i for i in self.columns[column] if i != row]
-        right = [j for j in samples[row] if j != column]
+        right = [j for j in slots[row] if j != column]
         if not others or not right:
             return 0.0
-        row_sizes = np.array([np.max(np.abs([*samples[i].values()]), axis=0) for i in others])
-        column_sizes = np.array([np.max(np.abs([samples[i][j] for i in self.columns[j]]), axis=0) for j in right])
+        lines = [[*slots[i].values()] for i in others] + [[slots[i][j] for i in self.columns[j]] for j in right]
+        starts = np.cumsum([0, *map(len, lines[:-1])])
+        sizes = np.maximum.reduceat(np.abs(samples.take([*chain.from_iterable(lines)], 0)), starts)
         with np.errstate(all="ignore"):
-            l = np.abs([samples[i][column] for i in others]) / np.abs(samples[row][column])
-            u = np.abs([samples[row][j] for j in right])
-            updates = l[:, None] * u / np.maximum(row_sizes[:, None], column_sizes)
+            l = np.abs(samples.take([slots[i][column] for i in others], 0)) / np.abs(samples[slots[row][column]])
+            u = np.abs(samples.take([slots[row][j] for j in right], 0))
+            updates = l[:, None] * u / np.maximum(sizes[: len(others), None], sizes[len(others) :])
         largest = float(updates.max())
         return math.inf if math.isnan(largest) else min(largest, sys.float_info.max)
 
@@ -290,7 +294,8 @@ class Elimination(Generic[T]):
         """Eliminate a column with a row.
 
         Args:
-            row, column: the place of the pivot.
+            row: the row of the pivot.
+            column: its column.
             growth: its growth, where that is known.
 
         Raises:
@@ -310,6 +315,7 @@ class Elimination(Generic[T]):
         below.discard(row)
         reciprocal = scalars.reciprocal(value)
         multipliers: dict[int, T] = {}
+        changes: dict[int, tuple[list[int], list[int]]] = {}
         fill_in = rhs_fill_in = 0
         rhs = self.rhs[row]
         for i in sorted(below):
@@ -320,14 +326,15 @@ class Elimination(Generic[T]):
                 rhs_fill_in += is_zero(self.rhs[i])
                 self.rhs[i] = minus_product(self.rhs[i], l, rhs)
             came, went = scalars.subtract(target, l, pivot_row)
+            changes[i] = came, went
             fill_in += len(came)
             for j in came:
                 self.columns[j].add(i)
             for j in went:
                 self.columns[j].discard(i)
-        smallest = 1.0 if self.samples is None else self._pivot_samples(row, column, multipliers)
+        smallest = 1.0 if self.samples is None else self._pivot_samples(row, column, changes)
         units = self._units
-        is_unit = (row, column) in units
+        is_unit = column in units[row]
         step = Pivot(
             row=row,
             column=column,
@@ -341,34 +348,54 @@ class Elimination(Generic[T]):
             smallest=smallest,
             growth=growth,
             is_unit=is_unit,
-            l_units=frozenset(i for i in multipliers if is_unit and (i, column) in units),
-            u_units=frozenset(j for j in pivot_row if (row, j) in units),
+            l_units=frozenset(i for i in multipliers if is_unit and column in units[i]),
+            u_units=frozenset(units[row] & pivot_row.keys()),
         )
-        units.difference_update([(i, j) for i in multipliers for j in pivot_row])
+        for i in multipliers:
+            units[i].difference_update(pivot_row)
         self.columns[column] = set()
         self.rows[row] = {}
         self.pivots.append(step)
         self.updates += len(multipliers) * len(pivot_row)
         return step
 
-    def _pivot_samples(self, row: int, column: int, multipliers: dict[int, T]) -> float:
-        """Do a step on the ensemble; return the smallest size of the pivot relative to its median."""
+    def _pivot_samples(self, row: int, column: int, changes: Mapping[int, tuple[list[int], list[int]]]) -> float:
+        """Do a step on the ensemble; return the smallest size of the pivot relative to its median.
+
+        Args:
+            row: the row of the pivot.
+            column: its column.
+            changes: by row of L, where entries came and where they went.
+        """
+        slots, source, self._slots[row] = self._slots, self._slots[row], {}
+        pivot, of_l = source.pop(column), [slots[i].pop(column) for i in changes]
+        of_u = [*source.values()]
+        for i, (came, _) in changes.items():
+            slots[i].update((j, self._new_slot()) for j in came)
+        changed = [slots[i][j] for i in changes for j in source]
         assert self.samples is not None
-        source = self.samples[row]
-        value = source.pop(column)
+        samples, value = self.samples, self.samples[pivot]
         with np.errstate(all="ignore"):
-            for i in multipliers:
-                target = self.samples[i]
-                l = target.pop(column) / value
-                for j, u in source.items():
-                    if j in self.rows[i]:
-                        target[j] = target[j] - l * u if j in target else -l * u
-                    else:
-                        target.pop(j, None)
+            if changed:
+                updates = (samples.take(of_l, 0) / value)[:, None] * samples.take(of_u, 0)
+                at = np.array(changed)
+                samples[at] = samples.take(at, 0) - updates.reshape(len(at), -1)
             sizes = np.sort(np.abs(value))  # nan comes last
             median = 0.5 * (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2])
             smallest = float(sizes[0] / median)
+        self._free += [pivot, *of_l, *of_u, *(slots[i].pop(j) for i, (_, went) in changes.items() for j in went)]
         return 0.0 if math.isnan(smallest) or math.isnan(sizes[-1]) else smallest
+
+    def _new_slot(self) -> int:
+        """A slot of `samples` that is zero and free."""
+        assert self.samples is not None
+        if not self._free:
+            n = len(self.samples)
+            self.samples = np.concatenate([self.samples, np.empty_like(self.samples)])
+            self._free = [*range(n, 2 * n)]
+        slot = self._free.pop()
+        self.samples[slot] = 0.0
+        return slot
 
     def run(self, rows: Iterable[int], columns: Iterable[int]) -> Elimination[T]:
         """Eliminate all in a given order of rows and columns; return self.

@@ -138,8 +138,7 @@ def test_an_entry_that_changes_its_sign_vanishes_somewhere():
     assert work.changes_sign(0, 0)
     assert not any(work.changes_sign(*place) for place in ((0, 1), (1, 0), (1, 1)))
     work.pivot(0, 1)
-    assert work.samples is not None
-    np.testing.assert_allclose(work.samples[1][0], [1 + 10, 8 - 20, 2 + 5], rtol=1e-15)
+    np.testing.assert_allclose(work.sampled(1, 0), [1 + 10, 8 - 20, 2 + 5], rtol=1e-15)
     assert not Elimination(symbolic, FIELD).changes_sign(0, 0)  # without samples there is no telling
 
 
@@ -187,7 +186,7 @@ def test_samples_follow_the_elimination():
             D[row] = D[:, column] = 0
     for i, entries in enumerate(work.rows):
         for j in entries:
-            values = work.samples[i][j]
+            values = work.sampled(i, j)
             np.testing.assert_allclose(values, [D[i, j] for D in matrices], rtol=1e-6, atol=1e-9)
 
 
