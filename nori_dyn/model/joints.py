@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -42,12 +43,17 @@ def axis_rotation(axis: tuple[float, float, float], q: Array | float) -> Array:
 
     E = R^T = cos(q) 1 - sin(q) u x + (1 - cos(q)) u u^T (Rodrigues; RBDA (2.19)-(2.20) for the coordinate axes).
     """
-    u, q = np.asarray(axis), np.asarray(q)
+    q = np.asarray(q)
     s, c = np.asarray(sin(q)), np.asarray(cos(q))
-    shape = (3, 3) + (1,) * q.ndim
-    eye, turn, outer = (M.reshape(shape) for M in (np.eye(3), skew(u), np.outer(u, u)))
+    eye, turn, outer = (M.reshape((3, 3) + (1,) * q.ndim) for M in _of_axis(axis))
     E: Array = eye * c - turn * s + outer * np.asarray(1 - c)
     return E
+
+
+@lru_cache(maxsize=4096)
+def _of_axis(axis: tuple[float, float, float]) -> tuple[Floats, Floats, Floats]:
+    """The constants 1, u x and u u^T of a unit axis."""
+    return np.eye(3), skew(np.asarray(axis)), np.outer(axis, axis)
 
 
 def quaternion_rotation(quaternion: Array) -> Array:

@@ -18,6 +18,7 @@ from nori_dyn.observe.null_space import NullVector, UnobservableSubspace, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
+from nori_dyn.observe.sweep import one_thread
 from nori_dyn.planning.repeats import remove_repeats
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
@@ -149,6 +150,7 @@ class ObservabilityReport(Shown):
         return f"ObservabilityReport('{self.sensors}' on '{self.robot}', {rank})"
 
 
+@one_thread()
 def observability(
     system: System,
     configurations: Any = None,

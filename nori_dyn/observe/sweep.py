@@ -77,9 +77,15 @@ def silent(stage: str, done: float | None = None) -> None:
     """Show nothing."""
 
 
-def one_thread() -> threadpool_limits:
-    """Hold linear algebra to one thread, so that results do not depend on the number of cores; undone by `with`."""
-    return threadpool_limits(1, "blas")
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold linear algebra to one thread, also as a decorator.
+
+    Results then do not depend on the number of cores; and of matrices of some hundred rows threads mostly wait for each
+    other, at the price of all cores.
+    """
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 def chunks(Q: Floats) -> list[Floats]:
@@ -392,7 +398,7 @@ def run_chunk(content: bytes, version: str, part: Any) -> Any:
 @lru_cache(maxsize=2)
 def _task(content: bytes) -> Task[Any]:
     task: Task[Any] = pickle.loads(content)
-    one_thread()  # of all that is loaded by now, and for good: this is a worker's process
+    threadpool_limits(1, "blas")  # of all that is loaded by now, and for good: this is a worker's process
     return task
 
 
