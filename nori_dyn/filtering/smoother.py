@@ -185,7 +185,9 @@ class Passes(ABC):
             yield replace(found, delays=self._delays(last.found.instants[0])) if is_first else found
 
     def _delays(self, instant: Instant) -> Delays | None:
-        """Return how late a filter is at a tick's configuration, where that can be told."""
+        """Return how late a filter is at a tick's configuration, where that can be told; None of a base."""
+        if self._beginning.reference is not None:
+            return None
         try:
             return delays(instant.tick, instant.q, self.usual) if np.isfinite(self.usual) else None
         except SingularSystemError:

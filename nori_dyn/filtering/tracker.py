@@ -553,10 +553,12 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             q: configuration (nq,).
 
         Raises:
-            InputError: a wrong shape, or a value that is not finite; contacts are recognised, not told.
+            InputError: a wrong shape, or a value that is not finite; contacts are recognised; a base is state.
             SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
         """
         tick = self._told("delays").tick
+        if self.steps.reference is not None:
+            raise InputError("the base is state here, and its reference follows the estimates: no one delay is theirs.")
         return delays(tick, tick.system.tree.checked_configuration(q), self.dt)
 
     def _told(self, what: str) -> ContactSteps:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from nori_dyn.measurements.floating_base import BASE
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, EstimateLine
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
@@ -24,7 +26,7 @@ EACH_BIN = 11
 BINS = (200, 1000)
 """Fewest and most bins of a line."""
 
-ORDER = ("tau", "tau_J", "fx", "", "qdd", "f", "a")
+ORDER = ("tau", "tau_J", "fx", BASE, "", "qdd", "f", "a")
 """The kinds of estimates as they follow each other, what most people look for first; "" is any other."""
 
 SHOWN = 6
@@ -154,13 +156,13 @@ def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
     """The estimates, with their bands, and what was read of the same."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name in chosen(tuple(log.estimates), names):
-        title, label = _place(name)
+        title, label = _place(name) if name not in log.states else _place_of_state(name)
         groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
     panels = [
         Panel(title, unit, tuple(_curves(log, own)), note=_difference(log, own, unit))
         for (title, unit), own in groups.items()
     ]
-    kinds = [own[0][0].partition(":")[0] for own in groups.values()]
+    kinds = [re.split("[:_]" if own[0][0] in log.states else ":", own[0][0])[0] for own in groups.values()]
     ranks = [(all(is_constant(c.x) for c in p.curves), _rank_of(kind)) for p, kind in zip(panels, kinds, strict=True)]
     panels = [panels[k] for k in sorted(range(len(panels)), key=lambda k: ranks[k])]  # known ones last
     words = []
@@ -189,6 +191,14 @@ def _place(name: str) -> tuple[str, str]:
         return f"{owner}: {HALVES[component]}", component
     line = EstimateLine.of(name)
     return line.panel, line.label
+
+
+def _place_of_state(name: str) -> tuple[str, str]:
+    """The panel of a number that persists, and what it is called there."""
+    owner, _, component = name.rpartition(".")
+    what, is_of_base, quantity = owner.partition("base_")
+    words = f"{quantity.replace('_', ' ')} of the base" if is_of_base and not what else owner
+    return words or name, component if owner else "estimated"
 
 
 def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:

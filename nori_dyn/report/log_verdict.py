@@ -21,6 +21,13 @@ def verdict(log: RecordedLog) -> Verdict:
     """Whether the readings of a log fit together."""
     odd = tuple(_odd(log))
     unjudged = "Estimated; nothing checks the readings"
+    if log.consistency is not None and log.consistency.degrees > 0:
+        ratio, p = log.consistency.ratio, log.consistency.p_value
+        told = f"{log.unjudged} Chi-square is {number(ratio, 3)} times what it is of sound readings (p {number(p, 2)})."
+        if p < LOW and ratio > 1:
+            return Verdict("no", "The readings do not fit their sigmas and the model", (told, *odd))
+        heading = "The readings fit together" if p >= LOW else "The readings fit better than their sigmas say"
+        return Verdict("sometimes" if odd else "yes", heading, (told, *odd))
     if log.diagnosis is None:
         return Verdict("sometimes", unjudged, (log.unjudged, *odd))
     spare = int(np.max(log.diagnosis.degrees_of_freedom))

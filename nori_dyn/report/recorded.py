@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from nori_dyn.errors import UnknownOutputError
+from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.observe.deviations import output_rows
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import output_parts
@@ -100,6 +102,20 @@ DROPPED = "dropped: "
 CONTACT = "closed: "
 
 
+class StateSeries(NamedTuple):
+    """A number that persists, over time.
+
+    Attributes:
+        mean: its estimates (N,).
+        deviations: their standard deviations (N,); None where there are none.
+        unit: its SI unit.
+    """
+
+    mean: Floats
+    deviations: Floats | None
+    unit: str
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedLog:
     """A log that was run through a plan, as pictures need it.
@@ -117,6 +133,8 @@ class RecordedLog:
         flags: what is said of samples (N,): `SINGULAR`, `FELL_BACK`, `DROPPED` and a sensor, `CONTACT` and a name.
         diagnosis: what a monitor says, where there was one.
         spread: the standard deviations of estimates over time (N, ...), by output.
+        states: what persists, by the name of the number.
+        consistency: how well readings fit over time; None of single instants.
         unjudged: why there is no diagnosis.
         residual: largest relative residual of a sample; None where it was not computed.
         doubts: what is not likely about the log.
@@ -135,6 +153,8 @@ class RecordedLog:
     flags: Mapping[str, Booleans] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
     spread: Mapping[str, Floats] = field(default_factory=dict)
+    states: Mapping[str, StateSeries] = field(default_factory=dict)
+    consistency: Consistency | None = None
     unjudged: str = ""
     residual: float | None = None
     doubts: tuple[PlausibilityWarning, ...] = ()
@@ -156,13 +176,14 @@ class RecordedLog:
     @cached_property
     def estimates(self) -> dict[str, Floats]:
         """What is estimated (N,), by the name of the number: "fx:l_sole.mz"."""
-        return self._numbers(self.values)
+        return self._numbers(self.values) | {name: each.mean for name, each in self.states.items()}
 
     @cached_property
     def deviations(self) -> dict[str, Floats]:
         """The standard deviation (N,) of each, where a monitor or a filter told it."""
         spread = self.spread if self.diagnosis is None else self.diagnosis.deviations
-        return self._numbers(spread) if spread else {}
+        told = {name: each.deviations for name, each in self.states.items() if each.deviations is not None}
+        return (self._numbers(spread) if spread else {}) | told
 
     @cached_property
     def units(self) -> dict[str, str]:
@@ -175,7 +196,8 @@ class RecordedLog:
             for name, unit in zip(row.component_names, row.units, strict=True)
         }
         names, units, _ = output_rows(self.system, self.outputs)
-        return found | dict(zip(names, units, strict=True))
+        states = {name: each.unit for name, each in self.states.items()}
+        return found | states | dict(zip(names, units, strict=True))
 
     def _numbers(self, values: Mapping[str, Floats]) -> dict[str, Floats]:
         found: dict[str, Floats] = {}

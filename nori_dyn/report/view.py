@@ -16,16 +16,19 @@ from nori_dyn.estimation.system import System
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.chunks import samples_of
 from nori_dyn.logs.clock import NO_TIME
-from nori_dyn.logs.fields import schema_of
+from nori_dyn.logs.fields import EXTRAS, schema_of
+from nori_dyn.logs.formats.writer import SIGMA
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
+from nori_dyn.logs.mapping.record import CONTACT as PROBABILITY
 from nori_dyn.logs.samples import Samples, contact_states
+from nori_dyn.measurements.floating_base import floating_root
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.report.foxglove import save_foxglove_layout
 from nori_dyn.report.html import log_to_html
 from nori_dyn.report.log_verdict import counted
-from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, check_names
+from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, StateSeries, check_names
 from nori_dyn.report.recording import check_rerun, save_recording
 from nori_dyn.system.inputs import unusable
 from nori_dyn.tables import number
@@ -111,7 +114,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
     time = samples.numbers - samples.numbers[0] if t is None else t - t[0]
     unjudged = ""
     if isinstance(found, LogHistory):
-        unjudged = "Estimates over time are judged as a whole, not sensor by sensor: print them."
+        unjudged = "Estimates over time are judged as a whole, not sensor by sensor."
     elif found.diagnosis is None and len(systems) > 1:
         unjudged = "A monitor judges one contact state, and this plan has several: nothing is judged."
     elif found.diagnosis is None and not systems[0].is_weighted:
@@ -126,18 +129,44 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
         outputs=estimate.outputs,
         time=np.asarray(time, dtype=float),
         start=None if t is None else float(t[0]),
-        q=samples.q,
+        q=_configurations(found),
         readings=dict(zip(samples.record.measurement_names, samples.y.T, strict=True)),
         values=estimate.values,
         held={} if log is None else torques_beside(found, log),
         flags=dict(_flags(found)),
         diagnosis=found.diagnosis,
         spread=found.deviations if isinstance(found, LogHistory) else {},
+        states=_states(found),
+        consistency=found.history.consistency if isinstance(found, LogHistory) else None,
         unjudged=unjudged,
         residual=found.report.largest_residual,
         doubts=found.report.doubts,
         notes=tuple(_notes(found)),
     )
+
+
+def _configurations(found: LogEstimate) -> Floats:
+    """The configurations (N, nq), with the pose of a base that is estimated."""
+    q, base = found.samples.q, found.history.base if isinstance(found, LogHistory) else None
+    if base is None:
+        return q
+    tree, q = found.samples.record.tree, q.copy()
+    q[:, tree.q_slices[floating_root(tree)]] = base.q
+    return q
+
+
+def _states(found: LogEstimate) -> dict[str, StateSeries]:
+    """What persists, where it is no output."""
+    outputs = {output.name for output in found.estimate.outputs}
+    states: dict[str, StateSeries] = {}
+    for each in found.schema.fields if isinstance(found, LogHistory) else ():
+        if each.name in {*outputs, *EXTRAS} or each.name.startswith((SIGMA, PROBABILITY)):
+            continue
+        columns = found.written[each.name].reshape(len(found.samples), -1).T
+        spread = found.written.get(f"{SIGMA}{each.name}")
+        deviations = [None] * len(columns) if spread is None else spread.reshape(len(found.samples), -1).T
+        states |= zip(each.labels, map(StateSeries, columns, deviations, each.units), strict=True)
+    return states
 
 
 def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:

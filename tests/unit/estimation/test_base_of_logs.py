@@ -61,3 +61,16 @@ def test_live_it_is_the_same(run):
     expected = nd.Tracker(one, DT).over(*arrays)
     np.testing.assert_allclose(tick.judged.base.mean, expected.base.mean[-1], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(tick.estimate["fx"], expected["fx"][-1], rtol=1e-6, atol=1e-6)
+
+
+def test_a_page_draws_the_base_and_judges_the_whole(run, tmp_path):
+    one, (t, q, qd, y) = run
+    for name, noise in {"sound": 0.0, "loud": 1.0}.items():
+        louder = y + noise * np.random.default_rng(0).normal(size=y.shape)
+        np.savez(tmp_path / f"{name}.npz", t=t, q=q[:, 7:], qd=qd[:, 6:], y=louder)
+        nd.view(nd.smooth(tmp_path / f"{name}.npz", one), tmp_path / f"{name}.html")
+    sound, loud = ((tmp_path / f"{name}.html").read_text() for name in ("sound", "loud"))
+    assert "velocity of the base" in sound
+    assert "rotation of the base" in sound
+    assert "The readings fit better than their sigmas say" in sound  # what is as good as not known has no noise here
+    assert "The readings do not fit their sigmas and the model" in loud
