@@ -59,7 +59,7 @@ Differentiated = Annotated[
         "is left out, by a Kalman filter a joint and back over the log; 'kalman', of the samples so far; 51, by a "
         "window of that odd number of samples (Savitzky and Golay); 'none', to refuse such logs. The filters find the "
         "noise of each joint in the log, and say how sure they are: accelerations that have a sigma are weighed by "
-        "that.",
+        "that. All but 'auto' make velocities that the log lacks of its positions as well.",
     ),
 ]
 
@@ -143,6 +143,12 @@ def is_planned(what: str) -> bool:
     return Path(what).is_file() and read_bytes(what)[:1] == b"{"
 
 
+def is_given(ctx: typer.Context, name: str) -> bool:
+    """Whether a parameter was given on the command line."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def refuse_given(ctx: typer.Context, names: Collection[str], why: str) -> None:
     """Refuse parameters that were given on the command line.
 
@@ -150,8 +156,7 @@ def refuse_given(ctx: typer.Context, names: Collection[str], why: str) -> None:
         BadParameter: one of them was.
     """
     for parameter in ctx.command.params:
-        source = ctx.get_parameter_source(parameter.name or "")
-        if parameter.name in names and source is not None and source.name == "COMMANDLINE":
+        if parameter.name in names and is_given(ctx, parameter.name or ""):
             shown = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name.upper()
             raise typer.BadParameter(why, param_hint=shown)
 

@@ -16,6 +16,7 @@ from nori_dyn.cli.common import (
     Lock,
     Mended,
     in_contact,
+    is_given,
     is_planned,
     load,
     missing_sensors,
@@ -196,10 +197,11 @@ def observe(
     if states is not None and not system.memory:
         raise typer.BadParameter("nothing persists: the sensors have no `memory`.", param_hint="--states")
     resolve_outputs(system, wanted)  # before anything is computed
+    given_outputs = wanted if is_given(ctx, "outputs") else ()
     given = None if poses is None else configurations_in(poses, system)
     with progress_bar("observability") as stage:
         stage("exact rank and special poses")
-        report = observability(system, None, asked, seed, states=states)
+        report = observability(system, None, asked, seed, states=states, outputs=given_outputs)
         swept = None
         if given is not None or samples:
             swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, stage)

@@ -30,7 +30,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     Args:
         samples: the samples.
         missing: "drop" leaves samples out whose q or qd is not a number; "refuse" refuses the log.
-        differentiated: readings that were made of velocities: there may be none where time begins, or jumps.
+        differentiated: velocities and readings that were made: there may be none where time begins, or jumps.
         left_out: takes how many are left out, by the reason.
 
     Raises:
@@ -52,10 +52,13 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
         is_needed = np.ones(record.y.stop - record.y.start, dtype=bool) if missing == "refuse" else _exact(samples)
         leave_out("in a gap of a stream with readings", (samples.silent[:, record.y] & is_needed).any(axis=1))
     if differentiated:
-        places = [record.places[name] - record.y.start for name in differentiated]
-        has_motion = ~_is_wrong(samples.qd).any(axis=1)
-        is_lacking = ~np.isfinite(samples.y[:, places]).all(axis=1)
-        leave_out("without accelerations, where time begins or jumps", is_lacking & has_motion)
+        places = [record.places[name] for name in differentiated]
+        rates = [k - record.qd.start for k in places if k < record.y.start]
+        has_motion = ~_is_wrong(np.delete(samples.qd, rates, axis=1)).any(axis=1)
+        made = [samples.qd[:, rates], samples.y[:, [k - record.y.start for k in places if k >= record.y.start]]]
+        is_lacking = ~np.isfinite(np.hstack(made)).all(axis=1)
+        what = "velocities" if rates else "accelerations"
+        leave_out(f"without {what}, where time begins or jumps", is_lacking & has_motion)
     for kind, values, part in (("q", samples.q, record.q), ("qd", samples.qd, record.qd)):
         if not _is_any_wrong(values):
             continue

@@ -15,11 +15,12 @@ from nori_dyn.logs.formats.source import BLOCK, LogSource, suggestion
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.conversions import body_velocity
 from nori_dyn.logs.mapping.naming import KINDS
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.solve.plausibility.motion import step
-from nori_dyn.typing import Floats
+from nori_dyn.solve.plausibility.motion import step, unwrapped
+from nori_dyn.typing import Floats, Indices
 
 LOOKED_AT = 32
 """Blocks of a log, at most, of whose velocities the noise of joints is found."""
@@ -32,7 +33,7 @@ class LogCounts:
     Attributes:
         streams: of the times of each stream.
         left_out: how many samples were left out, by the reason.
-        differentiated: the readings that were made by differentiating velocities.
+        differentiated: what was made by differentiating: velocities of positions, readings of velocities.
         dt: the time between samples that was taken to differentiate [s].
         made_by: what is to be told of how they were made; "" where nothing is.
         unused: what else the log holds.
@@ -60,7 +61,8 @@ def samples_of(
     Args:
         source: the log.
         binding: what is taken of it.
-        differentiation: how to make joint accelerations that the log lacks; None refuses a log without them.
+        differentiation: how to make joint accelerations that the log lacks, and velocities where it makes them as well;
+            None refuses a log without them.
         closed: the contacts that are closed throughout, where the log need not say it.
         counts: takes what is counted.
 
@@ -70,17 +72,21 @@ def samples_of(
     """
     counts = LogCounts() if counts is None else counts
     record = binding.record
-    made = [] if differentiation is None else [record.places[name] for name in binding.derivable]
     _check_has("q", source, binding)
-    _check_has("qd", source, binding)
+    rates = () if differentiation is None or not differentiation.makes_velocities else binding.derivable_velocities
+    _check_has("qd", source, binding, rates)
+    made = [] if differentiation is None else [record.places[name] for name in (*rates, *binding.derivable)]
     counts.differentiated = tuple(record.names[k] for k in made)
+    parts: list[_Differentiated] = []
     if made and differentiation is not None:
-        differentiation = differentiation.fitted(partial(_velocities, source, binding, differentiation, counts))
-        counts.made_by = differentiation.remark()
+        for part in _differentiated(record, rates, differentiation, has_accelerations=len(made) > len(rates)):
+            by = part.by.fitted(partial(_motion, source, binding, part, counts))
+            parts.append(replace(part, by=by))
+        counts.made_by = "; ".join(filter(None, (part.by.remark() for part in parts)))
     rows = rows_of(binding, source.read(binding.wanted), counts.streams)
     chunks = _chunked(_valid_samples(rows, source, binding, closed, counts.left_out))
-    if made and differentiation is not None:
-        chunks = _with_accelerations(chunks, made, differentiation, counts, binding)
+    if parts:
+        chunks = _with_derivatives(chunks, made, parts, counts, binding)
     n = 0
     for chunk in chunks:
         n += len(chunk)
@@ -115,27 +121,30 @@ def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> 
     return tuple(name for name in binding.lacking if name in needed and name not in given)
 
 
-def _check_has(kind: str, source: LogSource, binding: Binding) -> None:
-    """Check that the log has q, or qd.
+def _check_has(kind: str, source: LogSource, binding: Binding, made: Sequence[str] = ()) -> None:
+    """Check that the log has q, or qd, but for what is made.
 
     Raises:
         InputError: it lacks some.
     """
     record = binding.record
     names = record.names[record.q if kind == "q" else record.qd]
-    missing = [name for name in names if name in binding.lacking]
+    missing = [name for name in names if name in binding.lacking and name not in made]
     if not missing:
         return
     k = names.index(missing[0])
+    of_q = kind == "qd" and set(missing) <= set(binding.derivable_velocities)
+    or_made = " Or --differentiate smoother makes velocities of the positions." if of_q else ""
     hint = suggestion(source.columns, f"{kind}[{k}]", KINDS)
     if binding.is_mapped:
         raise InputError(
             f"{binding.where}: the mapping has no entry for '{missing[0]}' ({len(missing)} of {len(names)} numbers of "
-            f"{kind} are missing). {hint} A constant is given by `value`."
+            f"{kind} are missing). {hint} A constant is given by `value`.{or_made}"
         )
     raise InputError(
         f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are needed). "
         f"{hint} If they have other names, map them: nori-dyn info LOG --robot ROBOT drafts a mapping."
+        f"{or_made}"
     )
 
 
@@ -194,34 +203,83 @@ def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
         yield Samples.joined(waiting)
 
 
-def _with_accelerations(
+@dataclass(frozen=True, slots=True, eq=False)
+class _Differentiated:
+    """Freedoms whose motion is differentiated.
+
+    Attributes:
+        freedoms: which of qd.
+        positions: where their positions are in q, of which velocities are made; None where velocities are read.
+        by: what makes it.
+    """
+
+    freedoms: Indices
+    positions: Indices | None
+    by: Differentiator = field(repr=False)
+
+    def read(self, samples: Samples) -> Floats:
+        """What is differentiated of samples (N, n)."""
+        if self.positions is None:
+            return samples.qd[:, self.freedoms]
+        q, kinds = samples.q[:, self.positions], [kind for j in samples.record.tree.joints for kind in j.coordinates]
+        for k, place in enumerate(self.positions.tolist()):
+            is_known = np.isfinite(q[:, k])
+            if kinds[place] == "angle" and is_known.any():
+                q[is_known, k] = unwrapped(q[is_known, k])
+        return q
+
+
+def _differentiated(
+    record: SampleRecord, rates: Sequence[str], by: Differentiator, has_accelerations: bool
+) -> Iterator[_Differentiated]:
+    """Yield the freedoms of which velocities are made, and those of which they are read."""
+    own = [record.places[name] - record.qd.start for name in rates]
+    joints = {at.start: k for k, at in enumerate(record.tree.v_slices)}
+    if own:
+        positions = [record.tree.q_slices[joints[freedom]].start for freedom in own]
+        yield _Differentiated(np.array(own), np.array(positions), by.on_positions())
+    others = np.setdiff1d(np.arange(record.tree.nv), own)
+    if has_accelerations and len(others):
+        yield _Differentiated(others, None, by)
+
+
+def _with_derivatives(
     chunks: Iterable[Samples],
     made: Sequence[int],
-    differentiation: Differentiator,
+    parts: Sequence[_Differentiated],
     counts: LogCounts,
     binding: Binding,
 ) -> Iterator[Samples]:
-    """Yield samples with the accelerations that a filter makes of the velocities of those around them.
+    """Yield samples with what filters make of the motion of those around them.
 
     Raises:
-        InputError: fewer samples than the window of the filter, or nothing says how far apart they are.
+        InputError: fewer samples than the window of a filter, or nothing says how far apart they are.
     """
-    record, window = binding.record, differentiation.window
-    freedoms = [record.freedoms[record.names[k]] for k in made]
+    record, window = binding.record, max(part.by.window for part in parts)
+    readings = [k for k in made if k >= record.y.start]
+    freedoms = [record.freedoms[record.names[k]] for k in readings]
     kept: Samples | None = None
     told = 0  # how many of what is kept have been yielded
 
     def filled(until: int) -> Samples:
         assert kept is not None
-        counts.dt = _step(kept.t, differentiation, counts, binding)
-        found = differentiation.accelerations(kept.t, kept.qd, counts.dt)
-        y, sigma = kept.y.copy(), None if found.sigma is None else np.full(kept.y.shape, np.nan)
-        for k, freedom in zip(made, freedoms, strict=True):
+        counts.dt = _step(kept.t, parts[0].by, counts, binding)
+        qd, qdd, y = kept.qd.copy(), np.zeros(kept.qd.shape), kept.y.copy()
+        deviations, sigma = np.full(qd.shape, np.nan), None
+        for part in parts:
+            found = part.by.derivatives(kept.t, part.read(kept), counts.dt)
+            qdd[:, part.freedoms] = found.qdd
+            if found.qd is not None:
+                qd[:, part.freedoms] = found.qd
+            if found.sigma is not None:
+                deviations[:, part.freedoms] = found.sigma
+                sigma = np.full(y.shape, np.nan)
+        for k, freedom in zip(readings, freedoms, strict=True):
             places, factors = list(freedom.places), np.array(freedom.factors)
-            y[:, k - record.y.start] = found.qdd[:, places] @ factors
-            if sigma is not None and found.sigma is not None:
-                sigma[:, k - record.y.start] = np.sqrt(found.sigma[:, places] ** 2 @ factors**2)
-        return replace(kept, y=y, sigma=sigma).at(slice(told, until))
+            y[:, k - record.y.start] = qdd[:, places] @ factors
+            if sigma is not None:
+                sigma[:, k - record.y.start] = np.sqrt(deviations[:, places] ** 2 @ factors**2)
+        return replace(kept, qd=qd, y=y, sigma=sigma).at(slice(told, until))
 
     for chunk in chunks:
         kept = chunk if kept is None else Samples.joined([kept, chunk])
@@ -253,10 +311,10 @@ def _step(t: Floats | None, differentiation: Differentiator, counts: LogCounts, 
     return dt
 
 
-def _velocities(
-    source: LogSource, binding: Binding, differentiation: Differentiator, counts: LogCounts
+def _motion(
+    source: LogSource, binding: Binding, part: _Differentiated, counts: LogCounts
 ) -> tuple[Floats, Floats, float]:
-    """Read times and velocities of a log, parts of a long one, and the time between samples.
+    """Read times and what is differentiated of a log, parts of a long one, and the time between samples.
 
     Raises:
         InputError: nothing says how far apart samples are, or there are none.
@@ -268,14 +326,15 @@ def _velocities(
         if k % every:
             continue
         for samples in _valid_samples([rows], source, binding, (), {}):
-            dt = dt or _step(samples.t, differentiation, counts, binding)
+            dt = dt or _step(samples.t, part.by, counts, binding)
             even = np.asarray(dt * samples.numbers)
-            parts.append((even if samples.t is None or differentiation.dt is not None else samples.t, samples.qd))
+            t = even if samples.t is None or part.by.dt is not None else samples.t
+            parts.append((t, part.read(samples)))
         if len(parts) > LOOKED_AT:
             parts, every = parts[::2], 2 * every
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
-    return np.concatenate([t for t, _ in parts]), np.concatenate([qd for _, qd in parts]), dt
+    return np.concatenate([t for t, _ in parts]), np.concatenate([read for _, read in parts]), dt
 
 
 @dataclass(frozen=True, slots=True, eq=False)

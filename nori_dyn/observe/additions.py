@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from nori_dyn.observe.contacts import Readings, place_of, wrench_readings
 from nori_dyn.observe.generic import GenericRank
 from nori_dyn.observe.null_space import list_names
 from nori_dyn.observe.undetermined import NumericallyOpen, Open
+from nori_dyn.planning.outputs import Output
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
 
@@ -53,6 +54,7 @@ class Addable:
         place: the joint, link, frame or component.
         n: how many numbers it reads; 0 where something is known without a sensor.
         columns: the numbers of d that are known with it.
+        is_asked: whether it reads an output that is asked for, and so answers the question by itself.
     """
 
     words: str
@@ -61,6 +63,7 @@ class Addable:
     place: str
     n: int
     columns: tuple[int, ...]
+    is_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,10 @@ class Addition:
 
 
 def additions(
-    system: System, generic: GenericRank, poses: Sequence[Sequence[Mapping[str, float]]]
+    system: System,
+    generic: GenericRank,
+    poses: Sequence[Sequence[Mapping[str, float]]],
+    asked: Sequence[Output] = (),
 ) -> tuple[Addition, ...]:
     """Find what to add to a set of sensors for almost every pose, and for special poses where that takes more.
 
@@ -89,16 +95,17 @@ def additions(
         system: the robot with the sensors that it has.
         generic: what is open for almost all q.
         poses: at special poses the changes of d that no row sees, by the names of its numbers.
+        asked: what is asked for: sensors of it are added where no others help.
     """
     found = []
     always = set(np.flatnonzero(generic.moved).tolist())
     if always:
-        found.append(_addition(_addables(system, always), [generic.open.copy()], at_poses=False))
+        found.append(_addition(_addables(system, always, asked), [generic.open.copy()], at_poses=False))
     if poses and None not in found:
         at_poses = [_open_at_pose(system, vectors) for vectors in poses]
         moved = {int(k) for part in at_poses for k in np.flatnonzero(part.changes.any(axis=1))} | always
         parts: list[Open] = [generic.open.copy(), *at_poses]
-        found.append(_addition(_addables(system, moved), parts, at_poses=True))
+        found.append(_addition(_addables(system, moved, asked), parts, at_poses=True))
     known = [one for one in found if one is not None]
     if len(known) == 2 and known[0].sensors == known[1].sensors:
         return (known[1],)
@@ -110,25 +117,26 @@ def _addition(candidates: Sequence[Addable], parts: Sequence[Open], at_poses: bo
     gains = [sum(part.gain(candidate.columns) for part in parts) for candidate in candidates]
     total, looks = sum(part.dimension for part in parts), len(candidates)
     alone = [candidate for candidate, gain in zip(candidates, gains, strict=True) if gain == total]
-    waiting = [(-gain, k) for k, gain in enumerate(gains)]
+    waiting = [(candidates[k].is_asked, -gain, k) for k, gain in enumerate(gains)]
     heapq.heapify(waiting)
     chosen: list[Addable] = []
     while any(part.dimension for part in parts):
         while True:
             if not waiting or looks >= MOST_LOOKS:
                 return None
-            _, k = heapq.heappop(waiting)
-            now = (-sum(part.gain(candidates[k].columns) for part in parts), k)
+            is_asked, _, k = heapq.heappop(waiting)
+            gain = sum(part.gain(candidates[k].columns) for part in parts)
             looks += 1
+            if not gain:
+                continue  # and none later: gains only shrink
+            now = (is_asked, -gain, k)
             if not waiting or now <= waiting[0]:
                 break
             heapq.heappush(waiting, now)
-        if not now[0]:
-            return None
         chosen.append(candidates[k])
         for part in parts:
             part.settle(candidates[k].columns)
-    is_smallest = len(chosen) <= 2 or len(chosen) <= _fewest(gains, total)
+    is_smallest = len(chosen) <= (1 if alone else max(2, _fewest(gains, total)))
     others = tuple(candidate for candidate in alone if candidate not in chosen) if len(chosen) == 1 else ()
     return Addition(at_poses, tuple(chosen), is_smallest, others)
 
@@ -139,17 +147,17 @@ def _fewest(gains: Sequence[int], total: int) -> int:
     return int(np.searchsorted(settled, total)) + 1
 
 
-def _addables(system: System, moved: Collection[int]) -> tuple[Addable, ...]:
+def _addables(system: System, moved: Collection[int], asked: Sequence[Output] = ()) -> tuple[Addable, ...]:
     """Candidates that read variables of which some numbers are not determined, the preferred ones first."""
     open_ = set(moved)
     readings = wrench_readings(system)
     found = (
-        candidate
+        replace(each, is_asked=each.n > 0 and any(output.covers(variable) for output in asked))
         for variable in system.variables
         if open_.intersection(numbers(variable.slice))
-        for candidate in _yield_addables(system, variable, readings)
+        for each in _yield_addables(system, variable, readings)
     )
-    return tuple(sorted(found, key=lambda candidate: (candidate.n, TYPES.index(candidate.entry["type"]))))
+    return tuple(sorted(found, key=lambda each: (each.is_asked, each.n, TYPES.index(each.entry["type"]))))
 
 
 def _yield_addables(system: System, variable: Variable, readings: Readings) -> Iterator[Addable]:

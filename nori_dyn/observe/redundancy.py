@@ -37,6 +37,7 @@ class Redundancy(Shown):
         lost: by critical sensor the outputs that its failure loses.
         failing_sets: the smallest sets whose failure together loses an output, the critical sensors among them.
         size: the largest size of a set that was looked for.
+        undetermined: those asked for that are not determined, whatever fails.
     """
 
     outputs: tuple[str, ...]
@@ -45,6 +46,7 @@ class Redundancy(Shown):
     lost: Mapping[str, tuple[str, ...]]
     failing_sets: tuple[tuple[str, ...], ...]
     size: int
+    undetermined: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         n, critical = len(self.sensors), len(self.critical)
@@ -108,7 +110,13 @@ def redundancy(
                 if not any(known <= {*some} for known in smaller) and parity.loses_without(some):
                     failing.append(some)
         return Redundancy(
-            tuple(parity.outputs), names, tuple(lost), MappingProxyType(lost), tuple(failing), min(size, len(names))
+            outputs=tuple(parity.outputs),
+            sensors=names,
+            critical=tuple(lost),
+            lost=MappingProxyType(lost),
+            failing_sets=tuple(failing),
+            size=min(size, len(names)),
+            undetermined=tuple(name for name in found.outputs if name not in parity.outputs),
         )
 
 

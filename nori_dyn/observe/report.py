@@ -19,6 +19,7 @@ from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.observe.sweep import one_thread
+from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.planning.repeats import remove_repeats
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
@@ -96,6 +97,7 @@ class ObservabilityReport(Shown):
         additions: what to add so that d is determined at almost every pose, exactly, and, where that takes more, at the
             special poses as well; empty where nothing is missing, or so much that the search was given up.
         system: what it is of.
+        asked: by each output that is asked for the names of its numbers in d.
     """
 
     robot: str
@@ -119,6 +121,7 @@ class ObservabilityReport(Shown):
     over_time: Learned | None
     additions: tuple[Addition, ...]
     system: System
+    asked: Mapping[str, tuple[str, ...]]
 
     @property
     def deficiency(self) -> int:
@@ -159,6 +162,7 @@ def observability(
     n: int = LOOKS,
     memory: MemoryGiven = None,
     states: int | None = None,
+    outputs: Sequence[str] = (),
 ) -> ObservabilityReport:
     """Report whether the rows of a system determine d: for almost all q, and at special poses.
 
@@ -178,9 +182,12 @@ def observability(
             that stay as they are; what the sensors' own config says when None.
         states: over how many states what persists is to be learned, each at another pose; as many as tell anything
             when None.
+        outputs: what is asked for above all, as for `nd.plan`: the verdict begins with it, and what is to be added is
+            something else where it can be.
 
     Raises:
         WrongKindError: not a system.
+        UnknownOutputError: an output that does not exist.
         InputError: configurations of the wrong shape, or not finite; a number of states that is none, or where nothing
             persists.
         SensorConfigError: memory that does not follow the schema of configs, or does not fit the robot.
@@ -215,6 +222,7 @@ def observability(
             'in the sensor config, or memory=["offset"].'
         )
     tree = system.tree
+    asked = {output.name: output for output in (resolve_outputs(system, outputs) if outputs else ())}
     Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)
     generic = generic_rank(system, seed)
     n_variables = system.shape[1]
@@ -258,8 +266,12 @@ def observability(
         skipped=tuple(skipped),
         repeated=remove_repeats(system, seed).system.of_components.repeated_names,
         over_time=learned(system, states, seed) if system.memory else None,
-        additions=additions(system, generic, [_unseen_changes(c) for c in conditions if c.lost]),
+        additions=additions(system, generic, [_unseen_changes(c) for c in conditions if c.lost], [*asked.values()]),
         system=system,
+        asked={
+            name: tuple(system.variable_names[k] for k in output_columns(system, [output]))
+            for name, output in asked.items()
+        },
     )
 
 

@@ -57,7 +57,7 @@ def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> 
     if not report.is_observable:
         return (
             "no",
-            "No, these sensors do not suffice",
+            _answer(report),
             f"Whatever the pose, {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces "
             "do not follow from the readings.",
         )
@@ -83,6 +83,21 @@ def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> 
             f"At almost every pose {unknowns} follow from the readings; at {' and at '.join(where)} some do not.",
         )
     return "yes", "Yes, these sensors suffice", f"At almost every pose {unknowns} follow from the readings."
+
+
+def _answer(report: ObservabilityReport) -> str:
+    """What the sensors, which do not suffice, tell of what is asked for."""
+    if not report.asked:
+        return "No, these sensors do not suffice"
+    lost, parts = set(report.unobservable), []
+    for name, own in report.asked.items():
+        n, total = len(lost.intersection(own)), len(own)
+        if n:
+            parts.append(name if total == 1 else f"{f'{n} of' if n < total else 'all'} {total} components of {name}")
+    outputs = parts or [*report.asked]
+    words, is_one = list_names(outputs, LISTED), len(outputs) == 1 and outputs[0] in report.asked
+    words = f"{words.replace('all', 'All', words.startswith('all '))} {'is' if is_one else 'are'}"
+    return f"{words} undetermined" if parts else f"{words} determined, but these sensors do not suffice"
 
 
 def reason(report: ObservabilityReport) -> str:
@@ -210,12 +225,13 @@ def by_variable(names: Iterable[str]) -> tuple[str, ...]:
 
     Names of links may have dots: only what is known to be of several numbers is taken together.
     """
-    counts: dict[str, int] = {}
+    of: dict[str, list[str]] = {}
     for name in names:
-        variable = name.rpartition(".")[0] if name.partition(":")[0] in OF_SEVERAL else name
-        counts[variable] = counts.get(variable, 0) + 1
-    order = sorted(counts, key=lambda variable: variable.partition(":")[0] in GIVEN)
-    return tuple(f"{variable} ({counts[variable]})" if counts[variable] > 1 else variable for variable in order)
+        of.setdefault(name.rpartition(".")[0] if name.partition(":")[0] in OF_SEVERAL else name, []).append(name)
+    order = sorted(of, key=lambda variable: variable.partition(":")[0] in GIVEN)
+    return tuple(
+        f"{variable} ({len(of[variable])})" if len(of[variable]) > 1 else of[variable][0] for variable in order
+    )
 
 
 def describe_failures(found: Redundancy, wanted: Sequence[str] | None = None) -> str:
@@ -226,6 +242,8 @@ def describe_failures(found: Redundancy, wanted: Sequence[str] | None = None) ->
         wanted: the outputs as they were asked for; those that were looked at when None.
     """
     outputs = listed(wanted or found.outputs, LISTED) or "the outputs"
+    if found.undetermined and found.outputs:
+        outputs = listed(by_variable(found.outputs), LISTED)
     n, n_critical = len(found.sensors), len(found.critical)
     if not found.outputs:
         return f"Nothing of {outputs} is determined, so nothing can be lost."

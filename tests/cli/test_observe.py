@@ -157,6 +157,69 @@ def test_outputs_that_are_not_determined(run, figures, tmp_path):
     assert found["workspace"]["lacking_rank"] == 3
 
 
+TOUCH = """
+name: touch
+measurements:
+  - {type: joint_acceleration, joints: all, sigma: 0.5}
+  - {type: joint_torque, joints: all, sigma: 0.3}
+  - {type: external_wrench, links: {except: forearm_link}, value: 0}
+"""
+
+
+@pytest.fixture
+def touch(tmp_path):
+    path = tmp_path / "touch.yaml"
+    path.write_text(TOUCH)
+    return ("observe", ROBOTS["ur5"], "--sensors", path, "--samples", "3")
+
+
+def test_the_answer_begins_with_what_was_asked(run, touch):
+    status, output, _ = run(*touch, "--outputs", "fx:forearm_link")
+    assert status == 1
+    text = plain(output)
+    assert text.startswith("5 of 6 components of fx:forearm_link are undetermined. Whatever the pose, 18 of the 120")
+    assert "Add this. A six-axis force-torque sensor in shoulder_pan_joint: then everything is determined" in text
+    *_, last = text.partition("Instead of it, any one of these does as well:")[2].partition("why")[0].split(" - ")
+    assert last.strip() == "the external wrench, read or known, on forearm_link"
+    assert text.endswith(
+        "Any one of 11 of the 12 sensors may fail; 1 may not. Lost without each of those that may not: - "
+        "tau:elbow_joint: fx:forearm_link.my Any 2 of these may also fail together."
+    )
+
+
+@pytest.mark.parametrize(
+    ("outputs", "answer"),
+    [
+        ("tau", "tau is determined, but these sensors do not suffice."),
+        ("tau:elbow_joint,qdd", "tau:elbow_joint and qdd are determined, but these sensors do not suffice."),
+        ("tau,fx", "5 of 36 components of fx are undetermined."),
+        ("f:wrist_1_link,f:forearm_link", "5 of 6 components of f:forearm_link are undetermined."),
+    ],
+)
+def test_the_answer_to_other_questions(run, touch, outputs, answer):
+    assert plain(run(*touch, "--failing", "0", "--outputs", outputs)[1]).startswith(answer)
+
+
+def test_what_is_undetermined_anyway_is_not_lost(run, figures, touch, tmp_path):
+    touch[3].write_text(TOUCH.replace("joint_torque, joints: all", "joint_torque, joints: shoulder_pan_joint"))
+    text = plain(run(*touch, "--outputs", "fx:forearm_link,tau:elbow_joint")[1])
+    assert text.startswith("All 6 components of fx:forearm_link and tau:elbow_joint are undetermined. Whatever")
+    assert "Nothing of fx:forearm_link, tau:elbow_joint is determined, so nothing can be lost." in text
+    found = figures(*touch, "--outputs", "tau", status=1)
+    assert (
+        found["asked"]["tau"] == found["redundancy"]["undetermined"] == ["tau:shoulder_lift_joint", "tau:elbow_joint"]
+    )
+
+
+def test_nothing_is_asked_unless_it_is_named(run, touch):
+    assert run(*touch, "--failing", "0")[1].startswith("No, these sensors do not suffice. Whatever the pose, 18 of")
+    report = nd.observability(nd.System(nd.load_urdf(ROBOTS["ur5"]), touch[3]), outputs=["fx:forearm_link"], n=1)
+    assert str(report).startswith("5 of 6 components of fx:forearm_link are undetermined.")
+    assert [len(addition.sensors) for addition in report.additions] == [1]
+    with pytest.raises(nd.errors.UnknownOutputError, match="unknown output 'fy'"):
+        nd.observability(report.system, outputs=["fy"])
+
+
 def test_limits_that_leave_no_room(told):
     pendulum = EXAMPLE_ROBOT_DATA / "double_pendulum_description/urdf/double_pendulum_simple.urdf"
     output = told("observe", pendulum, "--sensors", "forward_dynamics", *QUICK)

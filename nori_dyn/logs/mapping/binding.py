@@ -100,6 +100,13 @@ class Binding:
         return tuple(name for name in self.lacking if name in freedoms and freedoms[name].kind == "qdd")
 
     @property
+    def derivable_velocities(self) -> tuple[str, ...]:
+        """The velocities that nothing gives and that differentiating positions does: those of joints of one freedom."""
+        tree, lacking = self.record.tree, set(self.lacking)
+        alone = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nq == joint.nv == 1]
+        return tuple(f"qd:{name}" for name in alone if f"qd:{name}" in lacking and f"q:{name}" not in lacking)
+
+    @property
     def is_resampled(self) -> bool:
         """Whether samples are made between those of the log."""
         return self.rate is not None or len(self.streams) > 1

@@ -1,4 +1,4 @@
-"""Differentiators: joint accelerations that a log lacks, from its velocities."""
+"""Differentiators: joint velocities and accelerations that a log lacks, from what it has."""
 
 from __future__ import annotations
 
@@ -43,26 +43,36 @@ UNSURE = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Accelerations:
-    """Accelerations derived from velocities.
+class Derivatives:
+    """Accelerations derived from velocities, or velocities and accelerations from positions.
 
     Attributes:
-        qdd: the accelerations (N, nv); nan where there is none.
-        sigma: their standard deviations (N, nv); None where they are not known.
+        qdd: the accelerations (N, n); nan where there is none.
+        sigma: their standard deviations (N, n); None where they are not known.
+        qd: the velocities (N, n), of positions; nan where there is none.
     """
 
     qdd: Floats
     sigma: Floats | None = None
+    qd: Floats | None = None
 
 
 class Differentiator(ABC):
-    """Derives accelerations that a log lacks from its velocities.
+    """Derives what a log lacks of the motion of its joints.
 
     Attributes:
         dt: time between samples [s]; that of the log's column of times when None.
+        makes_velocities: whether velocities that a log lacks are made of positions as well.
+        of_positions: whether positions are differentiated; otherwise velocities.
     """
 
     dt: float | None
+    makes_velocities: bool
+    of_positions: bool
+
+    @abstractmethod
+    def on_positions(self) -> Differentiator:
+        """The same, of positions."""
 
     @property
     @abstractmethod
@@ -73,18 +83,18 @@ class Differentiator(ABC):
         """A copy with the parameters that it learns from the log.
 
         Args:
-            read: reads times (N,) and velocities (N, nv) of the log, and the time between samples.
+            read: reads times (N,) and velocities, or positions, (N, n) of the log, and the time between samples.
         """
         del read
         return self
 
     @abstractmethod
-    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
-        """Accelerations of successive samples.
+    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> Derivatives:
+        """Accelerations of successive samples, and of positions velocities as well.
 
         Args:
             t: times (N,) [s]; None where they are not known.
-            qd: velocities (N, nv); nan where one is not known.
+            read: velocities, or positions, (N, n); nan where one is not known.
             dt: the usual time between samples [s].
 
         Raises:
@@ -102,11 +112,13 @@ class SavitzkyGolay(Differentiator):
 
     Attributes:
         window: its length in samples.
-        dt: time between samples [s]; that of the log's column of times when None.
+        dt, makes_velocities, of_positions: as of any.
     """
 
     window: int
     dt: float | None = None
+    makes_velocities: bool = True
+    of_positions: bool = False
 
     def __post_init__(self) -> None:
         if self.window < ORDER + 2:
@@ -123,14 +135,18 @@ class SavitzkyGolay(Differentiator):
         powers = np.vander((t - t[-1]) / span, ORDER + 1, increasing=True).T
         return np.asarray(np.linalg.inv(powers @ powers.T)[1] @ powers / span)
 
-    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
-        qdd = self.apply(qd, dt)
-        if t is not None and self.dt is None:
-            qdd[self.across(t, dt)] = np.nan
-        return Accelerations(qdd)
+    def on_positions(self) -> SavitzkyGolay:
+        return replace(self, of_positions=True)
 
-    def apply(self, qd: Floats, dt: float) -> Floats:
-        """Derivative of velocities (N, nv), dt [s] apart; nan where one is, and in runs shorter than the window.
+    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> Derivatives:
+        found = [self.apply(read, dt, order) for order in range(1, 2 + self.of_positions)]
+        if t is not None and self.dt is None:
+            for values in found:
+                values[self.across(t, dt)] = np.nan
+        return Derivatives(found[-1], qd=found[0] if self.of_positions else None)
+
+    def apply(self, qd: Floats, dt: float, order: int = 1) -> Floats:
+        """Derivative of values (N, n), dt [s] apart; nan where one is, and in runs shorter than the window.
 
         Raises:
             InputError: fewer samples than the window.
@@ -139,18 +155,18 @@ class SavitzkyGolay(Differentiator):
             raise InputError(f"the log has {len(qd)} samples, fewer than the window of {self.window}.")
         is_known = np.isfinite(qd).all(axis=1)
         if is_known.all():
-            return self._derivative(qd, dt)
+            return self._derivative(qd, dt, order)
         found = np.full(qd.shape, np.nan)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], is_known, [False]]).astype(int)))
         for start, stop in edges.reshape(-1, 2).tolist():
             if stop - start >= self.window:
-                found[start:stop] = self._derivative(qd[start:stop], dt)
+                found[start:stop] = self._derivative(qd[start:stop], dt, order)
         return found
 
-    def _derivative(self, qd: Floats, dt: float) -> Floats:
+    def _derivative(self, qd: Floats, dt: float, order: int) -> Floats:
         from scipy.signal import savgol_filter  # takes long to load
 
-        return np.asarray(savgol_filter(qd, self.window, ORDER, deriv=1, delta=dt, axis=0))
+        return np.asarray(savgol_filter(qd, self.window, ORDER, deriv=order, delta=dt, axis=0))
 
     def across(self, t: Floats, dt: float) -> Booleans:
         """Mask (N,) of derivatives whose window contains a jump of time."""
@@ -164,13 +180,13 @@ class SavitzkyGolay(Differentiator):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KalmanDifferentiator(Differentiator):
-    """A Kalman filter or smoother for each joint, of velocities: see `nd.tools.joint_motion`.
+    """A Kalman filter or smoother for each joint, of velocities or positions: see `nd.tools.joint_motion`.
 
     A free joint has velocities as well, so that its accelerations are made likewise.
 
     Attributes:
         way: "kalman" for the readings so far, "smoother" for all.
-        dt: time between samples [s]; that of the log's column of times when None.
+        dt, makes_velocities, of_positions: as of any.
         noise: that of the joints; found from the log when None.
         step: the usual time between samples of the log [s]; found from it when None.
     """
@@ -179,6 +195,8 @@ class KalmanDifferentiator(Differentiator):
     dt: float | None = None
     noise: JointNoise | None = None
     step: float | None = None
+    makes_velocities: bool = True
+    of_positions: bool = False
 
     def __post_init__(self) -> None:
         if self.way not in METHODS:
@@ -194,50 +212,58 @@ class KalmanDifferentiator(Differentiator):
         memory = self._model.settled.memory if self.noise is not None and self.step is not None else BLOCK
         return 2 * int(min(memory, BLOCK)) + 1
 
+    def on_positions(self) -> KalmanDifferentiator:
+        return replace(self, of_positions=True)
+
     def fitted(self, read: Callable[[], tuple[Floats, Floats, float]]) -> KalmanDifferentiator:
-        """A copy with the maximum-likelihood noise of the velocities of the log.
+        """A copy with the maximum-likelihood noise of what is read of the log.
 
         Raises:
             InputError: too few samples.
         """
         if self.noise is not None and self.step is not None:
             return self
-        t, qd, step = read()
+        t, values, step = read()
         step = even_step(t, step)
         try:
-            noise = self.noise or likeliest(stretches(t, qd[..., None], step), step, 1)
+            noise = self.noise or likeliest(stretches(t, values[..., None], step), step, 0 if self.of_positions else 1)
         except InputError as error:
+            lacks, of = ("velocities", "positions") if self.of_positions else ("accelerations", "velocities")
             raise InputError(
-                f"the log lacks joint accelerations, and they cannot be derived from its velocities: {error} Or choose "
-                "a window in samples: --differentiate 5."
+                f"the log lacks joint {lacks}, and they cannot be derived from its {of}: {error} Or choose a window in "
+                "samples: --differentiate 5."
             ) from None
         return replace(self, noise=noise, step=step)
 
-    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
+    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> Derivatives:
         assert self.noise is not None  # it has learned
         assert self.step is not None
-        times = np.asarray(self.step * np.arange(len(qd)) if t is None or self.dt is not None else t, dtype=float)
-        usual = self._model.deviations[:, ACCELERATION]
-        qdd, sigma = np.full(qd.shape, np.nan), np.full(qd.shape, np.nan)
+        times = np.asarray(self.step * np.arange(len(read)) if t is None or self.dt is not None else t, dtype=float)
+        x, sigma = np.full((*read.shape, 2), np.nan), np.full((*read.shape, 2), np.nan)
         goes_on = np.diff(times) >= 0
-        edges = [0, *(np.flatnonzero(~goes_on) + 1).tolist(), len(qd)]
+        edges = [0, *(np.flatnonzero(~goes_on) + 1).tolist(), len(read)]
         run = filtered if self.way == "kalman" else smoothed
         for start, stop in pairwise(edges):
-            found = run(self.noise, times[start:stop], qd[start:stop, :, None], self.step)
-            sigma[start:stop] = found.sigma[..., ACCELERATION]
-            qdd[start:stop] = found.x[..., ACCELERATION]
-        qdd[~(sigma <= UNSURE * usual.max())] = np.nan
-        return Accelerations(qdd, sigma)
+            found = run(self.noise, times[start:stop], read[start:stop, :, None], self.step)
+            x[start:stop], sigma[start:stop] = found.x[..., self._rates], found.sigma[..., self._rates]
+        x[~(sigma <= UNSURE * self._model.deviations[:, self._rates].max(axis=0))] = np.nan
+        return Derivatives(x[..., 1], sigma[..., 1], x[..., 0] if self.of_positions else None)
 
     def remark(self) -> str:
         assert self.noise is not None  # it has learned
         jerk, sigma = self.noise.jerk, self._model.sigma[:, 0]
-        usual = self._model.deviations[:, ACCELERATION]
+        usual = self._model.deviations[:, self._rates][:, 1]
+        read = ("positions", "rad") if self.of_positions else ("velocities", "rad/s")
         return (
-            f"by a {'Kalman filter' if self.way == 'kalman' else 'smoother'}: noise of velocities "
-            f"{_range(sigma)} rad/s, random walk of the jerk {_range(jerk)} rad/s^3/sqrt(s)"
+            f"by a {'Kalman filter' if self.way == 'kalman' else 'smoother'}: noise of {read[0]} "
+            f"{_range(sigma)} {read[1]}, random walk of the jerk {_range(jerk)} rad/s^3/sqrt(s)"
             + (f", accelerations within {_range(usual)} rad/s^2" if self.way == "kalman" else "")
         )
+
+    @property
+    def _rates(self) -> slice:
+        """Where velocities and accelerations are in the states."""
+        return slice(ACCELERATION - 1 + self.of_positions, ACCELERATION + 1 + self.of_positions)
 
     @property
     def _model(self) -> JointModel:
@@ -250,7 +276,7 @@ def differentiator(differentiate: Differentiate, dt: float | None = None) -> Dif
     """The differentiator for an option; None for none.
 
     Args:
-        differentiate: a window in samples; "kalman" or "smoother"; "auto" for the latter; None.
+        differentiate: a window in samples; "kalman" or "smoother"; "auto" for the latter, of velocities only; None.
         dt: time between samples [s]; that of the log's times when None.
 
     Raises:
@@ -259,7 +285,8 @@ def differentiator(differentiate: Differentiate, dt: float | None = None) -> Dif
     if differentiate is None:
         return None
     if isinstance(differentiate, str):
-        return KalmanDifferentiator("smoother" if differentiate == AUTO else differentiate, dt)
+        way: DifferentiationMethod = "smoother" if differentiate == AUTO else differentiate
+        return KalmanDifferentiator(way, dt, makes_velocities=differentiate != AUTO)
     if differentiate % 2 == 0:
         raise InputError(f"the window must be odd, so that a sample is in its middle, not {differentiate} samples.")
     return SavitzkyGolay(differentiate, dt)

@@ -25,9 +25,10 @@ def log_document(report: LogReport, log: str = "the log") -> Document:
 
 
 def _sentences(report: LogReport, log: str) -> Iterator[str]:
-    made = len(report.counts.differentiated)
-    how = report.counts.made_by or "by differentiating"
-    derived = f", {made} accelerations {how}" if made else ""
+    rates = sum(name.startswith("qd:") for name in report.counts.differentiated)
+    kinds = (rates, "velocities"), (len(report.counts.differentiated) - rates, "accelerations")
+    made = " and ".join(f"{n} {what}" for n, what in kinds if n)
+    derived = f", {made} {report.counts.made_by or 'by differentiating'}" if made else ""
     worst, residual = report.largest_residual, ""
     each = 1e6 * report.seconds / max(report.samples, 1)
     if worst is not None:

@@ -110,6 +110,7 @@ def _report_figures(report: ObservabilityReport, answer: Verdict) -> dict[str, A
         "error": report.error,
         "gap": report.gap if np.isfinite(report.gap) else None,
         "unobservable": list(report.unobservable),
+        "asked": {name: [each for each in own if each in report.unobservable] for name, own in report.asked.items()},
         "unseen": _unseen(report.unseen),
         "conditions": [
             {
@@ -265,6 +266,7 @@ def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, 
     figures = {
         "words": spaced(words),
         "outputs": list(found.outputs),
+        "undetermined": list(found.undetermined),
         "sensors": list(found.sensors),
         "critical": {name: list(found.lost[name]) for name in found.critical},
         "failing_sets": [list(failing) for failing in found.failing_sets],

@@ -98,7 +98,7 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Pla
     for i, joint in enumerate(tree.joints):
         for k, kind in enumerate(joint.coordinates if "quaternion" not in joint.coordinates else ()):
             position, velocity = q[:, tree.q_slices[i].start + k], qd[:, tree.v_slices[i].start + k]
-            position = _unwrapped(position) if kind == "angle" else position
+            position = unwrapped(position) if kind == "angle" else position
             if np.ptp(position) > MOTION:
                 moving[tree.joint_names[i]] = compared(position, velocity, dt)
     correlations = np.array([correlation for correlation, _ in moving.values()])
@@ -197,7 +197,7 @@ def _is_limited(tree: KinematicTree, i: int) -> bool:
     return bool(lower < upper and (math.isfinite(lower) or math.isfinite(upper)))
 
 
-def _unwrapped(angle: Floats) -> Floats:
+def unwrapped(angle: Floats) -> Floats:
     """An angle (N,) without the jumps of one that is kept within half a turn."""
     return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= math.pi + 1e-6 else angle
 

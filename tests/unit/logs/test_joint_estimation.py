@@ -68,6 +68,63 @@ def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log
     np.testing.assert_allclose(parts.y, whole.y, rtol=1e-9, atol=1e-9)
 
 
+def encoders(seed=0, noise=1e-5):
+    """Return times, positions with noise, velocities and accelerations."""
+    t, q, qd, qdd = motion(noise=0.0)
+    return t, q + np.random.default_rng(seed).normal(0, noise, q.shape), qd, qdd
+
+
+@pytest.mark.parametrize(("way", "causal"), [("kalman", True), ("smoother", False)])
+def test_encoders_alone_tell_velocities_and_accelerations(tmp_path, monkeypatch, way, causal):
+    t, q, qd, qdd = encoders()
+    path = saved(tmp_path / "log.npz", t=t, q=q)
+    whole = samples_in(path, SYSTEM, differentiator(way))
+    found, at = nd.tools.joint_motion(t, q, causal=causal), whole.numbers
+    assert len(at) > 0.98 * N
+    np.testing.assert_array_equal(whole.q, q[at])
+    np.testing.assert_allclose(whole.qd, found.qd[at], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(whole.y, found.qdd[at], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(whole.sigma, found.sigma_qdd[at], rtol=1e-6)
+    assert np.abs(whole.qd - qd[at]).max() < 0.01
+    for module in (chunks, differentiation, arrays):
+        monkeypatch.setattr(module, "BLOCK", 512)
+    parts = samples_in(path, SYSTEM, differentiator(way))
+    np.testing.assert_allclose(parts.qd, whole.qd, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(parts.y, whole.y, rtol=1e-9, atol=1e-8)
+
+
+def test_a_window_makes_velocities_of_positions_too_also_where_angles_jump_by_a_turn(tmp_path):
+    t, q, qd, qdd = encoders(noise=0.0)
+    q, qd = q + np.array([3.0, 0.0]), np.delete(qd, 0, axis=1)  # the velocity of the second joint is read
+    path = saved(tmp_path / "log.npz", t=t, q=(q + np.pi) % (2 * np.pi) - np.pi)
+    log = samples_in(path, SYSTEM, differentiator(5))
+    assert np.abs(log.q - q).max() > 6
+    np.testing.assert_allclose(log.qd[:, 1:], qd, atol=1e-3)
+    np.testing.assert_allclose(log.y, qdd, atol=0.3)
+    names = {f"q:{name}": q[:, k] for k, name in enumerate(ARM.joint_names)}
+    path = saved(tmp_path / "half.npz", t=t, **names, **{f"qd:{ARM.joint_names[1]}": 2 * qd[:, 0]})
+    half = samples_in(path, SYSTEM, differentiator(5))
+    np.testing.assert_array_equal(half.qd[:, 1], 2 * qd[:, 0])  # and is differentiated
+    np.testing.assert_allclose(half.y, qdd * [1, 2], atol=0.3)
+
+
+def test_velocities_are_made_where_that_is_asked_for_and_it_is_said(tmp_path):
+    t, q, _, _ = encoders()
+    plan = nd.plan(SYSTEM, outputs=["tau"])
+    path = saved(tmp_path / "log.npz", t=t, q=q)
+    for way in ("auto", None):
+        with pytest.raises(InputError, match=r"no column 'qd.*Or --differentiate smoother makes velocities of the pos"):
+            nd.estimate(path, plan, differentiate=way)
+    found = nd.estimate(path, plan, differentiate="smoother", backend="numpy")
+    assert "2 velocities and 2 accelerations by a smoother: noise of positions 9" in " ".join(str(found.report).split())
+    assert found.report.to_dict()["differentiated"][0] == f"qd:{ARM.joint_names[0]}"
+    free = nd.System(on_a_free_base(ARM), "inverse_dynamics")
+    path = saved(tmp_path / "free.npz", t=t, q=np.hstack([np.tile([0.0] * 6 + [1.0], (N, 1)), q]))
+    with pytest.raises(InputError) as caught:
+        samples_in(path, free, differentiator("smoother"))
+    assert "smoother" not in str(caught.value)
+
+
 def test_deviations_are_handed_to_the_weights(tmp_path):
     t, q, qd, _ = motion()
     tau = np.random.default_rng(1).normal(size=(N, 2))
