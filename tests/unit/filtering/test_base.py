@@ -279,6 +279,32 @@ def test_what_is_known_goes_on_in_another_tracker():
 
 
 @needs_compiler
+def test_contacts_are_recognised_in_recorded_ticks_too():
+    """Both feet stand, and nobody says so: as tick by tick, and by all readings in the states that were likeliest."""
+    rows, known = sensors().to_dict()["measurements"], {"base": {"of": "base"}, "bias": {"of": "offset"}}
+    feet, contacts = ("l_foot", "r_foot"), {}
+    for foot in feet:
+        closed = [row for row in rows if row.get("links") == foot]
+        contacts[foot] = {"closed": closed, "open": [closed[0] | {"sigma": [1] * 3 + [3] * 3}]}
+    content = {"name": "stepping box", "contacts": contacts, "memory": known}
+    content["measurements"] = [row for row in rows if row.get("links") not in feet]
+    states = [feet, *((foot,) for foot in feet)]
+    tracker = nd.Tracker(
+        nd.plan(robot(), nd.SensorSet.from_dict(content), outputs=["fx"], states=states), DT, hypotheses=nd.Hypotheses()
+    )
+    motion, (T, Q, Qd, Y) = run_of(80, TILTS[1], 3)
+    assert tracker.measurement_names == plan().system.measurement_names
+    found, smoothed = (tracker.over(T, Q, Qd, Y, causal=causal) for causal in (True, False))
+    for k in range(80):
+        tracked = tracker.step(Q[k], Qd[k], Y[k])
+        np.testing.assert_allclose(found.base.mean[k], tracked.base.mean, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found["fx"][k], tracked["fx"], rtol=1e-6, atol=1e-8)
+    assert found.contacts["l_foot"][20:].min() > 0.99
+    assert np.abs(error(found.base.at(79), motion, 79)).max() < 0.1
+    assert np.abs(error(smoothed.base.at(5), motion, 5)).max() < 0.1
+
+
+@needs_compiler
 @pytest.mark.parametrize("gap", [None, 300])
 def test_exported_c_says_the_same(gap, tmp_path):
     """From a tilt of 60 degrees, through a gap, and with readings that are no numbers."""
