@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,8 @@ from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 if TYPE_CHECKING:
     from nori_dyn.descriptions.model_sensors import ModelSensor
     from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.system import System
+    from nori_dyn.logs.mapping.draft import Draft
     from nori_dyn.model.tree import KinematicTree
 
 
@@ -174,13 +177,15 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
 
     if out is not None:
         check_writable(out)
+    system = None
     if is_planned(robot):
         planned = LogRunner(Plan.load(Path(robot)))
         record = SampleRecord.of(planned.systems, planned.contacts)
     else:
         tree = load(robot, *options, strict=False)
         known = SensorSet.from_dict(USUAL) if sensors is None else load_sensors(sensors, robot, tree)
-        record = SampleRecord.of({(): System(tree, known)})
+        system = System(tree, known)
+        record = SampleRecord.of({(): system})
     with open_log(log) as source:
         made = draft(source, record)
     text = mapping_text(made, log)
@@ -190,9 +195,41 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
     write_bytes(out, text.encode())
     show(
         f"{len(made.guesses)} guesses for '{made.robot}', written to {out}: look through them. Nothing was found for "
-        f"{len(made.lacking)} quantities, and {len(made.left_over)} columns are left over; the file lists both.",
-        next_command("estimate", "--plan", "PLAN", "--input", log, "--mapping", out, "--out", "OUT"),
+        f"{len(made.lacking)} quantit{'y' if len(made.lacking) == 1 else 'ies'}, and {len(made.left_over)} columns are "
+        "left over; the file lists both.",
+        *_fitting_commands(log, out, robot, sensors, options, system, made),
     )
+
+
+def _fitting_commands(
+    log: Path,
+    mapping: Path,
+    robot: str,
+    sensors: str | None,
+    options: RobotOptions,
+    system: System | None,
+    made: Draft,
+) -> Iterator[str]:
+    """Yield the commands for which the sensors are: to identify, to estimate by a plan, or to see what they lack."""
+    lacks_velocities = any(re.match("qd[^d]", name) for name in made.lacking)
+    way = ("--differentiate", "smoother") if lacks_velocities else ()
+    plan = robot if system is None else "PLAN"
+    run = "estimate", "--plan", plan, "--input", log, "--mapping", mapping, *way, "--out", "OUT"
+    if system is None:
+        yield next_command(*run)
+        return
+    own = robot_options(*options)
+    named = () if sensors is None else ("--sensors", sensors)
+    rows, unknowns = system.shape
+    has_sigmas = any(row.equation.sigma for row in system.rows)
+    has_forces = any(str(guess.entry["of"]).startswith("tau:") for guess in made.guesses)
+    if (rows > unknowns and not has_sigmas) if sensors is not None else has_forces:
+        yield next_command("identify", log, "--robot", robot, *named, "--mapping", mapping, *way, *own)
+    elif sensors is not None and rows < unknowns and not system.memory:
+        yield next_command("observe", robot, *named, *own)
+    else:
+        yield next_command("plan", robot, *(named or ("--sensors", "inverse_dynamics")), *own, "--out", "PLAN")
+        yield next_command(*run).replace("Next", "Then", 1)
 
 
 def _frames(tree: KinematicTree) -> Table:

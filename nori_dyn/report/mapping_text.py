@@ -47,7 +47,7 @@ def _lines(draft: Draft, log: Path) -> Iterator[str]:
         yield from _remark(f"Nothing was found for {', '.join(draft.lacking)}.")
         yield from _remark(
             "What does not change is given so: - {of: 'q:JOINT', value: 0.0}. Accelerations that are lacking are made "
-            "of velocities."
+            "of velocities, and these by --differentiate smoother of positions."
         )
     if draft.left_over:
         yield from _remark(f"Left over: {', '.join(abbreviated(draft.left_over))}.")

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,6 +169,57 @@ def test_schema_names_the_sensors_and_wrong_usage_is_status_2(run, told):
     assert run("plan", PANDA)[0] == 2
     assert run("no-such-command")[0] == 2
     assert run("plan", PANDA, "--sensors", "inverse_dynamics", "--out", "x", "--base", "hovering")[0] == 2
+
+
+FITTING = [
+    ("", "tau", ["identify {log} --robot {robot} --mapping {map}"]),
+    (
+        "",
+        "",
+        ["plan {robot} --sensors inverse_dynamics", "estimate --plan PLAN --input {log} --mapping {map} --out OUT"],
+    ),
+    ("identification", "tau", ["identify {log} --robot {robot} --sensors identification --mapping {map}"]),
+    ("touch.yaml", "F", ["plan {robot} --sensors touch.yaml", "estimate --plan PLAN --input {log} --mapping {map}"]),
+    ("few.yaml", "tau", ["observe {robot} --sensors few.yaml"]),
+    ("PLAN", "", ["estimate --plan {plan} --input {log} --mapping {map} --out OUT"]),
+]
+"""Sensors, what the log holds beside q and qd, and what to run next."""
+
+
+@pytest.mark.parametrize(("sensors", "holds", "commands"), FITTING)
+def test_a_draft_names_what_fits_the_sensors(told, panda_plan, tmp_path, monkeypatch, sensors, holds, commands):
+    monkeypatch.chdir(tmp_path)
+    exact = "name: own\nmeasurements:\n  - {type: external_wrench, frame: panda_hand}\n"
+    (tmp_path / "few.yaml").write_text(exact)
+    (tmp_path / "touch.yaml").write_text(
+        exact.replace("}", ", sigma: 1}") + "  - {type: joint_acceleration, joints: all, sigma: 1}\n"
+        "  - {type: external_wrench, links: {except: panda_hand}, value: 0}\n"
+    )
+    names = [f"{kind}{k}" for kind in ("q", "qd", *([holds] if holds == "tau" else [])) for k in range(7)]
+    names += [f"{letter}{axis}" for letter in "FT" for axis in "xyz"] if holds == "F" else []
+    np.savez("log.npz", t=np.arange(50.0), **dict.fromkeys(names, np.zeros(50)))
+    robot = (panda_plan,) if sensors == "PLAN" else (PANDA, *FINGERS)
+    named = ("--sensors", sensors) if sensors not in ("", "PLAN") else ()
+    lines = told("info", "log.npz", "--robot", *robot, *named, "--draft", "map.yaml").splitlines()
+    known = {"log": "log.npz", "map": "map.yaml", "robot": PANDA, "plan": panda_plan}
+    found = [line for line in lines if line.startswith(("Next: ", "Then: "))]
+    assert len(found) == len(commands)
+    for line, command in zip(found, commands, strict=True):
+        assert line[6:].startswith(f"nori-dyn {command.format(**known)}")
+    assert ("fx:panda_hand" in Path("map.yaml").read_text()) == (sensors in ("touch.yaml", "few.yaml"))
+
+
+def test_a_log_of_encoders_alone_is_run_as_its_draft_says(told, panda_plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    t = 0.01 * np.arange(200)
+    middle = [0.0, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0]
+    np.savez("log.npz", t=t, **{f"angle{k}": middle[k] + 0.3 * np.sin((k + 1) * t) for k in range(7)})
+    *_, last = told("info", "log.npz", "--robot", panda_plan, "--draft", "map.yaml").splitlines()
+    assert last.endswith("--mapping map.yaml --differentiate smoother --out OUT")
+    words = last.removeprefix("Next: nori-dyn ").removesuffix("OUT").split()
+    text = plain(told(*words, "out.csv"))
+    assert text.startswith("200 samples, 7 velocities and 7 accelerations by a smoother: noise of positions")
+    assert len(Path("out.csv").read_text().splitlines()) == 201
 
 
 PLAN_IT = "plan PANDA --sensors inverse_dynamics"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,6 +13,7 @@ import numpy as np
 from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated
 from nori_dyn.logs.mapping.conversions import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.logs.mapping.families import (
+    NOT_MEASURED,
     UNIT_IN_NAME,
     Family,
     families_of,
@@ -31,6 +32,12 @@ LOOKED_AT = 20_000
 """Samples that are looked at for units, at most."""
 
 AXES = ("x", "y", "z")
+
+WRENCH_NAME = re.compile(
+    r"(.*?)(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:force|torque|moment|f|t|m))[._ ]?([xyzXYZ])"
+    r"(?:\s*[\[(][^\])]*[\])])?"
+)
+"""Columns of a wrench by component: what it is called, force or moment, the axis."""
 
 ANGLES = {
     "deg": {"deg", "degs", "degree", "degrees", "degps", "dps"},
@@ -250,39 +257,57 @@ def _times(
 def _of_wrenches(
     names: Sequence[str], families: Iterable[Family], record: SampleRecord, taken: set[str]
 ) -> Iterator[DraftEntry]:
-    """Yield what holds wrenches: messages with force.x and torque.x, and arrays of six numbers."""
+    """Yield what holds wrenches: columns that are named so, and arrays of six numbers."""
     sensors = {
         group: [name.rpartition(".")[2] for name in parts]
         for group, parts in record.groups.items()
         if len(parts) >= 3 and {name.rpartition(".")[2] for name in parts} <= set(FORCE)
     }
-    found: dict[str, tuple[list[str], list[str], str]] = {}
-    for name in names:
-        if name.endswith("force.x") and name not in taken:
-            stem = name.removesuffix("force.x")
-            columns = [f"{stem}{what}.{axis}" for what in ("torque", "force") for axis in AXES]
-            if all(column in names for column in columns):
-                components = [f"{letter}{axis}" for letter in "mf" for axis in AXES]
-                found[stem.rstrip("._/")] = columns, components, "a message of a wrench"
+    found = dict(_named_wrenches(names, taken))
     for family in families:
         if len(family.columns) == 6 and not set(family.columns) & taken and kind_of(family) is None:
             components = [f"{letter}{axis}" for letter in "fm" for axis in AXES]
-            found[family.pattern] = (
-                list(family.columns),
-                components,
-                "six numbers: forces are taken to come first, check it",
-            )
+            by_component = dict(zip(components, family.columns, strict=True))
+            found[family.pattern] = by_component, "six numbers: forces are taken to come first, check it"
     left = dict(sensors)
-    for stem, (columns, components, why) in found.items():
+    for stem, (columns, why) in found.items():
         close = difflib.get_close_matches(stem.lower(), [each.lower() for each in left], n=1, cutoff=0.4)
         group = next((each for each in left if close and each.lower() == close[0]), None)
         if group is None and len(found) == len(sensors) == 1:
             group = next(iter(left), None)
-        if group is not None:
-            own = left.pop(group)
-            pairs = [(column, part) for column, part in zip(columns, components, strict=True) if part in own]
-            entry = {"of": group, "from": [c for c, _ in pairs], "components": [part for _, part in pairs]}
-            yield DraftEntry(entry, f"{why}, and of the likeliest name", tuple(column for column, _ in pairs))
+        if group is None:
+            continue
+        wanted, why = left.pop(group), f"{why}, and of the likeliest name"
+        own = {part: column for part, column in columns.items() if part in wanted}
+        units = {part: _unit_in_name(column, "N m" if part[0] == "m" else "N") for part, column in own.items()}
+        for unit in dict.fromkeys(units.values()):
+            parts = [part for part in own if units[part] == unit]
+            entry: dict[str, object] = {"of": group, "from": [own[part] for part in parts], "components": parts}
+            told = f"; in {unit}, as the names say" if unit else ""
+            yield DraftEntry(entry | ({"unit": unit} if unit else {}), why + told, tuple(own[part] for part in parts))
+
+
+def _named_wrenches(names: Iterable[str], taken: Collection[str]) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
+    """Yield columns named force.x to torque.z, Fx to Tz, f_x to m_z, by component, by what they are called, and why."""
+    found: dict[tuple[str, bool], dict[str, str]] = {}
+    for name in names:
+        match = WRENCH_NAME.fullmatch(name)
+        if match and name not in taken and not NOT_MEASURED & set(words_of(match[1])):
+            part = ("f" if match[2][0] in "fF" else "m") + match[3].lower()
+            found.setdefault((match[1].rstrip("._/ "), len(match[2]) > 1), {})[part] = name
+    for (stem, is_spelled), of in found.items():
+        if set(FORCE[3:]) <= set(of):
+            own = {part: of[part] for part in FORCE if part in of}
+            yield (
+                stem,
+                (own, "a message of a wrench" if is_spelled else "named as forces and moments: check their sign"),
+            )
+
+
+def _unit_in_name(column: str, si: str) -> str:
+    """The unit that stands in the name of a column, where it is not that of SI; "" otherwise."""
+    match = UNIT_IN_NAME.search(column)
+    return match[1] if match and factor(match[1], si) not in (None, 1.0) else ""
 
 
 def _of_imus(
@@ -315,9 +340,8 @@ def _of_imus(
             groups.remove(group)
             entry: dict[str, object] = {"of": group, "from": list(columns), "components": parts}
             why = f"named as {'an' if letter == 'a' else 'a'} {kind}"
-            match = UNIT_IN_NAME.search(columns[0])
-            if match and factor(match[1], unit) not in (None, 1.0):
-                entry["unit"], why = match[1], f"{why}; the unit stands in the name"
+            if said := _unit_in_name(columns[0], unit):
+                entry["unit"], why = said, f"{why}; the unit stands in the name"
             elif letter == "w" and ANGLES["deg"] & set(words_of(stem)):
                 entry["unit"], why = "deg/s", f"{why}; the unit stands in the name"
             elif letter == "a" and all(column in values for column in columns):

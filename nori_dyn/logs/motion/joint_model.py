@@ -30,6 +30,9 @@ from nori_dyn.typing import Floats
 BEFORE = (1e2, 1e3, 1e5, 1e7)
 """Standard deviations of position, velocity, acceleration and jerk before anything is read, in units of SI."""
 
+FAINT = 1e-10
+"""Share of a reading's information that what is known before is at least: less would be lost to rounding beside it."""
+
 SETTLED = 1e-12
 """A covariance has settled where it is within this share of the one that it settles to."""
 
@@ -108,9 +111,8 @@ class JointModel:
     @property
     def before(self) -> SquareRootInformation:
         """What is known before anything is read."""
-        R = np.diag(self.units / np.array(BEFORE)[self.first :])
-        n, order = self.n_joints, self.order
-        return SquareRootInformation(np.broadcast_to(R, (n, order, order)), np.zeros((n, order)))
+        known = np.maximum(self.units / np.array(BEFORE)[self.first :], FAINT / self.sigma.min(axis=1, keepdims=True))
+        return SquareRootInformation(known[:, :, None] * np.eye(self.order), np.zeros(known.shape))
 
     def rows(self, y: Floats) -> Floats:
         """Measurement rows [0 | H | y] / sigma (n, p, 2 order + 1) of readings (n, p); zeros where one is nan."""

@@ -270,3 +270,12 @@ def test_it_is_that_of_a_loop():
         for k in range(n_samples):
             x = np.einsum("nij,nj->ni", A, x) + u[k]
             np.testing.assert_allclose(found[k], x, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("reads", ["q", "qd"])
+def test_a_simulated_motion_without_any_noise(reads):
+    t = 0.01 * np.arange(200)
+    motion = nd.tools.joint_motion(t, **{reads: np.cos(t)[:, None]})
+    rates = (-np.sin(t), -np.cos(t)) if reads == "q" else (np.cos(t), -np.sin(t))
+    np.testing.assert_allclose(motion.qd[:, 0], rates[0], atol=1e-4)
+    np.testing.assert_allclose(motion.qdd[10:-10, 0], rates[1][10:-10], atol=1e-3)

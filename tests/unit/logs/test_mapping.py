@@ -241,6 +241,39 @@ def test_wrenches_and_inertial_units_find_their_sensors(tmp_path):
     assert entry["from"] == [f"foot_ft[{k}]" for k in range(6)]
 
 
+FORCES, MOMENTS = ["fx", "fy", "fz"], ["mx", "my", "mz"]
+WHOLE = [([*MOMENTS, *FORCES], None)]
+NAMED_WRENCHES = (  # columns of moments, of forces, and what is guessed of each
+    ("T{a}", "F{a}", WHOLE),
+    ("M{a} [N m]", "F{a} [N]", WHOLE),
+    ("T{a} (Nmm)", "F{a} (N)", [(MOMENTS, "Nmm"), (FORCES, None)]),
+    ("ft_sensor.m_{a}", "ft_sensor.f_{a}", WHOLE),
+    ("eeTorque{A}", "eeForce{A}", WHOLE),
+    ("/wrist/wrench.torque.{a}", "/wrist/wrench.force.{a}", WHOLE),
+    ("mag_{a}", "force_{a}", [(FORCES, None)]),
+    ("t{a}", "com_{a}", []),  # positions, perhaps
+    ("T{a}_des", "F{a}_des", []),
+)
+
+
+def test_columns_of_forces_and_moments_find_their_readings(tmp_path):
+    sensors = sensor_set(ACCELERATIONS | {"sigma": 1.0}, WRENCHES | {"links": "link2"})
+    for moment, force, expected in NAMED_WRENCHES:
+        columns = {
+            f"{letter}{a}": pattern.format(a=a, A=a.upper())
+            for letter, pattern in (("f", force), ("m", moment))
+            for a in "xyz"
+        }
+        np.savez(tmp_path / "log.npz", t=0.01 * np.arange(N), **dict.fromkeys(columns.values(), np.full(N, 5.0)))
+        found, _ = drafted(tmp_path / "log.npz", arm("hip", "knee"), sensors)
+        with noted((moment, force)):
+            told = [guess.entry for guess in found.guesses]
+            assert [(entry["components"], entry.get("unit")) for entry in told] == expected
+            for entry in told:
+                assert entry["of"] == "fx:link2"
+                assert entry["from"] == [columns[part] for part in entry["components"]]
+
+
 def test_messages_of_inertial_units_and_of_a_pose(tmp_path):
     units = ({"type": "accelerometer", "links": f"link{k}", "name": f"imu_{k}", "sigma": 0.1} for k in (1, 2))
     felt = {"imu_2": np.array([0, 0, 9.8]), "imu_1": np.array([0, 0.6, 0.8])}
