@@ -160,9 +160,8 @@ def _ordered(problem: Bordered, bordered: SymbolicSystem, by_body: bool = True) 
             continue  # it comes again when something has been done to it
         step = work.pivot(row, column)
         touched = {columns[i] for i in step.l if i in columns}.union(step.u, *(work.rows[i] for i in step.l))
-        for j in touched & rows.keys():
-            if work.rows[rows[j]].get(j) == values[rows[j], j]:
-                heap.put(rows[j], j)
+        places = [(rows[j], j) for j in touched & rows.keys()]
+        heap.put([(i, j) for i, j in places if work.rows[i].get(j) == values[i, j]])
     if len(work.pivots) < len(values):
         return Elimination(bordered, FIELD).run(*zip(*values, strict=True))
     return work

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from nori_dyn.planning.elimination import FIELD, UNITS, Elimination, ZeroPivotError
@@ -99,9 +99,7 @@ def greedy(
         changed += [(i, j) for i, before in lengths if len(rows[i]) < before for j in rows[i] if j not in u]
         changed += [(i, j) for j, before in heights if len(columns[j]) < before for i in columns[j] if i not in l]
         changed += [(i, j) for i, j in waiting if (i in l or j in u) and j in rows[i]]
-        for i, j in changed:
-            if allowed(i, j):
-                heap.put(i, j)
+        heap.put([(i, j) for i, j in changed if allowed(i, j)])
     return work
 
 
@@ -121,13 +119,14 @@ class Heap:
         self._items = list(self._least.values())
         heapq.heapify(self._items)
 
-    def put(self, row: int, column: int) -> None:
-        """Insert an entry, or move it up where its key has become smaller."""
-        key = self._key(row, column)
-        least = self._least.get((row, column))
-        if least is None or key < least:
-            self._least[row, column] = key
-            heapq.heappush(self._items, key)
+    def put(self, places: Iterable[tuple[int, int]]) -> None:
+        """Insert entries, or move them up where their key has become smaller."""
+        present_key, least, items = self._key, self._least, self._items
+        for place in places:
+            key, before = present_key(*place), least.get(place)
+            if before is None or key < before:
+                least[place] = key
+                heapq.heappush(items, key)
 
     def pop(self, rows: Sequence[Mapping[int, int]]) -> tuple[int, int] | None:
         """Take the entry of least key that is still there; None where there is none."""
