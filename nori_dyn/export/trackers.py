@@ -17,7 +17,16 @@ from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
-from nori_dyn.filtering.base_reference import ROUNDING, SECOND_ORDER, SURE, TILT, TURNING, BaseReference
+from nori_dyn.filtering.base_reference import (
+    NOISE,
+    ROUNDING,
+    SECOND_ORDER,
+    SIZED_FOR,
+    SURE,
+    TILT,
+    TURNING,
+    BaseReference,
+)
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
@@ -236,6 +245,8 @@ def _of_base(tick: TickPrograms) -> str:
         "SURE": SURE,
         "SECOND_ORDER": SECOND_ORDER,
         "ROUNDING": ROUNDING,
+        "NOISE": NOISE,
+        "SIZED_FOR": SIZED_FOR,
         "TURNING": TURNING,
     }
     text = defined(sizes) + listed_table("base_gravity", list(map(float, tree.gravity)), "double")

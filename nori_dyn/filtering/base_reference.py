@@ -40,6 +40,12 @@ SECOND_ORDER = 0.1
 ROUNDING = 1e-9
 """Size of gravity as estimated, as a share of the tree's, below which it has no direction."""
 
+SIZED_FOR = 50.0
+"""Time after which the row of gravity's length counts again: by then gravity's walk has made it unsure [s]."""
+
+NOISE = 4.0
+"""By how many variances of its noise the square of an angular velocity is less before the axes follow it."""
+
 TURNING = 1.0
 """Standard deviation of the angular velocity about each axis of a base that nothing is read of [rad/s]."""
 
@@ -218,14 +224,15 @@ class BaseReference:
         self._velocity: Floats | None = None
         self._after: Posterior | None = None
         self._held = np.eye(3) * SIGMAS["gravity"] ** 2
-        self.missed = self.is_sizing = self._is_sized = False
+        self.missed, self.is_sizing, self._sized_for = False, False, 0.0
         if prior is None:
             return
         mean, own = prior.mean()[self.places], self.places[3:6]
         if np.isfinite(mean).all():
             self._last, self._w, self._held = mean, tuple(mean[6:].tolist()), prior.covariance()[np.ix_(own, own)]
             G = mean[3:6]
-            self._is_sized = bool(G @ self._held @ G < SIZE_SIGMA**2 * (G @ G))  # the row has counted before
+            if G @ self._held @ G < SIZE_SIGMA**2 * (G @ G):  # the row has counted before
+                self._sized_for = SIZED_FOR
 
     @property
     def is_off(self) -> bool:
@@ -237,7 +244,7 @@ class BaseReference:
 
     def advance(self, dt: float) -> None:
         """Turn the reference to the next tick, a time [s] after the last."""
-        self._dt, self._R = dt, self._ahead(dt)
+        self._dt, self._R, self._sized_for = dt, self._ahead(dt), self._sized_for - dt
         if self._last is not None:
             self._w = tuple(self._last[6:].tolist())
         if self._velocity is not None:
@@ -257,11 +264,11 @@ class BaseReference:
     def size_weight(self) -> float:
         """Work out the weight of the row of gravity's length in the tick that comes, see `floating_base.gravity_size`.
 
-        It counts once, where gravity's direction is known: the rates keep the length, and what the row leaves out is no
-        noise that would be another at each tick.
+        It counts once in `SIZED_FOR`, where gravity's direction is known: the rates keep the length, and what the row
+        leaves out is no noise that would be another at each tick.
         """
         self.is_sizing = False
-        if not self._is_sized and self._last is not None and not self.is_off:
+        if self._sized_for <= 0.0 and self._last is not None and not self.is_off:
             left_out = float((self._across * self._P).sum()) / (2 * self._size)
             self.is_sizing = left_out < SECOND_ORDER * SIZE_SIGMA
         return SIZE_SIGMA**-2 if self.is_sizing else 0.0
@@ -270,7 +277,9 @@ class BaseReference:
         """Take the posterior of a tick."""
         self._last = after.u[len(after.u) - self._k + self.places]
         self._after, self.missed = after, False
-        self._is_sized = self._is_sized or self.is_sizing
+        self._follow()
+        if self.is_sizing:
+            self._sized_for = SIZED_FOR
         velocity = np.array(_turned(self._upright(self._last[3:6]), self._last[:3].tolist()))
         if self._velocity is not None:
             self.position = self.position + self._dt / 2 * (velocity - self._velocity)
@@ -283,18 +292,29 @@ class BaseReference:
             return self._held
         return self._covariance(self._after.R[-self._k :, -self._k :])
 
-    def _covariance(self, R: Floats) -> Floats:
-        """Covariance of gravity, by rows R of the memory (k, k), all of it determined."""
-        first = int(self.places[3])
+    def _covariance(self, R: Floats, part: int = 3) -> Floats:
+        """Covariance of gravity, or of the part from another number on, by rows R of the memory (k, k)."""
+        first = int(self.places[part])
         root = _forward(R[first:, first:].T, np.eye(len(R) - first)[:, :3])
         return np.asarray(root.T @ root)
+
+    def _follow(self) -> None:
+        """Take of the angular velocity what is more than noise, by which the axes would wander.
+
+        The product of that and of what gravity is off is in no row: it would seem to tell offsets of an accelerometer.
+        """
+        assert self._last is not None
+        assert self._after is not None
+        w = self._last[6:]
+        noise = float(np.trace(self._covariance(self._after.R[-self._k :, -self._k :], 6)))
+        w *= max(0.0, 1.0 - NOISE * noise / max(float(w @ w), NOISE * noise))
 
     def bridged(self, prior: SquareRootInformation, dt: float) -> SquareRootInformation:
         """The prior of the memory over a time [s] whose rates are not known: the base forgotten but for gravity."""
         angle = min((float(np.linalg.norm(self._w)) + TURNING) * dt, 1.0)
         P = self._P + (self._size * angle) ** 2 * np.eye(3)
         self._held = P * min(1.0, SIGMAS["gravity"] ** 2 / P.diagonal().max())
-        self._after, self._is_sized = None, False
+        self._after, self._sized_for = None, 0.0
         R, z = np.diag(1.0 / np.repeat([*SIGMAS.values()], 3)), np.zeros(9)
         if self._last is not None:
             known = SquareRootInformation.of_covariance(self._last[3:6], self._held)

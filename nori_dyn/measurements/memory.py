@@ -12,7 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Positive, VariableReading, per_component
-from nori_dyn.measurements.floating_base import BASE, SIGMAS, BaseRates, base_rate, floating_root, gravity_size
+from nori_dyn.measurements.floating_base import (
+    BASE,
+    GRAVITY_WALK,
+    SIGMAS,
+    BaseRates,
+    base_rate,
+    floating_root,
+    gravity_size,
+)
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
@@ -148,6 +156,8 @@ class Memory(BaseModel):
                 )
             mean, sigma, known_by = own.value or mean, own.sigma, own.name
         walk = per_component(f"the walk of '{v.name}'", self.walk, v.components) or ()
+        if v.kind == BASE and v.key.component == "gravity":
+            walk = (GRAVITY_WALK,) * 3
         return Remembered(name, v, mean, sigma, walk, self.time_constant, self._rate(v, variables), known_by)
 
     def _rate(self, v: Variable, variables: Sequence[Variable]) -> VariableKey | None:

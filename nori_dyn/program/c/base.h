@@ -3,16 +3,16 @@
 
    The unit says before: BASE, the first number of the state in the memory: velocity, gravity, angular velocity, three
    each, the first two along the axes of the reference; ROOT_Q, ROOT_QD: where the root is in a state; SIZE_WEIGHT, which
-   weight is that of gravity's length, or -1; SIZE_SIGMA, TILT, SURE, SECOND_ORDER, ROUNDING, TURNING; base_gravity: that of the
+   weight is that of gravity's length, or -1; SIZE_SIGMA, TILT, SURE, SECOND_ORDER, ROUNDING, NOISE, TURNING, SIZED_FOR; base_gravity: that of the
    world; base_sigmas: deviations of the state of which nothing is known. */
 
 /* The axes: a quaternion from base coordinates to them, and their angular velocity; the estimate of the state after the
    last tick, the covariance of gravity in it; of the base in the world position and velocity; the time since the last
    tick. Then, whether these are known; whether the last tick had no readings; whether gravity's length counts in this
-   tick, and has. */
+   tick, and for how long it need not. */
 typedef struct {
     double R[4], w[3], last[9], held[9], position[3], velocity[3], dt;
-    double is_known, has_velocity, missed, is_sizing, is_sized;
+    double is_known, has_velocity, missed, is_sizing, sized_for;
 } base;
 
 _Static_assert(sizeof(base) == sizeof(((FILTER *)0)->base), "there is room");
@@ -62,11 +62,12 @@ static void upright(const double *G, double *q) {
     for (int i = 0; i < 4; ++i) q[i] /= norm;
 }
 
-/* The covariance of gravity, by rows [R | z] of the memory from gravity on. Returns whether it is known. */
-static int gravity_covariance(const double *R, int stride, double *cov) {
-    double root[3][K - BASE - 3];
+/* The covariance of three numbers, by rows [R | z] of the n numbers of the memory from these on. Returns whether it is
+   known. */
+static int covariance_of(const double *R, int stride, int n, double *cov) {
+    double root[3][K];
     for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < K - BASE - 3; ++j) { /* R^T x = e_i */
+        for (int j = 0; j < n; ++j) { /* R^T x = e_i */
             double x = i == j;
             for (int l = 0; l < j; ++l) x -= R[l * stride + j] * root[i][l];
             if (!R[j * stride + j]) return 0;
@@ -74,7 +75,7 @@ static int gravity_covariance(const double *R, int stride, double *cov) {
         }
     for (int i = 0; i < 9; ++i) {
         cov[i] = 0;
-        for (int j = 0; j < K - BASE - 3; ++j) cov[i] += root[i / 3][j] * root[i % 3][j];
+        for (int j = 0; j < n; ++j) cov[i] += root[i / 3][j] * root[i % 3][j];
     }
     return 1;
 }
@@ -115,7 +116,7 @@ static void turn_axes(FILTER *of) {
         G[i] /= of->R[K * i + i];
     }
     const double *const g = G + BASE + 3;
-    if (!gravity_covariance(of->R + (K + 1) * (BASE + 3), K, cov)) return;
+    if (!covariance_of(of->R + (K + 1) * (BASE + 3), K, K - BASE - 3, cov)) return;
     if (!(dot(g, g) > 0) || !(across(g, cov) < SURE * SURE * dot(g, g))) return;
     upright(g, q);
     turn_part(q, BASE, of->R, of->z);
@@ -142,7 +143,7 @@ static void bridge(FILTER *of) {
         highest = fmax(highest, cov[4 * i]);
     }
     for (int i = 0; i < 9; ++i) cov[i] *= fmin(1, most / highest);
-    at->is_sized = 0;
+    at->sized_for = 0;
     memset(of->R + K * BASE, 0, sizeof(double) * 9 * K);
     memset(of->z + BASE, 0, sizeof(double) * 9);
     for (int i = 0; i < 9; ++i) of->R[(K + 1) * (BASE + i)] = 1 / base_sigmas[i];
@@ -181,7 +182,7 @@ static void begin_base(FILTER *of) {
         norm += G * G * sigma * sigma;
         if (at->is_known) at->w[i] = at->last[6 + i];
     }
-    at->is_sized = at->is_known && norm < SIZE_SIGMA * SIZE_SIGMA * dot(at->last + 3, at->last + 3);
+    if (at->is_known && norm < SIZE_SIGMA * SIZE_SIGMA * dot(at->last + 3, at->last + 3)) at->sized_for = SIZED_FOR;
 }
 
 static int is_off(const base *at) {
@@ -197,6 +198,7 @@ static void refer(FILTER *of) {
     else if (is_off(at))
         turn_axes(of);
     if (of->last >= 0) {
+        at->sized_for -= at->dt;
         const double angle = sqrt(dot(at->w, at->w)) * at->dt;
         const double share = angle > 1e-3 ? sin(angle / 2) / angle * at->dt : at->dt * (0.5 - angle * angle / 48);
         const double q[4] = {at->w[0] * share, at->w[1] * share, at->w[2] * share, cos(angle / 2)};
@@ -207,7 +209,7 @@ static void refer(FILTER *of) {
         for (int i = 0; i < 3; ++i) at->position[i] += at->dt * at->velocity[i];
     }
     at->is_sizing = 0;
-    if (at->is_known && !at->is_sized && !is_off(at)) {
+    if (at->is_known && at->sized_for <= 0 && !is_off(at)) {
         const double size = sqrt(dot(base_gravity, base_gravity));
         at->is_sizing = across(base_gravity, at->held) / (2 * size) < SECOND_ORDER * SIZE_SIGMA;
     }
@@ -233,8 +235,13 @@ static void take_base(FILTER *of, int wrong) {
     if (at->missed || wrong == UNDETERMINED) return;
     memcpy(at->last, of->u + N_S + BASE, sizeof at->last);
     at->is_known = 1;
-    gravity_covariance(of->work + (WIDTH + 1) * (N_S + BASE + 3), WIDTH, at->held);
-    if (at->is_sizing) at->is_sized = 1;
+    double cov[9];
+    if (covariance_of(of->work + (WIDTH + 1) * (N_S + BASE + 6), WIDTH, K - BASE - 6, cov)) {
+        const double noise = NOISE * (cov[0] + cov[4] + cov[8]), square = dot(at->last + 6, at->last + 6);
+        for (int i = 6; i < 9; ++i) at->last[i] *= 1 - noise / fmax(square, noise);
+    }
+    covariance_of(of->work + (WIDTH + 1) * (N_S + BASE + 3), WIDTH, K - BASE - 3, at->held);
+    if (at->is_sizing) at->sized_for = SIZED_FOR;
     upright(at->last + 3, q);
     memcpy(v, at->last, sizeof v);
     turn(q, 1, v);
