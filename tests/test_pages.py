@@ -21,7 +21,9 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-SLOW = {"estimation", "humanoid", "identification", "observability", "trust", "view"}
+WALKING = ROOT / "docs" / "tutorials" / "walking_base.md"
+
+SLOW = {"estimation", "humanoid", "identification", "observability", "trust", "view", "walking_base"}
 """Pages whose lines take seconds."""
 
 
@@ -56,6 +58,23 @@ def test_the_configs_are_valid():
         else:
             known = ("name", "measurements", "contacts", "memory")
             assert nd.SensorSet.from_dict({key: config[key] for key in known if key in config}).measurements, text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("robot", "config"), [("go2", "go2_walks"), ("go1", "go2_walks"), ("icub", "icub_walks"), ("g1", "g1_walks")]
+)
+def test_sensors_of_walking_robots_fit_them(robot, config):
+    """With one contact closed, and with all, they determine the base; a Go1 calls the frame of its IMU otherwise."""
+    text = next(text for text in blocks(WALKING, "yaml") if text.startswith(f"name: {config}\n"))
+    told = yaml.safe_load(text.replace("links: imu,", "links: imu_link,") if robot == "go1" else text)
+    sensors = nd.SensorSet.from_dict(told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nd.errors.NoriWarning)
+        tree = nd.load_robot(robot, base="floating", kept="sensors")
+    contacts = list(told["contacts"])
+    for closed in (contacts[:1], contacts):
+        assert nd.observability(nd.System(tree, sensors.in_contact(*closed)), where=None).over_time.suffices
 
 
 def test_the_readme_prints_what_it_says(tmp_path, monkeypatch, capsys):
