@@ -43,7 +43,7 @@ UNSURE = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Derivatives:
+class MotionDerivatives:
     """Accelerations derived from velocities, or velocities and accelerations from positions.
 
     Attributes:
@@ -89,7 +89,7 @@ class Differentiator(ABC):
         return self
 
     @abstractmethod
-    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> Derivatives:
+    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> MotionDerivatives:
         """Accelerations of successive samples, and of positions velocities as well.
 
         Args:
@@ -138,12 +138,12 @@ class SavitzkyGolay(Differentiator):
     def on_positions(self) -> SavitzkyGolay:
         return replace(self, of_positions=True)
 
-    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> Derivatives:
+    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> MotionDerivatives:
         found = [self.apply(read, dt, order) for order in range(1, 2 + self.of_positions)]
         if t is not None and self.dt is None:
             for values in found:
                 values[self.across(t, dt)] = np.nan
-        return Derivatives(found[-1], qd=found[0] if self.of_positions else None)
+        return MotionDerivatives(found[-1], qd=found[0] if self.of_positions else None)
 
     def apply(self, qd: Floats, dt: float, order: int = 1) -> Floats:
         """Derivative of values (N, n), dt [s] apart; nan where one is, and in runs shorter than the window.
@@ -235,7 +235,7 @@ class KalmanDifferentiator(Differentiator):
             ) from None
         return replace(self, noise=noise, step=step)
 
-    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> Derivatives:
+    def derivatives(self, t: Floats | None, read: Floats, dt: float) -> MotionDerivatives:
         assert self.noise is not None  # it has learned
         assert self.step is not None
         times = np.asarray(self.step * np.arange(len(read)) if t is None or self.dt is not None else t, dtype=float)
@@ -247,7 +247,7 @@ class KalmanDifferentiator(Differentiator):
             found = run(self.noise, times[start:stop], read[start:stop, :, None], self.step)
             x[start:stop], sigma[start:stop] = found.x[..., self._rates], found.sigma[..., self._rates]
         x[~(sigma <= UNSURE * self._model.deviations[:, self._rates].max(axis=0))] = np.nan
-        return Derivatives(x[..., 1], sigma[..., 1], x[..., 0] if self.of_positions else None)
+        return MotionDerivatives(x[..., 1], sigma[..., 1], x[..., 0] if self.of_positions else None)
 
     def remark(self) -> str:
         assert self.noise is not None  # it has learned
