@@ -203,14 +203,16 @@ class TickPrograms:
         return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y, singular=singular)
 
     @cached_property
-    def _slopes(self) -> tuple[CompiledFunction, tuple[tuple[int, int], ...], int]:
-        """The derivatives of the outputs by u: their program, and where each number belongs."""
+    def _slopes(self) -> tuple[CompiledFunction | None, tuple[tuple[int, int], ...], int]:
+        """The derivatives of the outputs by u: their program, None where none depends on u, and the place of each."""
         plan = self.coordinates.plan.untouched()
         columns = output_columns(plan.system, plan.outputs).tolist()
         symbolic, one = plan.symbolic, plan.symbolic.graph.one
         u = symbolic.y[len(self.coordinates.exact_readings) :]
         slopes = directional([plan.solved.unknowns[k] for k in columns], [{x.index: one} for x in u])
         places = tuple(sorted(slopes))
+        if not places:
+            return None, places, len(columns)
         inputs = {"q": array_of(symbolic.q)}
         numbers = {"slopes": array_of([slopes[place] for place in places])}
         guards = pivot_guards(plan, [*slopes.values()], LEAST_PIVOT)
@@ -225,6 +227,8 @@ class TickPrograms:
     def slopes(self, q: Floats) -> Floats:
         """Return the derivatives of the outputs, one after the other, by u (..., n_out, n) at q (..., nq)."""
         function, places, n_out = self._slopes
+        if function is None:
+            return np.zeros((*q.shape[:-1], n_out, len(self.coordinates.names)))
         values = function(q) if q.ndim == 1 else function.batch(q)
         found = dense(places, np.asarray(values), (n_out, len(self.coordinates.names)))
         for part in self.parts:

@@ -92,3 +92,26 @@ def test_what_a_filter_cannot_run_is_refused_as_before_when_it_is_planned():
     ):
         with pytest.raises(error, match=words):
             nd.plan(nd.System(tree, nd.SensorSet.from_dict({"name": "no", "memory": push} | more)))
+
+
+def test_outputs_that_one_contact_state_knows_exactly_have_no_deviation():
+    """Their deviations once were a program without outputs, and a ValueError."""
+    wrench = {"type": "external_wrench", "links": "link2", "value": 0}
+    on_ground = [wrench | {"components": ["mx", "my", "mz", "fx", "fy"]}, wrench | {"components": ["fz"], "sigma": 50}]
+    rows = [
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.5},
+        {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}},
+        {"type": "external_wrench", "links": "link1", "value": 0},
+    ]
+    told = {
+        "name": "tip",
+        "measurements": rows,
+        "contacts": {"tip": {"closed": on_ground, "open": [wrench]}},
+        "memory": {"offsets": {"of": "offset", "walk": 0.01}},
+    }
+    plans = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(told), outputs=["fx:link2"])
+    tracker = nd.Tracker(plans, dt=0.01, backend="numpy")
+    at_rest, y = np.ones((4, 2)), np.zeros((4, len(tracker.measurement_names)))
+    found = tracker.over(None, at_rest, 0 * at_rest, y, contacts=[("tip",), ("tip",), (), ()])
+    assert found.deviations["fx:link2"][1, 5] > 0
+    np.testing.assert_array_equal(found.deviations["fx:link2"][2:], 0)
