@@ -6,6 +6,7 @@ import numpy as np
 
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.consistency import inconsistency
+from nori_dyn.solve.plausibility.gravity import without_gravity
 from nori_dyn.solve.plausibility.magnitudes import estimates, readings
 from nori_dyn.solve.plausibility.motion import STEP, accelerations, clock, limits, rates, step
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
@@ -73,6 +74,7 @@ def warnings_of_motion(
             is_step = any(each.message.endswith(STEP) for each in moving)
             more = accelerations(system, qd, y, dt)  # a wrong time step is reported once
             found += [*moving, *(each for each in more if not (is_step and each.message.endswith(STEP)))]
+            found += without_gravity(system, q, qd, y, dt)
         if estimate is not None:
             found += estimates(system.tree, estimate)
     return tuple(found)

@@ -1,5 +1,7 @@
 """Logs with one thing wrong: each is doubted for that reason, and a sound one not at all."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -170,3 +172,51 @@ def test_angles_within_half_a_turn_are_unwrapped(log):
     q[:, 0], qd[:, 0] = (3 * t + np.pi) % (2 * np.pi) - np.pi, 3.0
     system = nd.System(tree, nd.sensors("inverse_dynamics"))
     assert plausibility_warnings(system, q, qd, np.zeros((N, 3)), dt=DT) == ()
+
+
+def slow_arm(friction=2.0):
+    """An arm that moves slowly, held by its motors against gravity and friction: tree, q, qd, torques, gravity's."""
+    tree = nd.autotree(3, skew=0.4).replace(gravity=(0.0, -9.81, 0.0))
+    t = DT * np.arange(3000)
+    phases = np.multiply.outer(t, [0.3, 0.5, 0.7]) + np.arange(3.0)
+    q, qd, qdd = np.sin(phases), [0.3, 0.5, 0.7] * np.cos(phases), -np.array([0.09, 0.25, 0.49]) * np.sin(phases)
+    zero = np.zeros((3, len(t)))
+    gravity = nd.rnea(tree, q.T, zero, zero).T
+    tau = nd.rnea(tree, q.T, qd.T, qdd.T).T + friction * np.sign(qd)
+    return tree, q, qd, tau + np.random.default_rng(0).normal(scale=0.3, size=tau.shape), gravity
+
+
+TORQUES_ALONE = sensor_set(
+    {"type": "joint_torque", "joints": "all", "sigma": 1.0}, {"type": "external_wrench", "links": "all", "value": 0}
+)
+
+
+@pytest.mark.parametrize(("gains", "kept"), [(1.0, 1.0), ([0.1, 0.05, 0.08], 1.0), (-1.0, 1.0), (1.0, 0.0), (1.0, 0.1)])
+def test_torques_without_gravity(gains, kept):
+    tree, q, qd, tau, gravity = slow_arm()
+    y = gains * (tau - (1 - kept) * gravity)
+    found = {each.check: each for each in plausibility_warnings(nd.System(tree, TORQUES_ALONE), q, qd, y, dt=DT)}
+    assert ("gravity" in found) == (kept < 1.0)
+    if kept < 1.0:
+        assert "the torques do not follow gravity where the robot moves slowly" in found["gravity"].message
+        assert "Did the driver subtract gravity" in found["gravity"].message
+        weightless = nd.System(tree.replace(gravity=(0.0, 0.0, 0.0)), TORQUES_ALONE)
+        still = np.tile(q[:1], (len(q), 1))  # gravity that does not change tells nothing
+        for system, at in ((weightless, q), (nd.System(tree, TORQUES_ALONE), still)):
+            others = plausibility_warnings(system, at, 0 * qd, y, dt=DT)
+            assert "gravity" not in {each.check for each in others}
+
+
+UR10E = Path(__file__).parents[4] / "shared" / "data" / "real" / "ur10e"
+
+
+@pytest.mark.skipif(not UR10E.exists(), reason="the UR10e's logs are not here")
+@pytest.mark.parametrize("kept", [1.0, 0.0])
+def test_torques_without_gravity_of_a_real_arm(kept):
+    tree = nd.load_urdf(UR10E / "ur10e.urdf")
+    log = np.loadtxt(UR10E / "exciting_1.csv.gz", delimiter=",")
+    q, qd, tau = log[:, 1:7], log[:, 7:13], log[:, 13:19] * [14.87, 13.26, 11.13, 10.62, 11.03, 11.47]
+    zero = np.zeros(q.T.shape)
+    y = tau - (1 - kept) * nd.rnea(tree, q.T, zero, zero).T
+    found = plausibility_warnings(nd.System(tree, TORQUES_ALONE), q, qd, y, dt=0.01)
+    assert ("gravity" in {each.check for each in found}) == (kept == 0.0)
