@@ -90,13 +90,15 @@ class Sway(NamedTuple):
     gravity: np.ndarray = GRAVITY
 
 
-def sway(t: np.ndarray, tilt: np.ndarray | None = None, seed: int = 0) -> Sway:
+def sway(t: np.ndarray, tilt: np.ndarray | None = None, seed: int = 0, size: float = 1.0, turning: float = 0.0) -> Sway:
     """The motion at times (n,); velocities by differences of positions over 2e-4 s.
 
     Args:
         t: the times [s].
         tilt: a rotation vector about which it sways (3,).
         seed: of amplitudes and phases.
+        size: of amplitudes.
+        turning: rate by which it turns about the vertical [rad/s].
     """
     rng = np.random.default_rng(seed)
     amplitude, phase = rng.uniform(0.5, 1.0, (2, 3)), rng.uniform(0, 6, (2, 3))
@@ -104,8 +106,9 @@ def sway(t: np.ndarray, tilt: np.ndarray | None = None, seed: int = 0) -> Sway:
     about = np.zeros(3) if tilt is None else tilt
 
     def pose(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        waves = amplitude[:, None] * np.sin(rate[:, None] * t[:, None] + phase[:, None])
-        R = Rotation.from_rotvec(about) * Rotation.from_rotvec(0.15 * waves[0])
+        waves = size * amplitude[:, None] * np.sin(rate[:, None] * t[:, None] + phase[:, None])
+        yaw = Rotation.from_rotvec(turning * t[:, None] * [0, 0, 1])
+        R = yaw * Rotation.from_rotvec(about) * Rotation.from_rotvec(0.15 * waves[0])
         return R.as_matrix(), np.array([0.0, 0.0, 0.6]) + 0.03 * waves[1]
 
     def legs(t: np.ndarray) -> np.ndarray:

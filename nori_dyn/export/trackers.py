@@ -53,7 +53,7 @@ OF_RECOGNISERS = (*OF_TRACKERS, "alone_hypotheses.h", "hypotheses.h")
 SLOT = 7
 """What is said of each tick of a window, see SLOT_ROOM of c/alone_window.h."""
 
-OF_REFERENCE = 37
+OF_REFERENCE = 39
 """Doubles of the reference of a floating base, see c/base.h."""
 
 BESIDES = 6

@@ -184,6 +184,7 @@ class BaseReference:
         places: where the state of the base is among the numbers of the memory (9,).
         change: what was done to the prior of the last tick, see `AxesTurn` and `Bridge`; None where nothing was.
         position: of the origin of the base at the last tick, in world coordinates (3,) [m].
+        yaw: how far the base has turned about the vertical beyond its axes [rad].
         missed: whether the last tick had no readings to go by.
         is_sizing: whether the row of gravity's length counts in the last tick.
 
@@ -198,7 +199,7 @@ class BaseReference:
         self._gravity = np.asarray(tree.gravity, dtype=float)
         self._size = float(np.linalg.norm(self._gravity))
         down = self._gravity / (self._size or 1.0)
-        self._down, self._cos_tilt = tuple(down.tolist()), math.cos(TILT)
+        self._down, self._up, self._cos_tilt = tuple(down.tolist()), tuple((-down).tolist()), math.cos(TILT)
         self._across = np.eye(3) - np.outer(down, down)
         first = next(k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:"))
         self.places, self._k = np.arange(first, first + 3 * len(UNITS)), len(memory_names)
@@ -219,6 +220,7 @@ class BaseReference:
             prior: what is known of the memory there, where something is.
         """
         self._R, self._w, self._dt, self.position = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 0.0, np.zeros(3)
+        self.yaw = self._yaw_rate = 0.0
         self.change: AxesTurn | Bridge | None = None
         self._last: Floats | None = None
         self._velocity: Floats | None = None
@@ -245,6 +247,7 @@ class BaseReference:
     def advance(self, dt: float) -> None:
         """Turn the reference to the next tick, a time [s] after the last."""
         self._dt, self._R, self._sized_for = dt, self._ahead(dt), self._sized_for - dt
+        self.yaw += dt * self._yaw_rate
         if self._last is not None:
             self._w = tuple(self._last[6:].tolist())
         if self._velocity is not None:
@@ -277,10 +280,13 @@ class BaseReference:
         """Take the posterior of a tick."""
         self._last = after.u[len(after.u) - self._k + self.places]
         self._after, self.missed = after, False
+        upright = _product(_turning(self._up, self.yaw), self._upright(self._last[3:6]))
+        beyond = [a - b for a, b in zip(self._last[6:].tolist(), self._w, strict=True)]
+        self._yaw_rate = _dot(_turned(_product(upright, self._R), beyond), self._up)
         self._follow()
         if self.is_sizing:
             self._sized_for = SIZED_FOR
-        velocity = np.array(_turned(self._upright(self._last[3:6]), self._last[:3].tolist()))
+        velocity = np.array(_turned(upright, self._last[:3].tolist()))
         if self._velocity is not None:
             self.position = self.position + self._dt / 2 * (velocity - self._velocity)
         self._velocity = velocity
@@ -347,11 +353,11 @@ class BaseReference:
 
     def at(self, dt: float = 0.0) -> ReferenceAxes:
         """The axes at the last tick, or a time [s] after it."""
-        return self.over(self.configuration(dt), self.position)
+        return self.over(self.configuration(dt), self.position, np.asarray(self.yaw))
 
-    def over(self, of_root: Floats, position: Floats) -> ReferenceAxes:
-        """The axes at ticks that were given this of the root (N, 7), with the base there (N, 3)."""
-        return ReferenceAxes(self._gravity, self.places, of_root, position)
+    def over(self, of_root: Floats, position: Floats, yaw: Floats) -> ReferenceAxes:
+        """The axes at ticks that were given this of the root (N, 7), with position (N, 3) and yaw (N,) of the base."""
+        return ReferenceAxes(self._gravity, self.places, of_root, position, yaw)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -363,18 +369,22 @@ class ReferenceAxes:
         places: where the state of the base is among the numbers of the memory (9,).
         of_root: what ticks were given of the root (..., 7).
         position: of the origin of the base, in world coordinates (..., 3) [m].
+        yaw: see `BaseReference` (...) [rad].
     """
 
     gravity: Floats
     places: Indices
     of_root: Floats
     position: Floats
+    yaw: Floats
 
     def estimate(self, mean: Floats, covariance: Floats) -> BaseEstimate:
         """The base, by the estimate of the memory (..., k) and its covariance (..., k, k)."""
         T, x = self._to_base(), mean[..., self.places]
         each = [_upright(G, self.gravity.tolist()) for G in x[..., 3:6].reshape(-1, 3).tolist()]
         upright = _rotations().from_quat(np.reshape(each, (*x.shape[:-1], 4)))
+        up = -self.gravity / np.linalg.norm(self.gravity)
+        upright = _rotation(self.yaw[..., None] * up) * upright
         rotation = (upright * _rotations().from_quat(self.of_root[..., 3:])).as_quat()
         rotation = np.where(np.isfinite(x).all(axis=-1, keepdims=True), rotation, np.nan)
         velocity, gravity, w = np.split((T @ x[..., None])[..., 0], 3, axis=-1)
@@ -427,21 +437,21 @@ class ReferenceTrack:
     Attributes:
         reference: that of the last that was taken.
         q, qd: the configurations (N, nq) and velocities (N, nv) with what the ticks were given of the root.
-        position: of the origin of the base at each (N, 3) [m].
+        position, yaw: of the base at each (N, 3) [m], (N,) [rad].
         weights: those of the row of gravity's length (N,).
         changes: what was done to the prior of a tick, by its number, where something was.
     """
 
     def __init__(self, reference: BaseReference, q: Floats, qd: Floats) -> None:
         self.reference, self.q, self.qd = reference, q.copy(), qd.copy()
-        self.position = np.zeros((len(q), 3))
+        self.position, self.yaw = np.zeros((len(q), 3)), np.zeros(len(q))
         self.weights = np.zeros(len(q))
         self.changes: dict[int, AxesTurn | Bridge] = {}
 
     def take(self, tick: int) -> None:
         """Take the tick of a number, which ran last."""
         self.reference.write(self.q[tick], self.qd[tick])
-        self.position[tick] = self.reference.position
+        self.position[tick], self.yaw[tick] = self.reference.position, self.reference.yaw
         self.weights[tick] = SIZE_SIGMA**-2 if self.reference.is_sizing else 0.0
         if self.reference.change is not None:
             self.changes[tick] = self.reference.change
@@ -449,7 +459,7 @@ class ReferenceTrack:
     @property
     def axes(self) -> ReferenceAxes:
         """The axes at all of them."""
-        return self.reference.over(self.q[:, self.reference.q], self.position)
+        return self.reference.over(self.q[:, self.reference.q], self.position, self.yaw)
 
 
 def based(axes: ReferenceAxes | None) -> ReferenceAxes:
@@ -488,7 +498,7 @@ def _upright(G: Sequence[float], gravity: Sequence[float]) -> Quaternion:
 def _turning(w: Sequence[float], dt: float) -> Quaternion:
     """The rotation by an angular velocity (3,) over a time."""
     angle = math.sqrt(_dot(w, w)) * dt
-    share = math.sin(angle / 2) / angle * dt if angle > 1e-3 else dt * (0.5 - angle * angle / 48)
+    share = math.sin(angle / 2) / angle * dt if abs(angle) > 1e-3 else dt * (0.5 - angle * angle / 48)
     return w[0] * share, w[1] * share, w[2] * share, math.cos(angle / 2)
 
 

@@ -7,11 +7,11 @@
    world; base_sigmas: deviations of the state of which nothing is known. */
 
 /* The axes: a quaternion from base coordinates to them, and their angular velocity; the estimate of the state after the
-   last tick, the covariance of gravity in it; of the base in the world position and velocity; the time since the last
-   tick. Then, whether these are known; whether the last tick had no readings; whether gravity's length counts in this
+   last tick, the covariance of gravity in it; of the base in the world position and velocity, and how far it has turned
+   about the vertical beyond the axes, with the rate of that; the time since the last tick. Then, whether these are known; whether the last tick had no readings; whether gravity's length counts in this
    tick, and for how long it need not. */
 typedef struct {
-    double R[4], w[3], last[9], held[9], position[3], velocity[3], dt;
+    double R[4], w[3], last[9], held[9], position[3], velocity[3], yaw, yaw_rate, dt;
     double is_known, has_velocity, missed, is_sizing, sized_for;
 } base;
 
@@ -190,6 +190,13 @@ static int is_off(const base *at) {
     return at->is_known && dot(G, base_gravity) < cos(TILT) * sqrt(dot(G, G)) * sqrt(dot(base_gravity, base_gravity));
 }
 
+/* The quaternion q that makes gravity upright, then turned by the yaw. */
+static void turn_by_yaw(const base *at, double *q) {
+    const double size = -sqrt(dot(base_gravity, base_gravity)), s = sin(at->yaw / 2) / size;
+    const double yaw[4] = {base_gravity[0] * s, base_gravity[1] * s, base_gravity[2] * s, cos(at->yaw / 2)};
+    composed(yaw, q, q);
+}
+
 /* The reference of the tick that comes. */
 static void refer(FILTER *of) {
     base *const at = (base *)of->base;
@@ -199,6 +206,7 @@ static void refer(FILTER *of) {
         turn_axes(of);
     if (of->last >= 0) {
         at->sized_for -= at->dt;
+        at->yaw += at->dt * at->yaw_rate;
         const double angle = sqrt(dot(at->w, at->w)) * at->dt;
         const double share = angle > 1e-3 ? sin(angle / 2) / angle * at->dt : at->dt * (0.5 - angle * angle / 48);
         const double q[4] = {at->w[0] * share, at->w[1] * share, at->w[2] * share, cos(angle / 2)};
@@ -235,14 +243,19 @@ static void take_base(FILTER *of, int wrong) {
     if (at->missed || wrong == UNDETERMINED) return;
     memcpy(at->last, of->u + N_S + BASE, sizeof at->last);
     at->is_known = 1;
-    double cov[9];
+    double cov[9], beyond[3];
+    upright(at->last + 3, q);
+    for (int i = 0; i < 3; ++i) beyond[i] = at->last[6 + i] - at->w[i];
+    turn(at->R, 1, beyond);
+    turn(q, 1, beyond);
+    at->yaw_rate = -dot(beyond, base_gravity) / sqrt(dot(base_gravity, base_gravity));
     if (covariance_of(of->work + (WIDTH + 1) * (N_S + BASE + 6), WIDTH, K - BASE - 6, cov)) {
         const double noise = NOISE * (cov[0] + cov[4] + cov[8]), square = dot(at->last + 6, at->last + 6);
         for (int i = 6; i < 9; ++i) at->last[i] *= 1 - noise / fmax(square, noise);
     }
     covariance_of(of->work + (WIDTH + 1) * (N_S + BASE + 3), WIDTH, K - BASE - 3, at->held);
     if (at->is_sizing) at->sized_for = SIZED_FOR;
-    upright(at->last + 3, q);
+    turn_by_yaw(at, q);
     memcpy(v, at->last, sizeof v);
     turn(q, 1, v);
     for (int i = 0; i < 3; ++i) {
@@ -265,6 +278,7 @@ static void tell_base(const FILTER *of, double *out) {
     memcpy(m, of->u + N_S, sizeof m);
     to_base(of, m);
     upright(at->last + 3, q);
+    turn_by_yaw(at, q);
     composed(q, at->R, q);
     memcpy(out, at->position, sizeof at->position);
     memcpy(out + 3, q, sizeof q);

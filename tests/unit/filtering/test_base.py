@@ -168,6 +168,19 @@ def test_gravity_is_known_over_a_gap(missing):
         assert np.mean(each) < chi2.ppf(0.975, 9 * len(each)) / len(each)
 
 
+@needs_compiler
+def test_a_slow_turn_about_the_vertical_is_followed():
+    """The axes of the reference do not follow what is no more than noise; yaw and position do."""
+    tracker, dt, n = nd.Tracker(plan(), 0.01), 0.01, 600
+    motion, rng = sway(dt * np.arange(n), size=0.0, turning=0.02), np.random.default_rng(0)
+    yaw = []
+    for k in range(n):
+        tracker.step(*read(motion, k, rng))
+        yaw.append(Rotation.from_quat(tracker.base.rotation).as_rotvec()[2])
+    assert abs(yaw[-1] - yaw[200] - 0.02 * 0.01 * (n - 201)) < 0.02
+    assert tracker.steps.reference.yaw > 0.04
+
+
 def test_sensors_that_suffice_are_told():
     report = nd.observability(nd.System(robot(), sensors()), n=1)
     assert report.is_observable
