@@ -133,11 +133,9 @@ def test_three_commands_from_nothing_to_a_picture(run, told, tmp_path, monkeypat
     """Those of the document, on the real log of a free arm without a hand: its weight is left."""
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_bytes(gzip.decompress(LOG.read_bytes()))
-    section = (ROOT / "docs" / "command_line.md").read_text().partition("## What touches my tool?")[2]
-    lines = re.findall(r"```sh\n(.*?)```", section, flags=re.DOTALL)[0]
-    assert " --differentiate 51 --dt 0.001" in lines  # for a log at a kilohertz, which this one is not
-    lines = lines.replace(" --differentiate 51 --dt 0.001", " --differentiate 9")
-    plan, solve, plot = (shlex.split(line)[1:] for line in lines.splitlines())
+    section = (ROOT / "docs" / "tutorials" / "arm_and_log.md").read_text().partition("## Without a line of code")[2]
+    lines = re.findall(r"```sh\n(.*?)```", section, flags=re.DOTALL)[0].replace("panda.urdf", "panda")
+    plan, solve, plot = (shlex.split(line)[1:] for line in lines.splitlines()[:3])
     assert told(*plan).endswith("Next: nori-dyn estimate --plan touch.plan --input LOG.csv --out ESTIMATES.csv\n")
     output = told(*solve)
     assert output.endswith("Next: nori-dyn info wrench.csv --plot PICTURE.png\n")

@@ -43,6 +43,8 @@ def without_gravity(system: System, q: Floats, qd: Floats, y: Floats, dt: float)
         return
     width = max(3, len(q) // STRIDES)
     parts = len(q) // width
+    if parts < FEWEST:
+        return
     q, qd, torques = (
         values[: parts * width].reshape(parts, width, -1) for values in (q, qd, np.column_stack([*read.values()]))
     )

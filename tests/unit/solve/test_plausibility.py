@@ -191,6 +191,13 @@ TORQUES_ALONE = sensor_set(
 )
 
 
+@pytest.mark.parametrize("n", [1, 2, 20])
+def test_a_short_log_says_nothing_of_gravity(n):
+    tree, q, qd, tau, gravity = slow_arm()
+    few = (each[:n] for each in (q, qd, tau - gravity))
+    assert "gravity" not in [each.check for each in plausibility_warnings(nd.System(tree, TORQUES_ALONE), *few, dt=DT)]
+
+
 @pytest.mark.parametrize(("gains", "kept"), [(1.0, 1.0), ([0.1, 0.05, 0.08], 1.0), (-1.0, 1.0), (1.0, 0.0), (1.0, 0.1)])
 def test_torques_without_gravity(gains, kept):
     tree, q, qd, tau, gravity = slow_arm()
