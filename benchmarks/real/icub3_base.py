@@ -21,7 +21,7 @@ from benchmarks.real.icub_walking import WRISTS
 from benchmarks.real.recording import beside, recorded
 from benchmarks.real.signals import causal_derivative
 from nori_dyn.algebra.crossing import as_transform
-from nori_dyn.filtering.base_reference import BaseEstimate
+from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.model.kinematics import transform_between, velocities
 from nori_dyn.typing import Floats
 

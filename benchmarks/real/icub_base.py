@@ -22,7 +22,7 @@ from benchmarks.real.finding import Figure, Finding, held_against
 from benchmarks.real.icub_walking import findings, read, walk_of
 from benchmarks.real.recording import RecordedSamples, beside
 from benchmarks.real.signals import causal_derivative
-from nori_dyn.filtering.base_reference import BaseEstimate
+from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.typing import Floats
 
 DATA = "iCub walking, its base"

@@ -17,19 +17,11 @@ from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
-from nori_dyn.filtering.base_reference import (
-    NOISE,
-    ROUNDING,
-    SECOND_ORDER,
-    SIZED_FOR,
-    SURE,
-    TILT,
-    TURNING,
-    BaseReference,
-)
+from nori_dyn.filtering.base_reference import NOISE, SECOND_ORDER, SIZED_FOR, SURE, TILT, TURNING, BaseReference
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
+from nori_dyn.filtering.quaternions import ROUNDING
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracker import TrackerBase
 from nori_dyn.measurements.contacts import ContactState

@@ -1,10 +1,10 @@
 """The reference of a floating base, which a tick is given in place of q and qd of the root, and the base itself.
 
-See `measurements.floating_base` for the state. The reference turns with the last estimate of the angular velocity, so
-that what is left of the product with gravity is noise. Where gravity as estimated is no longer that of the tree in the
-axes of the reference, these are turned, and the state with them. The length of gravity is a row that counts once its
-direction is known. Over a gap, and a tick without readings, the base is forgotten but for gravity, which turns by no
-more than a base does in the time.
+See `measurements.floating_base` for the state. The reference turns with what of the last estimate of the angular
+velocity is more than noise, so that what is left of the product with gravity is noise. Where gravity as estimated is no
+longer that of the tree in the axes of the reference, these are turned, and the state with them. The length of gravity
+is a row that counts once its direction is known. Over a gap, and a tick without readings, the base is forgotten but for
+gravity, which turns by no more than a base does in the time.
 
 Source: own derivation (tests/unit/filtering/test_base.py); Barfoot, State Estimation for Robotics, ch. 7.
 """
@@ -13,20 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.errors import InputError
-from nori_dyn.filtering.knowledge import MemoryState
+from nori_dyn.filtering.base_estimate import ReferenceAxes, tilt_deviation
+from nori_dyn.filtering.quaternions import Quaternion, dot, product, turned, turning, upright
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, triangular
 from nori_dyn.measurements.floating_base import BASE, SIGMAS, SIZE_SIGMA, UNITS, floating_root
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats, Indices
-
-if TYPE_CHECKING:  # importing it takes longer than all else
-    from scipy.spatial.transform import Rotation
 
 TILT = 0.01
 """Angle between gravity as estimated and that of the tree above which the axes of the reference are turned [rad]."""
@@ -37,9 +33,6 @@ SURE = 0.1
 SECOND_ORDER = 0.1
 """What the row of gravity's length leaves out, as a share of its standard deviation, above which it does not count."""
 
-ROUNDING = 1e-9
-"""Size of gravity as estimated, as a share of the tree's, below which it has no direction."""
-
 SIZED_FOR = 50.0
 """Time after which the row of gravity's length counts again: by then gravity's walk has made it unsure [s]."""
 
@@ -48,67 +41,6 @@ NOISE = 4.0
 
 TURNING = 1.0
 """Standard deviation of the angular velocity about each axis of a base that nothing is read of [rad/s]."""
-
-Quaternion: TypeAlias = tuple[float, float, float, float]
-"""A unit quaternion (x, y, z, w), in plain numbers: a tick is too short for arrays of four."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BaseEstimate:
-    """The floating base at a tick, or at N with a leading N.
-
-    Yaw and position are integrated from the first tick: no sensor reads them.
-
-    Attributes:
-        rotation: unit quaternion (x, y, z, w) from base to world coordinates (..., 4).
-        position: of the origin of the base, in world coordinates (..., 3) [m].
-        velocity: of that, in base coordinates (..., 3) [m/s].
-        angular_velocity: in base coordinates (..., 3) [rad/s].
-        gravity: in base coordinates (..., 3) [m/s^2].
-        covariance: of velocity, gravity and angular velocity (..., 9, 9).
-    """
-
-    rotation: Floats
-    position: Floats
-    velocity: Floats
-    angular_velocity: Floats
-    gravity: Floats
-    covariance: Floats
-
-    @property
-    def q(self) -> Floats:
-        """Configuration of the root joint (..., 7): position, then the quaternion."""
-        return np.concatenate([self.position, self.rotation], axis=-1)
-
-    @property
-    def qd(self) -> Floats:
-        """Velocity of the root joint (..., 6): angular velocity, then velocity, in base coordinates."""
-        return np.concatenate([self.angular_velocity, self.velocity], axis=-1)
-
-    @property
-    def tilt_deviation(self) -> Floats:
-        """Standard deviation of the direction of gravity (...) [rad], both ways together."""
-        return _tilt_deviation(self.gravity, self.covariance[..., 3:6, 3:6])
-
-    @property
-    def mean(self) -> Floats:
-        """Velocity, gravity and angular velocity (..., 9)."""
-        return np.concatenate([self.velocity, self.gravity, self.angular_velocity], axis=-1)
-
-    @property
-    def deviations(self) -> Floats:
-        """The standard deviations of these (..., 9)."""
-        return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=-2, axis2=-1), 0.0))
-
-    def at(self, part: slice | int) -> BaseEstimate:
-        """That of some of the ticks, or of one."""
-        return BaseEstimate(*(getattr(self, each.name)[part] for each in fields(self)))
-
-    @staticmethod
-    def joined(parts: Sequence[BaseEstimate]) -> BaseEstimate:
-        """Return those of ticks that follow each other as one."""
-        names = [each.name for each in fields(BaseEstimate)]
-        return BaseEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +130,7 @@ class BaseReference:
         self.q, self.qd = tree.q_slices[root], tree.v_slices[root]
         self._gravity = np.asarray(tree.gravity, dtype=float)
         self._size = float(np.linalg.norm(self._gravity))
-        down = self._gravity / (self._size or 1.0)
+        down = self._gravity / self._size
         self._down, self._up, self._cos_tilt = tuple(down.tolist()), tuple((-down).tolist()), math.cos(TILT)
         self._across = np.eye(3) - np.outer(down, down)
         first = next(k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:"))
@@ -242,7 +174,7 @@ class BaseReference:
         if self._last is None:
             return False
         G = self._last[3:6].tolist()
-        return _dot(G, self._down) < self._cos_tilt * math.sqrt(_dot(G, G))
+        return dot(G, self._down) < self._cos_tilt * math.sqrt(dot(G, G))
 
     def advance(self, dt: float) -> None:
         """Turn the reference to the next tick, a time [s] after the last."""
@@ -255,7 +187,7 @@ class BaseReference:
 
     def _ahead(self, dt: float) -> Quaternion:
         """The axes a time [s] after the last tick, at unit length."""
-        R = _product(self._R, _turning(self._w, dt))
+        R = product(self._R, turning(self._w, dt))
         size = math.sqrt(sum(x * x for x in R))
         return R[0] / size, R[1] / size, R[2] / size, R[3] / size
 
@@ -280,13 +212,13 @@ class BaseReference:
         """Take the posterior of a tick."""
         self._last = after.u[len(after.u) - self._k + self.places]
         self._after, self.missed = after, False
-        upright = _product(_turning(self._up, self.yaw), self._upright(self._last[3:6]))
+        up = product(turning(self._up, self.yaw), self._upright(self._last[3:6]))
         beyond = [a - b for a, b in zip(self._last[6:].tolist(), self._w, strict=True)]
-        self._yaw_rate = _dot(_turned(_product(upright, self._R), beyond), self._up)
+        self._yaw_rate = dot(turned(product(up, self._R), beyond), self._up)
         self._follow()
         if self.is_sizing:
             self._sized_for = SIZED_FOR
-        velocity = np.array(_turned(upright, self._last[:3].tolist()))
+        velocity = np.array(turned(up, self._last[:3].tolist()))
         if self._velocity is not None:
             self.position = self.position + self._dt / 2 * (velocity - self._velocity)
         self._velocity = velocity
@@ -334,18 +266,18 @@ class BaseReference:
             return None
         mean = _forward(prior.R[::-1, ::-1], prior.z[::-1, None])[::-1, 0]
         G, P = mean[self.places[3:6]], self._covariance(prior.R)
-        if not _tilt_deviation(G, P) < SURE:
+        if not tilt_deviation(G, P) < SURE:
             return None
-        upright = self._upright(G)
-        T = _rotations().from_quat(upright).as_matrix()
-        self.change, self._R = AxesTurn(self._along_axes, T), _product(upright, self._R)
+        up = self._upright(G)
+        T = np.array([turned(up, axis) for axis in np.eye(3).tolist()]).T
+        self.change, self._R = AxesTurn(self._along_axes, T), product(up, self._R)
         self._after, self._held = None, T @ P @ T.T
         if self._last is not None:
             self._last[:3], self._last[3:6] = T @ self._last[:3], T @ self._last[3:6]
         return self.change.prior(prior)
 
     def _upright(self, G: Floats) -> Quaternion:
-        return _upright(G.tolist(), self._gravity.tolist())
+        return upright(G.tolist(), self._gravity.tolist())
 
     def configuration(self, dt: float = 0.0) -> Floats:
         """What a tick is given of the root (7,), a time [s] after the last."""
@@ -358,77 +290,6 @@ class BaseReference:
     def over(self, of_root: Floats, position: Floats, yaw: Floats) -> ReferenceAxes:
         """The axes at ticks that were given this of the root (N, 7), with position (N, 3) and yaw (N,) of the base."""
         return ReferenceAxes(self._gravity, self.places, of_root, position, yaw)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReferenceAxes:
-    """The axes of a reference at a tick, or at N with a leading N, and what the memory along them says of the base.
-
-    Attributes:
-        gravity: that of the tree (3,).
-        places: where the state of the base is among the numbers of the memory (9,).
-        of_root: what ticks were given of the root (..., 7).
-        position: of the origin of the base, in world coordinates (..., 3) [m].
-        yaw: see `BaseReference` (...) [rad].
-    """
-
-    gravity: Floats
-    places: Indices
-    of_root: Floats
-    position: Floats
-    yaw: Floats
-
-    def estimate(self, mean: Floats, covariance: Floats) -> BaseEstimate:
-        """The base, by the estimate of the memory (..., k) and its covariance (..., k, k)."""
-        T, x = self._to_base(), mean[..., self.places]
-        each = [_upright(G, self.gravity.tolist()) for G in x[..., 3:6].reshape(-1, 3).tolist()]
-        upright = _rotations().from_quat(np.reshape(each, (*x.shape[:-1], 4)))
-        up = -self.gravity / np.linalg.norm(self.gravity)
-        upright = _rotation(self.yaw[..., None] * up) * upright
-        rotation = (upright * _rotations().from_quat(self.of_root[..., 3:])).as_quat()
-        rotation = np.where(np.isfinite(x).all(axis=-1, keepdims=True), rotation, np.nan)
-        velocity, gravity, w = np.split((T @ x[..., None])[..., 0], 3, axis=-1)
-        P = T @ covariance[..., self.places[:, None], self.places] @ np.swapaxes(T, -1, -2)
-        return BaseEstimate(rotation, self.position.copy(), velocity, w, gravity, P)
-
-    def state(self, state: MemoryState) -> MemoryState:
-        """What is known of the memory along the axes of the base, from the same along those of the reference."""
-        T, unknown = np.eye(len(state.mean)), np.isinf(np.diagonal(state.covariance))
-        T[self.places[:, None], self.places] = self._to_base()
-        for part in np.split(self.places, 3):
-            unknown[part] = unknown[part].any()
-        P = T @ np.where(np.isinf(state.covariance), 0.0, state.covariance) @ T.T
-        P[unknown] = P[:, unknown] = 0.0
-        P[unknown, unknown] = np.inf
-        return replace(state, mean=np.where(unknown, 0.0, T @ state.mean), covariance=P)
-
-    def integrated(self, base: BaseEstimate, steps: Floats, end: BaseEstimate) -> BaseEstimate:
-        """The base at ticks with yaw and position that its velocities say, back from the tick after them.
-
-        Args:
-            base: the base at N ticks, with the yaw of their references.
-            steps: the time from each to the next (N,) [s].
-            end: the base at the tick after them, with a leading 1.
-        """
-        known = np.isfinite(base.rotation).all(axis=1, keepdims=True)
-        R, last = (_rotations().from_quat(x) for x in (np.where(known, base.rotation, [0, 0, 0, 1]), end.rotation))
-        turning, up = _rotation(base.angular_velocity * steps[:, None]), -self.gravity / np.linalg.norm(self.gravity)
-        at_last = (last * turning[-1:].inv() * R[-1:].inv()).as_rotvec() @ up
-        gained = (R[:-1] * turning[:-1] * R[1:].inv()).as_rotvec() @ up
-        yaw = at_last - np.append(np.cumsum(gained[::-1])[::-1], 0.0)
-        C = _rotation(yaw[:, None] * up) * R
-        v = np.concatenate([C.apply(base.velocity), last.apply(end.velocity)])
-        moved = steps[:, None] / 2 * (v[:-1] + v[1:])
-        position = end.position - np.cumsum(moved[::-1], axis=0)[::-1]
-        return replace(base, rotation=np.where(known, C.as_quat(), np.nan), position=position)
-
-    def _to_base(self) -> Floats:
-        """What turns the state of the base into that along the axes of the base (..., 9, 9)."""
-        R = _rotations().from_quat(self.of_root[..., 3:]).as_matrix()
-        T = np.zeros((*R.shape[:-2], 9, 9))
-        T[..., :3, :3] = T[..., 3:6, 3:6] = np.swapaxes(R, -1, -2)
-        T[..., 6:, 6:] = np.eye(3)
-        return T
 
 
 class ReferenceTrack:
@@ -462,84 +323,9 @@ class ReferenceTrack:
         return self.reference.over(self.q[:, self.reference.q], self.position, self.yaw)
 
 
-def based(axes: ReferenceAxes | None) -> ReferenceAxes:
-    """The axes of a reference, where there is one.
-
-    Raises:
-        InputError: the base is not state.
-    """
-    if axes is None:
-        raise InputError("the base is no memory here: say so in the sensors' config, memory: {base: {of: base}}.")
-    return axes
-
-
 def _forward(L: Floats, B: Floats) -> Floats:
     """Solution X of L X = B, L lower triangular: without a library, whose threads take longer to wake up."""
     X = np.zeros_like(B)
     for i in range(len(L)):
         X[i] = (B[i] - L[i, :i] @ X[:i]) / L[i, i]
     return X
-
-
-def _upright(G: Sequence[float], gravity: Sequence[float]) -> Quaternion:
-    """The smallest rotation that turns G (3,) along gravity (3,); none where G is not known, or rounding."""
-    a, b = math.sqrt(_dot(G, G)), math.sqrt(_dot(gravity, gravity))
-    if not a > ROUNDING * b:
-        return 0.0, 0.0, 0.0, 1.0
-    x, y, z = _cross(G, gravity)
-    w = a * b + _dot(G, gravity)
-    if w < 1e-12 * a * b:  # opposite: about any axis across
-        x, y, z = _cross(gravity, min(np.eye(3).tolist(), key=lambda e: abs(_dot(e, gravity))))
-        w = 0.0
-    size = math.sqrt(x * x + y * y + z * z + w * w)
-    return x / size, y / size, z / size, w / size
-
-
-def _turning(w: Sequence[float], dt: float) -> Quaternion:
-    """The rotation by an angular velocity (3,) over a time."""
-    angle = math.sqrt(_dot(w, w)) * dt
-    share = math.sin(angle / 2) / angle * dt if abs(angle) > 1e-3 else dt * (0.5 - angle * angle / 48)
-    return w[0] * share, w[1] * share, w[2] * share, math.cos(angle / 2)
-
-
-def _product(a: Quaternion, b: Quaternion) -> Quaternion:
-    x, y, z = _cross(a, b)
-    return (
-        a[3] * b[0] + b[3] * a[0] + x,
-        a[3] * b[1] + b[3] * a[1] + y,
-        a[3] * b[2] + b[3] * a[2] + z,
-        a[3] * b[3] - _dot(a, b),
-    )
-
-
-def _turned(q: Quaternion, v: Sequence[float]) -> tuple[float, float, float]:
-    t = _cross(q, v)
-    u = _cross(q, t)
-    x, y, z = (v[i] + 2 * (q[3] * t[i] + u[i]) for i in range(3))
-    return x, y, z
-
-
-def _dot(a: Sequence[float], b: Sequence[float]) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-def _tilt_deviation(G: Floats, P: Floats) -> Floats:
-    """Standard deviation of the direction of gravity G (..., 3) [rad], both ways together, by its covariance."""
-    size = np.linalg.norm(G, axis=-1)
-    g = G / size[..., None]
-    within = (g[..., None, :] @ P @ g[..., None])[..., 0, 0]
-    return np.asarray(np.sqrt(np.trace(P, axis1=-2, axis2=-1) - within) / size)
-
-
-def _rotation(vector: Floats) -> Rotation:
-    return _rotations().from_rotvec(vector)
-
-
-def _rotations() -> type[Rotation]:
-    from scipy.spatial.transform import Rotation
-
-    return Rotation

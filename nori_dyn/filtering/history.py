@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.errors import UnknownContactError
-from nori_dyn.filtering.base_reference import BaseEstimate
+from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.history_summary import Summary

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import shaped
-from nori_dyn.filtering.base_reference import BaseReference, ReferenceAxes
+from nori_dyn.filtering.base_estimate import ReferenceAxes
+from nori_dyn.filtering.base_reference import BaseReference
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, forgotten, predict, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms

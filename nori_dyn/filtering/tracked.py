@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.errors import named_contacts
-from nori_dyn.filtering.base_reference import BaseEstimate
+from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.markov import NO_PART
 from nori_dyn.measurements.contacts import ContactState

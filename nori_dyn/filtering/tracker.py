@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
-from nori_dyn.filtering.base_reference import BaseEstimate, ReferenceAxes, based
+from nori_dyn.filtering.base_estimate import BaseEstimate, ReferenceAxes, based
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History

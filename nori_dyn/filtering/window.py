@@ -15,7 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from nori_dyn.filtering.base_reference import AxesTurn, BaseEstimate, Bridge, ReferenceAxes, based
+from nori_dyn.filtering.base_estimate import BaseEstimate, ReferenceAxes, based
+from nori_dyn.filtering.base_reference import AxesTurn, Bridge
 from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nori_dyn.filtering.base_reference import BaseEstimate
+from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.mapping.record import CONTACT, COORDINATE_UNITS, numbered
 from nori_dyn.measurements.floating_base import BASE, COMPONENTS, UNITS

@@ -137,25 +137,24 @@ class BaseRates:
         return join(w * 0, -cross(w, _gravity(at, w.shape[1:])), w * 0)
 
 
-def gravity_size(root: int, gravity: Sequence[float]) -> Iterator[Equation]:
-    """Yield the row |G| = |g|, to first order about the tree's gravity g (3,).
+def gravity_size(root: int, gravity: Sequence[float]) -> Equation:
+    """The row |G| = |g|, to first order about the tree's gravity g (3,), which is not zero.
 
     What it leaves out is of second order, trace P / (2 |g|) in the mean, with P the covariance of G across g. Its
     weight is an input of the tick, see `filtering.base_reference`.
     """
     size = float(np.linalg.norm(gravity))
-    if size > 0.0:
-        yield VariableReading(
-            name=SIZE,
-            source="docs/design.md, 4.12",
-            group="memory",
-            components=("",),
-            key=base_state(root, "gravity"),
-            matrix=(np.asarray(gravity, dtype=float) / size)[None],
-            value=(size,),
-            sigma=(SIZE_SIGMA,),
-            units=("m/s^2",),
-        )
+    return VariableReading(
+        name=SIZE,
+        source="docs/design.md, 4.12",
+        group="memory",
+        components=("",),
+        key=base_state(root, "gravity"),
+        matrix=(np.asarray(gravity, dtype=float) / size)[None],
+        value=(size,),
+        sigma=(SIZE_SIGMA,),
+        units=("m/s^2",),
+    )
 
 
 def _gravity(at: Kinematics, batch: tuple[int, ...]) -> Array:

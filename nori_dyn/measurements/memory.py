@@ -86,7 +86,8 @@ class Memory(BaseModel):
         """Yield the rows that come with state variables, and bring these along: of a base, and of joint velocities.
 
         Raises:
-            SensorConfigError: a fixed base; a noise that is missing, or of something else; a wrong number of values.
+            SensorConfigError: a base that is fixed, or without gravity; a noise that is missing, or of something else;
+                a wrong number of values.
         """
         if any(name == BASE or name.startswith(f"{BASE}:") for name in self.wanted):
             if self != Memory(of=BASE):
@@ -94,8 +95,12 @@ class Memory(BaseModel):
                     f"the state of the base is one entry of its own, {{of: {BASE}}}, without more fields."
                 )
             root = floating_root(tree)
+            if not np.any(tree.gravity):
+                raise SensorConfigError(
+                    f"robot '{tree.name}' has no gravity, and nothing else tells a base's attitude."
+                )
             yield BaseRates(root)
-            yield from gravity_size(root, tree.gravity)
+            yield gravity_size(root, tree.gravity)
         yield from self.speeds(tree)
 
     def speeds(self, tree: KinematicTree) -> Iterator[Equation]:

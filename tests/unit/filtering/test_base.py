@@ -13,7 +13,7 @@ from scipy.stats import chi2
 import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.export.trackers import c_filter
-from nori_dyn.filtering.base_reference import BaseEstimate
+from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.smoother import ContactPasses, Stretch
 from nori_dyn.measurements.floating_base import SIZE, SIZE_SIGMA
 from tests.compilers import needs_compiler

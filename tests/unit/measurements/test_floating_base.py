@@ -13,7 +13,7 @@ from nori_dyn.model.kinematics import velocities
 from tests.in_pinocchio import in_pinocchio
 from tests.peers import pin
 from tests.robots import load
-from tests.standing import GRAVITY, robot, sway
+from tests.standing import GRAVITY, robot, sensors, sway
 from tests.systems import sensor_set
 from tests.tolerances import PEER, Tolerance, assert_close
 
@@ -117,3 +117,8 @@ def test_what_is_refused(rows, memory, base, words):
     rows = [row | {"links": tree.names[0]} for row in rows]
     with pytest.raises(SensorConfigError, match=words.replace("link1", tree.names[0])):
         system(tree, *rows, memory=memory)
+
+
+def test_a_robot_without_gravity_has_no_attitude():
+    with pytest.raises(SensorConfigError, match="has no gravity, and nothing else tells"):
+        nd.System(robot().replace(gravity=(0.0, 0.0, 0.0)), sensors())
