@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.consistency import inconsistency
 from nori_dyn.solve.plausibility.gravity import without_gravity
+from nori_dyn.solve.plausibility.imu import misread_imus
 from nori_dyn.solve.plausibility.magnitudes import estimates, readings
 from nori_dyn.solve.plausibility.motion import STEP, accelerations, clock, limits, rates, step
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
@@ -62,8 +65,20 @@ def warnings_of_motion(
     estimate: Estimate | None = None,
     dt: float | None = None,
     t: Floats | None = None,
+    states: Sequence[System] = (),
 ) -> tuple[PlausibilityWarning, ...]:
-    """Plausibility warnings about sequences of samples, and their estimates; see `plausibility_warnings`."""
+    """Plausibility warnings about sequences of samples, and their estimates; see `plausibility_warnings`.
+
+    Args:
+        system: the system that the log is for.
+        q: configurations (N, nq), finite.
+        qd: velocities (N, nv), finite.
+        y: readings (N, ny); nan where there is none.
+        estimate: the estimates of the log.
+        dt: time between samples [s]; that of t when None.
+        t: times (N,) [s].
+        states: the systems of other contact states.
+    """
     found: list[PlausibilityWarning] = []
     with np.errstate(all="ignore"):
         if t is not None:
@@ -75,6 +90,7 @@ def warnings_of_motion(
             more = accelerations(system, qd, y, dt)  # a wrong time step is reported once
             found += [*moving, *(each for each in more if not (is_step and each.message.endswith(STEP)))]
             found += without_gravity(system, q, qd, y, dt)
+            found += misread_imus((system, *states), q, qd, y, dt * np.arange(len(q), dtype=float) if t is None else t)
         if estimate is not None:
             found += estimates(system.tree, estimate)
     return tuple(found)

@@ -26,15 +26,18 @@ IMPROBABLE = 1e-3
 MOST = 0.5
 """Share of the samples from which on the log is doubted."""
 
-FACTORS: Mapping[float, str] = {
-    -1.0: "has the other sign",
-    1e-3: "looks a thousand times too large (mN m for N m, mm for m?)",
-    1e3: "looks a thousand times too small (kN for N, m for mm?)",
-    1 / DEGREE: "looks like degrees instead of radians",
-    DEGREE: "looks like radians instead of degrees",
-    9.81: "looks like g instead of m/s^2",
-}
-"""Factors of all readings of a kind, and their meaning."""
+FACTORS: Sequence[tuple[float, str, str]] = (
+    (-1.0, "has the other sign", ""),
+    (1 / DEGREE, "looks like degrees instead of radians", "rad"),
+    (DEGREE, "looks like radians instead of degrees", "rad"),
+    (9.81, "looks like g instead of m/s^2", "m/s^2"),
+    (1e-3, "looks a thousand times too large (mN m for N m, mm for m?)", ""),
+    (1e3, "looks a thousand times too small (kN for N, m for mm?)", ""),
+)
+"""Factors of all readings of a kind, their meaning, and how the unit of such readings begins.
+
+The first counts of those that explain as much.
+"""
 
 
 def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[PlausibilityWarning]:
@@ -49,12 +52,13 @@ def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[
     share = _share(fits)
     if share < MOST:
         return
-    hints = [words for words, other in _explanations(system, states, fits) if other < share / 2]
+    hint, left = min(_explanations(system, states, fits), key=lambda each: each[1])
     yield PlausibilityWarning(
         "consistency",
         share,
         f"the readings contradict each other at {round(share * len(fits))} of {len(fits)} samples looked at, by the "
-        f"sigmas of their sensors (p < {IMPROBABLE:g}). {hints[0] if hints else 'See --monitor, and Monitor.faults.'}",
+        f"sigmas of their sensors (p < {IMPROBABLE:g}). "
+        f"{hint if left < share / 2 else 'See --monitor, and Monitor.faults.'}",
     )
 
 
@@ -120,6 +124,8 @@ def _explanations(
         yield "q looks like degrees.", _share(_fits(system, np.where(in_q, q / DEGREE, q), qd, y))
     if reaches_far(qd[:, in_qd]):
         yield "qd looks like degrees per second.", _share(_fits(system, q, np.where(in_qd, qd / DEGREE, qd), y))
+    units = {(row.equation.group, unit) for row in system.measurements for unit in row.units}
     for kind in fits[0].read:
-        for factor, words in FACTORS.items():
-            yield f"{kind} {words}.", _share(fits, kind, factor)
+        for factor, words, begins in FACTORS:
+            if any(of == kind and unit.startswith(begins) for of, unit in units):
+                yield f"{kind} {words}.", _share(fits, kind, factor)
