@@ -11,7 +11,7 @@ Do the sensors suffice, and which ones to buy:
 
     nd.observability(system)                                rank, what is not determined, the poses that lose it
     nd.conditioning(system, Q), nd.redundancy(system)       how precise, and which sensors may fail
-    nd.place(tree, candidates), nd.best_sensors(...)        the cheapest sensors, or the most precise ones
+    nd.place(tree, candidates), nd.placement.best_sensors(...)        the cheapest sensors, or the most precise ones
     nd.tools.save_html(found, "page.html")                  any of these as a page for the browser
 
 How it moves, from its encoders alone:

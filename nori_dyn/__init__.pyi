@@ -7,6 +7,7 @@ from .descriptions.sensor_configs import load_sensors, sensors
 from .descriptions.urdf import load_urdf
 from .estimation.log_estimate import estimate, smooth
 from .estimation.plan import Plan, plan
+from .estimation.presets import preset
 from .estimation.system import System
 from .estimation.tracker import Tracker
 from .filtering.hypotheses import Hypotheses
@@ -21,7 +22,6 @@ from .observe.conditioning import conditioning
 from .observe.poses import configurations_where
 from .observe.redundancy import redundancy
 from .observe.report import observability
-from .placement.design import best_sensors
 from .placement.selection import place
 from .program.functions import compile
 from .recursions.aba import aba
@@ -45,7 +45,6 @@ __all__ = [
     "Tracker",
     "aba",
     "autotree",
-    "best_sensors",
     "christoffel",
     "compile",
     "components",
@@ -73,6 +72,7 @@ __all__ = [
     "place",
     "placement",
     "plan",
+    "preset",
     "read_log",
     "recursions",
     "redundancy",

@@ -460,6 +460,40 @@ class InvalidMappingError(MappingError):
         super().__init__(message)
 
 
+class PresetError(NoriError):
+    """The file of a preset that is not YAML, or does not follow the schema.
+
+    What to do: mend the line that the message names; `nori-dyn schema --presets` prints the schema.
+    """
+
+
+class UnknownPresetError(UnknownNameError, PresetError):
+    """A preset that is not shipped, or an estimate that a preset has not.
+
+    What to do: take one of the known names, which `nori-dyn robots` lists; or name the YAML file of a preset.
+    """
+
+
+class DoubtfulLogError(InputError):
+    """A log that was not estimated, since it is doubtful what its columns are, or whether it is of this robot.
+
+    What to do: look at the questions. Where the log is as they suspect, give a mapping that says so, or another preset;
+    where it is right after all, say `accept=True` (`--yes`).
+
+    Attributes:
+        questions: what is to be looked at, each a sentence or two.
+    """
+
+    def __init__(self, log: str, questions: Iterable[str]) -> None:
+        self.questions = tuple(questions)
+        listed = "".join(f"\n  - {question}" for question in self.questions)
+        super().__init__(
+            f"{log} was not estimated: {len(self.questions)} thing{'s' * (len(self.questions) != 1)} to look at first."
+            f"{listed}\nIf the log is right, say so: --yes, in Python accept=True. If not, give a mapping: --mapping "
+            "FILE, which `nori-dyn info LOG --robot ROBOT --draft FILE` begins."
+        )
+
+
 class MissingExtraError(NoriError):
     """An optional dependency that is not installed, and is needed here.
 

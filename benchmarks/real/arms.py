@@ -14,7 +14,7 @@ from benchmarks.real.recording import beside, readings
 from benchmarks.real.signals import low_passed
 from nori_dyn.typing import Floats
 
-SENSORS = "joint_torques.sensors.yaml"
+SENSORS = "joint_torques"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ArmLog:
 
     def torques(self, tree: nd.KinematicTree) -> JointTorques:
         """Return what the torques of an arm should be, of its friction and rotors too, and what they were."""
-        plan = nd.plan(nd.System(tree, beside(SENSORS)), outputs=["tau"])
+        plan = nd.plan(nd.System(tree, SENSORS), outputs=["tau"])
         found = nd.estimate(
             self.log, plan, differentiate=self.window, backend="numpy"
         )  # one log: compiling takes longer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,17 +21,22 @@ from nori_dyn.cli.common import (
     print_json,
     refuse_given,
 )
-from nori_dyn.errors import InputError
+from nori_dyn.errors import DoubtfulLogError, InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import unbroken
+from nori_dyn.tables import Bullets, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.log_run import How
     from nori_dyn.estimation.many_logs import LogOutcome
+    from nori_dyn.estimation.preset_logs import PresetLog
+    from nori_dyn.logs.log import Log
 
 Unseen = Literal["keep", "refuse"]
 """How memory that no reading tells anything of is handled."""
+
+OF_A_PRESET, OF_A_PLAN = ("model", "what", "yes"), ("logs", "scheduler", "workers", "foxglove")
+"""Parameters that need --robot, and that do not go with it."""
 
 OF_ONE_PASS = ("logs", "scheduler", "workers", "chunk", "unseen")
 """Parameters that do not go with --view, which has all of one log in memory."""
@@ -38,13 +44,33 @@ OF_ONE_PASS = ("logs", "scheduler", "workers", "chunk", "unseen")
 
 def estimate(
     ctx: typer.Context,
-    plan: Annotated[Path, typer.Option(help="The file of a plan, or of a plan set.")],
-    names: Annotated[
+    words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="With --view, what to draw: tau, fx:l_sole, fx:l_sole.mz. All when left out."
+            metavar="LOG [NAME]",
+            help="The log, where --input and --logs do not name it; then with --view or --robot what to draw: tau, "
+            "fx:l_sole, fx:l_sole.mz. All when left out.",
         ),
     ] = None,
+    plan: Annotated[Path | None, typer.Option(help="The file of a plan, or of a plan set.")] = None,
+    robot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="In place of a plan, a robot that has a preset: the command robots lists them. Or the YAML file of "
+            "one. The log is tied to it, estimated, and a page made; what is doubtful is asked.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="ROBOT", help="With --robot, a model of your own: a URDF or MJCF file.")
+    ] = None,
+    what: Annotated[
+        str | None,
+        typer.Option(help="With --robot, what to estimate, with commas: contacts,torques. The preset's first if not."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --robot, take the log as it is, whatever is doubtful about it.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -157,7 +183,9 @@ def estimate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a plan over a log of states and readings, however long it is.
+    """Estimate from a log what a robot does: of a robot that has a preset, or by a plan, however long the log is.
+
+    With --robot, the estimates and a page are written beside the log, or to --out and --view.
 
     Each sample is estimated from its own readings. Where the sensors of the plan have `memory` (`nori-dyn schema`),
     such as offsets that are learned, it is estimated from all readings up to it, or with --smooth from all readings of
@@ -175,6 +203,8 @@ def estimate(
     With --view, the page stands alone, in any browser: a verdict in words first, then plots that share their time. The
     recording shows the robot as it moves, contact wrenches as arrows, and the same series. Where the sensors of the
     plan have sigmas, a monitor judges the readings.
+
+    Example: nori-dyn estimate log.csv --robot panda --what contacts
 
     Example: nori-dyn estimate --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
 
@@ -195,8 +225,20 @@ def estimate(
 
     if dt is not None and not 0 < dt < math.inf:
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
+    names = [*(words or ())]
+    if input is None and logs is None and names:
+        input = Path(names.pop(0))
+    if (plan is None) == (robot is None):
+        raise typer.BadParameter("name a plan, or a robot that has a preset: --robot.", param_hint="--plan")
+    if robot is None:
+        refuse_given(ctx, OF_A_PRESET, "needs --robot.")
+    else:
+        refuse_given(ctx, OF_A_PLAN, "does not go with --robot.")
+        out, view = _beside(input, robot, out, view)
     if view is None:
-        refuse_given(ctx, ("names", "meshes"), "needs --view.")
+        refuse_given(ctx, ("meshes",), "needs --view.")
+        if names:
+            raise typer.BadParameter("needs --view.", param_hint="NAME")
     else:
         refuse_given(ctx, OF_ONE_PASS, "does not go with --view, which has one log in memory.")
         check_picture(view)
@@ -208,12 +250,16 @@ def estimate(
     if foxglove is not None:
         check_writable(foxglove)
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
-    plans = Plan.load(plan)
+    ready = None if robot is None or input is None else _ready(robot, model, what, read_log(input, mapping), yes)
+    plans = Plan.load(str(plan)) if ready is None else ready.plan
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
     usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
-    way = how_differentiated(differentiate), dt, _contacts(plan, contacts)
+    told = _contacts(plan, contacts)
+    way = how_differentiated(differentiate), dt, told
+    if ready is not None:
+        way = *ready.way(way[0], dt), told or ready.contacts
     handling: dict[str, Any] = {"missing": missing or usual[0], "singular": singular or usual[1], "backend": backend}
     how: How = "smooth" if smooth else "auto"
     runner = LogRunner(plans, options_of(*way, monitor=monitor, how=how, unseen=unseen, chunk=chunk, **handling))
@@ -229,7 +275,7 @@ def estimate(
         raise InputError("--scheduler and --workers are for many logs: --logs.")
     if input is None:
         return  # a layout alone
-    log = read_log(input, mapping)
+    log = read_log(input, mapping) if ready is None else ready.log
     if view is not None:
         is_judged = monitor or can_be_judged(plans)
         found = (
@@ -237,7 +283,9 @@ def estimate(
             if smooth
             else in_memory(log, plans, *way[:2], contacts=way[2], monitor=is_judged, **handling)
         )
-        report, notes = found.report, draw(found, view, names or (), shape, log)
+        if ready is not None and not yes:
+            _ask(log.path.name, [doubt.message for doubt in found.report.doubts])
+        report, notes = found.report, draw(found, view, names, shape, log)
         if out is not None:
             found.save(out)
     elif out is not None:
@@ -258,13 +306,44 @@ def estimate(
         typer.echo(f"warning: {doubt.message}", err=True)
 
 
-def _contacts(plan: Path, contacts: str | None) -> Any:
+def _beside(log: Path | None, robot: str, out: Path | None, view: Path | None) -> tuple[Path, Path]:
+    """The files of estimates and of the page, beside the log where they are not named."""
+    if log is None:
+        raise typer.BadParameter("name the log.", param_hint="LOG")
+    own = log.parent / f"{log.name.split('.')[0]}.{Path(robot).stem}"
+    return out or own.with_name(f"{own.name}.csv"), view or own.with_name(f"{own.name}.html")
+
+
+def _ready(robot: str, model: str | None, what: str | None, log: Log, yes: bool) -> PresetLog:
+    """Tie a log to a robot that has a preset; say how, and ask what is doubtful."""
+    from nori_dyn.estimation.preset_logs import preset_log
+    from nori_dyn.estimation.presets import preset
+
+    ready = preset_log(preset(robot, model), log, what)
+    show(Bullets(ready.reasons, f"The columns of {unbroken(log.path.name)} are taken so"))
+    if not yes:
+        _ask(log.path.name, ready.questions)
+    return ready
+
+
+def _ask(log: str, questions: Sequence[str]) -> None:
+    """Ask whether a log is right, where someone is there to answer.
+
+    Raises:
+        DoubtfulLogError: it is not, or nobody is.
+    """
+    for k, question in enumerate(questions):
+        if not sys.stdin.isatty() or not typer.confirm(f"{question} Is that right?"):
+            raise DoubtfulLogError(log, questions[k:])
+
+
+def _contacts(plan: Path | None, contacts: str | None) -> Any:
     """Closed contacts, or the hypotheses that recognise them: as asked, else as a tracker's file says."""
     from nori_dyn.estimation.log_run import RECOGNISE
     from nori_dyn.estimation.tracker import tracking
 
     if contacts is None:
-        tracked = tracking(plan)
+        tracked = None if plan is None else tracking(plan)
         return tracked.hypotheses if tracked else None
     return contacts if contacts == RECOGNISE else named_contacts(contacts)
 

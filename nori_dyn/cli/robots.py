@@ -1,30 +1,59 @@
-"""nori-dyn robots: which robots are known by name."""
+"""nori-dyn robots: which robots are ready to use, and which models are known by name."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from nori_dyn.cli.common import Json, print_json
+from nori_dyn.cli.common import Json, next_command, print_json
 from nori_dyn.report.terminal import show
+from nori_dyn.tables import Table
 
 
-def robots(as_json: Json = False) -> None:
-    """List the robots that are known by name, and of which package each is.
+def robots(
+    preset: Annotated[
+        str | None, typer.Argument(metavar="[PRESET]", help="One that is ready to use: what it can estimate, and from.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the robots that have a preset, with what each can estimate, and the models that are known by name.
 
     Nothing is downloaded for it. `nori-dyn robots | grep -i unitree` shows those of a maker.
 
-    Example: nori-dyn robots
+    Example: nori-dyn robots go2
     """
     from nori_dyn.descriptions.robot_names import EXTRA
     from nori_dyn.descriptions.robot_names import robots as known_robots
+    from nori_dyn.estimation.presets import known_presets
+    from nori_dyn.estimation.presets import preset as preset_named
 
-    known = known_robots()
+    if preset is not None:
+        one = preset_named(preset)
+        if as_json:
+            print_json(one.data.model_dump(mode="json", by_alias=True))
+        else:
+            show(one.shown(), next_command("estimate", "LOG", "--robot", preset))
+        return
+    known, presets = known_robots(), known_presets()
     if as_json:
-        print_json(known.to_dict())
-    elif known:
-        show(known.shown(), "Next: nori-dyn info NAME")
-    else:
-        show(known.shown(), f"Next: {EXTRA}, or name a file: nori-dyn info ROBOT.urdf")
+        ready = {
+            name: {"estimates": [*one.data.estimates], "model": str(one.file or "")} for name, one in presets.items()
+        }
+        print_json({**known.to_dict(), "presets": ready})
+        return
+    rows = tuple(
+        (name, ", ".join(one.data.estimates), "here" if one.file else "not here yet", one.data.about)
+        for name, one in presets.items()
+    )
+    columns = ("preset", "estimates", "model", "what")
+    show(
+        Table("Robots that are ready to use", columns, rows, left=(0, 1, 2, 3)),
+        next_command("robots", "PRESET") + " says where its model and its numbers are from.",
+        next_command("estimate", "LOG", "--robot", "PRESET").replace("Next", "Then", 1),
+        known.shown(),
+        "Next: nori-dyn info NAME" if known else f"Next: {EXTRA}, or name a file: nori-dyn info ROBOT.urdf",
+    )
 
 
 def register(app: typer.Typer) -> None:

@@ -24,14 +24,17 @@ from nori_dyn.measurements.sensor_set import SensorSet, config_model
 from nori_dyn.model.tree import KinematicTree
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_FOLDERS = (_PACKAGE / "sensor_configs", _PACKAGE.parent / "sensor_configs")
-"""Inside an installed wheel, and beside the package in a checkout."""
+
+
+def shipped_files(folder: str) -> dict[str, Path]:
+    """YAML files that come with the package, by name: inside an installed wheel, or beside it in a checkout."""
+    found = next((place / folder for place in (_PACKAGE, _PACKAGE.parent) if (place / folder).is_dir()), None)
+    return {} if found is None else {path.stem: path for path in sorted(found.glob("*.yaml"))}
 
 
 def shipped_configs() -> dict[str, Path]:
     """Sensor configs that come with the package, by name."""
-    folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
-    return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return shipped_files("sensor_configs")
 
 
 def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None = None) -> SensorSet:

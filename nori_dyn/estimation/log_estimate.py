@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nori_dyn.errors import MissingExtraError
+from nori_dyn.errors import DoubtfulLogError, MissingExtraError
 from nori_dyn.estimation.log_file import schema_for, values_of, write_whole
 from nori_dyn.estimation.log_run import How, LogPart, LogRunner, Unseen, options_of
 from nori_dyn.estimation.plan import Plan
+from nori_dyn.estimation.preset_logs import preset_log
+from nori_dyn.estimation.presets import Preset, preset
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.logs.formats.writer import FileSchema, flat
@@ -162,7 +164,7 @@ class LogHistory(LogEstimate, Shown):
 
 def estimate(
     log: Log | str | os.PathLike[str],
-    plan: Plan,
+    plan: Plan | Preset | str,
     differentiate: Differentiate = "auto",
     dt: float | None = None,
     missing: Missing = "refuse",
@@ -171,14 +173,20 @@ def estimate(
     backend: str = "auto",
     contacts: Iterable[str] | Hypotheses | None = None,
     progress: Watched = None,
+    what: str | Iterable[str] | None = None,
+    accept: bool = False,
 ) -> LogEstimate:
     """Estimate what a plan is for from a log, all of it in memory; see `read_log`.
 
     A plan of sensors with memory runs as a filter, and a `LogHistory` is returned; see `smooth` for a smoother.
 
+    Of a robot that has a preset no plan is needed: `nd.estimate("log.mcap", "go2")`. The log is tied to the robot by
+    the preset, or by a draft; what is doubtful about that, or about the log, is an error, unless `accept` says that it
+    is right.
+
     Args:
         log: the log, or its file.
-        plan: the plan, or the plans of contact states.
+        plan: the plan, or the plans of contact states; or a preset, or its name, see `nd.preset`.
         differentiate: how joint accelerations that the log lacks are made from its velocities: by "kalman", a filter a
             joint over the samples so far, or "smoother", over all, whose deviations weigh accelerations that are
             weighed; by a Savitzky-Golay filter of an odd number of samples. "auto" is the smoother, and None refuses.
@@ -191,9 +199,13 @@ def estimate(
         contacts: for a plan set, the contacts that are closed throughout; None takes them from the log. "recognise", or
             `nd.Hypotheses`, has them found out, where sensors have memory: see `History.contacts`.
         progress: as for `plan`.
+        what: with a preset, what to estimate, such as "contacts"; its first estimate when None.
+        accept: with a preset, whether a log is estimated whatever is doubtful about it.
 
     Raises:
         InputError: the log lacks what is needed, or holds what is no number; contacts or a monitor where there is none.
+        DoubtfulLogError: with a preset, it is doubtful what the log's columns are, or whether it is of this robot.
+        UnknownPresetError: there is no such preset, or it has no such estimate.
         SingularSystemError: a sample without a unique solution, where that is refused; names the first.
         UnplannedStateError: a contact state that has no plan.
         MappingError: the mapping fits neither the log nor the robot.
@@ -205,18 +217,17 @@ def estimate(
         >>> print(np.round(nd.estimate("log.npz", plan)["tau"][0], 2))
         [3.5  1.17]
     """
-    return _estimated(
-        log,
-        plan,
-        progress,
-        differentiate,
-        dt,
-        contacts,
-        missing=missing,
-        singular=singular,
-        monitor=monitor,
-        backend=backend,
-    )
+    options = {"missing": missing, "singular": singular, "monitor": monitor, "backend": backend}
+    if isinstance(plan, Plan):
+        return _estimated(log, plan, progress, differentiate, dt, contacts, **options)
+    ready = preset_log(plan if isinstance(plan, Preset) else preset(plan), log, what)
+    if ready.questions and not accept:
+        raise DoubtfulLogError(ready.log.path.name, ready.questions)
+    way = *ready.way(differentiate, dt), contacts or ready.contacts
+    found = _estimated(ready.log, ready.plan, progress, *way, **options)
+    if found.report.doubts and not accept:
+        raise DoubtfulLogError(ready.log.path.name, (doubt.message for doubt in found.report.doubts))
+    return found
 
 
 def smooth(

@@ -430,7 +430,8 @@ class _LogRun:
             for name, n in zip(systems[state].weight_names, np.count_nonzero(lost, axis=0).tolist(), strict=True):
                 if n:
                     report.dropped[name] = report.dropped.get(name, 0) + n
-        look_at(report, systems, samples, before, options.dt, estimate, units=self.log.units_of_motion)
+        is_found, units = options.hypotheses is not None, self.log.units_of_motion
+        look_at(report, systems, samples, before, options.dt, estimate, units=units, are_recognised=is_found)
 
     @contextmanager
     def preparing(self) -> Iterator[None]:

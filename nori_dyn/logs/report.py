@@ -101,6 +101,7 @@ def look_at(
     estimate: Estimate | None = None,
     by_model: bool = True,
     units: Mapping[str, str] = MappingProxyType({}),
+    are_recognised: bool = False,
 ) -> None:
     """Look for what is not likely in samples.
 
@@ -113,13 +114,15 @@ def look_at(
         estimate: what was estimated of them, where that is known by now.
         by_model: whether readings are to fit together by the model.
         units: what a mapping says of the units of q, qd and qdd, for people.
+        are_recognised: whether nothing says which contacts are closed: readings are to fit together in one state.
     """
     if before and before // EVERY == (before + len(samples)) // EVERY:
         return
     looked = samples.at(slice(0, LOOKED_AT)) if before else samples
     for each, places in samples_by_state(looked).items():
-        system, y = systems[each], samples.record.own_readings(each, looked.y[places])
-        report.doubt(warnings_of_readings(system, looked.q[places], looked.qd[places], y, by_model))
+        states = dict.fromkeys([each, *(systems if are_recognised else ())])
+        (system, y), *rest = ((systems[s], samples.record.own_readings(s, looked.y[places])) for s in states)
+        report.doubt(warnings_of_readings(system, looked.q[places], looked.qd[places], y, by_model, rest))
     whole = None if before else estimate
     t = looked.t if looked.t is not None and len(looked.t) > 1 else None
     (first, system), *others = systems.items()

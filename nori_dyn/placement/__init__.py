@@ -2,7 +2,7 @@
 
 candidates = nd.placement.load_candidates("shop.yaml")
 nd.place(tree, candidates, outputs=("tau",)).chosen     the cheapest, proven where it can be
-nd.best_sensors(tree, candidates, k=8).chosen           the most precise for their number
+nd.placement.best_sensors(tree, candidates, k=8).chosen           the most precise for their number
 
 Example:
     >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}

@@ -146,13 +146,13 @@ def best_sensors(
         >>> candidates = nd.placement.Candidates.from_dict({
         ...     "name": "shop", "measurements": [unloaded], "candidates": {"measurements": [motion, imu]}
         ... })
-        >>> found = nd.best_sensors(nd.autotree(2), candidates, 2)
+        >>> found = nd.placement.best_sensors(nd.autotree(2), candidates, 2)
         >>> found.chosen
         ('qdd:joint2', 'acc:link2')
         >>> print(np.round(found.sigma, 2))  # of tau:joint1 and tau:joint2 [N m]
         [0.16 0.17]
     """
-    check_tree(tree, "nd.best_sensors", "candidates")
+    check_tree(tree, "nd.placement.best_sensors", "candidates")
     if criterion not in ("A", "D"):
         raise InputError(f"criterion is '{criterion}': it is 'A' (sum of variances) or 'D' (determinant).")
     if k is None and candidates.budget is None:

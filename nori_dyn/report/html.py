@@ -52,7 +52,7 @@ def to_html(
         return rendered(placement_page(found))
     if isinstance(found, Identification):
         return rendered(identification_page(found))
-    expected = "what nd.observability, nd.place, nd.best_sensors or nd.identify returns"
+    expected = "what nd.observability, nd.place, nd.placement.best_sensors or nd.identify returns"
     example = "nd.tools.save_html(nd.observability(system), 'page.html')"
     raise WrongKindError("nd.tools.save_html", expected, found, example)
 
@@ -96,8 +96,8 @@ def save_html(
     """Write a page for the browser that stands alone.
 
     Args:
-        found: what `nd.observability`, `nd.place`, `nd.best_sensors` or `nd.identify` returns; the latter with
-            `curves=True` has readings over the time drawn as well.
+        found: what `nd.observability`, `nd.place`, `nd.placement.best_sensors` or `nd.identify` returns; the latter
+            with `curves=True` has readings over the time drawn as well.
         path: the file.
         conditioning: of a report, margins and expected deviations over many configurations: `nd.conditioning`.
         redundancy: of a report, what sensors may fail: `nd.redundancy`.

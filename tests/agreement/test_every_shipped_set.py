@@ -54,6 +54,7 @@ NAMED: dict[str, Robots] = {
     "forward_dynamics": EVERY,
     "hybrid_dynamics": EVERY,
     "identification": fixed(*(name for name in ROBOTS if name not in LEGGED)),
+    "joint_torques": fixed(*(name for name in ROBOTS if name not in LEGGED)),
     "identification_floating": walking(*LEGGED),
     "floating_base": walking(*LEGGED),
     "feet_unknown": HUMANOIDS,

@@ -141,7 +141,7 @@ def use_sensors(path: Path) -> object:
 def use_candidates(path: Path) -> object:
     found = nd.placement.load_candidates(path, ARM, arm())
     if now_and_then(path, 40):
-        return nd.best_sensors(arm(), found, 1)
+        return nd.placement.best_sensors(arm(), found, 1)
     return found.name
 
 

@@ -114,7 +114,7 @@ def test_what_is_refused_before_the_work(run, refused, here):
     assert run(*view)[0] == 2
     assert run(*view, "--input", "log.npz")[0] == run(*view, "--view", "log.html")[0] == 2
     for more, said in (
-        (("tau", "--out", "log.csv"), "NAMES: needs --view"),
+        (("tau", "--out", "log.csv"), "NAME: needs --view"),
         (("--view", "log.html", "--chunk", 9), "--chunk: does not go with --view"),
     ):
         assert said in refused(*view, "--input", "log.npz", *more, status=2)

@@ -95,7 +95,7 @@ def things() -> dict[str, Shown]:
         "redundancy": nd.redundancy(nd.System(tree, twice), ("tau",)),
         "redundancy where all are critical": nd.redundancy(system, ("tau",)),
         "placement": nd.place(tree, candidates),
-        "design": nd.best_sensors(tree, candidates, 5),
+        "design": nd.placement.best_sensors(tree, candidates, 5),
         "exciting motion": nd.exciting_motion(tree, duration=4.0, harmonics=3, rate=10.0, starts=1, joints=JOINTS[1:]),
         "diagnosis": monitor.check(q, ones, y),
         "diagnosis of a batch": monitor.check_batch(Q, Ones, np.tile(y, (3, 1))),

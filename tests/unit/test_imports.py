@@ -67,7 +67,6 @@ CONTRACT = (
     "conditioning",
     "redundancy",
     "place",
-    "best_sensors",
     "identify",
     "identifiability",
     "exciting_motion",

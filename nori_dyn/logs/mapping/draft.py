@@ -39,6 +39,9 @@ WRENCH_NAME = re.compile(
 )
 """Columns of a wrench by component: what it is called, force or moment, the axis."""
 
+MESSAGE = "a message of a wrench"
+"""Why columns are of a wrench, without a doubt."""
+
 ANGLES = {
     "deg": {"deg", "degs", "degree", "degrees", "degps", "dps"},
     "rad": {"rad", "rads", "radian", "radians", "radps"},
@@ -54,11 +57,13 @@ class DraftEntry:
         entry: what it says, as in YAML.
         why: for what reason.
         columns: the columns that it takes.
+        is_doubtful: whether names and numbers leave it open: its order, sign or gain is to be checked.
     """
 
     entry: Mapping[str, object]
     why: str
     columns: tuple[str, ...]
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +94,20 @@ class Draft:
         return said | {"columns": [dict(guess.entry) for guess in self.guesses]}
 
 
-def draft(source: LogSource, record: SampleRecord) -> Draft:
+def draft(source: LogSource, record: SampleRecord, order: Sequence[str] = ()) -> Draft:
     """Draft a mapping for a log and a robot with sensors.
 
     Args:
         source: the log; some of its samples are read.
         record: the numbers of a sample.
+        order: the joints in the order in which the robot's messages number them, where that is known.
 
     Raises:
         FileFormatError: the log is damaged.
     """
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
-    families = families_of(names, joints)
+    families = families_of(names, joints, order)
     values = _sample(source)
     clocks = {s.name: found for s in source.streams if (found := _clock(s, values)) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
@@ -162,7 +168,7 @@ def _of_joints(
     alike = [f for f in families if kind_of(f) == kind and not set(f.columns) & taken]
     for family in sorted(alike, key=lambda f: (f.joints is None, -len(f.columns), len(f.words))):
         free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
-        own, why = joints_of(family, free, len(wanted))
+        own, why, is_doubtful = joints_of(family, free, len(wanted))
         if not own:
             continue
         columns = family.columns
@@ -176,9 +182,9 @@ def _of_joints(
             entry["unit"] = unit
         if kind == "current":
             entry["scale"] = [1.0] * len(own)
-            told = "currents: write the drives' gains as `scale`, N m per A, one a joint"
+            told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
         covered |= {f"{target}:{joint}" for joint in own}
-        yield DraftEntry(entry, f"{why}{'; ' if told else ''}{told}", columns)
+        yield DraftEntry(entry, f"{why}{'; ' if told else ''}{told}", columns, is_doubtful)
 
 
 def _unit(
@@ -284,7 +290,8 @@ def _of_wrenches(
             parts = [part for part in own if units[part] == unit]
             entry: dict[str, object] = {"of": group, "from": [own[part] for part in parts], "components": parts}
             told = f"; in {unit}, as the names say" if unit else ""
-            yield DraftEntry(entry | ({"unit": unit} if unit else {}), why + told, tuple(own[part] for part in parts))
+            entry |= {"unit": unit} if unit else {}
+            yield DraftEntry(entry, why + told, tuple(own[part] for part in parts), MESSAGE not in why)
 
 
 def _named_wrenches(names: Iterable[str], taken: Collection[str]) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
@@ -300,7 +307,7 @@ def _named_wrenches(names: Iterable[str], taken: Collection[str]) -> Iterator[tu
             own = {part: of[part] for part in FORCE if part in of}
             yield (
                 stem,
-                (own, "a message of a wrench" if is_spelled else "named as forces and moments: check their sign"),
+                (own, MESSAGE if is_spelled else "named as forces and moments: check their sign"),
             )
 
 

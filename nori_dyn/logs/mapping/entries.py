@@ -72,14 +72,14 @@ class MappingEntries:
             names = self._names(entry.of)
             if names is None:
                 return
-            yield self._quantity(entry, names, _sources(entry, len(entry.components or names)), None)
+            yield self._quantity(entry, names, _sources(entry, _width(entry, names)), None)
             return
         joints = entry.joints or [joint for joint in self.record.tree.joint_names if self._fits(entry, joint)]
         for k, joint in enumerate(joints):
             names = self._names(entry.of.replace("{joint}", joint))
             if names is None:
                 continue
-            sources = _sources(entry, len(entry.components or names), joint, k, len(joints))
+            sources = _sources(entry, _width(entry, names), joint, k, len(joints))
             yield self._quantity(entry, names, sources, (k, len(joints)))
 
     def axes(self, entry: MappingEntry) -> dict[int, Axes]:
@@ -153,6 +153,10 @@ class MappingEntries:
         units = [self.record.units[self.record.places[name]] for name in names]
         everything = list(range(len(names)))
         last = self.record.places[names[-1]]
+        if entry.orientation == "cos_sin":
+            if not entry.of.startswith("q:") or units != ["rad"]:
+                raise self.wrong(f"`orientation: cos_sin` is for q of a joint that turns, and '{entry.of}' is none.")
+            return (lambda values: np.arctan2(values[1:], values[:1])), everything, ["", ""]
         if len(names) >= 4 and any(part.stop - 1 == last for part in self.record.quaternions):
             given = [*units[:-4], "rad", "rad", "rad"] if entry.orientation == "rpy" else units
             return oriented(entry.orientation, len(names) - 4), everything, given
@@ -209,6 +213,11 @@ class MappingEntries:
             return np.array(given, dtype=float)
         expected = nth[1] if nth else n
         raise self.wrong(f"`{what}` of '{entry.of}' has {len(given)} numbers, expected one or {expected}.")
+
+
+def _width(entry: MappingEntry, names: Sequence[str]) -> int:
+    """How many columns a quantity takes, which is these numbers of the record."""
+    return 2 if entry.orientation == "cos_sin" else len(entry.components or names)
 
 
 def _sources(entry: MappingEntry, n: int, joint: str = "", k: int = 0, n_joints: int = 1) -> list[str] | None:

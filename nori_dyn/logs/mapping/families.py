@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 WORDS: Mapping[str, frozenset[str]] = {
     "qdd": frozenset({"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot"}),
@@ -39,6 +39,9 @@ LIMBS: Mapping[str, frozenset[str]] = {
 UNITREE_LEGS = ("FR", "FL", "RR", "RL")
 """The order of the legs of Unitree's quadrupeds in their messages."""
 
+IN_ORDER = "in the order in which the robot's messages number the joints"
+"""Why numbered columns are of which joints, where that is known."""
+
 UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z/^0-9·* ]+)[\])]\s*$")
 
 
@@ -47,7 +50,7 @@ class Family:
     """Columns with one quantity of several joints or axes.
 
     Attributes:
-        pattern: their names, with {joint} or {k} for what differs.
+        pattern: their names, with {joint}, {name} (of a joint, in part) or {k} for what differs.
         columns: the columns, by joint, or in the order of their numbers.
         joints: the joints, where the names tell them.
         words: the words of the pattern.
@@ -65,27 +68,49 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
 
 
-def families_of(names: Sequence[str], joints: Sequence[str]) -> list[Family]:
-    """Families of columns, those that are named after joints first."""
+def families_of(names: Sequence[str], joints: Sequence[str], order: Sequence[str] = ()) -> list[Family]:
+    """Families of columns, those that are named after joints first.
+
+    Args:
+        names: the columns.
+        joints: the joints of one number.
+        order: the joints in the order in which the robot's messages number them, where that is known.
+    """
     by_joint = list(_by_joint(names, joints))
     named = {name for family in by_joint for name in family.columns}
-    return [*by_joint, *_by_number(name for name in names if name not in named)]
+    numbered = _by_number(name for name in names if name not in named)
+    return [*by_joint, *(_in_order(family, order) for family in numbered)]
+
+
+def _in_order(family: Family, order: Sequence[str]) -> Family:
+    """The family by joints, where it has as many columns as are numbered, or more motors than the robot has."""
+    size, n = len(family.columns), len(order)
+    if not n or not (size == n or (size > n and "motor" in family.words)):
+        return family
+    return replace(family, columns=family.columns[:n], joints=tuple(order))
 
 
 def _by_joint(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
     """Yield the families of columns that have the name of a joint in theirs."""
     found: dict[str, dict[str, str]] = {}
-    longest = sorted(joints, key=len, reverse=True)
+    short = {joint.removesuffix("_joint"): joint for joint in joints}  # FR_hip of FR_hip_joint
+    called = {**{name: joint for name, joint in short.items() if name not in joints}, **{j: j for j in joints}}
+    longest = sorted(called, key=len, reverse=True)
     for name in names:
-        joint = next((j for j in longest if re.search(rf"(?<![A-Za-z0-9]){re.escape(j)}(?![A-Za-z0-9])", name)), None)
-        if joint is not None:
-            found.setdefault(name.replace(joint, "{joint}"), {})[joint] = name
+        own = next((each for each in longest if re.search(_as_word(each), name)), None)
+        if own is not None:
+            found.setdefault(name.replace(own, "{joint}" if own in joints else "{name}"), {})[called[own]] = name
     for pattern, of in found.items():
         ordered = tuple(joint for joint in joints if joint in of)
         yield Family(pattern, tuple(of[joint] for joint in ordered), ordered, words_of(pattern))
     yield from _by_other_names(
         [name for name in names if not any(name in of.values() for of in found.values())], joints
     )
+
+
+def _as_word(joint: str) -> str:
+    """Expression for the name of a joint as a word of its own: in "q:FR_hip", and in "JointPosFR_hip"."""
+    return rf"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z])){re.escape(joint)}(?![A-Za-z0-9])"
 
 
 def _by_other_names(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
@@ -111,7 +136,7 @@ def _by_number(names: Iterable[str]) -> Iterator[Family]:
     """Yield the families of columns that differ by a number: q[0] to q[6], pos1 and pos2, motors[0].q and so on."""
     found: dict[str, dict[int, str]] = {}
     for name in names:
-        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:\.[A-Za-z_]+)?(?:\s*[\[(][^\])]*[\])])?)", name)
+        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:[._][A-Za-z_]+)?(?:\s*[\[(][^\])]*[\])])?)", name)
         if match:
             found.setdefault(f"{match[1]}{{k}}{match[3]}", {})[int(match[2])] = name
     for pattern, of in found.items():
@@ -137,33 +162,35 @@ def kind_of(family: Family) -> str | None:
     return next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
 
 
-def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str], str]:
-    """Joints of a family, among some of a robot's n, and the reason; empty if unknown."""
-    if family.joints is not None:
-        named = "{joint}" in family.pattern
-        why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
-        return [joint for joint in family.joints if joint in joints], why
+def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str], str, bool]:
+    """Joints of a family, among some of a robot's n, the reason, and whether it is to be checked; empty if unknown."""
     size = len(family.columns)
+    if family.joints is not None:
+        named = "{joint}" in family.pattern or "{name}" in family.pattern
+        why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
+        why, named = (IN_ORDER, True) if "{k}" in family.pattern else (why, named)
+        return [joint for joint in family.joints if joint in joints], why, not named and size < n
     limbs = [limb for limb, words in LIMBS.items() if words & set(family.words)]
     if limbs:
         own = [joint for joint in joints if all(LIMBS[limb] & set(words_of(joint)) for limb in limbs)]
         if len(own) >= size:
-            return own[:size], f"{size} numbers of {' '.join(limbs)}: check that they are in the robot's order"
+            return own[:size], f"{size} numbers of {' '.join(limbs)}: check that they are in the robot's order", True
     if {"motor", "state"} <= set(family.words) and size >= n == len(joints):
         legs = [joint[:2] for joint in joints]
         if set(legs) == set(UNITREE_LEGS):
             ordered = [joint for leg in UNITREE_LEGS for joint, of in zip(joints, legs, strict=True) if of == leg]
-            return ordered, "in the order of Unitree's motors, leg by leg"
-        return list(joints), "motors, taken to be in the order of the robot's joints: check it"
+            return ordered, "in the order of Unitree's motors, leg by leg", False
+        return list(joints), "motors, taken to be in the order of the robot's joints: check it", True
     if size == n == len(joints):
-        return list(joints), f"{size} numbers, as many as the robot has joints: check that they are in its order"
+        return list(joints), f"{size} numbers, as many as the robot has joints: check that they are in its order", True
     if 3 < size <= len(joints) == n:  # three are those of a vector
-        return list(joints[:size]), f"{size} numbers, and the robot has {n} joints: taken for the first, check it"
-    return [], ""
+        return list(joints[:size]), f"{size} numbers, and the robot has {n} joints: taken for the first, check it", True
+    return [], "", False
 
 
 def source_of(family: Family, columns: tuple[str, ...]) -> object:
     """The `from` of an entry for these columns."""
-    if "{joint}" in family.pattern or family.columns[0] == family.pattern.replace("{k}", "0"):
+    is_counted = columns[0] == family.pattern.replace("{k}", "0") and columns == family.columns[: len(columns)]
+    if "{joint}" in family.pattern or is_counted:
         return family.pattern
     return list(columns)

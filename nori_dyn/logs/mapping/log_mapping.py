@@ -18,7 +18,7 @@ Three = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 
 Resample: TypeAlias = Literal["linear", "hold"]
 Stamps: TypeAlias = Literal["header", "log"]
-Orientation: TypeAlias = Literal["xyzw", "wxyz", "rpy"]
+Orientation: TypeAlias = Literal["xyzw", "wxyz", "rpy", "cos_sin"]
 Axes: TypeAlias = Literal["body", "world", "mujoco"]
 
 
@@ -86,7 +86,8 @@ class MappingEntry(Strict):
         offset: what is to be added then; one number, or one a column.
         above: of a contact: it is closed where the number is above this; otherwise 1 is closed and 0 open.
         frame: where the axes of a force, couple, acceleration, or the like are.
-        orientation: of q of a free joint (position first) or a spherical one: how its orientation is given.
+        orientation: of q of a free joint (position first) or a spherical one: how its orientation is given; cos_sin of
+            an angle that is given by its cosine and its sine.
         axes: of qd of a free joint, six numbers, angular first: in which axes its velocity is given: its own, those of
             the world, or as MuJoCo has them (angular in its own, linear in the world's).
     """

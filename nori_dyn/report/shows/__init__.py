@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 MODULES: Mapping[str, str] = {
     "KinematicTree": "models",
+    "Preset": "models",
     "Robots": "models",
     "SensorSet": "models",
     "System": "systems",

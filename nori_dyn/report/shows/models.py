@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from nori_dyn.descriptions.robot_names import DOWNLOADED, EXTRA, Robots
+from nori_dyn.estimation.presets import Preset
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Joint
@@ -161,6 +162,28 @@ def _items(values: Sequence[Any]) -> Iterator[str]:
     for value in values:
         nested = isinstance(value, Sequence) and not isinstance(value, str)
         yield f"[{_entry_in_a_line(value)}]" if nested else _entry_in_a_line(value)
+
+
+@shows(Preset)
+def preset_document(preset: Preset) -> Document:
+    """The document of a robot that is ready to use."""
+    data = preset.data
+    facts = (
+        ("preset", f"{data.name}: {data.about}"),
+        ("model", str(preset.file or f"{listed(data.robot, MOST_NAMES)}, not here yet")),
+        ("base", data.base),
+        ("locked", listed(data.locked, MOST_NAMES)),
+        ("sources", data.sources),
+    )
+    estimates = tuple((name, one.about, listed(one.outputs, MOST_NAMES)) for name, one in data.estimates.items())
+    logs = tuple((name, one.about) for name, one in data.logs.items())
+    return Document(
+        (
+            Facts(facts),
+            Table("Estimates", ("name", "what it is", "outputs"), estimates, left=(0, 1, 2)),
+            *((Table("Logs that are known", ("name", "what they are"), logs, left=(0, 1)),) if logs else ()),
+        )
+    )
 
 
 @shows(Robots)

@@ -41,7 +41,12 @@ def plausibility_warnings(
 
 
 def warnings_of_readings(
-    system: System, q: Floats, qd: Floats, y: Floats, by_model: bool = True
+    system: System,
+    q: Floats,
+    qd: Floats,
+    y: Floats,
+    by_model: bool = True,
+    others: Sequence[tuple[System, Floats]] = (),
 ) -> tuple[PlausibilityWarning, ...]:
     """Plausibility warnings about single samples; see `plausibility_warnings`.
 
@@ -51,9 +56,10 @@ def warnings_of_readings(
         qd: velocities (N, nv), finite.
         y: readings (N, ny); nan where there is none.
         by_model: whether to test the readings against the model, which is uncertain itself where it is identified.
+        others: the systems and readings of other contact states that a sample may be in.
     """
     with np.errstate(all="ignore"):  # an overflow is a warning by itself
-        fit = inconsistency(system, q, qd, y) if by_model else ()
+        fit = inconsistency(system, q, qd, y, others) if by_model else ()
         return *limits(system.tree, q), *readings(system, y), *fit
 
 

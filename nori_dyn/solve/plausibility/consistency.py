@@ -40,19 +40,29 @@ The first counts of those that explain as much.
 """
 
 
-def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[PlausibilityWarning]:
-    """Yield a warning where readings (N, ny) contradict each other at most samples, by the sigmas of their sensors."""
+def inconsistency(
+    system: System, q: Floats, qd: Floats, y: Floats, others: Sequence[tuple[System, Floats]] = ()
+) -> Iterator[PlausibilityWarning]:
+    """Yield a warning where readings (N, ny) contradict each other at most samples, by the sigmas of their sensors.
+
+    Args:
+        system: the system.
+        q: configurations (N, nq).
+        qd: velocities (N, nv).
+        y: readings (N, ny).
+        others: the systems and readings of other contact states that a sample may be in.
+    """
     if not any(row.equation.sigma for row in system.rows):
         return
     usable = np.isfinite(y).all(axis=1) & ~system.saturated(y).any(axis=1)
     chosen = np.flatnonzero(usable)
     chosen = np.unique(chosen[np.linspace(0, len(chosen) - 1, STATES).astype(int)]) if len(chosen) else chosen
-    states = q[chosen], qd[chosen], y[chosen]
-    fits = _fits(system, *states)
+    each = [(system, y[chosen]), *((other, own[chosen]) for other, own in others)]
+    fits = _fits(each, q[chosen], qd[chosen])
     share = _share(fits)
     if share < MOST:
         return
-    hint, left = min(_explanations(system, states, fits), key=lambda each: each[1])
+    hint, left = min(_explanations(each, q[chosen], qd[chosen], fits), key=lambda found: found[1])
     yield PlausibilityWarning(
         "consistency",
         share,
@@ -89,14 +99,20 @@ class _LeastSquares:
         return bool(chdtrc(self.freedom, np.sum(self.variances * pulls**2)) >= IMPROBABLE)
 
 
-def _fits(system: System, q: Floats, qd: Floats, y: Floats) -> list[_LeastSquares]:
-    """Return the least squares of the states that are not singular, where there are rows to spare."""
+def _fits(each: Sequence[tuple[System, Floats]], q: Floats, qd: Floats) -> list[tuple[_LeastSquares, ...]]:
+    """The least squares of samples, in each contact state; of those that are singular in none, with rows to spare."""
+    by_state = [_least_squares(system, q, qd, y) for system, y in each]
+    return [tuple(one for one in found if one) for found in zip(*by_state, strict=True) if None not in found]
+
+
+def _least_squares(system: System, q: Floats, qd: Floats, y: Floats) -> list[_LeastSquares | None]:
+    """The least squares of samples; None where they are singular, or have no rows to spare."""
     freedom = system.shape[0] - system.shape[1]
     is_exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
     order, n = np.argsort(is_exact, kind="stable"), int(np.sum(~is_exact))
     variances = 1 / system.weights[[k for row in system.rows if not row.is_exact for k in row.weight_of_rows]]
-    found: list[_LeastSquares] = []
-    for state in zip(q, qd, y, strict=True) if freedom > 0 else ():
+    found: list[_LeastSquares | None] = [None] * len(q)
+    for k, state in enumerate(zip(q, qd, y, strict=True) if freedom > 0 else ()):
         D = system.D(state[0]).tocsr()[order]
         blocks: Any = [[sp.diags_array(variances), None, -D[:n]], [None, None, D[n:]], [D[:n].T, D[n:].T, None]]
         read: dict[str, Floats] = {}
@@ -105,27 +121,28 @@ def _fits(system: System, q: Floats, qd: Floats, y: Floats) -> list[_LeastSquare
         with contextlib.suppress(RuntimeError):  # singular
             factors = splu(sp.block_array(blocks, format="csc"))
             kinds = {kind: values[order] for kind, values in read.items()}
-            found.append(_LeastSquares(factors, system.b(*state)[order], kinds, variances, freedom))
+            found[k] = _LeastSquares(factors, system.b(*state)[order], kinds, variances, freedom)
     return found
 
 
-def _share(fits: Sequence[_LeastSquares], kind: str = "", factor: float = 1.0) -> float:
-    """Return the share of states whose readings do not fit together."""
-    return sum(not fit.fits(kind, factor) for fit in fits) / len(fits) if fits else 0.0
+def _share(fits: Sequence[tuple[_LeastSquares, ...]], kind: str = "", factor: float = 1.0) -> float:
+    """Share of the samples whose readings do not fit together, in whatever contact state."""
+    wrong = sum(not any(state.fits(kind, factor) for state in sample) for sample in fits)
+    return wrong / len(fits) if fits else 0.0
 
 
 def _explanations(
-    system: System, states: tuple[Floats, Floats, Floats], fits: Sequence[_LeastSquares]
+    each: Sequence[tuple[System, Floats]], q: Floats, qd: Floats, fits: Sequence[tuple[_LeastSquares, ...]]
 ) -> Iterator[tuple[str, float]]:
-    """Yield possible errors, and the share of states whose readings do not fit together with each corrected."""
-    q, qd, y = states
+    """Yield possible errors, and the share of samples whose readings do not fit together with each corrected."""
+    system = each[0][0]
     in_q, in_qd = angular(system.tree)
     if reaches_far(q[:, in_q]):
-        yield "q looks like degrees.", _share(_fits(system, np.where(in_q, q / DEGREE, q), qd, y))
+        yield "q looks like degrees.", _share(_fits(each, np.where(in_q, q / DEGREE, q), qd))
     if reaches_far(qd[:, in_qd]):
-        yield "qd looks like degrees per second.", _share(_fits(system, q, np.where(in_qd, qd / DEGREE, qd), y))
+        yield "qd looks like degrees per second.", _share(_fits(each, q, np.where(in_qd, qd / DEGREE, qd)))
     units = {(row.equation.group, unit) for row in system.measurements for unit in row.units}
-    for kind in fits[0].read:
+    for kind in fits[0][0].read:
         for factor, words, begins in FACTORS:
             if any(of == kind and unit.startswith(begins) for of, unit in units):
                 yield f"{kind} {words}.", _share(fits, kind, factor)

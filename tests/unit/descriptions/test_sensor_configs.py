@@ -26,6 +26,7 @@ def walkers(*names: str):
 # One row a shipped set: the robots that it is for, and how many rows it has to spare.
 SHIPPED = {
     "inverse_dynamics": (any_robot, 0),
+    "joint_torques": (arms, (7, 6)),
     "forward_dynamics": (any_robot, 0),
     "hybrid_dynamics": (any_robot, 0),
     "floating_base": (walkers("anymal", "talos_reduced"), 0),
@@ -64,7 +65,7 @@ def test_what_is_shipped_fits_the_robots_that_it_is_for():
             system = nd.System(tree, known.in_contact(*known.contact_names))
             more = spare[k] if isinstance(spare, tuple) else spare
             assert system.shape[0] == system.shape[1] + more, name
-            assert system.is_weighted == (more > 0 or name in ("touch", "momentum_observer")), name
+            assert system.is_weighted == (more > 0 or name in ("touch", "momentum_observer", "joint_torques")), name
             assert name not in ("inverse_dynamics", "forward_dynamics") or system.ny == tree.nv
         assert known.name == name
         assert known.source

@@ -1,0 +1,104 @@
+"""Logs of robots with a preset: what their columns are, and what of that is open to doubt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from nori_dyn.errors import MappingError
+from nori_dyn.estimation.log_run import RECOGNISE, LogRunner
+from nori_dyn.estimation.plan import Plan
+from nori_dyn.estimation.presets import Preset, VendorLog
+from nori_dyn.logs.formats.registry import open_log
+from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.log import Log, read_log
+from nori_dyn.logs.mapping.binding import bind
+from nori_dyn.logs.mapping.draft import Draft, draft
+from nori_dyn.logs.mapping.log_mapping import LogMapping
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.motion.differentiation import Differentiate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PresetLog:
+    """A log and the plan that it is estimated by.
+
+    Attributes:
+        log: the log, with its mapping.
+        plan: the plan.
+        contacts: as for `nd.estimate`.
+        reasons: what each entry of the mapping rests on, one line each.
+        questions: what of it names and numbers leave open.
+        kind: the log as the preset knows it; None of one that a mapping or a draft ties to the robot.
+    """
+
+    log: Log
+    plan: Plan
+    contacts: str | None
+    reasons: tuple[str, ...]
+    questions: tuple[str, ...] = ()
+    kind: VendorLog | None = None
+
+    def way(self, differentiate: Differentiate, dt: float | None) -> tuple[Differentiate, float | None]:
+        """How to differentiate and the time between samples, as asked, or else as the preset knows best."""
+        if self.kind is None:
+            return differentiate, dt
+        best: Differentiate = self.kind.differentiate or "auto"
+        return best if differentiate == "auto" else differentiate, dt or self.kind.dt
+
+
+def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | Iterable[str] | None = None) -> PresetLog:
+    """Tie a log to a robot with a preset: by its own mapping, by one of the preset's, or by a draft.
+
+    Args:
+        preset: the preset.
+        log: the log, or its file.
+        what: what is to be estimated, see `Preset.estimand`.
+
+    Raises:
+        FileFormatError: the log cannot be read.
+        ModelError, UnknownPresetError, PlanError: as `Preset.plan`.
+    """
+    given = log if isinstance(log, Log) else read_log(log)
+    plan = preset.plan(what)
+    contacts = preset.estimand(what).contacts and RECOGNISE
+    if given.mapping is not None and given.mapping.columns:
+        return PresetLog(given, plan, contacts, ("as its mapping says",))
+    runner = LogRunner(plan)
+    record = SampleRecord.of(runner.systems, () if contacts else runner.contacts)
+    with open_log(given.path) as source:
+        fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
+        if fitting is not None:
+            _, name, kind = fitting
+            return PresetLog(replace(given, mapping=kind), plan, contacts, (f"{name}: {kind.about}",), kind=kind)
+        made = draft(source, record, preset.data.order)
+    mapping = LogMapping.from_dict(made.data())
+    return PresetLog(replace(given, mapping=mapping), plan, contacts, tuple(_reasons(made)), tuple(_questions(made)))
+
+
+def _fitting(
+    logs: Mapping[str, VendorLog], source: LogSource, record: SampleRecord
+) -> Iterator[tuple[int, str, VendorLog]]:
+    """Yield the mappings whose columns a log has, with how many numbers of the record they lack, and their names."""
+    for name, mapping in logs.items():
+        try:
+            binding = bind(source.columns, mapping, record)
+        except MappingError:
+            continue
+        if not any(each.startswith("q:") for each in binding.lacking):
+            yield len(binding.lacking), name, mapping
+
+
+def _reasons(made: Draft) -> Iterator[str]:
+    for guess in made.guesses:
+        yield f"{guess.entry['of']} from {guess.entry['from']}: {guess.why}"
+    for name, (settings, why) in made.streams.items():
+        yield f"times of {name or 'the log'}, {settings}: {why}"
+
+
+def _questions(made: Draft) -> Iterator[str]:
+    for guess in made.guesses:
+        if guess.is_doubtful:
+            unit = guess.entry.get("unit")
+            yield f"{guess.entry['of']} from {guess.entry['from']}{f' [{unit}]' if unit else ''}? {guess.why}."

@@ -1,0 +1,308 @@
+"""Presets: what is to be known of a robot that many people have, so that its logs are estimated without more ado.
+
+A preset is data, a YAML file: where the model is, which joints are locked, what can be estimated and by which sensors,
+and how the logs of its vendor are written. Users write their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, FiniteFloat, ValidationError
+
+from nori_dyn.algebra.spatial import spatial_inertia
+from nori_dyn.components.config import components_of
+from nori_dyn.descriptions.robot_names import EXTRA, robots
+from nori_dyn.descriptions.robots import load_robot
+from nori_dyn.descriptions.sensor_configs import load_sensors, shipped_files
+from nori_dyn.errors import (
+    InputError,
+    InvalidConfigError,
+    ModelError,
+    PresetError,
+    UnknownModelNameError,
+    UnknownPresetError,
+    UnknownSensorNameError,
+)
+from nori_dyn.estimation.plan import Plan
+from nori_dyn.estimation.plan import plan as make_plan
+from nori_dyn.io.yaml_file import read_yaml
+from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three
+from nori_dyn.measurements.config_errors import ConfigSchema, config_error
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.tables import Shown
+
+Positive = Annotated[FiniteFloat, Field(gt=0)]
+Six = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
+
+
+class Load(Strict):
+    """A body fixed to a link that the model lacks: a tool, a battery, a trunk.
+
+    Attributes:
+        link: the link or frame in whose axes it is given.
+        mass: [kg].
+        com: its centre of mass [m].
+        inertia: ixx, iyy, izz, ixy, ixz, iyz about the centre of mass [kg m^2].
+    """
+
+    link: str
+    mass: Positive
+    com: Three = Field(default_factory=lambda: [0.0] * 3)
+    inertia: Six = Field(default_factory=lambda: [0.0] * 6)
+
+
+class Estimand(Strict):
+    """What can be estimated, and by which sensors.
+
+    Attributes:
+        about: what it is, in words.
+        sensors: a set of sensors: the name of a shipped one, or what its YAML file would say.
+        outputs: the outputs.
+        contacts: "recognise" where contacts are recognised; otherwise the log tells them.
+    """
+
+    about: str
+    sensors: str | dict[str, Any]
+    outputs: Names
+    contacts: Literal["recognise"] | None = None
+
+
+class VendorLog(LogMapping):
+    """A mapping for logs as the vendor's software, or a data set, writes them; it fits if its columns are there.
+
+    Attributes:
+        about: whose logs these are, and where that is documented.
+        dt: time between samples [s] of logs without times.
+        differentiate: how to differentiate, where "auto" is not best, see `nd.estimate`.
+    """
+
+    about: str
+    dt: Positive | None = None
+    differentiate: Literal["smoother", "kalman"] | None = None
+
+
+class PresetData(Strict):
+    """What the YAML file of a preset says.
+
+    Attributes:
+        name: its name.
+        about: the robot, in words.
+        sources: where its numbers are from, the sigmas above all.
+        robot: where the model is: names that `load_robot` knows, or files beside the preset; the first that is there.
+        base: whether its root link is fixed to the world or floats.
+        locked: joints to freeze, at the positions given [rad or m], where the model has them.
+        kept: fixed joints to keep, or "sensors"; see `load_robot`.
+        limits: lowest and highest positions of joints [rad or m] where those of the model are not the robot's.
+        components: motors, friction and so on beside those of the model.
+        loads: bodies that the model lacks.
+        order: the joints in the order in which the robot's messages number them.
+        estimates: what can be estimated; the first is what is estimated where nothing is said.
+        logs: mappings for logs of known kinds, by name; others are drafted.
+    """
+
+    name: str
+    about: str
+    sources: str
+    robot: Names
+    base: Literal["fixed", "floating"] = "fixed"
+    locked: dict[str, FiniteFloat] = Field(default_factory=dict)
+    kept: list[str] | Literal["sensors"] = Field(default_factory=list)
+    limits: dict[str, Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]] = Field(default_factory=dict)
+    components: list[dict[str, Any]] = Field(default_factory=list)
+    loads: list[Load] = Field(default_factory=list)
+    order: list[str] = Field(default_factory=list)
+    estimates: Annotated[dict[str, Estimand], Field(min_length=1)]
+    logs: dict[str, VendorLog] = Field(default_factory=dict)
+
+
+SCHEMA = ConfigSchema(
+    PresetData,
+    "a preset",
+    beginning="It begins with `name:`, `about:`, `sources:` and `robot:`, and then has `estimates:`.",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Preset(Shown):
+    """A robot that is ready to use: its model, what can be estimated, and how its logs are written.
+
+    Attributes:
+        data: what its file says.
+        path: its file.
+        model: the file or name of the model in place of the preset's; None for that.
+
+    Example:
+        >>> go2 = nd.preset("go2")
+        >>> list(go2.data.estimates)
+        ['contacts', 'base']
+    """
+
+    data: PresetData
+    path: Path
+    model: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Preset({self.data.name!r}, {', '.join(self.data.estimates)})"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.data.name
+
+    @cached_property
+    def source(self) -> str:
+        """File or name of the model: the one given, a file beside the preset, or the first robot that is installed.
+
+        Raises:
+            ModelError: no package that has it is installed; says what to do.
+        """
+        if self.model is not None:
+            return self.model
+        known = robots()
+        names = sorted(filter(known.__contains__, self.data.robot), key=lambda name: known[name].path is None)
+        if not self._beside and not names:
+            raise ModelError(
+                f"preset '{self.name}' takes its model from {' or '.join(self.data.robot)}, and no installed package "
+                f"has it: {EXTRA}. {self._own_model()}"
+            )
+        return [*self._beside, *names][0]
+
+    @property
+    def file(self) -> Path | None:
+        """The file of its model; None where it is yet to be downloaded, or no installed package has it."""
+        known = robots()
+        found = [self.model, *self._beside, *(known[name].path for name in self.data.robot if name in known)]
+        return next((Path(path) for path in found if path is not None), None)
+
+    @property
+    def _beside(self) -> list[str]:
+        return [str(path) for name in self.data.robot if (path := self.path.parent / name).is_file()]
+
+    @cached_property
+    def tree(self) -> KinematicTree:
+        """The robot, with its joints locked and its loads.
+
+        Raises:
+            ModelError: there is no model; it cannot be read; or it is another robot's.
+        """
+        data = self.data
+        try:
+            locked = data.locked
+            if self.model is not None and locked:  # a model of one's own may be without fingers, or wrists
+                there = load_robot(self.source, base=data.base).joint_names
+                locked = {name: at for name, at in locked.items() if name in there}
+            tree = load_robot(self.source, base=data.base, locked=locked, kept=data.kept)
+            own = components_of({"components": data.components}) if data.components else ()
+            joints: list[Any] = [*tree.joints]
+            for name, limits in data.limits.items():
+                joints[tree.joint(name)] = replace(joints[tree.joint(name)], limits=tuple(limits))
+            I = tree.I.copy()
+            for load in data.loads:
+                frame = tree.frame(load.link)
+                xx, yy, zz, xy, xz, yz = load.inertia
+                about_com = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+                X = frame.X.motion_matrix()
+                I[frame.link] += X.T @ spatial_inertia(load.mass, np.array(load.com), about_com) @ X
+        except (UnknownModelNameError, InvalidConfigError) as error:
+            raise ModelError(f"{self.source} is not the robot of preset '{self.name}': {error}") from None
+        except ModelError as error:
+            raise ModelError(f"{error} {self._own_model()}") from None
+        return tree.replace(joints=tuple(joints), I=I, components=(*tree.components, *own))
+
+    def _own_model(self) -> str:
+        own = self.model or "ROBOT.urdf"
+        return f"A model of your own: --model {own}, in Python nd.preset('{self.name}', model='{own}')."
+
+    def estimand(self, what: str | Iterable[str] | None = None) -> Estimand:
+        """What is to be estimated, by its name or several, which must be of the same sensors; the first when None.
+
+        Raises:
+            UnknownPresetError: the preset has no such estimate.
+            InputError: they are of different sensors.
+        """
+        names = [*self.data.estimates][:1] if what is None else [what] if isinstance(what, str) else [*what]
+        names = [part.strip() for name in names for part in name.split(",")]
+        for name in names:
+            if name not in self.data.estimates:
+                raise UnknownPresetError(f"estimate of preset '{self.name}'", name, self.data.estimates)
+        found = [self.data.estimates[name] for name in names]
+        others = [name for name, one in zip(names, found, strict=True) if one.sensors != found[0].sensors]
+        if others:
+            raise InputError(
+                f"preset '{self.name}' estimates {names[0]} and {', '.join(others)} by different sensors: "
+                "ask for one at a time."
+            )
+        outputs = dict.fromkeys(output for one in found for output in one.outputs)
+        return found[0].model_copy(update={"outputs": [*outputs]})
+
+    def sensors(self, what: str | Iterable[str] | None = None) -> SensorSet:
+        """The sensors of an estimate; see `estimand`."""
+        given = self.estimand(what).sensors
+        return load_sensors(given, self.source, self.tree) if isinstance(given, str) else SensorSet.from_dict(given)
+
+    def plan(self, what: str | Iterable[str] | None = None) -> Plan:
+        """The plan of an estimate; see `estimand`.
+
+        Raises:
+            ModelError: as `tree`; or the model lacks a link or joint that the preset names.
+            PlanError, SingularSystemError: as `nd.plan`.
+        """
+        try:
+            return make_plan(self.tree, self.sensors(what), self.estimand(what).outputs)
+        except UnknownSensorNameError as error:
+            raise ModelError(f"{self.source} is not the robot of preset '{self.name}': {error}") from None
+
+
+def shipped_presets() -> dict[str, Path]:
+    """Presets that come with the package, by name."""
+    return shipped_files("presets")
+
+
+def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> Preset:
+    """A robot that is ready to use: a shipped preset by name, or a YAML file.
+
+    `nori-dyn robots` lists the shipped ones with what each can estimate, and the schema of a file is printed by
+    `nori-dyn schema --presets`.
+
+    Args:
+        name: the name, such as "panda" or "go2"; or the file.
+        model: the URDF or MJCF file of the robot, or the name of one, in place of the preset's.
+
+    Raises:
+        UnknownPresetError: neither a shipped preset nor a file.
+        FileFormatError: the file cannot be read.
+        PresetError: it is not YAML, or does not follow the schema: names the file and line.
+
+    Example:
+        >>> nd.preset("panda")
+        Preset('panda', torques, contacts)
+    """
+    shipped, given = shipped_presets(), os.fspath(name)
+    if given not in shipped and not (given.endswith((".yaml", ".yml")) or os.path.exists(given)):
+        raise UnknownPresetError("robot (neither a shipped preset nor the file of one)", given, shipped)
+    file = read_yaml(shipped.get(given, given), PresetError)
+    try:
+        data = PresetData.model_validate(file.data)
+    except ValidationError as error:
+        found = config_error(error, file.data, SCHEMA)
+        raise PresetError(f"{file.path}:{file.line(found.path)}: {found}") from None
+    return Preset(data, Path(file.path), None if model is None else os.fspath(model))
+
+
+def presets_schema_json() -> str:
+    """JSON schema of presets, for editors."""
+    return json.dumps(PresetData.model_json_schema(by_alias=True), indent=2)
+
+
+def known_presets() -> Mapping[str, Preset]:
+    """The shipped presets, by name."""
+    return {name: preset(name) for name in shipped_presets()}

@@ -1,0 +1,135 @@
+"""Presets: robots that are ready to use, and logs that are tied to them without a mapping."""
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import DoubtfulLogError, InputError, ModelError, PresetError, UnknownPresetError
+from nori_dyn.estimation.presets import known_presets
+from tests.robots import load
+
+JOINTS = tuple(f"panda_joint{k}" for k in range(1, 8))
+RATE = 200.0
+
+
+def swinging(seconds=4.0):
+    """Time, q, qd and torques of a Panda that swings all its joints, with little noise."""
+    arm, t = nd.preset("panda").tree, np.arange(0, seconds, 1 / RATE)
+    phase = np.outer(t, 1 + 0.2 * np.arange(7)) + np.arange(7)
+    q, qd, qdd = np.array([0, -0.4, 0, -2, 0, 1.8, 0.8]) + 0.4 * np.sin(phase), 0.0 * phase, 0.0 * phase
+    rates = 1 + 0.2 * np.arange(7)
+    qd, qdd = 0.4 * rates * np.cos(phase), -0.4 * rates**2 * np.sin(phase)
+    tau = nd.rnea(arm, q.T, qd.T, qdd.T).T + np.random.default_rng(0).normal(0, 0.05, q.shape)
+    return t, q, qd, tau
+
+
+def written(path, columns):
+    """A CSV of columns by their names."""
+    np.savetxt(path, np.column_stack([*columns.values()]), delimiter=",", header=",".join(columns), comments="")
+    return path
+
+
+def libfranka(path, t, q, qd, tau):
+    """A log as libfranka writes it, in milliseconds."""
+    numbered = {f"{name}[{k}]": x[:, k] for name, x in (("q", q), ("dq", qd), ("tau_J", tau)) for k in range(7)}
+    return written(path, {"duration": 1e3 * t, **numbered})
+
+
+def test_every_preset_follows_the_schema_and_says_where_its_numbers_are_from():
+    for name, preset in known_presets().items():
+        assert preset.name == name
+        assert len(preset.data.sources) > 40
+        for what, estimand in preset.data.estimates.items():
+            assert estimand.about, what
+
+
+@pytest.mark.parametrize("name", ["panda", "go2", "icub", "double_pendulum"])
+def test_a_preset_has_a_model_and_all_that_it_names(name):
+    load(name) if name != "double_pendulum" else None  # skips where no package has it
+    preset = nd.preset(name)
+    for what in preset.data.estimates:
+        sensors = preset.sensors(what)
+        for state in ((), sensors.contact_names):
+            nd.System(preset.tree, sensors.in_contact(*state) if sensors.contact_names else sensors)
+    assert set(preset.data.order) <= set(preset.tree.joint_names)
+    assert name in str(preset)
+
+
+def test_a_log_and_a_name_are_enough(tmp_path):
+    load("panda")
+    t, q, qd, tau = swinging()
+    found = nd.estimate(libfranka(tmp_path / "log.csv", t, q, qd, tau), "panda")
+    middle = slice(50, -50)
+    assert np.abs(found["tau"][middle] - tau[middle]).max() < 1.0
+    np.testing.assert_allclose(found.t, t, atol=1e-9)
+
+
+def test_columns_that_messages_number_are_taken_in_their_order(tmp_path):
+    load("panda")
+    t, q, qd, tau = swinging()
+    columns = {f"arm.{name}{k}": x[:, k] for name, x in (("pos", q), ("vel", qd), ("trq", tau)) for k in range(7)}
+    found = nd.estimate(written(tmp_path / "log.csv", {"time": t, **columns}), "panda")
+    assert np.abs(found["tau"][50:-50] - tau[50:-50]).max() < 1.0
+
+
+def test_what_is_doubtful_is_asked_and_nothing_is_estimated(tmp_path):
+    load("panda")
+    t, q, qd, tau = swinging()
+    columns = {f"{name}{k}": x[:, k] for name, x in (("q", q), ("qd", qd), ("i", tau)) for k in range(7)}
+    path = written(tmp_path / "log.csv", {"time": t, **columns})
+    with pytest.raises(DoubtfulLogError, match="gains") as refused:
+        nd.estimate(path, "panda")
+    assert len(refused.value.questions) == 1
+    assert nd.estimate(path, "panda", accept=True)["tau"].shape == (len(t), 7)
+
+
+def test_a_load_of_a_preset_weighs_on_its_link(tmp_path):
+    text = """
+name: swing
+about: a swing
+sources: none, it is a test of what a body adds
+robot: [swing.urdf]
+loads: [{link: rod, mass: 2, com: [0, 0, -1]}]
+limits: {hinge: [-1, 1]}
+estimates: {torques: {about: torques, sensors: inverse_dynamics, outputs: [tau]}}
+"""
+    (tmp_path / "swing.urdf").write_text(
+        '<robot name="swing"><link name="wall"/><link name="rod"/><joint name="hinge" type="continuous">'
+        '<parent link="wall"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>'
+    )
+    (tmp_path / "swing.yaml").write_text(text)
+    preset = nd.preset(tmp_path / "swing.yaml")
+    held = nd.rnea(preset.tree, np.array([np.pi / 2]), np.zeros(1), np.zeros(1))
+    assert abs(held[0]) == pytest.approx(2 * 9.81)
+    (tmp_path / "swing.yaml").write_text(text.replace("loads", "weights"))
+    with pytest.raises(PresetError, match=r"swing.yaml:6.*'weights' is no field"):
+        nd.preset(tmp_path / "swing.yaml")
+    (tmp_path / "swing.yaml").write_text(text.replace("link: rod", "link: rood"))
+    with pytest.raises(ModelError, match=r"'rood'.*Did you mean 'rod'"):
+        _ = nd.preset(tmp_path / "swing.yaml").tree
+
+
+def test_names_that_are_unknown_are_told_with_those_that_are(tmp_path):
+    with pytest.raises(UnknownPresetError, match="Did you mean 'panda'"):
+        nd.preset("pandaa")
+    with pytest.raises(UnknownPresetError, match="estimate of preset 'panda' 'forces'"):
+        nd.preset("panda").plan("forces")
+    with pytest.raises(InputError, match="different sensors"):
+        nd.preset("panda").estimand("torques,contacts")
+    with pytest.raises(ModelError, match=r"--model|pip install"):
+        _ = nd.preset("panda", tmp_path / "nowhere.urdf").tree
+
+
+def test_an_angle_may_be_given_by_its_cosine_and_its_sine(tmp_path):
+    t = np.arange(0, 2, 0.01)
+    q = np.column_stack([np.sin(t), 2 * np.cos(t)])
+    arrays = {"t": t, "circle": np.stack([np.cos(q), np.sin(q)], axis=2).reshape(len(t), 4), "qd": 0 * q, "qdd": 0 * q}
+    np.savez(tmp_path / "log.npz", **arrays)
+    columns = [
+        {"of": "q:{joint}", "from": [f"circle[{k}]" for k in range(4)], "orientation": "cos_sin"},
+        {"of": "qd:{joint}", "from": "qd[{k}]"},
+        {"of": "qdd:{joint}", "from": "qdd[{k}]"},
+    ]
+    plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+    found = nd.estimate(nd.read_log(tmp_path / "log.npz", {"columns": columns}), plan, backend="numpy")
+    np.testing.assert_allclose(found.samples.q, q, atol=1e-12)
