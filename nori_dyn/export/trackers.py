@@ -17,7 +17,7 @@ from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
-from nori_dyn.filtering.base_reference import NOISE, SECOND_ORDER, SIZED_FOR, SURE, TILT, TURNING, BaseReference
+from nori_dyn.filtering.base_reference import FADED, NOISE, SECOND_ORDER, SURE, TILT, TURNING, BaseReference
 from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
@@ -45,7 +45,7 @@ OF_RECOGNISERS = (*OF_TRACKERS, "alone_hypotheses.h", "hypotheses.h")
 SLOT = 7
 """What is said of each tick of a window, see SLOT_ROOM of c/alone_window.h."""
 
-OF_REFERENCE = 39
+OF_REFERENCE = 38
 """Doubles of the reference of a floating base, see c/base.h."""
 
 BESIDES = 6
@@ -238,7 +238,7 @@ def _of_base(tick: TickPrograms) -> str:
         "SECOND_ORDER": SECOND_ORDER,
         "ROUNDING": ROUNDING,
         "NOISE": NOISE,
-        "SIZED_FOR": SIZED_FOR,
+        "FADED": FADED,
         "TURNING": TURNING,
     }
     text = defined(sizes) + listed_table("base_gravity", list(map(float, tree.gravity)), "double")

@@ -33,8 +33,8 @@ SURE = 0.1
 SECOND_ORDER = 0.1
 """What the row of gravity's length leaves out, as a share of its standard deviation, above which it does not count."""
 
-SIZED_FOR = 50.0
-"""Time after which the row of gravity's length counts again: by then gravity's walk has made it unsure [s]."""
+FADED = 2.0
+"""By how many variances of the row of gravity's length that length is unsure before the row counts."""
 
 NOISE = 4.0
 """By how many variances of its noise the square of an angular velocity is less before the axes follow it."""
@@ -118,7 +118,7 @@ class BaseReference:
         position: of the origin of the base at the last tick, in world coordinates (3,) [m].
         yaw: how far the base has turned about the vertical beyond its axes [rad].
         missed: whether the last tick had no readings to go by.
-        is_sizing: whether the row of gravity's length counts in the last tick.
+        size_weight: that of the row of gravity's length in the last tick.
 
     Args:
         tree: the robot.
@@ -132,7 +132,6 @@ class BaseReference:
         self._size = float(np.linalg.norm(self._gravity))
         down = self._gravity / self._size
         self._down, self._up, self._cos_tilt = tuple(down.tolist()), tuple((-down).tolist()), math.cos(TILT)
-        self._across = np.eye(3) - np.outer(down, down)
         first = next(k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:"))
         self.places, self._k = np.arange(first, first + 3 * len(UNITS)), len(memory_names)
         self._along_axes = self.places[:3], self.places[3:6]
@@ -158,15 +157,12 @@ class BaseReference:
         self._velocity: Floats | None = None
         self._after: Posterior | None = None
         self._held = np.eye(3) * SIGMAS["gravity"] ** 2
-        self.missed, self.is_sizing, self._sized_for = False, False, 0.0
+        self.missed, self.size_weight = False, 0.0
         if prior is None:
             return
         mean, own = prior.mean()[self.places], self.places[3:6]
         if np.isfinite(mean).all():
             self._last, self._w, self._held = mean, tuple(mean[6:].tolist()), prior.covariance()[np.ix_(own, own)]
-            G = mean[3:6]
-            if G @ self._held @ G < SIZE_SIGMA**2 * (G @ G):  # the row has counted before
-                self._sized_for = SIZED_FOR
 
     @property
     def is_off(self) -> bool:
@@ -178,7 +174,7 @@ class BaseReference:
 
     def advance(self, dt: float) -> None:
         """Turn the reference to the next tick, a time [s] after the last."""
-        self._dt, self._R, self._sized_for = dt, self._ahead(dt), self._sized_for - dt
+        self._dt, self._R = dt, self._ahead(dt)
         self.yaw += dt * self._yaw_rate
         if self._last is not None:
             self._w = tuple(self._last[6:].tolist())
@@ -196,17 +192,20 @@ class BaseReference:
         q[..., self.q] = 0.0, 0.0, 0.0, *self._R
         qd[..., self.qd] = *self._w, 0.0, 0.0, 0.0
 
-    def size_weight(self) -> float:
+    def weigh_size(self) -> float:
         """Work out the weight of the row of gravity's length in the tick that comes, see `floating_base.gravity_size`.
 
-        It counts once in `SIZED_FOR`, where gravity's direction is known: the rates keep the length, and what the row
-        leaves out is no noise that would be another at each tick.
+        It counts where gravity's direction is known. What it is off is no noise but the same at each tick, so it brings
+        gravity's length to `SIZE_SIGMA` and no further, whatever tells it besides: 1 / sigma^2 - 1 / P.
         """
-        self.is_sizing = False
-        if self._sized_for <= 0.0 and self._last is not None and not self.is_off:
-            left_out = float((self._across * self._P).sum()) / (2 * self._size)
-            self.is_sizing = left_out < SECOND_ORDER * SIZE_SIGMA
-        return SIZE_SIGMA**-2 if self.is_sizing else 0.0
+        self.size_weight = 0.0
+        if self._last is not None and not self.is_off:
+            P = self._P
+            along = float(self._down @ P @ self._down)
+            left_out = (float(np.trace(P)) - along) / (2 * self._size)
+            if left_out < SECOND_ORDER * SIZE_SIGMA and along > FADED * SIZE_SIGMA**2:
+                self.size_weight = SIZE_SIGMA**-2 - 1.0 / along
+        return self.size_weight
 
     def take(self, after: Posterior) -> None:
         """Take the posterior of a tick."""
@@ -216,8 +215,6 @@ class BaseReference:
         beyond = [a - b for a, b in zip(self._last[6:].tolist(), self._w, strict=True)]
         self._yaw_rate = dot(turned(product(up, self._R), beyond), self._up)
         self._follow()
-        if self.is_sizing:
-            self._sized_for = SIZED_FOR
         velocity = np.array(turned(up, self._last[:3].tolist()))
         if self._velocity is not None:
             self.position = self.position + self._dt / 2 * (velocity - self._velocity)
@@ -252,7 +249,7 @@ class BaseReference:
         angle = min((float(np.linalg.norm(self._w)) + TURNING) * dt, 1.0)
         P = self._P + (self._size * angle) ** 2 * np.eye(3)
         self._held = P * min(1.0, SIGMAS["gravity"] ** 2 / P.diagonal().max())
-        self._after, self._sized_for = None, 0.0
+        self._after = None
         R, z = np.diag(1.0 / np.repeat([*SIGMAS.values()], 3)), np.zeros(9)
         if self._last is not None:
             known = SquareRootInformation.of_covariance(self._last[3:6], self._held)
@@ -313,7 +310,7 @@ class ReferenceTrack:
         """Take the tick of a number, which ran last."""
         self.reference.write(self.q[tick], self.qd[tick])
         self.position[tick], self.yaw[tick] = self.reference.position, self.reference.yaw
-        self.weights[tick] = SIZE_SIGMA**-2 if self.reference.is_sizing else 0.0
+        self.weights[tick] = self.reference.size_weight
         if self.reference.change is not None:
             self.changes[tick] = self.reference.change
 

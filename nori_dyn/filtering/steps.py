@@ -354,7 +354,7 @@ class Steps(ABC):
             reference.advance(dt)
         reference.write(state[: tree.nq], state[tree.nq : tree.nq + tree.nv])
         if weight is not None:
-            state[len(state) - self.tick.system.n_weights + weight] = reference.size_weight()
+            state[len(state) - self.tick.system.n_weights + weight] = reference.weigh_size()
 
     def _take_base(self, wrong: int) -> None:
         """Let the reference follow the estimate of the last tick."""

@@ -111,11 +111,17 @@ class Scale:
         return tuple((label, (self.high - x) / (self.high - self.low)) for label, x in ticks(self.low, self.high, 4))
 
 
+FEWEST_TICKS = 3
+"""Round numbers along an axis, at least."""
+
+
 def ticks(low: float, high: float, about: int) -> list[tuple[str, float]]:
-    """About so many round numbers between two, as people write them, and as they are."""
+    """About so many round numbers between two, `FEWEST_TICKS` at least, as people write them, and as they are."""
     rough = (high - low) / about
     decade = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= rough * 0.999)
+    steps = [factor * decade for factor in (10, 5, 2, 1, 0.5, 0.2)]
+    widest = min(step for step in steps if step >= 0.999 * rough)
+    step = next(step for step in steps if step <= widest and _multiples(low, high, step) >= FEWEST_TICKS)
     first = math.ceil(low / step - 1e-9)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     found = []
@@ -125,6 +131,11 @@ def ticks(low: float, high: float, about: int) -> list[tuple[str, float]]:
         found.append((f"{x:.{decimals}f}" if is_plain else f"{x:.3g}", x))
         first += 1
     return found
+
+
+def _multiples(low: float, high: float, step: float) -> int:
+    """How many multiples of a step lie between two numbers."""
+    return math.floor(high / step + 1e-9) - math.ceil(low / step - 1e-9) + 1
 
 
 def line(bins: Bins, x: Floats, scale: Scale) -> str:

@@ -15,7 +15,7 @@ class Verdict:
     """What stands at the top: the answer.
 
     Attributes:
-        level: "yes", "sometimes" or "no".
+        level: "yes", "sometimes" or "no"; "plain" where nothing was asked that has an answer.
         heading: the answer in a few words.
         sentences: the rest of it; those that are "" are left out.
     """

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nori_dyn.measurements.floating_base import BASE
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, EstimateLine
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
-from nori_dyn.report.log_verdict import LOW, counted, facts, verdict
+from nori_dyn.report.log_verdict import LOW, counted, facts, rank_of, verdict
 from nori_dyn.report.recorded import RecordedLog, Suspicion, alarm, chosen, misfit, window_probabilities
 from nori_dyn.report.time_plots import Curve, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
@@ -25,9 +24,6 @@ EACH_BIN = 11
 
 BINS = (200, 1000)
 """Fewest and most bins of a line."""
-
-ORDER = ("tau", "tau_J", "fx", BASE, "", "qdd", "f", "a")
-"""The kinds of estimates as they follow each other, what most people look for first; "" is any other."""
 
 SHOWN = 6
 """Panels of a section that are shown at once."""
@@ -163,7 +159,7 @@ def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
         for (title, unit), own in groups.items()
     ]
     kinds = [re.split("[:_]" if own[0][0] in log.states else ":", own[0][0])[0] for own in groups.values()]
-    ranks = [(all(is_constant(c.x) for c in p.curves), _rank_of(kind)) for p, kind in zip(panels, kinds, strict=True)]
+    ranks = [(all(is_constant(c.x) for c in p.curves), rank_of(kind)) for p, kind in zip(panels, kinds, strict=True)]
     panels = [panels[k] for k in sorted(range(len(panels)), key=lambda k: ranks[k])]  # known ones last
     words = []
     if log.deviations:
@@ -175,11 +171,6 @@ def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
     if log.held:
         words.append("No sensor of the plan reads the torques of the log: the estimates do not depend on them.")
     return "estimates", "Estimates", tuple(words), panels
-
-
-def _rank_of(kind: str) -> int:
-    """How early a kind of estimates is drawn: what most people look for comes first."""
-    return ORDER.index(kind if kind in ORDER else "")
 
 
 def _place(name: str) -> tuple[str, str]:

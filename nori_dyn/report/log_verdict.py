@@ -1,4 +1,4 @@
-"""What is said of a log before anything is drawn: whether its readings fit together, and what was counted."""
+"""What is said of a log before anything is drawn: whether it is plausible and its readings fit, what was counted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nori_dyn.measurements.floating_base import BASE
+from nori_dyn.planning.outputs import Output
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, RecordedLog, Suspicion, misfit, window_probabilities
+from nori_dyn.system.variables import kind_in_words
 from nori_dyn.tables import listed, number, unbroken
 
 MOST_NAMED = 6
@@ -16,11 +19,58 @@ MOST_NAMED = 6
 LOW = 1e-3
 """A probability below which readings do not fit together."""
 
+IMPLAUSIBLE = {
+    "limits": "q is outside the joint limits",
+    "clock": "time does not go on as it should",
+    "rates": "q and qd contradict each other",
+    "accelerations": "qd and qdd contradict each other",
+    "magnitudes": "readings have an impossible size",
+    "estimate": "wrenches have an impossible size",
+    "gravity": "torques do not follow gravity",
+    "imu": "an IMU reads in another frame or unit",
+    "consistency": "the readings contradict each other",
+}
+"""What a plausibility warning says in a heading, by its check."""
+
+ORDER = ("tau", "tau_J", "fx", BASE, "", "qdd", "f", "a")
+"""The kinds of estimates as they follow each other, what most people look for first; "" is any other."""
+
 
 def verdict(log: RecordedLog) -> Verdict:
-    """Whether the readings of a log fit together."""
+    """What is not plausible about a log; otherwise whether its readings fit together, or what is estimated."""
+    found = _fit_of_readings(log)
+    doubts = [each for each in log.doubts if each.check != "consistency" or log.diagnosis is None]
+    if not doubts:
+        return found
+    others = f"{counted(len(log.doubts) - 1, 'more plausibility warning')}; see below." if len(log.doubts) > 1 else ""
+    said = tuple(sentence for sentence in found.sentences if sentence != _warned(log))
+    message = f"{doubts[0].message[:1].upper()}{doubts[0].message[1:]}"
+    return Verdict("no", f"Not plausible: {IMPLAUSIBLE[doubts[0].check]}", (message, others, *said))
+
+
+def rank_of(kind: str) -> int:
+    """How early a kind of estimates is drawn: what most people look for comes first."""
+    return ORDER.index(kind if kind in ORDER else "")
+
+
+def _estimated(log: RecordedLog) -> str:
+    """What was asked for, as a heading."""
+    kinds = dict.fromkeys(kind_in_words(output.name.partition(":")[0]) for output in sorted(log.outputs, key=_rank))
+    first, more = [*kinds][:2], len(kinds) - 2
+    if more > 0:
+        return f"Estimated: {', '.join(first)} and {counted(more, 'other quantity', 'other quantities')}"
+    return f"Estimated: {' and '.join(first)}"
+
+
+def _rank(output: Output) -> int:
+    return rank_of(output.name.partition(":")[0])
+
+
+def _fit_of_readings(log: RecordedLog) -> Verdict:
+    """Whether the readings of a log fit together, where that is known."""
     odd = tuple(_odd(log))
-    unjudged = "Estimated; nothing checks the readings"
+    is_partial = any(flag.any() for name, flag in log.flags.items() if name == SINGULAR or name.startswith(DROPPED))
+    plain = "sometimes" if is_partial else "plain"
     if log.consistency is not None and log.consistency.degrees > 0:
         ratio, p = log.consistency.ratio, log.consistency.p_value
         told = f"{log.unjudged} Chi-square is {number(ratio, 3)} times what it is of sound readings (p {number(p, 2)})."
@@ -29,11 +79,11 @@ def verdict(log: RecordedLog) -> Verdict:
         heading = "The readings fit together" if p >= LOW else "The readings fit better than their sigmas say"
         return Verdict("sometimes" if odd else "yes", heading, (told, *odd))
     if log.diagnosis is None:
-        return Verdict("sometimes", unjudged, (log.unjudged, *odd))
+        return Verdict(plain, _estimated(log), (f"{log.unjudged} Nothing checks the readings.", *odd))
     spare = int(np.max(log.diagnosis.degrees_of_freedom))
     if spare < 1:
         alone = "No reading is redundant, so none checks another: each sensor is taken at its word."
-        return Verdict("sometimes", unjudged, (alone, *odd))
+        return Verdict(plain, _estimated(log), (alone, *odd))
     fit = tuple(_fit(log))
     if not log.suspects:
         return Verdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
@@ -105,7 +155,11 @@ def _odd(log: RecordedLog) -> Iterator[str]:
         longest = float(np.diff(log.time).max())
         yield f"The log has {counted(len(log.gaps), 'gap')}, the longest of {number(longest)} s."
     if log.doubts:
-        yield f"{counted(len(log.doubts), 'plausibility warning')} about the log; see below."
+        yield _warned(log)
+
+
+def _warned(log: RecordedLog) -> str:
+    return f"{counted(len(log.doubts), 'plausibility warning')} about the log; see below."
 
 
 def counted(n: int, one: str, more: str = "") -> str:

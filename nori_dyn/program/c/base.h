@@ -3,16 +3,16 @@
 
    The unit says before: BASE, the first number of the state in the memory: velocity, gravity, angular velocity, three
    each, the first two along the axes of the reference; ROOT_Q, ROOT_QD: where the root is in a state; SIZE_WEIGHT, which
-   weight is that of gravity's length, or -1; SIZE_SIGMA, TILT, SURE, SECOND_ORDER, ROUNDING, NOISE, TURNING, SIZED_FOR; base_gravity: that of the
+   weight is that of gravity's length, or -1; SIZE_SIGMA, TILT, SURE, SECOND_ORDER, ROUNDING, NOISE, TURNING, FADED; base_gravity: that of the
    world; base_sigmas: deviations of the state of which nothing is known. */
 
 /* The axes: a quaternion from base coordinates to them, and their angular velocity; the estimate of the state after the
    last tick, the covariance of gravity in it; of the base in the world position and velocity, and how far it has turned
-   about the vertical beyond the axes, with the rate of that; the time since the last tick. Then, whether these are known; whether the last tick had no readings; whether gravity's length counts in this
-   tick, and for how long it need not. */
+   about the vertical beyond the axes, with the rate of that; the time since the last tick. Then, whether these are known; whether the last tick had no readings; the weight of the row of gravity's length
+   in this tick. */
 typedef struct {
     double R[4], w[3], last[9], held[9], position[3], velocity[3], yaw, yaw_rate, dt;
-    double is_known, has_velocity, missed, is_sizing, sized_for;
+    double is_known, has_velocity, missed, size_weight;
 } base;
 
 _Static_assert(sizeof(base) == sizeof(((FILTER *)0)->base), "there is room");
@@ -143,7 +143,6 @@ static void bridge(FILTER *of) {
         highest = fmax(highest, cov[4 * i]);
     }
     for (int i = 0; i < 9; ++i) cov[i] *= fmin(1, most / highest);
-    at->sized_for = 0;
     memset(of->R + K * BASE, 0, sizeof(double) * 9 * K);
     memset(of->z + BASE, 0, sizeof(double) * 9);
     for (int i = 0; i < 9; ++i) of->R[(K + 1) * (BASE + i)] = 1 / base_sigmas[i];
@@ -169,7 +168,6 @@ static void bridge(FILTER *of) {
 /* What is known at first, where something is, tells the first axes. */
 static void begin_base(FILTER *of) {
     base *const at = (base *)of->base;
-    double norm = 0;
     at->R[3] = at->is_known = 1;
     for (int i = 0; i < 9; ++i) {
         const double root = first_root[BASE + i];
@@ -177,12 +175,10 @@ static void begin_base(FILTER *of) {
         at->last[i] = root > 0 ? first_z[BASE + i] / root : 0;
     }
     for (int i = 0; i < 3; ++i) {
-        const double sigma = at->is_known ? 1 / first_root[BASE + 3 + i] : base_sigmas[3 + i], G = at->last[3 + i];
+        const double sigma = at->is_known ? 1 / first_root[BASE + 3 + i] : base_sigmas[3 + i];
         at->held[4 * i] = sigma * sigma;
-        norm += G * G * sigma * sigma;
         if (at->is_known) at->w[i] = at->last[6 + i];
     }
-    if (at->is_known && norm < SIZE_SIGMA * SIZE_SIGMA * dot(at->last + 3, at->last + 3)) at->sized_for = SIZED_FOR;
 }
 
 static int is_off(const base *at) {
@@ -205,7 +201,6 @@ static void refer(FILTER *of) {
     else if (is_off(at))
         turn_axes(of);
     if (of->last >= 0) {
-        at->sized_for -= at->dt;
         at->yaw += at->dt * at->yaw_rate;
         const double angle = sqrt(dot(at->w, at->w)) * at->dt;
         const double share = angle > 1e-3 ? sin(angle / 2) / angle * at->dt : at->dt * (0.5 - angle * angle / 48);
@@ -216,10 +211,12 @@ static void refer(FILTER *of) {
         if (at->is_known) memcpy(at->w, at->last + 6, sizeof at->w);
         for (int i = 0; i < 3; ++i) at->position[i] += at->dt * at->velocity[i];
     }
-    at->is_sizing = 0;
-    if (at->is_known && at->sized_for <= 0 && !is_off(at)) {
-        const double size = sqrt(dot(base_gravity, base_gravity));
-        at->is_sizing = across(base_gravity, at->held) / (2 * size) < SECOND_ORDER * SIZE_SIGMA;
+    at->size_weight = 0;
+    if (at->is_known && !is_off(at)) {
+        const double *const cov = at->held, least = SIZE_SIGMA * SIZE_SIGMA;
+        const double off = across(base_gravity, cov), along = cov[0] + cov[4] + cov[8] - off;
+        if (off / (2 * sqrt(dot(base_gravity, base_gravity))) < SECOND_ORDER * SIZE_SIGMA && along > FADED * least)
+            at->size_weight = 1 / least - 1 / along;
     }
 }
 
@@ -232,7 +229,7 @@ static void write_base(const FILTER *of, double *to) {
         to[ROOT_QD + 3 + i] = 0;
     }
     memcpy(to + ROOT_Q + 3, at->R, sizeof at->R);
-    if (SIZE_WEIGHT >= 0) to[N_STATE + SIZE_WEIGHT] = at->is_sizing ? 1 / (SIZE_SIGMA * SIZE_SIGMA) : 0;
+    if (SIZE_WEIGHT >= 0) to[N_STATE + SIZE_WEIGHT] = at->size_weight;
 }
 
 /* Takes the estimate of a tick, by the status of that. */
@@ -254,7 +251,6 @@ static void take_base(FILTER *of, int wrong) {
         for (int i = 6; i < 9; ++i) at->last[i] *= 1 - noise / fmax(square, noise);
     }
     covariance_of(of->work + (WIDTH + 1) * (N_S + BASE + 3), WIDTH, K - BASE - 3, at->held);
-    if (at->is_sizing) at->sized_for = SIZED_FOR;
     turn_by_yaw(at, q);
     memcpy(v, at->last, sizeof v);
     turn(q, 1, v);

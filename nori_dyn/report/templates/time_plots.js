@@ -28,7 +28,10 @@ const points = path => {
 const ticks = (low, high, about) => {
   const rough = (high - low) / about;
   const decade = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map(factor => factor * decade).find(each => each >= 0.999 * rough);
+  const steps = [10, 5, 2, 1, 0.5, 0.2].map(factor => factor * decade);
+  const widest = steps.findLast(each => each >= 0.999 * rough);
+  const count = step => Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1;
+  const step = steps.find(each => widest >= each && count(each) >= 3);
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) {

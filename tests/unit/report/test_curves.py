@@ -114,9 +114,18 @@ def test_what_is_kept_of_samples_has_every_extreme_and_a_flag_of_one_can_be_seen
 
 
 def test_ticks_are_round_and_lie_between():
-    for low, high in ((0, 1), (-3.2, 17), (1e-7, 3e-7), (-5e8, 2e9), (387.1, 387.2), (-1e-9, 1e-9)):
+    for low, high in (
+        (0, 1),
+        (-3.2, 17),
+        (1e-7, 3e-7),
+        (-5e8, 2e9),
+        (387.1, 387.2),
+        (-1e-9, 1e-9),
+        (2.4, 7.6),
+        (0.9, 3.1),
+    ):
         found = ticks(low, high, 4)
-        assert 2 <= len(found) <= 7
+        assert 3 <= len(found) <= 7
         for label, x in found:
             assert low - 1e-6 * (high - low) <= x <= high + 1e-6 * (high - low)
             assert float(label) == pytest.approx(x, abs=0.01 * (high - low))

@@ -16,6 +16,7 @@ from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import SINGULAR, RecordedLog, alarm, misfit, suspicions, windows
 from nori_dyn.report.view import recorded
 from nori_dyn.solve.diagnosis import Diagnosis
+from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.tables import number
 from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text
 from tests.recorded_logs import DT, FAULTY, GAP, MISSING, SPIKE, START, N, estimated, exact_plan, log_file
@@ -129,7 +130,9 @@ def test_what_is_steadily_off_within_sigma_is_said_to_be():
 def test_without_a_monitor_it_shows_what_there_is():
     whole = nd.estimate(log_file("sound"), exact_plan(None), backend="numpy")
     root = parsed(log_to_html(recorded(whole)))
-    assert text(root.find(".//h1")).endswith("Estimated; nothing checks the readings")
+    assert text(root.find(".//h1")) == "Estimated: joint torque, external wrench and 3 other quantities"
+    assert root.find(".//header").get("class") == "plain"
+    assert "Nothing checks the readings" in text(root.find(".//header"))
     assert "All sensors are exact" in text(root.find(".//header"))
     assert [text(h) for h in root.iter("h2")] == ["What happened when", "Estimates", "Counts"]
     shown = list(panels(root))
@@ -138,6 +141,22 @@ def test_without_a_monitor_it_shows_what_there_is():
     assert "acceleration of panda_link7, gravity included: linear" in shown
     rows = {text(row[0]): text(row[1]) for row in root.iterfind(".//dl/div")}
     assert float(rows["largest equation residual"].split(",")[0]) < 1e-10
+
+
+def test_what_is_not_plausible_is_an_alarm():
+    doubts = (
+        PlausibilityWarning("consistency", 1.0, "the readings contradict each other."),
+        PlausibilityWarning("gravity", 1.0, "the torques do not follow gravity. Did the driver subtract it?"),
+    )
+    for one in (log("sound"), exact()):
+        root = parsed(log_to_html(replace(one, doubts=doubts[1:])))
+        assert text(root.find(".//h1")).endswith("Not plausible: torques do not follow gravity")
+        assert root.find(".//header").get("class") == "no"
+        assert "The torques do not follow gravity. Did the driver subtract it?" in text(root.find(".//header"))
+    both = parsed(log_to_html(replace(exact(), doubts=doubts)))
+    assert "1 more plausibility warning; see below" in text(both.find(".//header"))
+    judged = parsed(log_to_html(replace(log("sound"), doubts=doubts[:1])))  # a monitor knows better
+    assert text(judged.find(".//h1")).endswith("The readings fit together")
 
 
 def test_torques_that_no_sensor_of_the_plan_reads_are_held_against_the_estimates(tmp_path):
