@@ -22,7 +22,7 @@ from nori_dyn.export.names import (
 )
 from nori_dyn.export.text import table
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.measurements.floating_base import BASE, COMPONENTS
+from nori_dyn.measurements.floating_base import COMPONENTS, base_place
 from nori_dyn.measurements.floating_base import UNITS as BASE_UNITS
 from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.kinematics import positions
@@ -327,7 +327,7 @@ class Interface:
     @property
     def is_based(self) -> bool:
         """Whether a floating base is in the state."""
-        return any(name.startswith(f"{BASE}:") for name in self.memory)
+        return base_place(self.memory) is not None
 
     @property
     def asked(self) -> tuple[CMember, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError
 from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
@@ -35,18 +34,23 @@ OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
 """What the steps of a tracker include beside what a unit does."""
 
 OF_FILTERS = (*OF_TRACKERS, "alone_filter.h")
-OF_BASED = (*OF_FILTERS, "base.h")
 OF_WINDOWS = (*OF_FILTERS, "alone_window.h", "slots.h", "window.h")
 """The same, of one that is told the contacts, and of one with a lag."""
 
 OF_RECOGNISERS = (*OF_TRACKERS, "alone_hypotheses.h", "hypotheses.h")
 """Of one that recognises contacts."""
 
+OF_BASED = ("base.h",)
+"""What is more of one whose base is state."""
+
 SLOT = 7
 """What is said of each tick of a window, see SLOT_ROOM of c/alone_window.h."""
 
-OF_REFERENCE = 38
+OF_REFERENCE = 141
 """Doubles of the reference of a floating base, see c/base.h."""
+
+POSE = 13
+"""What a window keeps of it at each tick, see POSE_ROOM of c/alone_window.h."""
 
 BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
@@ -62,12 +66,8 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
 
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
-        InputError: the base is state, and there is a lag, or contacts are recognised.
         PlanError: there are more contacts than an enum of C has bits.
     """
-    if of.steps.reference is not None and (of.lag or isinstance(of.steps, HypothesisSteps)):
-        how = f"a lag of {of.lag} ticks" if of.lag else "contacts that are recognised"
-        raise InputError(f"C of a tracker whose base is state, with {how}: not yet. Export one without.")
     if isinstance(of.steps, HypothesisSteps):
         return _c_recogniser(of, of.steps, sensors, name)
     ticks = list(of.ticks.values())
@@ -88,9 +88,13 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
         }
     code = {f"{it.name}.c": rendered("filter.c.jinja", it=it, longest=GAP * of.dt), **code}
     arrays = _arrays(ticks, it, states) | window
+    if of.lag and it.is_based:
+        arrays["poses"] = (of.lag + 1) * POSE
     n_work = sum(arrays.values()) + BESIDES
-    headers = OF_WINDOWS if of.lag else OF_BASED if it.is_based else OF_FILTERS
-    return assembled(it, states, code, n_work, headers, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
+    headers = OF_WINDOWS if of.lag else OF_FILTERS
+    return assembled(
+        it, states, code, n_work, headers + OF_BASED * it.is_based, arrays=arrays, dt=of.dt, longest=GAP * of.dt
+    )
 
 
 def _c_recogniser(of: TrackerBase[Any], steps: HypothesisSteps, sensors: str, name: str | None) -> CExport:
@@ -121,9 +125,8 @@ def _c_recogniser(of: TrackerBase[Any], steps: HypothesisSteps, sensors: str, na
     each = {name: S * arrays[name] for name in ("R", "z", "u", "pivots", "work")}
     judged = {"probabilities": S, "transitions": S * S, "rates": S, "room": shape.n_judging(S)}
     arrays |= each | judged | {"step": 1, "switched": 1, "best": 1}
-    return assembled(
-        it, states, code, sum(arrays.values()) + BESIDES, OF_RECOGNISERS, arrays=arrays, dt=of.dt, longest=GAP * of.dt
-    )
+    n_work, headers = sum(arrays.values()) + BESIDES, OF_RECOGNISERS + OF_BASED * it.is_based
+    return assembled(it, states, code, n_work, headers, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
 
 
 def _judging(shape: TrackShape, model: HypothesisModel, contact_names: Sequence[str]) -> str:
@@ -228,7 +231,6 @@ def _of_base(tick: TickPrograms) -> str:
     if reference is None:
         return ""
     sizes = {
-        "BASE": int(reference.places[0]),
         "ROOT_Q": reference.q.start,
         "ROOT_QD": tree.nq + reference.qd.start,
         "SIZE_WEIGHT": -1 if tick.gravity_weight is None else tick.gravity_weight,

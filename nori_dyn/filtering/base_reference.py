@@ -14,14 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from nori_dyn.filtering.base_estimate import ReferenceAxes, tilt_deviation
 from nori_dyn.filtering.quaternions import Quaternion, dot, product, turned, turning, upright
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, triangular
-from nori_dyn.measurements.floating_base import BASE, SIGMAS, SIZE_SIGMA, UNITS, floating_root
+from nori_dyn.measurements.floating_base import SIGMAS, SIZE_SIGMA, UNITS, base_place, floating_root
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.native_track import axes_change
 from nori_dyn.typing import Floats, Indices
 
 TILT = 0.01
@@ -48,12 +50,22 @@ class AxesTurn:
     """A turn of the axes of a reference between two ticks: what of the memory is along them turns as well.
 
     Attributes:
-        parts: where velocity and gravity are among the numbers of the memory.
+        places: where the state of the base is among the numbers of the memory (9,).
         matrix: from the axes before to those after (3, 3).
     """
 
-    parts: tuple[Indices, Indices]
+    places: Indices
     matrix: Floats
+
+    @property
+    def parts(self) -> tuple[Indices, Indices]:
+        """Where velocity and gravity are among the numbers of the memory."""
+        return self.places[:3], self.places[3:6]
+
+    @property
+    def native(self) -> Any:
+        """The same as native code takes it."""
+        return axes_change(T=self.matrix)
 
     def prior(self, known: SquareRootInformation) -> SquareRootInformation:
         """A prior of the memory in the axes after."""
@@ -91,6 +103,11 @@ class Bridge:
     places: Indices
     R: Floats
     z: Floats
+
+    @property
+    def native(self) -> Any:
+        """The same as native code takes it."""
+        return axes_change(R=self.R, z=self.z)
 
     def prior(self, known: SquareRootInformation) -> SquareRootInformation:
         """A prior of the memory."""
@@ -132,17 +149,15 @@ class BaseReference:
         self._size = float(np.linalg.norm(self._gravity))
         down = self._gravity / self._size
         self._down, self._up, self._cos_tilt = tuple(down.tolist()), tuple((-down).tolist()), math.cos(TILT)
-        first = next(k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:"))
+        first = base_place(memory_names)
+        assert first is not None
         self.places, self._k = np.arange(first, first + 3 * len(UNITS)), len(memory_names)
-        self._along_axes = self.places[:3], self.places[3:6]
         self.begin()
 
     @staticmethod
     def of(tree: KinematicTree, memory_names: Sequence[str]) -> BaseReference | None:
         """The reference of a robot whose base is state; None where it is not."""
-        if not any(name.startswith(f"{BASE}:") for name in memory_names):
-            return None
-        return BaseReference(tree, memory_names)
+        return None if base_place(memory_names) is None else BaseReference(tree, memory_names)
 
     def begin(self, prior: SquareRootInformation | None = None) -> None:
         """Go back to before the first tick, where the axes are those of the base.
@@ -151,7 +166,7 @@ class BaseReference:
             prior: what is known of the memory there, where something is.
         """
         self._R, self._w, self._dt, self.position = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 0.0, np.zeros(3)
-        self.yaw = self._yaw_rate = 0.0
+        self.yaw, self._yaw_rate, self._beyond = 0.0, 0.0, (0.0, 0.0, 0.0)
         self.change: AxesTurn | Bridge | None = None
         self._last: Floats | None = None
         self._velocity: Floats | None = None
@@ -212,8 +227,8 @@ class BaseReference:
         self._last = after.u[len(after.u) - self._k + self.places]
         self._after, self.missed = after, False
         up = product(turning(self._up, self.yaw), self._upright(self._last[3:6]))
-        beyond = [a - b for a, b in zip(self._last[6:].tolist(), self._w, strict=True)]
-        self._yaw_rate = dot(turned(product(up, self._R), beyond), self._up)
+        self._beyond = turned(self._R, [a - b for a, b in zip(self._last[6:].tolist(), self._w, strict=True)])
+        self._yaw_rate = dot(turned(up, self._beyond), self._up)
         self._follow()
         velocity = np.array(turned(up, self._last[:3].tolist()))
         if self._velocity is not None:
@@ -244,8 +259,17 @@ class BaseReference:
         noise = float(np.trace(self._covariance(self._after.R[-self._k :, -self._k :], 6)))
         w *= max(0.0, 1.0 - NOISE * noise / max(float(w @ w), NOISE * noise))
 
-    def bridged(self, prior: SquareRootInformation, dt: float) -> SquareRootInformation:
-        """The prior of the memory over a time [s] whose rates are not known: the base forgotten but for gravity."""
+    def change_axes(self, dt: float, is_gap: bool) -> None:
+        """Change the axes before a tick, a time [s] after the last, where there is reason to: see `change`.
+
+        Args:
+            dt: see above.
+            is_gap: whether the motion since the last tick is not known.
+        """
+        self.change = self._bridge(dt) if is_gap else self._turn(dt) if self.is_off else None
+
+    def _bridge(self, dt: float) -> Bridge:
+        """Forget the base over a time [s] whose rates are not known, but for gravity."""
         angle = min((float(np.linalg.norm(self._w)) + TURNING) * dt, 1.0)
         P = self._P + (self._size * angle) ** 2 * np.eye(3)
         self._held = P * min(1.0, SIGMAS["gravity"] ** 2 / P.diagonal().max())
@@ -254,24 +278,19 @@ class BaseReference:
         if self._last is not None:
             known = SquareRootInformation.of_covariance(self._last[3:6], self._held)
             R[3:6, 3:6], z[3:6] = known.R, known.z
-        self.change = Bridge(self.places, R, z)
-        return self.change.prior(prior)
+        return Bridge(self.places, R, z)
 
-    def turned(self, prior: SquareRootInformation) -> SquareRootInformation | None:
-        """Turn the axes along gravity: the prior in the new ones, or None where gravity is not sure enough."""
-        if not np.diagonal(prior.R).all():
-            return None
-        mean = _forward(prior.R[::-1, ::-1], prior.z[::-1, None])[::-1, 0]
-        G, P = mean[self.places[3:6]], self._covariance(prior.R)
+    def _turn(self, dt: float) -> AxesTurn | None:
+        """Turn the axes along gravity as it is a time [s] after the last tick; None where it is not sure enough."""
+        assert self._last is not None
+        G, P = self._last[3:6], self._P
         if not tilt_deviation(G, P) < SURE:
             return None
-        up = self._upright(G)
+        up = self._upright(G - dt * np.cross(self._beyond, G))
         T = np.array([turned(up, axis) for axis in np.eye(3).tolist()]).T
-        self.change, self._R = AxesTurn(self._along_axes, T), product(up, self._R)
-        self._after, self._held = None, T @ P @ T.T
-        if self._last is not None:
-            self._last[:3], self._last[3:6] = T @ self._last[:3], T @ self._last[3:6]
-        return self.change.prior(prior)
+        self._R, self._after, self._held = product(up, self._R), None, T @ P @ T.T
+        self._last[:3], self._last[3:6] = T @ self._last[:3], T @ G
+        return AxesTurn(self.places, T)
 
     def _upright(self, G: Floats) -> Quaternion:
         return upright(G.tolist(), self._gravity.tolist())

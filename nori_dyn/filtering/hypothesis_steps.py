@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nori_dyn.filtering.base_reference import BaseReference
+from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
 from nori_dyn.filtering.contact_rows import CaseReadings, everything
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
@@ -80,8 +80,12 @@ class NumpyHypothesisStep:
         self.afters: dict[int, Posterior] = {}
         self._motion: Callable[[float], MotionModel] | None = None
 
-    def step(self, dt: float) -> int:
+    def step(self, dt: float, change: AxesTurn | Bridge | None) -> int:
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
+
+        Args:
+            dt: see above.
+            change: what is done to the prior of each state; None where nothing is.
 
         Returns:
             See `Step.step`. Where a number is not finite the states and their priors go on as without the readings.
@@ -90,6 +94,8 @@ class NumpyHypothesisStep:
         T = np.eye(len(of.states)) if self._motion is None else of.transitions(dt)
         expected = self.probabilities @ T
         befores = self._mixed(of.judged(expected), T, expected, dt)
+        if change is not None:
+            befores = {h: change.prior(before) for h, before in befores.items()}
         wrong = self._judge(befores, expected)
         self.has_rates = wrong != NOT_FINITE
         if wrong == NOT_FINITE:
@@ -223,8 +229,8 @@ class NativeHypothesisStep:
         known = {h: (after.R, after.z) for h, after in other.afters.items()}
         self._native.go_on_from(np.array(of.rows.outputs), known, other.has_rates)
 
-    def step(self, dt: float) -> int:
-        wrong = self._native.step(dt)
+    def step(self, dt: float, change: AxesTurn | Bridge | None) -> int:
+        wrong = self._native.step(dt, None if change is None else change.native)
         if wrong != NO_SOLUTION:
             return wrong
         self.refactorised = self._factorise()
@@ -387,11 +393,6 @@ class HypothesisSteps(Steps):
         self.number = int(np.argmax(self.probabilities))
         self.switches, self.switch = deque(maxlen=KEPT_SWITCHES), None
 
-    def restart(self, prior: SquareRootInformation) -> None:
-        totals = self.totals.copy()
-        self.hypothesis_step.begin(prior)
-        self.totals[:] = totals
-
     def read(
         self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
@@ -405,14 +406,13 @@ class HypothesisSteps(Steps):
             np.take(self.state, self._places, out=self.hypothesis_step.state, mode="clip")
 
     def step(self, dt: float) -> int:
-        if self.reference is not None:
-            self._refer(self.hypothesis_step.state, dt)
+        change = None if self.reference is None else self._refer(self.hypothesis_step.state, dt)
         if self.ticks:
             self.time += dt
             if len(self._past):
                 row = self.ticks % len(self._past)
                 self._past[row], self._past_dt[row] = self.probabilities, dt
-        wrong = self.hypothesis_step.step(dt)
+        wrong = self.hypothesis_step.step(dt, change)
         before, self.number, self.switch = self.number, self.hypothesis_step.best, None
         if self.ticks and self.number != before:
             states, p = self.model.states, float(self.probabilities[self.number])

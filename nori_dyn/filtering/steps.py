@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.filtering.base_estimate import ReferenceAxes
-from nori_dyn.filtering.base_reference import BaseReference
+from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, forgotten, predict, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
@@ -95,8 +95,13 @@ class Step(Protocol):
     longest: float
     refactorised: Status
 
-    def step(self, last: Step | None, dt: float) -> int:
+    def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
         """Estimate the state that there is, a time [s] after the last tick, if there was one.
+
+        Args:
+            last: the step of the last tick; None before the first.
+            dt: see above.
+            change: what is done to its prior; None where nothing is.
 
         Returns:
             0 or `REFACTORISED`, or why there is no estimate. Where a number is not finite the prior goes on as without
@@ -156,10 +161,12 @@ class NumpyStep:
         self._after: Posterior | None = None
         self._motion: Callable[[float], MotionModel] | None = None
 
-    def step(self, last: Step | None, dt: float) -> int:
+    def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
         shared, tick = self._shared, self.tick
         if last is not None:
             last.go_on(dt)
+        if change is not None:
+            shared.put(change.prior(shared.prior))
         q, qd, y, weights = self._parts
         rows = tick.rows
         for place, values in zip(vars(rows.inputs).values(), (q, qd, y), strict=True):
@@ -236,7 +243,9 @@ class NativeStep:
         self._factorise = tick.solver.ticker(self.native.free, shared.values)
         self.refactorised = GOOD
 
-    def step(self, last: Step | None, dt: float) -> int:
+    def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
+        if change is not None:
+            self.at.change = self._taken = change.native
         wrong: int = self._step(self.at, NOTHING if last is None else last.at, dt)
         if wrong != NO_SOLUTION:
             return wrong
@@ -331,30 +340,21 @@ class Steps(ABC):
         """Go back to before the first tick, with its prior and its time [s]."""
         self.beginning, self.time, self.ticks = prior, time, 0
 
-    @abstractmethod
-    def restart(self, prior: SquareRootInformation) -> None:
-        """Go on with another prior of the memory at the next tick."""
+    def _refer(self, state: Floats, dt: float) -> AxesTurn | Bridge | None:
+        """Write the reference of the base into the state of a tick, a time [s] after the last.
 
-    def gone_on(self, dt: float) -> SquareRootInformation:
-        """The prior of the memory at the next tick, a time [s] after the last, before `restart`."""
-        return self.predicted(dt)
-
-    def _refer(self, state: Floats, dt: float) -> None:
-        """Write the reference of the base into the state of a tick, a time [s] after the last."""
+        Returns:
+            What is done to its prior; None where nothing is.
+        """
         reference, tree, weight = self.reference, self.tick.system.tree, self.tick.gravity_weight
         assert reference is not None
-        reference.change = None
-        if self.ticks and (reference.missed or dt > self.longest):
-            self.restart(reference.bridged(self.gone_on(dt), dt))
-        elif reference.is_off:
-            turned = reference.turned(self.gone_on(dt) if self.ticks else self.beginning)
-            if turned is not None:
-                self.restart(turned)
+        reference.change_axes(dt, is_gap=bool(self.ticks) and (reference.missed or dt > self.longest))
         if self.ticks:
             reference.advance(dt)
         reference.write(state[: tree.nq], state[tree.nq : tree.nq + tree.nv])
         if weight is not None:
             state[len(state) - self.tick.system.n_weights + weight] = reference.weigh_size()
+        return reference.change
 
     def _take_base(self, wrong: int) -> None:
         """Let the reference follow the estimate of the last tick."""
@@ -502,16 +502,6 @@ class ContactSteps(Steps):
         self._shared.totals[:] = 0.0
         self.last = None
 
-    def restart(self, prior: SquareRootInformation) -> None:
-        self._shared.put(prior)
-        self.last = None
-
-    def gone_on(self, dt: float) -> SquareRootInformation:
-        if self.last is not None:
-            self.last.go_on(dt)
-            self.last = None
-        return self.prior
-
     def read(
         self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
     ) -> tuple[Floats, Floats, Floats]:
@@ -528,13 +518,12 @@ class ContactSteps(Steps):
 
     def step(self, dt: float) -> int:
         now = self.now
-        if self.reference is not None:
-            self._refer(now.state, dt)
+        change = None if self.reference is None else self._refer(now.state, dt)
         last, self.last = self.last, now
         if self.ticks:
             self.time += dt
         self.ticks += 1
-        wrong = now.step(last, dt)
+        wrong = now.step(last, dt, change)
         if self.reference is not None:
             self._take_base(wrong)
         return wrong

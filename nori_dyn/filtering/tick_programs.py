@@ -12,7 +12,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.filtering.free_coordinates import LEAST_PIVOT, Asked, FreeCoordinates, array_of, dense, free_coordinates
 from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import MotionModel, SquareRootInformation
-from nori_dyn.measurements.floating_base import SIZE
+from nori_dyn.measurements.floating_base import SIZE, base_place
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
@@ -120,6 +120,7 @@ class TickPrograms:
             weight_of=of.weight_of_rows.tolist(),
             walk=[walk for walk, _ in laws],
             inverse_time=[0.0 if T is None else 1 / T for _, T in laws],
+            base=base_place(self.memory_names),
         )
 
     @cached_property

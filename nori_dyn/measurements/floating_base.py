@@ -18,7 +18,7 @@ Source: own derivation (tests/unit/measurements/test_floating_base.py); Barfoot,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -62,6 +62,11 @@ SIZE_SIGMA = 0.02
 """Its standard deviation where the direction is known: as gravity differs from place to place on Earth [m/s^2]."""
 
 COMPONENTS = {"velocity": ("x", "y", "z"), "gravity": ("x", "y", "z"), "angular_velocity": ("wx", "wy", "wz")}
+
+
+def base_place(memory_names: Iterable[str]) -> int | None:
+    """Where the state of the base begins among the numbers of the memory; None where it is none of it."""
+    return next((k for k, name in enumerate(memory_names) if name.startswith(f"{BASE}:")), None)
 
 
 def floating_root(tree: KinematicTree) -> int:

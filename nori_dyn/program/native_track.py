@@ -37,6 +37,13 @@ def doubles(array: Floats) -> Any:
     return interface().cast("double *", array.ctypes.data)
 
 
+def axes_change(**parts: Floats) -> Any:
+    """What is done to the prior of a tick where a floating base gets other axes, see `axes_change` in c/filter.h."""
+    found = interface().new("axes_change *", {name: part.ravel().tolist() for name, part in parts.items()})
+    found.is_turn = "T" in parts
+    return found
+
+
 class NativeFilter:
     """Update and prediction of a square-root information filter. Not to be shared between threads.
 
@@ -371,13 +378,19 @@ class NativeHypotheses:
             one.R_u[:], one.z_u[:] = R, z
             one.pivots[:] = np.divide(1.0, diagonal, out=np.zeros_like(z), where=diagonal != 0)
 
-    def step(self, dt: float) -> int:
+    def step(self, dt: float, change: Any = None) -> int:
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
+
+        Args:
+            dt: see above.
+            change: what is done to the prior of each state, see `axes_change`; None where nothing is.
 
         Returns:
             0, or where there is no estimate a number above 0, see `NativeTick.step`; after 3 the readings have told
             what they can.
         """
+        if change is not None:
+            self._at.change = self._taken = change
         wrong: int = self._judge(self._at, dt)
         return wrong
 

@@ -64,6 +64,7 @@ class TrackShape:
         walk: of each number of the memory, its standard deviation after a second.
         inverse_time: one over the time constant of each; 0 where it stays.
         of_case: for each weighed row whether it is of a case of a contact; empty where there are no hypotheses.
+        base: where the state of a floating base begins in the memory; None where it is none of it.
         heavy: for each whether its weight is much larger than those of others: a reflection that begins with a heavy
             row keeps the digits of light ones.
     """
@@ -82,6 +83,7 @@ class TrackShape:
     inverse_time: Sequence[float] = ()
     of_case: Sequence[bool] = ()
     heavy: Sequence[bool] = ()
+    base: int | None = None
 
     @property
     def k(self) -> int:
@@ -190,6 +192,8 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "SMALLEST_DECAY": SMALLEST_DECAY,
         "LOOSE": LOOSE,
     }
+    if shape.base is not None:
+        sizes["BASE"] = shape.base
     tables: dict[str, Sequence[int]] = {
         "memory_row": [place[0, i] for i in range(k)],
         "sensor_row": [place[1, i] for i in range(p)],

@@ -27,14 +27,18 @@ static void recall(const FILTER *of, const double *work, double *mean, double *d
     const double *const R = work + N_S * WIDTH + N_S;
     double column[K];
     int lost = 0;
+#ifdef BASE
+    const double *const axes = ((const base *)of->base)->R;
+#else
     (void)of;
+#endif
     for (int i = 0; i < K; ++i) {
         mean[i] = R[i * WIDTH + K];
         deviations[i] = 0;
     }
     solve_back(K, R, mean);
 #ifdef BASE
-    to_base(of, mean);
+    to_base(axes, mean);
 #endif
     for (int j = 0; j < K; ++j) {
         if (!R[j * WIDTH + j]) {
@@ -44,7 +48,7 @@ static void recall(const FILTER *of, const double *work, double *mean, double *d
         for (int i = 0; i < K; ++i) column[i] = i == j;
         solve_back(j + 1, R, column);
 #ifdef BASE
-        to_base(of, column);
+        to_base(axes, column);
 #endif
         for (int i = 0; i < K; ++i) deviations[i] += column[i] * column[i];
     }
@@ -58,6 +62,11 @@ static void recall(const FILTER *of, const double *work, double *mean, double *d
 static int run_rows(const void *at) {
     const state *const it = (const state *)at;
     return COMPUTE_ROWS(it->in, it->w, it->out);
+}
+
+static int no_rows(const void *at) {
+    (void)at;
+    return 1;
 }
 
 static int run_outputs(const void *at) {
@@ -101,7 +110,6 @@ static int taken(FILTER *of, const double *in) {
     double *const to = of->state;
     for (int k = 0; k < n; ++k) to[k] = in[AT(k)];
 #ifdef BASE
-    refer(of);
     write_base(of, to);
 #endif
     if (!all_finite(n, to)) return INPUT_NOT_FINITE;

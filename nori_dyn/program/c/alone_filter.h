@@ -18,8 +18,13 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     const state rows = {of->state, of->w, of->entries, 0, 0, 0, 0};
     const state outputs = {of->free, of->w, (double *)out, 0, 0, 0, 0};
     filter steps = steps_of(of, 0);
+#ifdef BASE
+    const axes_change *const change = refer(of);
+#endif
+    int status = taken(of, in);
+    const int is_read = status == OK;
     tick now = {.steps = &steps,
-                .rows = run_rows,
+                .rows = is_read ? run_rows : no_rows,
                 .outputs = write_outputs,
                 .rows_at = &rows,
                 .outputs_at = &outputs,
@@ -27,16 +32,15 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
                 .state = of->state,
                 .free = of->free,
                 .totals = of->totals};
-    int status = taken(of, in);
+#ifdef BASE
+    now.change = change;
+#endif
     of->lost = -1;
-    if (status == OK) {
-        status = reasons[step(&now, 0, 0)];
-    } else {
-        coast(&now);
-    }
+    const int wrong = step(&now, 0, 0);
+    if (is_read) status = reasons[wrong];
     of->has_rates = now.has_rates;
 #ifdef BASE
-    take_base(of, status);
+    take_base(of, &steps, wrong);
 #endif
     for (int j = N; status == UNDETERMINED && j-- > 0;)
         if (of->pivots[j] == 0) of->lost = free_places[j];
@@ -46,8 +50,7 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     }
     memcpy(out->memory, of->u + N_S, sizeof out->memory);
 #ifdef BASE
-    to_base(of, out->memory);
-    tell_base(of, out->base);
+    tell_base(((const base *)of->base)->R, ((const base *)of->base)->pose, out->memory, out->base);
 #endif
     out->nis = steps.nis;
     out->degrees = steps.degrees;

@@ -6,11 +6,6 @@
 
 _Static_assert(sizeof(judging) + 2 * N_STATES * sizeof(prior) <= sizeof(((FILTER *)0)->room), "there is room");
 
-static int no_rows(const void *at) {
-    (void)at;
-    return 1;
-}
-
 /* Begins, with what is known at first, and all states as likely. */
 static void begin(FILTER *of) {
     begin_known(of);
@@ -24,6 +19,9 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     filter steps[N_STATES];
     tick ticks[N_STATES], *each[N_STATES];
     double expected[N_STATES], logs[N_STATES];
+#ifdef BASE
+    const axes_change *const change = refer(of);
+#endif
     int prior_of[N_STATES], status = taken(of, in);
     const int is_read = status == OK;
     hypotheses at = {.each = each,
@@ -65,6 +63,9 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
         ticks[h] = one;
         each[h] = ticks + h;
     }
+#ifdef BASE
+    at.change = change;
+#endif
     of->lost = -1;
     const int wrong = judge(&at, *of->step);
     if (is_read) status = reasons[wrong];
@@ -75,6 +76,9 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
     }
     *of->best = at.best;
     const filter *const best = steps + at.best;
+#ifdef BASE
+    take_base(of, best, wrong);
+#endif
     for (int j = N; status == UNDETERMINED && j-- > 0;)
         if (best->pivots[j] == 0) of->lost = free_places[j];
     if (status != OK) {
@@ -82,6 +86,9 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
         return status;
     }
     memcpy(out->memory, best->u + N_S, sizeof out->memory);
+#ifdef BASE
+    tell_base(((const base *)of->base)->R, ((const base *)of->base)->pose, out->memory, out->base);
+#endif
     memcpy(out->probabilities, of->probabilities, sizeof out->probabilities);
     out->closed = state_bits[at.best];
     out->nis = best->nis;
@@ -91,7 +98,12 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
 }
 
 /* The next tick is a time dt after the last. */
-static void pass(FILTER *of, double dt) { *of->step = dt; }
+static void pass(FILTER *of, double dt) {
+    *of->step = dt;
+#ifdef BASE
+    ((base *)of->base)->dt = dt;
+#endif
+}
 
 /* The rows [R | z] of the last tick, in the most likely state. */
 static const double *known_rows(const FILTER *of) { return of->work + (ptrdiff_t)*of->best * N_WORK; }

@@ -1,9 +1,12 @@
 /* A tracker with a lag that stands alone, after window.h, alone.h and alone_filter.h: steps back through the last ticks.
 
    The unit says before: LAG, how many ticks an estimate is late; KEPT_ROOM, STATE_ROOM, U_ROOM, the numbers that a tick
-   has in the arrays of the struct: what the largest contact state needs. */
+   has in the arrays of the struct: what the largest contact state needs. With a base of->poses has of each tick its pose
+   at it, and by what the axes turned before it. */
 
 #include "slots.h"
+
+#define POSE_ROOM 13
 
 /* Takes a tick, a time dt after the last, of contact state `number`. */
 static void hold(FILTER *of, const double *in, double dt, int number, OUTPUTS *out) {
@@ -31,6 +34,12 @@ static void hold(FILTER *of, const double *in, double dt, int number, OUTPUTS *o
     }
     memcpy(of->states + k * STATE_ROOM, of->state, sizeof(double) * N_STATE);
     memcpy(of->means + k * U_ROOM, of->u, sizeof(double) * N);
+#ifdef BASE
+    const base *const at = (const base *)of->base;
+    double *const pose = of->poses + k * POSE_ROOM;
+    memcpy(pose, at->pose, sizeof at->pose);
+    for (int i = 0; i < 9; ++i) pose[4 + i] = at->change.is_turn ? at->change.T[i] : i % 4 == 0;
+#endif
 }
 
 /* The estimate of the memory at the last tick. */
@@ -42,6 +51,13 @@ static void last_mean(const FILTER *of, double *mean) {
    be found. */
 static int back(FILTER *of, int k, int is_gap, double *mean) {
     const kept *const from = (const kept *)(of->kept + (ptrdiff_t)k * KEPT_ROOM);
+#ifdef BASE
+    const double *const T = of->poses + (ptrdiff_t)((k + 1) % (LAG + 1)) * POSE_ROOM + 4;
+    for (double *x = mean + BASE; x < mean + BASE + 6; x += 3) {
+        const double y[3] = {x[0], x[1], x[2]};
+        for (int i = 0; i < 3; ++i) x[i] = T[i] * y[0] + T[3 + i] * y[1] + T[6 + i] * y[2];
+    }
+#endif
     if (!mean_back(from, is_gap ? N_V : 0, mean, of->late, (room *)of->room)) return 0;
     memcpy(mean, of->late + N_S, sizeof(double) * K);
     return 1;
@@ -62,6 +78,9 @@ static int tell_late(FILTER *of, int k, OUTPUTS *out) {
     if (of->lost >= 0) return UNDETERMINED;
     if (tell(&now, of->late)) return SMALL_PIVOT;
     memcpy(out->memory, of->late + N_S, sizeof out->memory);
+#ifdef BASE
+    tell_base(now.state + ROOT_Q + 3, of->poses + (ptrdiff_t)k * POSE_ROOM, out->memory, out->base);
+#endif
     out->nis = slot[SLOT_NIS];
     out->degrees = slot[SLOT_DEGREES];
     out->log_likelihood = slot[SLOT_LOG_LIKELIHOOD];

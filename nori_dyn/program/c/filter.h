@@ -15,10 +15,18 @@ typedef struct {
     int degrees;
 } filter;
 
+/* What is done to what is known of the memory before a tick, where a floating base, nine numbers of it, gets other axes:
+   the first three and the next three turn by T (3, 3), or all nine are known by R (9, 9) and z instead. */
+typedef struct {
+    int is_turn;
+    double T[9], R[81], z[9];
+} axes_change;
+
 /* A tick: the steps; the programs of its rows, from state to A, c, X, x, and of its outputs, from `free` to them; how
    time goes on from it; the state q, qd, y, weights; q, qd, exact readings and the estimate of what is free; sums of
    chi-squares, of their degrees of freedom, and of ticks; the time for which decay and Q are; the longest time over
-   which rates are known; whether they are; where what a step back needs is kept. */
+   which rates are known; whether they are; where what a step back needs is kept; NULL, or what is done to what is known
+   before its readings. */
 typedef int job(const void *);
 typedef struct tick tick;
 struct tick {
@@ -31,6 +39,7 @@ struct tick {
     double dt, longest;
     int has_rates;
     void *kept;
+    const axes_change *change;
 };
 
 /* A filter whose ticks are judged in each of n contact states. each: the tick of each, whose steps share the rows of
@@ -40,7 +49,8 @@ struct tick {
    free_logs: what each number adds that a state does not determine. apart: in how many contacts states differ. Of each
    state order: its rows by first column, below N those that hold in all states, from there on those of cases; counts:
    how many there are; ends: how many have begun by each column. prior_of: which prior each state had, or -1. part: the
-   probability below which a state has no part in a mixture; likely: from which on those near a state are judged. */
+   probability below which a state has no part in a mixture; likely: from which on those near a state are judged.
+   change: as that of a tick, for the prior of each. */
 typedef struct {
     tick **each;
     void *work;
@@ -50,6 +60,7 @@ typedef struct {
     int *prior_of;
     double rate, dt, part, likely;
     int n, n_contacts, reach, has_begun, best;
+    const axes_change *change;
 } hypotheses;
 
 /* Ticks that follow each other. Of each: what its readings say, the weights of its rows, the time to the next, 0 where

@@ -14,7 +14,7 @@ typedef struct {
     double R[K * K], z[K];
     memory known;
     double left, product;
-    int exponent, degrees, is_carried, is_inverted, is_merged;
+    int exponent, degrees, is_carried, is_inverted, is_changed, is_merged;
 } prior;
 
 typedef struct {
@@ -139,7 +139,7 @@ static void find_priors(hypotheses *at, judging *w, double dt) {
     double *const share = at->logs;
     for (int i = 0; i < 2 * n; ++i) {
         prior *const one = w->priors + i;
-        one->is_carried = one->is_inverted = one->is_merged = 0;
+        one->is_carried = one->is_inverted = one->is_changed = one->is_merged = 0;
         one->known = i < n ? at->each[i]->steps->known : (memory){one->R, one->z};
     }
     if (!at->has_begun) return;
@@ -169,6 +169,19 @@ static void find_priors(hypotheses *at, judging *w, double dt) {
         at->prior_of[h] = n + h;
     }
 }
+
+#ifdef BASE
+/* A floating base gets other axes in each prior that a state has. */
+static void change_priors(hypotheses *at, judging *w) {
+    for (int h = 0; h < at->n; ++h) {
+        prior *const one = w->priors + at->prior_of[h];
+        if (at->prior_of[h] < 0 || one->is_changed) continue;
+        change_known(at->change, &one->known, (workspace *)at->each[h]->steps->work);
+        one->is_changed = 1;
+    }
+    at->change = NULL;
+}
+#endif
 
 /* The rows of the tick, with their weights: those that hold in all states triangular, those of cases below. Returns
    whether there are none. */
@@ -307,6 +320,9 @@ SEEN int judge(hypotheses *at, double dt) {
     judging *const w = at->work;
     expect(at, dt);
     find_priors(at, w, dt);
+#ifdef BASE
+    if (at->change) change_priors(at, w);
+#endif
     int wrong = read_rows(at, w);
     for (int h = 0; h < at->n; ++h) at->logs[h] = -INFINITY;
     for (int h = 0; h < at->n && !wrong; ++h) {

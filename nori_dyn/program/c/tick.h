@@ -55,6 +55,42 @@ static int tell(tick *now, const double *u) {
     return now->outputs(now->outputs_at);
 }
 
+#ifdef BASE
+/* A floating base gets other axes: columns of what is known of it turn, and all rows are made triangular again. */
+RARE void change_known(const axes_change *by, memory *known, workspace *w) {
+    double *const M = (double *)w->moving, left;
+    int ends[K];
+    if (!by->is_turn) {
+        for (int i = 0; i < 9; ++i) {
+            double *const row = known->R + (BASE + i) * K;
+            memset(row, 0, sizeof(double) * K);
+            memcpy(row + BASE, by->R + 9 * i, sizeof(double) * 9);
+            known->z[BASE + i] = by->z[i];
+        }
+        return;
+    }
+    memset(w->moving, 0, sizeof(vec) * K * BLOCKS);
+    for (int i = 0; i < K; ++i) {
+        memcpy(M + i * WIDTH, known->R + i * K, sizeof(double) * K);
+        M[i * WIDTH + K] = known->z[i];
+        ends[i] = i + 1;
+    }
+    for (int part = BASE; part < BASE + 6; part += 3) {
+        for (int i = 0; i < part + 3; ++i) {
+            const double *const x = known->R + i * K + part;
+            for (int j = 0; j < 3; ++j)
+                M[i * WIDTH + part + j] = by->T[3 * j] * x[0] + by->T[3 * j + 1] * x[1] + by->T[3 * j + 2] * x[2];
+        }
+        ends[part] = ends[part + 1] = part + 3;
+    }
+    reflected(K, K, BLOCKS, w->moving, ends, w->pivots, &left, w->column, w->sums, w->sizes);
+    for (int i = 0; i < K; ++i) {
+        memcpy(known->R + i * K, M + i * WIDTH, sizeof(double) * K);
+        known->z[i] = M[i * WIDTH + K];
+    }
+}
+#endif
+
 /* One tick, a time dt after the last, which may be of other contacts; none before the first. Returns 0, or a number
    above 0 where it has no estimate: 1, numbers that are not finite; 2, something is not determined; 3, exact rows have
    no solution. With 1 what is known goes on as without its readings; else they tell what they can. */
@@ -63,6 +99,10 @@ SEEN int step(tick *now, tick *last, double dt) {
     double *const weights = at->weights;
     int wrong = 0;
     if (last) last->go_on(last, dt);
+#ifdef BASE
+    if (now->change) change_known(now->change, &at->known, (workspace *)at->work);
+    now->change = NULL;
+#endif
     now->has_rates = 1;
     for (int i = 0; i < P; ++i) weights[i] = now->state[N_STATE + weight_of[i]];
     if (now->rows(now->rows_at)) {

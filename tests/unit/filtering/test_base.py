@@ -14,7 +14,9 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.export.trackers import c_filter
 from nori_dyn.filtering.base_estimate import BaseEstimate
+from nori_dyn.filtering.base_reference import AxesTurn, Bridge, ReferenceTrack
 from nori_dyn.filtering.smoother import ContactPasses, Stretch
+from nori_dyn.filtering.square_root import Posterior
 from nori_dyn.measurements.floating_base import SIZE, SIZE_SIGMA
 from tests.compilers import needs_compiler
 from tests.exported import Exported, listed
@@ -29,6 +31,23 @@ TILTS = (np.zeros(3), np.array([1.05, 0.0, 0.0]), np.array([0.3, -0.8, 0.5]))
 @cache
 def plan() -> nd.Plan:
     return nd.plan(nd.System(robot(), sensors()), outputs=["fx"])
+
+
+FEET, STATES = ("l_foot", "r_foot"), (("l_foot", "r_foot"), ("l_foot",), ("r_foot",))
+
+
+@cache
+def stepping(slip: float | None = None) -> nd.Plan:
+    """Plans of the same box, of which a foot is in the air, or slips by so many m/s, and nobody says so."""
+    content, contacts = sensors().to_dict(), {}
+    rows = content["measurements"]
+    for foot in FEET:
+        wrench, still = closed = [row for row in rows if row.get("links") == foot]
+        loose = [wrench | {"sigma": [1] * 3 + [3] * 3}] if slip is None else [wrench, still | {"sigma": slip}]
+        contacts[foot] = {"closed": closed, "open": loose}
+    content["measurements"] = [row for row in rows if row.get("links") not in FEET]
+    of = nd.SensorSet.from_dict(content | {"name": "stepping box", "contacts": contacts})
+    return nd.plan(robot(), of, outputs=["fx"], states=list(STATES))
 
 
 def read(motion: Sway, k: int, rng: np.random.Generator | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -294,17 +313,7 @@ def test_what_is_known_goes_on_in_another_tracker():
 @needs_compiler
 def test_contacts_are_recognised_in_recorded_ticks_too():
     """Both feet stand, and nobody says so: as tick by tick, and by all readings in the states that were likeliest."""
-    rows, known = sensors().to_dict()["measurements"], {"base": {"of": "base"}, "bias": {"of": "offset"}}
-    feet, contacts = ("l_foot", "r_foot"), {}
-    for foot in feet:
-        closed = [row for row in rows if row.get("links") == foot]
-        contacts[foot] = {"closed": closed, "open": [closed[0] | {"sigma": [1] * 3 + [3] * 3}]}
-    content = {"name": "stepping box", "contacts": contacts, "memory": known}
-    content["measurements"] = [row for row in rows if row.get("links") not in feet]
-    states = [feet, *((foot,) for foot in feet)]
-    tracker = nd.Tracker(
-        nd.plan(robot(), nd.SensorSet.from_dict(content), outputs=["fx"], states=states), DT, hypotheses=nd.Hypotheses()
-    )
+    tracker = nd.Tracker(stepping(), DT, hypotheses=nd.Hypotheses())
     motion, (T, Q, Qd, Y) = run_of(80, TILTS[1], 3)
     assert tracker.measurement_names == plan().system.measurement_names
     found, smoothed = (tracker.over(T, Q, Qd, Y, causal=causal) for causal in (True, False))
@@ -317,15 +326,81 @@ def test_contacts_are_recognised_in_recorded_ticks_too():
     assert np.abs(error(smoothed.base.at(5), motion, 5)).max() < 0.1
 
 
+def hypotheses_of(tracker: nd.Tracker) -> dict[int, Posterior]:
+    found = {h: tracker.steps.hypothesis_step.posterior(h) for h in range(len(tracker.states))}
+    return {h: after for h, after in found.items() if after is not None}
+
+
+@pytest.mark.parametrize("every_backend", ["numpy", 4], indirect=True)
+def test_each_hypothesis_is_least_squares_over_ticks_between_which_axes_turn(every_backend):
+    """Of contacts that do not switch, so that no state has a part in another's prior."""
+    n, dt = 9, 0.02
+    _, (T, Q, Qd, Y) = run_of(n, TILTS[1], 5, dt)
+    Y[1:, 6] += 0.03  # a foot slips a bit
+    tracker = nd.Tracker(stepping(0.02), dt, hypotheses=nd.Hypotheses(rate=1e-9), backend=every_backend)
+    assert tracker.measurement_names == plan().system.measurement_names
+    track = ReferenceTrack(tracker.steps.reference, Q, Qd)
+    for k in range(n):
+        tracker.step(Q[k], Qd[k], Y[k])
+        track.take(k)
+    turns = {tick: turn.matrix for tick, turn in track.changes.items()}
+    assert len(turns) >= 1
+    assert tracker.probabilities.min() > 1e-6
+    for h, state in enumerate(tracker.states):
+        system = stepping(0.02)[state].system
+        weights = np.tile(system.weights, (n, 1))
+        weights[:, system.weight_names.index(SIZE)] = track.weights
+        columns_of_y = [tracker.measurement_names.index(name) for name in system.measurement_names]
+        of = [system] * n, T, track.q, track.qd, Y[:, columns_of_y]
+        mean, covariance = by_least_squares_of(*of, weights=weights, turns=turns)
+        own = [k for name in tracker.memory_names for k in columns(system, name.split(".")[0])]
+        own = list(dict.fromkeys(own))
+        after = hypotheses_of(tracker)[h].memory(len(own))
+        np.testing.assert_allclose(after.mean(), mean[-1][own], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(after.covariance(), covariance[-1][np.ix_(own, own)], rtol=1e-4, atol=1e-7)
+
+
 @needs_compiler
-@pytest.mark.parametrize("gap", [None, 300])
-def test_exported_c_says_the_same(gap, tmp_path):
+def test_hypotheses_are_the_same_natively_and_by_numpy():
+    """From a tilt of 60 degrees, through a gap and with readings that are no numbers; each keeps what it knows."""
+    trackers = [nd.Tracker(stepping(), DT, hypotheses=nd.Hypotheses(), backend=each) for each in ("native", "numpy")]
+    motion, rng = sway(DT * np.arange(90), TILTS[1], 1), np.random.default_rng(1)
+    changes = set[type]()
+    for k in range(90):
+        q, qd, y = read(motion, k, rng)
+        y[6 + (k > 45) * 3] += 0.3 * (30 < k < 60)
+        y[: k == 70] = np.nan
+        for tracker in trackers:
+            for array, values in zip(vars(tracker.inputs).values(), (q, qd, y), strict=False):
+                array[:] = values
+            assert tracker.tick(0.03 if k == 50 else DT).ok == (k != 70)
+        native, numpy = (hypotheses_of(tracker) for tracker in trackers)
+        assert list(native) == list(numpy)
+        np.testing.assert_allclose(*(tracker.probabilities for tracker in trackers), atol=1e-6)
+        changes.add(type(trackers[0].steps.reference.change))
+        for h in native if k > 20 and k != 70 else ():
+            scale = np.nanmax(np.abs(numpy[h].u), initial=1.0)
+            np.testing.assert_allclose(native[h].u, numpy[h].u, rtol=1e-6, atol=1e-7 * scale)
+            np.testing.assert_allclose(native[h].nis, numpy[h].nis, rtol=1e-5, atol=1e-6)
+    assert changes == {AxesTurn, Bridge, type(None)}
+
+
+EXPORTED = {
+    "told": lambda: nd.Tracker(plan(), DT),
+    "recognised": lambda: nd.Tracker(stepping(), DT, hypotheses=nd.Hypotheses()),
+    "late": lambda: nd.Tracker(plan(), DT, lag=4),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize(("how", "gap"), [("told", None), *((how, 300) for how in EXPORTED)])
+def test_exported_c_says_the_same(how, gap, tmp_path):
     """From a tilt of 60 degrees, through a gap, and with readings that are no numbers."""
     n, motion_of = 400, np.arange(400) * DT
     if gap:
         motion_of[gap:] += 0.1
     motion, rng = sway(motion_of, TILTS[1], 2), np.random.default_rng(2)
-    tracker = nd.Tracker(plan(), DT)
+    tracker = EXPORTED[how]()
     built = Exported.made(c_filter(tracker, "standing box"), tmp_path)
     found, inputs, outputs = built.new("filter"), built.new("inputs"), built.new("outputs")
     built.call("init", inputs)
@@ -339,26 +414,26 @@ def test_exported_c_says_the_same(gap, tmp_path):
         for name, values in (("q", q), ("qd", qd), ("y", y)):
             setattr(inputs, name, values.tolist())
         status = built.call("step", found, inputs, dt, outputs)
-        if k == 200:
+        if k in (200, 200 + tracker.lag):
             tracker.inputs.q[:], tracker.inputs.qd[:], tracker.inputs.y[:] = q, qd, y
-            assert (status == 0, tracker.tick(dt).ok) == (False, False)
+            assert (status == 0) == tracker.tick(dt).ok == (k != 200 + tracker.lag)
             continue
-        assert status == 0
         tracked = tracker.step(q, qd, y, dt)
-        if k in (0, 5, 30, 199, 201, 299, 300, 330, 399):
+        assert (status == 0) == (tracked is not None)
+        if tracked is not None and k in (4, 5, 9, 15, 30, 199, 201, 203, 205, 299, 300, 302, 304, 330, 399):
             base = tracked.base
             own = np.concatenate([base.position, base.rotation, base.velocity, base.gravity, base.angular_velocity])
             np.testing.assert_allclose(listed(outputs, "base"), own, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(listed(outputs, "memory"), tracked.memory.mean, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(outputs.nis, tracked.nis, rtol=1e-4, atol=1e-8)
             built.call("memory", found, *(built.ffi.from_buffer("double[]", each) for each in (mean, deviations)))
-            np.testing.assert_allclose(deviations, tracked.memory.deviations, rtol=1e-5)
+            np.testing.assert_allclose(deviations, tracker.state.deviations, rtol=1e-5)
+            if tracker.recognises:
+                np.testing.assert_allclose(listed(outputs, "probabilities"), tracker.probabilities, atol=1e-7)
 
 
-def test_what_has_no_base_says_so(tmp_path):
+def test_what_has_no_base_says_so():
     tracker = nd.Tracker(plan(), DT, backend="numpy", lag=2)
-    with pytest.raises(InputError, match="with a lag of 2 ticks: not yet"):
-        tracker.export(tmp_path / "c")
     with pytest.raises(InputError, match="there was no tick yet"):
         _ = tracker.base
     fixed = nd.plan(nd.System(nd.autotree(2), "momentum_observer"), outputs=["qdd"])

@@ -21,6 +21,7 @@ from nori_dyn.program.track_source import TrackShape, track_source
 from tests.compilers import needs_compiler
 from tests.robots import load
 from tests.systems import sensor_set
+from tests.unit.filtering.test_base import EXPORTED
 
 pytestmark = needs_compiler
 
@@ -54,6 +55,9 @@ UNITS = {
     "calls from Python": lambda: c_file("python_call.c"),
     "ticks that step back": lambda: track_source(SHAPE, 4, smooths=True),
     "contact states": lambda: track_source(CASES, 4),
+    "contact states of a base": lambda: track_source(
+        replace(CASES, n_v=9, n_f=0, walk=(0.1,) * 9, inverse_time=(0.5,) * 9, base=0), 4
+    ),
 }
 
 
@@ -122,13 +126,20 @@ EXPORTS = {
     "a filter": lambda: nd.Tracker(
         nd.plan(nd.System(nd.autotree(2), "momentum_observer")), 0.01, backend="numpy"
     ).export("it"),
+    **{f"a base, {how}": lambda how=how: EXPORTED[how]().export("it") for how in ("recognised", "late")},
 }
 
 
-@pytest.mark.parametrize("what", EXPORTS)
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=[pytest.mark.long] * what.startswith("a base")) for what in EXPORTS]
+)
 def test_what_is_exported_stays_within_its_arrays(what, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     EXPORTS[what]()
+    if "base" in what:  # which is tilted, on bent legs
+        given = "for (int k = 7; k < 13; ++k) in.q[k] = 0.04 * k; in.y[1] = 4.0; in.y[2] = 8.9;"
+        main = tmp_path / "it" / "main.c"
+        main.write_text(main.read_text().replace("    const clock_t start", f"{given} const clock_t start"))
     assert "chi-square" in run_sanitized(tmp_path / "it")
 
 
