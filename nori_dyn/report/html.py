@@ -71,7 +71,8 @@ def rendered(page: Page) -> str:
     """A page laid out by `templates/page.html`; no script runs but that of plots over the time, named by its hash."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
+    names = ("time_plots.js", *["robot.js"] * len(page.skeletons))
+    script = "\n".join(TEMPLATES.joinpath(name).read_text(encoding="utf-8") for name in names)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = Environment(
         loader=FileSystemLoader(str(TEMPLATES)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from nori_dyn.report.skeleton import Skeleton
 from nori_dyn.report.time_plots import DrawnPanel, Plots, Strip
 from nori_dyn.report.tree_drawing import TreeDrawing
 from nori_dyn.tables import Bullets, Part
@@ -59,7 +60,7 @@ class Section:
     kind: str = ""
 
 
-PagePart: TypeAlias = str | Part | Note | Fold | Box | Section | TreeDrawing | DrawnPanel | Strip
+PagePart: TypeAlias = str | Part | Note | Fold | Box | Section | TreeDrawing | Skeleton | DrawnPanel | Strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,12 @@ class Page:
     parts: tuple[PagePart, ...]
     plots: Plots | None = None
     unit: str = ""
+
+    @property
+    def skeletons(self) -> tuple[Skeleton, ...]:
+        """The robots that are drawn over time: none or one."""
+        parts = (part for section in self.parts if isinstance(section, Section) for part in section.parts)
+        return tuple(part for part in parts if isinstance(part, Skeleton))
 
 
 def under_heading(items: Bullets) -> Section:

@@ -12,6 +12,7 @@ from nori_dyn.report.estimate_picture import HALVES, EstimateLine
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
 from nori_dyn.report.log_verdict import LOW, counted, facts, rank_of, verdict
 from nori_dyn.report.recorded import RecordedLog, Suspicion, alarm, chosen, misfit, window_probabilities
+from nori_dyn.report.skeleton import skeleton
 from nori_dyn.report.time_plots import Curve, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
 from nori_dyn.tables import Bullets, Facts, number, unbroken
@@ -55,6 +56,9 @@ def log_page(log: RecordedLog, names: Sequence[str] = ()) -> Page:
         since = "samples from the first" if log.start is None else f"{log.unit_of_time}, from the first sample on"
         when = Box(strips, "strips"), Note(f"Time in {since}. {resolution}")
         sections.insert(0, Section("What happened when", when, "when", "plots"))
+    drawn_robot = skeleton(log, np.array([plots.at(sample) for sample in range(len(log))]))
+    if drawn_robot is not None:
+        sections.insert(0, Section("The robot", (drawn_robot,), "robot", "robot"))
     counts: list[PagePart] = [Facts(tuple(facts(log)))]
     if log.doubts:
         counts.append(Section("Plausibility warnings", (Bullets(tuple(doubt.message for doubt in log.doubts)),)))

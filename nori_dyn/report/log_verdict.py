@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -44,7 +45,7 @@ def verdict(log: RecordedLog) -> Verdict:
         return found
     others = f"{counted(len(log.doubts) - 1, 'more plausibility warning')}; see below." if len(log.doubts) > 1 else ""
     said = tuple(sentence for sentence in found.sentences if sentence != _warned(log))
-    message = f"{doubts[0].message[:1].upper()}{doubts[0].message[1:]}"
+    message = re.sub("^the ", "The ", doubts[0].message)
     return Verdict("no", f"Not plausible: {IMPLAUSIBLE[doubts[0].check]}", (message, others, *said))
 
 

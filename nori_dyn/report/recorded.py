@@ -13,9 +13,11 @@ from scipy.special import chdtrc, ndtri
 
 from nori_dyn.errors import UnknownOutputError
 from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.model.kinematics import velocities
 from nori_dyn.observe.deviations import output_rows
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import output_parts
+from nori_dyn.report.time_plots import is_constant
 from nori_dyn.solve.diagnosis import Diagnosis, Fault
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
@@ -245,6 +247,19 @@ class RecordedLog:
         first = {sensor: own for sensor, own in found.items() if any(each.is_first for each in own)}
         order = sorted(first, key=lambda sensor: (-sum(each.is_first for each in first[sensor]), sensor))
         return {sensor: tuple(first[sensor]) for sensor in order}
+
+    @cached_property
+    def wrench_frames(self) -> tuple[str, ...]:
+        """The links and frames whose external wrench is estimated, but those that nothing can touch."""
+        names = {name: name.removeprefix("fx:").rpartition(".")[0] for name in self.estimates if name.startswith("fx:")}
+        return tuple(dict.fromkeys(owner for name, owner in names.items() if not is_constant(self.estimates[name])))
+
+    def body_of(self, sensor: str) -> int | None:
+        """The link at which a sensor reads, by its name; None where it is at none."""
+        row, tree = self.row(sensor), self.system.tree
+        still = velocities(tree, self.q[0], np.zeros(tree.nv))
+        bodies = [] if row is None else [key.body for key in row.equation.blocks(still) if key.body is not None]
+        return bodies[0] if bodies else None
 
     def rank(self, sensor: str) -> int:
         """Where a sensor is among the suspects; behind all of them where it is none."""

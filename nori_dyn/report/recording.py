@@ -19,13 +19,11 @@ from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.io.files import write_bytes
 from nori_dyn.model.joints import FORCE
-from nori_dyn.model.kinematics import velocities
 from nori_dyn.report.curves import Bins, kept
 from nori_dyn.report.estimate_picture import HALVES
 from nori_dyn.report.log_verdict import facts, verdict
 from nori_dyn.report.recorded import RecordedLog, chosen
 from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
-from nori_dyn.report.time_plots import is_constant
 from nori_dyn.tables import spaced
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -99,14 +97,6 @@ TURN = (210, 110, 255)
 """The colour of moments."""
 
 
-def wrench_frames(log: RecordedLog) -> tuple[str, ...]:
-    """The links and frames whose external wrench is estimated, but those that nothing can touch."""
-    owners = dict.fromkeys(
-        name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:")
-    )
-    return tuple(each for each in owners if not all(is_constant(x) for x in _components(log.estimates, each)))
-
-
 def _components(numbers: Any, owner: str) -> list[Floats]:
     return [numbers[f"fx:{owner}.{component}"] for component in FORCE]
 
@@ -115,7 +105,7 @@ def write_wrenches(into: Recording, poses: Indices, longest: float) -> None:
     """Write the wrenches on links and frames as arrows: forces, and moments in another colour, at one scale each."""
     log, tree = into.log, into.log.system.tree
     drawn: list[tuple[str, str, str, Floats]] = []
-    for owner in wrench_frames(log):
+    for owner in log.wrench_frames:
         frame = tree.frame(owner)
         link = tree.names[frame.link]
         if owner != link:
@@ -225,9 +215,8 @@ def write_suspects(into: Recording, extent: float) -> None:
     """Write who is a suspect when: as a state, as a line of text, and as a red ball where it is the clearest."""
     rr, log, tree = into.rr, into.log, into.log.system.tree
     for sensor, own in log.suspects.items():
-        row = log.row(sensor)
-        bodies = [] if row is None else [key.body for key in row.equation.blocks(_still(log)) if key.body is not None]
-        ball = link_path(rr, tree.names[bodies[0]], "suspect", sensor) if bodies else None
+        body = log.body_of(sensor)
+        ball = None if body is None else link_path(rr, tree.names[body], "suspect", sensor)
         states: dict[int, str] = {0: FINE}
         for each in own:
             states[each.first] = "clearest" if each.is_first else "disturbed"
@@ -247,11 +236,6 @@ def write_suspects(into: Recording, extent: float) -> None:
                 into.stream.log(ball, balls if state == "clearest" else rr.Clear(recursive=False))
             before = state
     into.stream.reset_time()
-
-
-def _still(log: RecordedLog) -> Any:
-    tree = log.system.tree
-    return velocities(tree, log.q[0], np.zeros(tree.nv))
 
 
 def write_words(into: Recording) -> None:

@@ -12,6 +12,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.urdf_shapes import Shape
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.report.skeleton import bone_ends
 from nori_dyn.typing import Floats
 
 ROBOT = "robot"
@@ -102,10 +103,9 @@ def _seen(rr: Any, shape: Shape) -> list[Any]:
 
 
 def _log_bones(rr: Any, stream: Any, tree: KinematicTree, i: int, extent: float) -> None:
-    """Write a link as capsules from its joint to those of its children; one without children as a ball."""
+    """Write a link as capsules, see `bone_ends`; one that is too short for any as a ball."""
     radius = 0.015 * extent
-    ends = [np.asarray(tree.X_tree[child].r, dtype=float) for child in tree.children[i]]
-    ends = [end for end in ends if np.linalg.norm(end) > radius]
+    ends = [end for end in bone_ends(tree, i) if np.linalg.norm(end) > radius]
     path = link_path(rr, tree.names[i], "shape")
     if not ends:
         stream.log(path, rr.Points3D([[0.0, 0.0, 0.0]], radii=[1.5 * radius], colors=[GREY]), static=True)

@@ -10,6 +10,7 @@ const [now, reset] = [bar.querySelector("output"), bar.querySelector("button")];
 const frames = [...document.querySelectorAll(".frame")];
 let view = [0, SIZE];  // the part of the time that is shown, in units of the drawings
 let from = null;  // where dragging began, as a share of the width
+const followers = [];  // what is told at which time one points, in units of the drawings
 const lines = new Map();  // the points of each path, once they were asked for
 
 const points = path => {
@@ -49,6 +50,7 @@ const put = (labels, found, side, share) => labels.replaceChildren(...found.map(
 }));
 
 const timeAt = x => log.span[0] + x / SIZE * (log.span[1] - log.span[0]);
+const timeInWords = x => log.unit === "s" ? `t = ${timeAt(x).toFixed(3)} s` : `sample ${Math.round(timeAt(x))}`;
 const isShown = frame => frame.getBoundingClientRect().height > 0;
 
 const number = x => {
@@ -120,8 +122,8 @@ const point = share => {
   const x = view[0] + share * (view[1] - view[0]);
   root.style.setProperty("--at", share);
   root.classList.add("hovered");
-  const t = timeAt(x);
-  now.textContent = log.unit === "s" ? `t = ${t.toFixed(3)} s` : `sample ${Math.round(t)}`;
+  now.textContent = timeInWords(x);
+  for (const follow of followers) { follow(x); }
   const seen = frames.filter(frame => {
     const box = frame.getBoundingClientRect();
     return frame.dataset.low !== undefined && box.height > 0 && innerHeight >= box.top && box.bottom >= 0;

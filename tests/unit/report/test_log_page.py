@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -14,6 +15,7 @@ import nori_dyn as nd
 from nori_dyn.report.curves import SIZE
 from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import SINGULAR, RecordedLog, alarm, misfit, suspicions, windows
+from nori_dyn.report.skeleton import skeleton
 from nori_dyn.report.view import recorded
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
@@ -134,7 +136,7 @@ def test_without_a_monitor_it_shows_what_there_is():
     assert root.find(".//header").get("class") == "plain"
     assert "Nothing checks the readings" in text(root.find(".//header"))
     assert "All sensors are exact" in text(root.find(".//header"))
-    assert [text(h) for h in root.iter("h2")] == ["What happened when", "Estimates", "Counts"]
+    assert [text(h) for h in root.iter("h2")] == ["The robot", "What happened when", "Estimates", "Counts"]
     shown = list(panels(root))
     assert shown[:7] == [f"tau:panda_joint{k}" for k in range(1, 8)]
     assert shown[7].startswith("qdd:")
@@ -284,7 +286,7 @@ def test_equal_logs_give_equal_pages_and_names_cannot_change_them():
     nasty = '</script><script>alert("1")</script>'
     made = log_to_html(replace(log(), name=nasty, unjudged=nasty))
     root = parsed(made)
-    assert len([*root.iter("script")]) == 2
+    assert len([*root.iter("script")]) == 3
     assert nasty in text(root.find(".//header"))
 
 
@@ -326,7 +328,71 @@ def test_the_pointer_tells_numbers_and_a_drag_looks_closer(browser, tmp_path):
     assert float(starts[0]) == pytest.approx(0.2 * SIZE, abs=0.01 * SIZE)
     labels = figure.locator(".xs span").all_inner_texts()
     assert all(0.18 * end <= float(label) <= 0.42 * end for label in labels)
-    assert x[598:603].min() - 0.01 <= told(600, 0.2 * end, 0.4 * end) <= x[598:603].max() + 0.01
+    reach = 1 + math.ceil(0.2 * N / box["width"])  # samples of a pixel, and one
+    near = slice(600 - reach, 601 + reach)
+    assert x[near].min() - 0.01 <= told(600, 0.2 * end, 0.4 * end) <= x[near].max() + 0.01
     view.keyboard.press("Escape")
     assert view.evaluate("document.querySelector('.frame svg').getAttribute('viewBox')").startswith("0 ")
     assert not [*views]
+
+
+# ----------------------------------------------------------------------------------------- the robot
+
+SEEN = """() => ({
+  bones: document.querySelector(".skeleton .bones").getAttribute("d"),
+  arrow: document.querySelector(".skeleton .arrow").getAttribute("d"),
+  cone: document.querySelector(".skeleton .cone").getAttribute("d"),
+  now: [...document.querySelectorAll(".skeleton .mark")].map(each => each.classList.contains("now")),
+  told: [...document.querySelectorAll(".skeleton .arrow-size")].map(each => each.textContent),
+})"""
+"""What a browser shows of the robot."""
+
+
+def test_the_robot_is_drawn_at_the_time_that_one_points_at_and_turns(browser, tmp_path):
+    views = shown(browser, page(), tmp_path / "log.html", "desktop")
+    _, view = next(views)
+    robot = skeleton(log(), np.arange(N))
+    first = view.evaluate(SEEN)
+    assert first["bones"].count("M") == len(robot.bones) >= 5
+    np.testing.assert_allclose(numbers_in(first["bones"]), numbers_in(robot.drawn[0]), atol=0.15)
+    strip = view.locator(".frame.strip").first.bounding_box()
+
+    def pointed(sample: int) -> dict:
+        share = log().time[sample] / log().time[-1]
+        view.mouse.move(strip["x"] + 1 + share * (strip["width"] - 2), strip["y"] + strip["height"] / 2)
+        return view.evaluate(SEEN)
+
+    faulty, spike = (pointed(k) for k in ((FAULTY.start + FAULTY.stop) // 2, SPIKE))
+    assert faulty["bones"] != first["bones"] != spike["bones"]
+    assert (faulty["now"], spike["now"]) == ([True, False], [False, True])
+    for sample in (150, 1500):
+        force, _ = pointed(sample)["told"]
+        size, sigma, unit = re.fullmatch("(.*) ± (.*) (.*)", force).groups()
+        near = slice(sample - 25, sample + 26)
+        sizes = np.linalg.norm([log().estimates[f"fx:panda_link7.f{axis}"][near] for axis in "xyz"], axis=0)
+        sigmas = [log().deviations[f"fx:panda_link7.f{axis}"][near] for axis in "xyz"]
+        assert 0.99 * sizes.min() <= float(size) <= 1.01 * sizes.max()
+        assert 0.99 * np.min(sigmas) <= float(sigma) <= 1.01 * np.max(sigmas)
+        assert unit == "N"
+    before = view.evaluate(SEEN)
+    box = view.locator(".skeleton svg").bounding_box()
+    view.mouse.move(box["x"] + 100, box["y"] + 100)
+    view.mouse.down()
+    view.mouse.move(box["x"] + 180, box["y"] + 120, steps=4)
+    view.mouse.up()
+    after = view.evaluate(SEEN)
+    assert all(after[name] != before[name] for name in ("bones", "arrow", "cone"))
+    assert after["told"] == before["told"]
+    view.locator(".skeleton svg").focus()
+    view.keyboard.press("ArrowLeft")
+    assert view.evaluate(SEEN)["bones"] != after["bones"]
+    view.locator(".playing input").fill("0")
+    assert view.locator(".moment-shown").inner_text() == "t = 0.000 s"
+    view.locator(".playing button").click()
+    view.locator(".moment-shown", has_not_text="t = 0.000 s").wait_for()
+    view.locator(".playing button").click()
+    assert not [*views]
+
+
+def numbers_in(path: str) -> np.ndarray:
+    return np.array(re.findall(r"-?[\d.]+", path), dtype=float)
