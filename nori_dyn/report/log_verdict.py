@@ -17,6 +17,9 @@ from nori_dyn.tables import listed, number, unbroken
 MOST_NAMED = 6
 """Most sensors that are named in a sentence."""
 
+NEARLY = 1.2
+"""Chi-square over its expectation up to which readings fit, however long the log: sigmas are a tenth too small."""
+
 LOW = 1e-3
 """A probability below which readings do not fit together."""
 
@@ -40,7 +43,8 @@ ORDER = ("tau", "tau_J", "fx", BASE, "", "qdd", "f", "a")
 def verdict(log: RecordedLog) -> Verdict:
     """What is not plausible about a log; otherwise whether its readings fit together, or what is estimated."""
     found = _fit_of_readings(log)
-    doubts = [each for each in log.doubts if each.check != "consistency" or log.diagnosis is None]
+    is_judged = log.diagnosis is not None or log.consistency is not None
+    doubts = [each for each in log.doubts if each.check != "consistency" or not is_judged]
     if not doubts:
         return found
     others = f"{counted(len(log.doubts) - 1, 'more plausibility warning')}; see below." if len(log.doubts) > 1 else ""
@@ -56,15 +60,20 @@ def rank_of(kind: str) -> int:
 
 def _estimated(log: RecordedLog) -> str:
     """What was asked for, as a heading."""
-    kinds = dict.fromkeys(kind_in_words(output.name.partition(":")[0]) for output in sorted(log.outputs, key=_rank))
-    first, more = [*kinds][:2], len(kinds) - 2
-    if more > 0:
-        return f"Estimated: {', '.join(first)} and {counted(more, 'other quantity', 'other quantities')}"
-    return f"Estimated: {' and '.join(first)}"
+    outputs = sorted(log.outputs, key=_rank)
+    kinds = [*dict.fromkeys(kind_in_words(output.kind) for output in outputs)]
+    owners = [unbroken(output.owner) for output in outputs]
+    if len(kinds) > 2:
+        words = f"{', '.join(kinds[:2])} and {counted(len(kinds) - 2, 'other quantity', 'other quantities')}"
+    elif len(kinds) == 1 and len(owners) <= 2 and all(owners):
+        words = f"{kinds[0]} {'on' if outputs[0].kind == 'fx' else 'of'} {' and '.join(owners)}"
+    else:
+        words = " and ".join(kinds)
+    return f"Estimated: {words}"
 
 
 def _rank(output: Output) -> int:
-    return rank_of(output.name.partition(":")[0])
+    return rank_of(output.kind)
 
 
 def _fit_of_readings(log: RecordedLog) -> Verdict:
@@ -75,9 +84,11 @@ def _fit_of_readings(log: RecordedLog) -> Verdict:
     if log.consistency is not None and log.consistency.degrees > 0:
         ratio, p = log.consistency.ratio, log.consistency.p_value
         told = f"{log.unjudged} Chi-square is {number(ratio, 3)} times what it is of sound readings (p {number(p, 2)})."
-        if p < LOW and ratio > 1:
+        if p < LOW and ratio > NEARLY:
             return Verdict("no", "The readings do not fit their sigmas and the model", (told, *odd))
-        heading = "The readings fit together" if p >= LOW else "The readings fit better than their sigmas say"
+        heading = (
+            "The readings fit together" if p >= LOW or ratio > 1 else "The readings fit better than their sigmas say"
+        )
         return Verdict("sometimes" if odd else "yes", heading, (told, *odd))
     if log.diagnosis is None:
         return Verdict(plain, _estimated(log), (f"{log.unjudged} Nothing checks the readings.", *odd))

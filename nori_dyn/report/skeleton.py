@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import median_filter
 from scipy.spatial.transform import Rotation
 
 from nori_dyn.model.joints import FORCE, Free
@@ -33,17 +34,20 @@ LARGEST = 1000
 MOST_ARROWS = 8
 """Arrows of a drawing, at most: those of the largest wrenches."""
 
-MOST_SUSPECTS = 6
+MOST_SUSPECTS = 4
 """Suspects that are marked, at most."""
 
 NEGLIGIBLE = 1e-6
 """Moment [N m] that is not drawn beside a force of 1 N."""
 
-SIZE = 30_000
-"""How far points and the tips of arrows are from the middle, at most, in the units of what is written."""
+SIZE = 10_000
+"""How far points and the tips of arrows are from the middle, in the units of what is written."""
 
-UNKNOWN = -32768
-"""What is written of a number that is not known."""
+MOST, UNKNOWN = 32767, -32768
+"""The largest number that is written, to which tips of spikes are cut, and what is written of one that is not known."""
+
+SPIKE = 5
+"""Samples of a median by which spikes do not count for the scale of arrows."""
 
 ARROW = 0.55
 """Length of the longest arrow, as a share of the robot's half size."""
@@ -56,6 +60,9 @@ VIEW = (math.radians(-55), math.radians(14))
 
 ROOM = 84.0
 """How many units of the picture that is."""
+
+SEEN = 99
+"""Percentile of the tips of an arrow that are in the picture."""
 
 FLOOR = 10
 """Percentile of the lowest points of the robot at which the ground is drawn."""
@@ -116,7 +123,7 @@ class Skeleton:
         bones: the lines, each between two points.
         points: how many points there are.
         at: the frames along the time, in units of the plots.
-        first: the frame that is shown at first.
+        first: the frame that is shown at first, that of the largest forces or torques.
         arrows, discs, suspects: what is drawn on it.
         torque: the largest torque, in words; "" where there is none.
         scale: a round size of forces, in words, and how long it is in the picture; None where there are none.
@@ -157,6 +164,7 @@ class Skeleton:
             "ground": self.ground,
             "view": VIEW,
             "room": ROOM / SIZE,
+            "size": SIZE,
             "numbers": self.numbers,
         }
 
@@ -233,15 +241,17 @@ def skeleton(log: RecordedLog, at: Indices) -> Skeleton | None:
         sides = np.swapaxes(E * np.minimum(2 * scale * sigma, half)[:, None, :], 1, 2)
         vectors.append((scale * np.einsum("nij,nj->ni", E, vector), sides.reshape(len(frames), 9)))
     tips = [p[:, place] + vector - middle for place, (vector, _) in zip(places, vectors, strict=True)]
-    reach = max(half, *(float(np.nanmax(np.linalg.norm(tip, axis=1), initial=0.0)) for tip in tips)) if tips else half
+    reach = max([half, *(float(np.nanpercentile(np.linalg.norm(tip, axis=1), SEEN)) for tip in tips)])
     torque = max((float(np.nanmax(np.abs(x), initial=0.0)) for _, x in discs), default=0.0) or 1.0
     square = _round_below(half / 2)
     floor = float(np.percentile(p[:, :, 2].min(axis=1), FLOOR))
     lengths = [(p - middle).reshape(len(frames), -1), *(each for pair in vectors for each in pair)]
     sizes = [np.abs(x[frames, None]) / torque for _, x in discs]
     table = np.hstack([*(each / reach for each in lengths), *sizes, (moved + middle[:2]) % square / reach]) * SIZE
-    written = np.where(np.isfinite(table), np.rint(np.nan_to_num(table)).clip(-SIZE, SIZE), UNKNOWN)
-    first = len(frames) // 2
+    written = np.where(np.isfinite(table), np.rint(np.nan_to_num(table)).clip(-MOST, MOST), UNKNOWN)
+    effort = [np.linalg.norm(vector, axis=1) for vector, _ in vectors] or [np.abs(x[frames]) for _, x in discs]
+    total = _without_spikes(np.sum(effort, axis=0)) if effort else np.zeros(len(frames))
+    first = int(total.argmax()) if total.any() else len(frames) // 2
     longest = ARROW * half / reach
     arrows = [
         Arrow(f"{what} on {unbroken(owner)}", mark, place, "N" if what == "force" else "N m", largest / longest)
@@ -273,7 +283,7 @@ def _wrenches(log: RecordedLog) -> list[tuple[str, str, str, tuple[str, ...], fl
         for what, part in (("force", FORCE[3:]), ("moment", FORCE[:3])):
             names = tuple(f"fx:{owner}.{component}" for component in part)
             size = np.linalg.norm([log.estimates[name] for name in names], axis=0)
-            found.append((owner, what, names, float(np.nanmax(size, initial=0.0))))
+            found.append((owner, what, names, float(_without_spikes(size).max())))
     most = {what: max((size for _, w, _, size in found if w == what), default=0.0) for what in ("force", "moment")}
     forces = [each for each in found if each[1] == "force" and each[3] > 0]
     shown = {owner: k for k, (owner, *_) in enumerate(sorted(forces, key=lambda each: -each[3])[:MOST_ARROWS])}
@@ -283,6 +293,11 @@ def _wrenches(log: RecordedLog) -> list[tuple[str, str, str, tuple[str, ...], fl
         for own, what, names, size in found
         if own == owner and size > NEGLIGIBLE * most["force"]
     ]
+
+
+def _without_spikes(x: Floats) -> Floats:
+    """Sizes (N,) by a running median; what is not known is 0."""
+    return np.asarray(median_filter(np.nan_to_num(x), size=SPIKE, mode="nearest"))
 
 
 def _deviation(log: RecordedLog, name: str) -> Floats:

@@ -47,14 +47,14 @@ for (const figure of document.querySelectorAll(".skeleton")) {
       const size = Math.hypot(...exact);
       const spread = Math.hypot(...[0, 1, 2].map(j => [0, 1, 2].reduce(
         (total, i) => total + numbers[own + 3 + 3 * j + i] * exact[i], 0))) / (2 * (size || 1));
-      const to = x => number(+(x / 30000 * arrow.full).toPrecision(3));
+      const to = x => number(+(x / robot.size * arrow.full).toPrecision(3));
       const sigma = known(own, 12) ? ` ± ${to(spread)}` : "";
       sizes[k].textContent = known(own, 3) ? `${to(size)}${sigma} ${arrow.unit}` : "not known";
     });
     robot.discs.forEach((point, k) => {
       const size = numbers[place + 12 * arrows.length + k];
       const [x, y] = points[point];
-      for (const [name, value] of [["cx", x], ["cy", y], ["r", 9 * Math.sqrt(Math.max(size, 0) / 30000)]]) {
+      for (const [name, value] of [["cx", x], ["cy", y], ["r", 9 * Math.sqrt(Math.max(size, 0) / robot.size)]]) {
         discs[k].setAttribute(name, value.toFixed(1));
       }
     });

@@ -70,6 +70,7 @@ def test_points_are_where_the_kinematics_say():
         off = np.abs(between - metre * distance).max(axis=2)
         assert off.min() < 2e-3 * SIZE
     assert np.abs(points).max() <= SIZE
+    assert np.linalg.norm(points - points.mean(axis=(0, 1)), axis=2).max() > SIZE / 2
 
 
 def test_a_robot_that_walks_away_stays_in_the_middle_and_the_ground_moves():
