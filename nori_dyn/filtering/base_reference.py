@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 
 from nori_dyn.filtering.base_estimate import ReferenceAxes, tilt_deviation
 from nori_dyn.filtering.quaternions import Quaternion, dot, product, turned, turning, upright
@@ -152,6 +153,8 @@ class BaseReference:
         first = base_place(memory_names)
         assert first is not None
         self.places, self._k = np.arange(first, first + 3 * len(UNITS)), len(memory_names)
+        self._of_gravity = first + 3 - self._k
+        self._units = np.eye(-self._of_gravity)[:, :6]
         self.begin()
 
     @staticmethod
@@ -170,14 +173,13 @@ class BaseReference:
         self.change: AxesTurn | Bridge | None = None
         self._last: Floats | None = None
         self._velocity: Floats | None = None
-        self._after: Posterior | None = None
-        self._held = np.eye(3) * SIGMAS["gravity"] ** 2
+        self._P = np.eye(3) * SIGMAS["gravity"] ** 2
         self.missed, self.size_weight = False, 0.0
         if prior is None:
             return
         mean, own = prior.mean()[self.places], self.places[3:6]
         if np.isfinite(mean).all():
-            self._last, self._w, self._held = mean, tuple(mean[6:].tolist()), prior.covariance()[np.ix_(own, own)]
+            self._last, self._w, self._P = mean, tuple(mean[6:].tolist()), prior.covariance()[np.ix_(own, own)]
 
     @property
     def is_off(self) -> bool:
@@ -215,49 +217,36 @@ class BaseReference:
         """
         self.size_weight = 0.0
         if self._last is not None and not self.is_off:
-            P = self._P
-            along = float(self._down @ P @ self._down)
-            left_out = (float(np.trace(P)) - along) / (2 * self._size)
+            P: list[list[float]] = self._P.tolist()
+            along = dot(self._down, [dot(row, self._down) for row in P])
+            left_out = (P[0][0] + P[1][1] + P[2][2] - along) / (2 * self._size)
             if left_out < SECOND_ORDER * SIZE_SIGMA and along > FADED * SIZE_SIGMA**2:
                 self.size_weight = SIZE_SIGMA**-2 - 1.0 / along
         return self.size_weight
 
     def take(self, after: Posterior) -> None:
         """Take the posterior of a tick."""
-        self._last = after.u[len(after.u) - self._k + self.places]
-        self._after, self.missed = after, False
+        self._last, self.missed = after.u[len(after.u) - self._k + self.places], False
         up = product(turning(self._up, self.yaw), self._upright(self._last[3:6]))
         self._beyond = turned(self._R, [a - b for a, b in zip(self._last[6:].tolist(), self._w, strict=True)])
         self._yaw_rate = dot(turned(up, self._beyond), self._up)
-        self._follow()
+        self._know(after.R[self._of_gravity :, self._of_gravity :])
         velocity = np.array(turned(up, self._last[:3].tolist()))
         if self._velocity is not None:
             self.position = self.position + self._dt / 2 * (velocity - self._velocity)
         self._velocity = velocity
 
-    @property
-    def _P(self) -> Floats:
-        """Covariance of gravity as last estimated (3, 3)."""
-        if self._after is None:
-            return self._held
-        return self._covariance(self._after.R[-self._k :, -self._k :])
+    def _know(self, R: Floats) -> None:
+        """Take covariances by the rows of the memory from gravity on, and of the angular velocity what is no noise.
 
-    def _covariance(self, R: Floats, part: int = 3) -> Floats:
-        """Covariance of gravity, or of the part from another number on, by rows R of the memory (k, k)."""
-        first = int(self.places[part])
-        root = _forward(R[first:, first:].T, np.eye(len(R) - first)[:, :3])
-        return np.asarray(root.T @ root)
-
-    def _follow(self) -> None:
-        """Take of the angular velocity what is more than noise, by which the axes would wander.
-
-        The product of that and of what gravity is off is in no row: it would seem to tell offsets of an accelerometer.
+        By noise the axes would wander, and the product of that and of what gravity is off is in no row: it would seem
+        to tell offsets of an accelerometer.
         """
         assert self._last is not None
-        assert self._after is not None
-        w = self._last[6:]
-        noise = float(np.trace(self._covariance(self._after.R[-self._k :, -self._k :], 6)))
-        w *= max(0.0, 1.0 - NOISE * noise / max(float(w @ w), NOISE * noise))
+        root, _ = dtrtrs(R, self._units, trans=1)
+        self._P, w = root[:, :3].T @ root[:, :3], self._last[6:]
+        least = NOISE * float(np.vdot(root[:, 3:], root[:, 3:]))
+        w *= max(0.0, 1.0 - least / max(float(w @ w), least))
 
     def change_axes(self, dt: float, is_gap: bool) -> None:
         """Change the axes before a tick, a time [s] after the last, where there is reason to: see `change`.
@@ -272,11 +261,10 @@ class BaseReference:
         """Forget the base over a time [s] whose rates are not known, but for gravity."""
         angle = min((float(np.linalg.norm(self._w)) + TURNING) * dt, 1.0)
         P = self._P + (self._size * angle) ** 2 * np.eye(3)
-        self._held = P * min(1.0, SIGMAS["gravity"] ** 2 / P.diagonal().max())
-        self._after = None
+        self._P = P * min(1.0, SIGMAS["gravity"] ** 2 / P.diagonal().max())
         R, z = np.diag(1.0 / np.repeat([*SIGMAS.values()], 3)), np.zeros(9)
         if self._last is not None:
-            known = SquareRootInformation.of_covariance(self._last[3:6], self._held)
+            known = SquareRootInformation.of_covariance(self._last[3:6], self._P)
             R[3:6, 3:6], z[3:6] = known.R, known.z
         return Bridge(self.places, R, z)
 
@@ -288,7 +276,7 @@ class BaseReference:
             return None
         up = self._upright(G - dt * np.cross(self._beyond, G))
         T = np.array([turned(up, axis) for axis in np.eye(3).tolist()]).T
-        self._R, self._after, self._held = product(up, self._R), None, T @ P @ T.T
+        self._R, self._P = product(up, self._R), T @ P @ T.T
         self._last[:3], self._last[3:6] = T @ self._last[:3], T @ G
         return AxesTurn(self.places, T)
 
@@ -337,11 +325,3 @@ class ReferenceTrack:
     def axes(self) -> ReferenceAxes:
         """The axes at all of them."""
         return self.reference.over(self.q[:, self.reference.q], self.position, self.yaw)
-
-
-def _forward(L: Floats, B: Floats) -> Floats:
-    """Solution X of L X = B, L lower triangular: without a library, whose threads take longer to wake up."""
-    X = np.zeros_like(B)
-    for i in range(len(L)):
-        X[i] = (B[i] - L[i, :i] @ X[:i]) / L[i, i]
-    return X

@@ -259,8 +259,8 @@ class NativeHypothesisStep:
         if not self._native.is_judged(h):
             return None
         one = self._native.each[h]
-        R, z = np.triu(one.R_u), one.z_u.copy()
-        lost = tuple(np.flatnonzero(np.diag(R) == 0.0).tolist())
+        R, z = one.R_u.copy(), one.z_u.copy()
+        lost = tuple((R.diagonal() == 0.0).nonzero()[0].tolist())
         u = one.u.copy() if h == self.best and one.has_rates else estimate(R, z)  # C solves for the best one
         return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, lost, u)
 
