@@ -71,8 +71,9 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
         if fitting is not None:
             _, name, kind = fitting
-            return PresetLog(replace(given, mapping=kind), plan, contacts, (f"{name}: {kind.about}",), kind=kind)
-        made = draft(source, record, preset.data.order)
+            doubts = (kind.doubt,) if kind.doubt else ()
+            return PresetLog(replace(given, mapping=kind), plan, contacts, (f"{name}: {kind.about}",), doubts, kind)
+        made = draft(source, record, preset.data.order, preset.data.called)
     mapping = LogMapping.from_dict(made.data())
     return PresetLog(replace(given, mapping=mapping), plan, contacts, tuple(_reasons(made)), tuple(_questions(made)))
 

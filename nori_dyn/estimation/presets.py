@@ -83,11 +83,13 @@ class VendorLog(LogMapping):
         about: whose logs these are, and where that is documented.
         dt: time between samples [s] of logs without times.
         differentiate: how to differentiate, where "auto" is not best, see `nd.estimate`.
+        doubt: what such logs leave open, which is asked before anything is estimated.
     """
 
     about: str
     dt: Positive | None = None
     differentiate: Literal["smoother", "kalman"] | None = None
+    doubt: str = ""
 
 
 class PresetData(Strict):
@@ -104,7 +106,9 @@ class PresetData(Strict):
         limits: lowest and highest positions of joints [rad or m] where those of the model are not the robot's.
         components: motors, friction and so on beside those of the model.
         loads: bodies that the model lacks.
-        order: the joints in the order in which the robot's messages number them.
+        obtain: how a model that no package has is to be had, in words.
+        order: the joints in the order in which the robot's messages number them; "" for a number of no joint.
+        called: what drivers and logs call joints besides, by their names in the model.
         estimates: what can be estimated; the first is what is estimated where nothing is said.
         logs: mappings for logs of known kinds, by name; others are drafted.
     """
@@ -119,7 +123,9 @@ class PresetData(Strict):
     limits: dict[str, Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]] = Field(default_factory=dict)
     components: list[dict[str, Any]] = Field(default_factory=list)
     loads: list[Load] = Field(default_factory=list)
+    obtain: str = ""
     order: list[str] = Field(default_factory=list)
+    called: dict[str, Names] = Field(default_factory=dict)
     estimates: Annotated[dict[str, Estimand], Field(min_length=1)]
     logs: dict[str, VendorLog] = Field(default_factory=dict)
 
@@ -170,10 +176,8 @@ class Preset(Shown):
         known = robots()
         names = sorted(filter(known.__contains__, self.data.robot), key=lambda name: known[name].path is None)
         if not self._beside and not names:
-            raise ModelError(
-                f"preset '{self.name}' takes its model from {' or '.join(self.data.robot)}, and no installed package "
-                f"has it: {EXTRA}. {self._own_model()}"
-            )
+            what = self.data.obtain or f"no installed package has it: {EXTRA}. It is downloaded when it is first used"
+            raise ModelError(f"preset '{self.name}' takes its model from {self._robots}, and {what}. {self._own_model}")
         return [*self._beside, *names][0]
 
     @property
@@ -197,7 +201,7 @@ class Preset(Shown):
         data = self.data
         try:
             locked = data.locked
-            if self.model is not None and locked:  # a model of one's own may be without fingers, or wrists
+            if locked:  # models of one robot come with and without fingers, or wrists
                 there = load_robot(self.source, base=data.base).joint_names
                 locked = {name: at for name, at in locked.items() if name in there}
             tree = load_robot(self.source, base=data.base, locked=locked, kept=data.kept)
@@ -212,15 +216,31 @@ class Preset(Shown):
                 about_com = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
                 X = frame.X.motion_matrix()
                 I[frame.link] += X.T @ spatial_inertia(load.mass, np.array(load.com), about_com) @ X
+            numbered = [name for name in data.order if name]
+            if numbered and not {*numbered} & {*tree.joint_names}:
+                raise UnknownModelNameError("joint", numbered[0], tree.joint_names, tree.name)
         except (UnknownModelNameError, InvalidConfigError) as error:
-            raise ModelError(f"{self.source} is not the robot of preset '{self.name}': {error}") from None
+            raise self._another_robot(error) from None
         except ModelError as error:
-            raise ModelError(f"{error} {self._own_model()}") from None
+            raise ModelError(f"{error} {self._own_model}") from None
         return tree.replace(joints=tuple(joints), I=I, components=(*tree.components, *own))
 
+    @property
+    def _robots(self) -> str:
+        return " or ".join(self.data.robot)
+
+    @property
     def _own_model(self) -> str:
-        own = self.model or "ROBOT.urdf"
-        return f"A model of your own: --model {own}, in Python nd.preset('{self.name}', model='{own}')."
+        if self.model is not None:
+            return f"Without --model, in Python model=, it is {self._robots}."
+        return f"A model of your own: --model ROBOT.urdf, in Python nd.preset('{self.name}', model='ROBOT.urdf')."
+
+    def _another_robot(self, error: Exception) -> ModelError:
+        return ModelError(
+            f"{self.source} is not the robot of preset '{self.name}', or calls its parts otherwise: {error} "
+            f"The preset goes by the names of {self._robots}. For other names copy it ({self.path}), change them, and "
+            "name the copy in its place."
+        )
 
     def estimand(self, what: str | Iterable[str] | None = None) -> Estimand:
         """What is to be estimated, by its name or several, which must be of the same sensors; the first when None.
@@ -259,7 +279,7 @@ class Preset(Shown):
         try:
             return make_plan(self.tree, self.sensors(what), self.estimand(what).outputs)
         except UnknownSensorNameError as error:
-            raise ModelError(f"{self.source} is not the robot of preset '{self.name}': {error}") from None
+            raise self._another_robot(error) from None
 
 
 def shipped_presets() -> dict[str, Path]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from nori_dyn.logs.clock import BRIDGED
 from nori_dyn.logs.mapping.binding import Binding, BoundStream
-from nori_dyn.logs.mapping.conversions import body_velocity
 from nori_dyn.logs.mapping.entries import Piece
 from nori_dyn.logs.mapping.log_mapping import StreamSettings
 from nori_dyn.typing import Booleans, Floats
@@ -194,11 +193,7 @@ class State:
     def sample(self, t: float) -> Floats:
         """Return the numbers of a sample (m,); nan where their stream has been silent for too long."""
         values = np.where(t - self.heard > self._gaps, np.nan, self.values)
-        record = self.binding.record
-        for body, axes in self.binding.axes.items():
-            q, own = record.tree.q_slices[body], record.tree.v_slices[body]
-            place = slice(record.qd.start + own.start, record.qd.start + own.stop)
-            values[place] = body_velocity(axes, values[q.stop - 4 : q.stop, None], values[place, None])[:, 0]
+        self.binding.complete(values[:, None])
         return values
 
     def forget(self, stream: str | None = None) -> None:

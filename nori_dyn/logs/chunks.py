@@ -13,7 +13,6 @@ from nori_dyn.errors import InputError
 from nori_dyn.logs.clock import Rows, StreamCounts, rows_of
 from nori_dyn.logs.formats.source import BLOCK, LogSource, suggestion
 from nori_dyn.logs.mapping.binding import Binding
-from nori_dyn.logs.mapping.conversions import body_velocity
 from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiator
@@ -154,10 +153,8 @@ def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState
     numbers = memory.take(len(record.names), n)
     for k, constant in enumerate(binding.constants):
         numbers[k] = rows.values.get(k, constant)
+    binding.complete(numbers)
     q, qd, y, contacts = (numbers[part].T for part in (record.q, record.qd, record.y, record.closed))
-    for body, axes in binding.axes.items():
-        own, free = record.tree.q_slices[body], record.tree.v_slices[body]
-        qd[:, free] = body_velocity(axes, q[:, own.stop - 4 : own.stop].T, qd[:, free].T).T
     if closed is not None:
         contacts = np.tile([float(name in closed) for name in record.contacts], (n, 1))
     silent = None

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.logs.formats.source import Stream, suggestion, time_column
-from nori_dyn.logs.mapping.conversions import factor, known_units
+from nori_dyn.logs.mapping.conversions import body_velocity, factor, known_units
 from nori_dyn.logs.mapping.entries import MappingEntries, Piece
 from nori_dyn.logs.mapping.log_mapping import Axes, LogMapping, StreamSettings
 from nori_dyn.logs.mapping.naming import column_named, usual_names
 from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.recursions.rnea import gravity_force
 from nori_dyn.typing import Floats, Indices
 
 
@@ -68,6 +69,7 @@ class Binding:
         reference: the stream whose samples, or whose extent, the samples have.
         rate: how many samples a second [Hz]; None where they are those of the reference.
         axes: in which axes the velocity of a free joint is given, by the number of its body.
+        weightless: the names of the torques that are given without gravity.
         lacking: the numbers of the record that nothing gives.
         unused: the columns that are not used.
         ignored: what the mapping speaks of and nobody asks for: readings, the root of a robot whose base is state.
@@ -81,6 +83,7 @@ class Binding:
     reference: str
     rate: float | None
     axes: Mapping[int, Axes]
+    weightless: tuple[str, ...]
     lacking: tuple[str, ...]
     unused: tuple[str, ...]
     ignored: tuple[str, ...] = ()
@@ -105,6 +108,22 @@ class Binding:
         tree, lacking = self.record.tree, set(self.lacking)
         alone = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nq == joint.nv == 1]
         return tuple(f"qd:{name}" for name in alone if f"qd:{name}" in lacking and f"q:{name}" not in lacking)
+
+    def complete(self, numbers: Floats) -> None:
+        """Have samples (m, n), as the log gives them, as a solver takes them, in place.
+
+        Velocities of free joints are turned into the axes of their bodies; gravity is added to torques without it.
+        """
+        record = self.record
+        q, qd = numbers[record.q], numbers[record.qd]
+        for body, axes in self.axes.items():
+            own, free = record.tree.q_slices[body], record.tree.v_slices[body]
+            qd[free] = body_velocity(axes, q[own.stop - 4 : own.stop], qd[free])
+        if self.weightless:
+            held = np.asarray(gravity_force(record.tree, q), dtype=float)
+            for name in self.weightless:
+                of = record.freedoms[name]
+                numbers[record.places[name]] += np.array(of.factors) @ held[[*of.places]]
 
     @property
     def is_resampled(self) -> bool:
@@ -136,6 +155,7 @@ def bind(
     constants = np.full(len(record.names), np.nan)
     constants[list(record.estimated)] = list(record.estimated.values())
     axes: dict[int, Axes] = {}
+    weightless: list[str] = []
     found: dict[str, list[Piece]] = {}
     taken: dict[int, str] = {}
     for entry in mapping.columns:
@@ -146,6 +166,8 @@ def bind(
                     f"'{record.names[twice]}' is mapped twice: by '{taken[twice]}' and by '{entry.of}'. Leave one out."
                 )
             taken |= dict.fromkeys(targets, entry.of)
+            if entry.without is not None:
+                weightless += entries.torques(entry, targets)
             if piece is None:
                 constants[targets] = entry.value
             else:
@@ -173,6 +195,7 @@ def bind(
         reference=_reference(mapping, streams, entries),
         rate=mapping.clock.rate,
         axes=axes,
+        weightless=tuple(weightless),
         lacking=tuple(name for k, name in enumerate(record.names) if k not in taken and k not in record.estimated),
         unused=tuple(column for column in columns if column not in read),
         ignored=tuple(entries.ignored),

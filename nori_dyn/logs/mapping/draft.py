@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 
@@ -94,20 +95,26 @@ class Draft:
         return said | {"columns": [dict(guess.entry) for guess in self.guesses]}
 
 
-def draft(source: LogSource, record: SampleRecord, order: Sequence[str] = ()) -> Draft:
+def draft(
+    source: LogSource,
+    record: SampleRecord,
+    order: Sequence[str] = (),
+    called: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Draft:
     """Draft a mapping for a log and a robot with sensors.
 
     Args:
         source: the log; some of its samples are read.
         record: the numbers of a sample.
         order: the joints in the order in which the robot's messages number them, where that is known.
+        called: what joints are called besides.
 
     Raises:
         FileFormatError: the log is damaged.
     """
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
-    families = families_of(names, joints, order)
+    families = families_of(names, joints, order, called)
     values = _sample(source)
     clocks = {s.name: found for s in source.streams if (found := _clock(s, values)) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}

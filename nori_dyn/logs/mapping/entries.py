@@ -13,6 +13,7 @@ from nori_dyn.logs.formats.source import Stream, suggestion
 from nori_dyn.logs.mapping.conversions import VELOCITY, Conversion, factor, frame_matrix, known_units, oriented
 from nori_dyn.logs.mapping.log_mapping import Axes, MappingEntry
 from nori_dyn.logs.mapping.record import CONTACT, SampleRecord
+from nori_dyn.system.variables import LOAD
 from nori_dyn.typing import Floats, Indices
 
 
@@ -92,6 +93,20 @@ class MappingEntries:
             raise self.wrong(f"`axes` is for the velocity of a free joint, and '{entry.of}' is none.")
         return {free[entry.of]: entry.axes}
 
+    def torques(self, entry: MappingEntry, targets: Sequence[int]) -> list[str]:
+        """The names of torques of joints, whose gravity the model tells.
+
+        Raises:
+            MappingError: they are no such torques; or gravity depends on what is estimated, or on loops.
+        """
+        names, record = [self.record.names[k] for k in targets], self.record
+        if any(name not in record.freedoms or record.freedoms[name].kind not in ("tau", LOAD) for name in names):
+            raise self.wrong(f"`without` is for torques of joints, and '{entry.of}' is none.")
+        if record.estimated or record.tree.closing_parts:
+            of = "the attitude of its base is estimated" if record.estimated else "it has loops"
+            raise self.wrong(f"`without: {entry.without}` of '{entry.of}' does not go with this robot: {of}.")
+        return names
+
     def _fits(self, entry: MappingEntry, joint: str) -> bool:
         """Whether {joint} of an entry without `joints` includes a joint: of one number, and with a column."""
         by_name = isinstance(entry.source, str) and "{joint}" in entry.source
@@ -153,9 +168,12 @@ class MappingEntries:
         units = [self.record.units[self.record.places[name]] for name in names]
         everything = list(range(len(names)))
         last = self.record.places[names[-1]]
-        if entry.orientation == "cos_sin":
+        if entry.orientation in ("cos_sin", "modulo"):
+            how = entry.orientation
             if not entry.of.startswith("q:") or units != ["rad"]:
-                raise self.wrong(f"`orientation: cos_sin` is for q of a joint that turns, and '{entry.of}' is none.")
+                raise self.wrong(f"`orientation: {how}` is for q of a joint that turns, and '{entry.of}' is none.")
+            if how == "modulo":
+                return (lambda values: (values + np.pi) % (2 * np.pi) - np.pi), everything, units
             return (lambda values: np.arctan2(values[1:], values[:1])), everything, ["", ""]
         if len(names) >= 4 and any(part.stop - 1 == last for part in self.record.quaternions):
             given = [*units[:-4], "rad", "rad", "rad"] if entry.orientation == "rpy" else units

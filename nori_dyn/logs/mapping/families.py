@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 WORDS: Mapping[str, frozenset[str]] = {
     "qdd": frozenset({"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot"}),
@@ -68,15 +69,21 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
 
 
-def families_of(names: Sequence[str], joints: Sequence[str], order: Sequence[str] = ()) -> list[Family]:
+def families_of(
+    names: Sequence[str],
+    joints: Sequence[str],
+    order: Sequence[str] = (),
+    called: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> list[Family]:
     """Families of columns, those that are named after joints first.
 
     Args:
         names: the columns.
         joints: the joints of one number.
         order: the joints in the order in which the robot's messages number them, where that is known.
+        called: what joints are called besides.
     """
-    by_joint = list(_by_joint(names, joints))
+    by_joint = list(_by_joint(names, joints, called))
     named = {name for family in by_joint for name in family.columns}
     numbered = _by_number(name for name in names if name not in named)
     return [*by_joint, *(_in_order(family, order) for family in numbered)]
@@ -90,11 +97,12 @@ def _in_order(family: Family, order: Sequence[str]) -> Family:
     return replace(family, columns=family.columns[:n], joints=tuple(order))
 
 
-def _by_joint(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
+def _by_joint(names: Iterable[str], joints: Sequence[str], more: Mapping[str, Sequence[str]]) -> Iterator[Family]:
     """Yield the families of columns that have the name of a joint in theirs."""
     found: dict[str, dict[str, str]] = {}
     short = {joint.removesuffix("_joint"): joint for joint in joints}  # FR_hip of FR_hip_joint
-    called = {**{name: joint for name, joint in short.items() if name not in joints}, **{j: j for j in joints}}
+    others = {other: joint for joint in joints for other in more.get(joint, ())}
+    called = {**{name: joint for name, joint in short.items() if name not in joints}, **others, **{j: j for j in joints}}
     longest = sorted(called, key=len, reverse=True)
     for name in names:
         own = next((each for each in longest if re.search(_as_word(each), name)), None)

@@ -1,0 +1,162 @@
+"""Logs as vendors' software writes them, of simulated motions, estimated by the name of the robot alone."""
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import DoubtfulLogError, MappingError, ModelError
+from nori_dyn.estimation.preset_logs import preset_log
+
+RATE = 100.0
+GAINS = {"ur5e": [10.0] * 6, "ur10e": [14.87, 13.26, 11.13, 10.62, 11.03, 11.47]}
+
+
+def chain(path, joints):
+    """A URDF of an arm whose joints have these names, and the file."""
+    links = ["base", *(f"link{k}" for k in range(len(joints)))]
+    text = [f'<robot name="arm"><link name="{links[0]}"/>']
+    for k, joint in enumerate(joints):
+        parent, child, axis = links[k], links[k + 1], ("0 0 1", "0 1 0")[k % 2]
+        text.append(
+            f'<link name="{child}"><inertial><origin xyz="0.02 0.01 0.1"/><mass value="{3 - 0.3 * k}"/>'
+            '<inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+            f'<joint name="{joint}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
+            f'<origin xyz="0 0 0.2"/><axis xyz="{axis}"/><limit lower="-6.28" upper="6.28" effort="300" velocity="9"/>'
+            "</joint>"
+        )
+    path.write_text("".join([*text, "</robot>"]))
+    return path
+
+
+class Arm:
+    """An arm with a preset, a chain with its joints, that swings."""
+
+    def __init__(self, folder, name, seconds=3.0):
+        self.name, self.folder = name, folder
+        self.joints = [joint for joint in nd.preset(name).data.order if joint]
+        self.preset = nd.preset(name, chain(folder / "arm.urdf", self.joints))
+        tree, n = self.preset.tree, len(self.joints)
+        rates, t = 1 + 0.2 * np.arange(n), np.arange(0, seconds, 1 / RATE)
+        phase = np.outer(t, rates) + np.arange(n)
+        q, qd, qdd = 0.3 + 0.4 * np.sin(phase), 0.4 * rates * np.cos(phase), -0.4 * rates**2 * np.sin(phase)
+        self.t, self.q, self.qd = t, q, qd
+        self.tau = nd.rnea(tree, q.T, qd.T, qdd.T).T
+        self.held = nd.rnea(tree, q.T, 0 * qd.T, 0 * qdd.T).T
+
+    def written(self, columns, delimiter=","):
+        """A table of columns by their names, of numbers (n,) or (n, joints) whose names have {k} or {joint}."""
+        table = {}
+        for name, values in columns.items():
+            each = enumerate(values.T) if np.ndim(values) == 2 else [(0, values)]
+            table |= {name.format(k=k, joint=self.joints[k] if np.ndim(values) == 2 else ""): x for k, x in each}
+        path, header = self.folder / "log.csv", delimiter.join(table)
+        np.savetxt(path, np.column_stack([*table.values()]), delimiter=delimiter, header=header, comments="")
+        return path
+
+    def check(self, log, **options):
+        """Check that a log, estimated without questions, gives torques that are those of the motion, and of the log."""
+        found = nd.estimate(log, self.preset, backend="numpy", **options)
+        middle, size = slice(40, -40), np.abs(self.tau).max()
+        assert np.abs(found["tau"][middle] - self.tau[middle]).max() < 0.01 * size
+        assert np.abs(found["offset"][middle]).max() < 0.01 * size
+
+
+def wanted(arm):
+    """Columns that no estimate may take: what was wanted, and what others computed."""
+    return {"q_d[{k}]": 0 * arm.q, "dq_d[{k}]": 0 * arm.q, "tau_J_d[{k}]": 0 * arm.q, "tau_ext_hat[{k}]": 0 * arm.q}
+
+
+FRANKA = {
+    "robot_state": lambda arm: {
+        "duration": 1e3 * arm.t, "q[{k}]": arm.q, "dq[{k}]": arm.qd, "tau_J[{k}]": arm.tau, **wanted(arm)
+    },
+    "log_to_csv": lambda arm: {
+        "time": 1e3 * arm.t, "success_rate": 1 + 0 * arm.t, "state.q[{k}]": arm.q, "state.q_d[{k}]": 0 * arm.q,
+        "state.dq[{k}]": arm.qd, "state.dq_d[{k}]": 0 * arm.q, "state.tau_J[{k}]": arm.tau,
+        "state.tau_ext_hat_filtered[{k}]": 0 * arm.q, "cmd.q_d[{k}]": 0 * arm.q, "cmd.tau_J_d[{k}]": 0 * arm.q,
+    },
+    "flattened": lambda arm: {
+        "time": arm.t, "robot_state.q.{k}": arm.q, "robot_state.dq.{k}": arm.qd, "robot_state.tau_J.{k}": arm.tau,
+        "robot_state.dtau_J.{k}": 0 * arm.q, "robot_state.theta.{k}": 0 * arm.q,
+        "robot_state.O_F_ext_hat_K.{k}": 0 * arm.q[:, :6], "robot_state.tau_ext_hat_filtered.{k}": 0 * arm.q,
+    },
+    "underlines": lambda arm: {"time": arm.t, "q_{k}": arm.q, "dq_{k}": arm.qd, "tau_J_{k}": arm.tau},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FRANKA)
+def test_logs_of_libfranka(tmp_path, kind):
+    arm = Arm(tmp_path, "fr3")
+    arm.check(arm.written(FRANKA[kind](arm)))
+
+
+@pytest.mark.parametrize("robot", ["ur5e", "ur10e"])
+def test_recordings_of_rtde(tmp_path, robot):
+    arm = Arm(tmp_path, robot)
+    moves = {"timestamp": 3e4 + arm.t, "target_q_{k}": 0 * arm.q, "actual_q_{k}": arm.q, "actual_qd_{k}": arm.qd}
+    currents = {"target_current_{k}": 0 * arm.q, "actual_current_{k}": arm.tau / GAINS[robot]}
+    rest = {"actual_TCP_force_{k}": 0 * arm.q, "robot_mode": 7 + 0 * arm.t}
+    arm.check(arm.written(moves | currents | rest, delimiter=" "))  # as RTDE's own client writes it
+    newer = {"actual_current_{k}": arm.q, "actual_current_as_torque_{k}": arm.tau}
+    arm.check(arm.written(moves | newer | rest))
+
+
+def joint_states(arm, effort, names=None):
+    """A bag of sensor_msgs/JointState, its joints in another order than the robot's."""
+    ros = pytest.importorskip("tests.messages_of_ros")
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    names, folder = names or arm.joints, arm.folder / "bag"
+    with Writer(folder, version=9, storage_plugin=StoragePlugin.SQLITE3) as bag:
+        connection = bag.add_connection("/joint_states", ros.JOINT_STATE, typestore=ros.STORE)
+        for t, q, qd, tau in zip(arm.t, arm.q, arm.qd, effort, strict=True):
+            turned = ros.joint_state(t, names[::-1], q[::-1], qd[::-1], tau[::-1])
+            bag.write(connection, int(t * 1e9), turned)
+    return folder
+
+
+def test_joint_states_of_kinovas_driver_have_torques_reversed(tmp_path):
+    arm = Arm(tmp_path, "gen3")
+    arm.check(joint_states(arm, -arm.tau))
+
+
+def test_joint_states_of_a_driver_that_calls_joints_otherwise(tmp_path):
+    arm = Arm(tmp_path, "iiwa14")
+    arm.check(joint_states(arm, arm.tau, [f"lbr_A{k}" for k in range(1, 8)]))
+
+
+def test_positions_of_kortex_are_whole_turns_off(tmp_path):
+    arm = Arm(tmp_path, "gen3")
+    degrees = {"actuators[{k}].position": np.degrees(arm.q) % 360, "actuators[{k}].velocity": np.degrees(arm.qd)}
+    arm.check(arm.written({"time": arm.t, **degrees, "actuators[{k}].torque": -arm.tau}))
+
+
+def test_effort_of_universal_robots_is_asked_for(tmp_path):
+    arm = Arm(tmp_path, "ur5e")
+    bag = joint_states(arm, arm.tau / 10)
+    with pytest.raises(DoubtfulLogError, match=r"currents.*without: gravity"):
+        nd.estimate(bag, arm.preset, backend="numpy")
+    arm.check(bag, accept=True)
+
+
+def test_gravity_that_a_driver_took_away_is_added(tmp_path):
+    arm = Arm(tmp_path, "ur5e")
+    bag = joint_states(arm, arm.tau - arm.held)
+    columns = [
+        {"of": "q:{joint}", "from": "/joint_states.position:{joint}"},
+        {"of": "qd:{joint}", "from": "/joint_states.velocity:{joint}"},
+        {"of": "tau:{joint}", "from": "/joint_states.effort:{joint}"},
+    ]
+    columns[2]["without"] = "gravity"
+    arm.check(nd.read_log(bag, {"columns": columns}))
+    columns[1]["without"] = columns[2].pop("without")
+    with pytest.raises(MappingError, match=r"`without` is for torques of joints, and 'qd:\{joint\}' is none"):
+        nd.estimate(nd.read_log(bag, {"columns": columns}), arm.preset, backend="numpy")
+
+
+def test_a_model_that_calls_its_joints_otherwise_is_named_with_what_to_do(tmp_path):
+    other = chain(tmp_path / "arm.urdf", [f"j{k}" for k in range(7)])
+    with pytest.raises(ModelError, match=r"calls its parts otherwise.*'fr3_joint1'.*names of fr3_description.*copy"):
+        _ = nd.preset("fr3", other).tree
+    with pytest.raises(ModelError, match=r"mini_cheetah.urdf, and no package has it.*--model ROBOT.urdf"):
+        _ = nd.preset("mini_cheetah").tree
