@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -202,7 +203,8 @@ class Preset(Shown):
         try:
             locked = data.locked
             if locked:  # models of one robot come with and without fingers, or wrists
-                there = load_robot(self.source, base=data.base).joint_names
+                with warnings.catch_warnings(action="ignore"):
+                    there = load_robot(self.source, base=data.base).joint_names
                 locked = {name: at for name, at in locked.items() if name in there}
             tree = load_robot(self.source, base=data.base, locked=locked, kept=data.kept)
             own = components_of({"components": data.components}) if data.components else ()
