@@ -102,7 +102,7 @@ def _by_joint(names: Iterable[str], joints: Sequence[str], more: Mapping[str, Se
     found: dict[str, dict[str, str]] = {}
     short = {joint.removesuffix("_joint"): joint for joint in joints}  # FR_hip of FR_hip_joint
     others = {other: joint for joint in joints for other in more.get(joint, ())}
-    called = {**{name: joint for name, joint in short.items() if name not in joints}, **others, **{j: j for j in joints}}
+    called = {**short, **others, **{joint: joint for joint in joints}}
     longest = sorted(called, key=len, reverse=True)
     for name in names:
         own = next((each for each in longest if re.search(_as_word(each), name)), None)

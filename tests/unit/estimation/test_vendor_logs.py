@@ -5,7 +5,6 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import DoubtfulLogError, MappingError, ModelError
-from nori_dyn.estimation.preset_logs import preset_log
 
 RATE = 100.0
 GAINS = {"ur5e": [10.0] * 6, "ur10e": [14.87, 13.26, 11.13, 10.62, 11.03, 11.47]}
