@@ -86,9 +86,11 @@ def _fit_of_readings(log: RecordedLog) -> Verdict:
         told = f"{log.unjudged} Chi-square is {number(ratio, 3)} times what it is of sound readings (p {number(p, 2)})."
         if p < LOW and ratio > NEARLY:
             return Verdict("no", "The readings do not fit their sigmas and the model", (told, *odd))
-        heading = (
-            "The readings fit together" if p >= LOW or ratio > 1 else "The readings fit better than their sigmas say"
-        )
+        heading = "The readings fit together"
+        if p < LOW and ratio > 1:
+            told += f" So long a log shows that sigmas are {100 * (ratio**0.5 - 1):.0f} % too small."
+        elif p < LOW:
+            heading = "The readings fit better than their sigmas say"
         return Verdict("sometimes" if odd else "yes", heading, (told, *odd))
     if log.diagnosis is None:
         return Verdict(plain, _estimated(log), (f"{log.unjudged} Nothing checks the readings.", *odd))

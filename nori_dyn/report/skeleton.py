@@ -251,7 +251,8 @@ def skeleton(log: RecordedLog, at: Indices) -> Skeleton | None:
     written = np.where(np.isfinite(table), np.rint(np.nan_to_num(table)).clip(-MOST, MOST), UNKNOWN)
     effort = [np.linalg.norm(vector, axis=1) for vector, _ in vectors] or [np.abs(x[frames]) for _, x in discs]
     total = _without_spikes(np.sum(effort, axis=0)) if effort else np.zeros(len(frames))
-    first = int(total.argmax()) if total.any() else len(frames) // 2
+    ends = len(frames) // 20  # where filters have least to hold on to
+    first = ends + int(total[ends : len(frames) - ends].argmax()) if total.any() else len(frames) // 2
     longest = ARROW * half / reach
     arrows = [
         Arrow(f"{what} on {unbroken(owner)}", mark, place, "N" if what == "force" else "N m", largest / longest)

@@ -366,6 +366,8 @@ def _warning(fits: Sequence[_Fit], axes: Sequence[int]) -> PlausibilityWarning:
         rpy = turn.as_rotvec() if _kind(AXES[best]) in SIMPLE else turn.as_euler("xyz")
         angles = ", ".join(f"{angle:.5g}" for angle in rpy.round(12) + 0.0)
         words.append(f"If it is mounted so, say frame: {{rpy: [{angles}]}} of its columns in the mapping.")
+        if names[0].startswith("qd:"):
+            words.append("If it is said along axes of the world, say axes: world.")
     elif best:
         words.append("Check the order and the signs of its columns.")
     return PlausibilityWarning("imu", 1.0, " ".join(words))

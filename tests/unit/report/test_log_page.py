@@ -14,6 +14,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.report.curves import SIZE
 from nori_dyn.report.html import log_to_html
+from nori_dyn.report.log_verdict import verdict
 from nori_dyn.report.recorded import SINGULAR, RecordedLog, alarm, misfit, suspicions, windows
 from nori_dyn.report.skeleton import skeleton
 from nori_dyn.report.view import recorded
@@ -159,6 +160,19 @@ def test_what_is_not_plausible_is_an_alarm():
     assert "1 more plausibility warning; see below" in text(both.find(".//header"))
     judged = parsed(log_to_html(replace(log("sound"), doubts=doubts[:1])))  # a monitor knows better
     assert text(judged.find(".//h1")).endswith("The readings fit together")
+
+
+def test_of_a_long_log_sigmas_that_are_a_little_too_small_are_no_alarm():
+    for ratio, p, level, heading in (
+        (1.3, 1e-9, "no", "The readings do not fit their sigmas and the model"),
+        (1.3, 0.2, "yes", "The readings fit together"),
+        (1.04, 1e-9, "yes", "The readings fit together"),
+        (0.9, 1e-9, "yes", "The readings fit better than their sigmas say"),
+    ):
+        consistency = SimpleNamespace(ratio=ratio, p_value=p, degrees=22_000)
+        found = verdict(replace(exact(), consistency=consistency, time=DT * np.arange(N), flags={}))
+        assert (found.level, found.heading) == (level, heading)
+        assert ("sigmas are 2 % too small" in found.sentences[0]) == (ratio == 1.04)
 
 
 def test_torques_that_no_sensor_of_the_plan_reads_are_held_against_the_estimates(tmp_path):
