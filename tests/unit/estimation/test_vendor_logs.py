@@ -1,10 +1,18 @@
 """Logs as vendors' software writes them, of simulated motions, estimated by the name of the robot alone."""
 
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import DoubtfulLogError, MappingError, ModelError
+from nori_dyn.logs.formats.registry import open_log
+from nori_dyn.logs.mapping.draft import draft
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.messages.kinds import VENDORS, standard_types
+from tests.logs import samples_in
 
 RATE = 100.0
 GAINS = {"ur5e": [10.0] * 6, "ur10e": [14.87, 13.26, 11.13, 10.62, 11.03, 11.47]}
@@ -17,7 +25,7 @@ def chain(path, joints):
     for k, joint in enumerate(joints):
         parent, child, axis = links[k], links[k + 1], ("0 0 1", "0 1 0")[k % 2]
         text.append(
-            f'<link name="{child}"><inertial><origin xyz="0.02 0.01 0.1"/><mass value="{3 - 0.3 * k}"/>'
+            f'<link name="{child}"><inertial><origin xyz="0.02 0.01 0.1"/><mass value="{3 / (1 + 0.2 * k)}"/>'
             '<inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
             f'<joint name="{joint}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
             f'<origin xyz="0 0 0.2"/><axis xyz="{axis}"/><limit lower="-6.28" upper="6.28" effort="300" velocity="9"/>'
@@ -151,6 +159,112 @@ def test_gravity_that_a_driver_took_away_is_added(tmp_path):
     columns[1]["without"] = columns[2].pop("without")
     with pytest.raises(MappingError, match=r"`without` is for torques of joints, and 'qd:\{joint\}' is none"):
         nd.estimate(nd.read_log(bag, {"columns": columns}), arm.preset, backend="numpy")
+
+
+class Unitree:
+    """Messages of Unitree's, all of whose fields are zero but for those that are given."""
+
+    def __init__(self):
+        typesys = pytest.importorskip("rosbags.typesys")
+        self.store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
+        self.store.register({kind: standard_types("cdr")[kind] for kind in VENDORS})
+
+    def make(self, kind, **fields):
+        values = {name: fields.get(name, self._zero(of)) for name, of in self.store.fielddefs[kind][1]}
+        return self.store.types[kind](**values)
+
+    def _zero(self, definition):
+        node, what = definition
+        if node.name == "BASE":
+            return 0
+        if node.name == "NAME":
+            return self.make(what)
+        (inner, of), n = what
+        if inner.name == "NAME":
+            return [self.make(of) for _ in range(n)]
+        return np.zeros(n, dtype=of[0])
+
+    def bag(self, folder, package, t, motors, imu=None, definitions=True):
+        """A bag of LowState: motors has q, dq and tau_est (n, motors), imu gyroscope and accelerometer (n, 3)."""
+        from rosbags.rosbag2 import StoragePlugin, Writer
+
+        kind, zeros = f"{package}/msg/LowState", np.zeros((len(t), 3), dtype=np.float32)
+        imu = {name: x.astype(np.float32) for name, x in (imu or {"gyroscope": zeros}).items()}
+        with Writer(folder, version=9, storage_plugin=StoragePlugin.SQLITE3) as bag:
+            connection = bag.add_connection("/lowstate", kind, typestore=self.store)
+            for k, time in enumerate(t):
+                states = self._zero(dict(self.store.fielddefs[kind][1])["motor_state"])
+                for j, state in enumerate(states[: motors["q"].shape[1]]):
+                    for name, x in motors.items():
+                        setattr(state, name, x[k, j])
+                own = self.make(f"{package}/msg/IMUState", **{name: x[k] for name, x in imu.items()})
+                message = self.make(kind, motor_state=states, imu_state=own, tick=k)
+                bag.write(connection, int(time * 1e9), self.store.serialize_cdr(message, kind))
+        if not definitions:  # as bags of Humble and Foxy are
+            with closing(sqlite3.connect(next(folder.glob("*.db3")))) as file, file:
+                file.executescript("UPDATE schema SET schema_version = 3; DROP TABLE message_definitions")
+        return folder
+
+
+def tied(folder, name, log):
+    """Samples of a log of a robot with a preset's joints, on a fixed base, by a draft without questions; its joints."""
+    data = nd.preset(name).data
+    joints = [joint for joint in data.order if joint]
+    sensors = {"name": "drives", "measurements": [{"type": "joint_torque", "joints": "all"}]}
+    tree = nd.load_robot(chain(folder / "robot.urdf", sorted(joints)))
+    system = nd.System(tree, nd.SensorSet.from_dict(sensors))
+    with open_log(log) as source:
+        made = draft(source, SampleRecord.of({(): system}), data.order, data.called)
+    assert not any(guess.is_doubtful for guess in made.guesses)
+    samples = samples_in(log, system, mapping=made.data())
+    return samples, joints, [list(system.tree.joint_names).index(joint) for joint in joints]
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "definitions"),
+    [
+        ("go2", "unitree_go", True),
+        ("go2", "unitree_go", False),
+        ("h1", "unitree_go", True),
+        ("g1", "unitree_hg", False),
+    ],
+)
+def test_low_states_of_unitree_are_taken_motor_by_motor(tmp_path, name, package, definitions):
+    t, order = np.arange(0, 0.2, 0.02), nd.preset(name).data.order
+    n = len(order)
+    motors = {key: np.outer(1 + t, c + 0.01 * np.arange(n)) for key, c in (("q", 0.1), ("dq", 1.0), ("tau_est", 9.0))}
+    log = Unitree().bag(tmp_path / "bag", package, t, motors, definitions=definitions)
+    samples, joints, places = tied(tmp_path, name, log)
+    numbers = [order.index(joint) for joint in joints]
+    for own, key in ((samples.q, "q"), (samples.qd, "dq"), (samples.y[:, -n:][:, -len(joints) :], "tau_est")):
+        np.testing.assert_allclose(own[:, places], motors[key][:, numbers], rtol=1e-6)
+
+
+COLUMNS = {
+    "by_index": ["motor_{k}_q", "motor_{k}_dq", "motor_{k}_tau_est"],
+    "in_messages": ["motor_state[{k}].q", "motor_state[{k}].dq", "motor_state[{k}].tau_est"],
+    "by_joint": ["{name}_q", "{name}_dq", "{name}_tau"],
+    "in_words": ["JointPos{name}", "JointVel{name}", "JointTorque{name}"],
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_tables_of_unitrees_motors(tmp_path, kind):
+    t, order = np.arange(0, 0.2, 0.02), nd.preset("go2").data.order
+    numbers = [np.outer(1 + t, c + 0.01 * np.arange(12)) for c in (0.1, 1.0, 9.0)]
+    names = [joint.removesuffix("_joint") for joint in order]
+    table = {
+        column.format(k=k, name=name): x[:, k]
+        for column, x in zip(COLUMNS[kind], numbers, strict=True)
+        for k, name in enumerate(names)
+    }
+    log = tmp_path / "log.csv"
+    np.savetxt(
+        log, np.column_stack([t, *table.values()]), delimiter=",", header=",".join(["time", *table]), comments=""
+    )
+    samples, _, places = tied(tmp_path, "go2", log)
+    for own, expected in zip((samples.q, samples.qd, samples.y[:, -12:]), numbers, strict=True):
+        np.testing.assert_allclose(own[:, places], expected, rtol=1e-6)
 
 
 def test_a_model_that_calls_its_joints_otherwise_is_named_with_what_to_do(tmp_path):
