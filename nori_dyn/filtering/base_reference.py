@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.blas import dtrsm
 
 from nori_dyn.filtering.base_estimate import ReferenceAxes, tilt_deviation
 from nori_dyn.filtering.quaternions import Quaternion, dot, product, turned, turning, upright
@@ -243,7 +243,7 @@ class BaseReference:
         to tell offsets of an accelerometer.
         """
         assert self._last is not None
-        root, _ = dtrtrs(R, self._units, trans=1)
+        root = dtrsm(1.0, R, self._units, trans_a=1)  # LAPACK starts threads for any size
         self._P, w = root[:, :3].T @ root[:, :3], self._last[6:]
         least = NOISE * float(np.vdot(root[:, 3:], root[:, 3:]))
         w *= max(0.0, 1.0 - least / max(float(w @ w), least))
