@@ -56,7 +56,7 @@ def log_page(log: RecordedLog, names: Sequence[str] = ()) -> Page:
         since = "samples from the first" if log.start is None else f"{log.unit_of_time}, from the first sample on"
         when = Box(strips, "strips"), Note(f"Time in {since}. {resolution}")
         sections.insert(0, Section("What happened when", when, "when", "plots"))
-    drawn_robot = skeleton(log, np.array([plots.at(sample) for sample in range(len(log))]))
+    drawn_robot = skeleton(log, plots.at)
     if drawn_robot is not None:
         sections.insert(0, Section("The robot", (drawn_robot,), "robot", "robot"))
     counts: list[PagePart] = [Facts(tuple(facts(log)))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -213,12 +213,12 @@ class _Points:
         return len(self.bodies) - 1
 
 
-def skeleton(log: RecordedLog, at: Indices) -> Skeleton | None:
+def skeleton(log: RecordedLog, at: Callable[[int], int]) -> Skeleton | None:
     """The robot of a log; None where it is too large to be drawn.
 
     Args:
         log: the log.
-        at: where its samples are along the time (N,), in units of the plots.
+        at: where a sample is along the time, in units of the plots.
     """
     tree = log.system.tree
     if tree.n_links > LARGEST:
@@ -262,7 +262,7 @@ def skeleton(log: RecordedLog, at: Indices) -> Skeleton | None:
     return Skeleton(
         bones=tuple(points.bones),
         points=len(points.bodies),
-        at=tuple(at[frames].tolist()),
+        at=tuple(map(at, frames.tolist())),
         first=first,
         arrows=tuple(arrows),
         discs=tuple(Disc(tree.joint_names[i], points.origins[i]) for i, _ in discs),

@@ -365,7 +365,7 @@ SEEN = """() => ({
 def test_the_robot_is_drawn_at_the_time_that_one_points_at_and_turns(browser, tmp_path):
     views = shown(browser, page(), tmp_path / "log.html", "desktop")
     _, view = next(views)
-    robot = skeleton(log(), np.arange(N))
+    robot = skeleton(log(), int)
     first = view.evaluate(SEEN)
     assert first["bones"].count("M") == len(robot.bones) >= 5
     np.testing.assert_allclose(numbers_in(first["bones"]), numbers_in(robot.drawn[0]), atol=0.15)

@@ -56,7 +56,7 @@ def read_back(drawn) -> dict[str, np.ndarray]:
 
 def test_points_are_where_the_kinematics_say():
     log = swaying()
-    drawn, tree = skeleton(log, np.arange(N)), robot()
+    drawn, tree = skeleton(log, int), robot()
     assert drawn.at == tuple(range(N))
     points = read_back(drawn)["points"]
     X_0 = positions(tree, log.q.T).X_0
@@ -74,14 +74,14 @@ def test_points_are_where_the_kinematics_say():
 
 
 def test_a_robot_that_walks_away_stays_in_the_middle_and_the_ground_moves():
-    still, away = (read_back(skeleton(swaying(drift), np.arange(N))) for drift in (0.0, 3.0))
+    still, away = (read_back(skeleton(swaying(drift), int)) for drift in (0.0, 3.0))
     np.testing.assert_allclose(away["points"], still["points"], atol=2)
     np.testing.assert_allclose(away["arrows"], still["arrows"], atol=2)
 
 
 def test_arrows_are_the_wrenches_along_axes_of_the_world_with_their_deviations():
     log, tree = swaying(), robot()
-    drawn = skeleton(log, np.arange(N))
+    drawn = skeleton(log, int)
     (force,) = drawn.arrows  # moments of nothing are not drawn
     assert (force.label, force.unit) == (f"force on {FOOT}", "N")
     arrows = read_back(drawn)["arrows"][:, 0]
@@ -102,7 +102,7 @@ def test_arrows_are_the_wrenches_along_axes_of_the_world_with_their_deviations()
 def test_without_wrenches_discs_are_the_torques():
     tree, tau = nd.autotree(3), np.sin(np.multiply.outer(np.arange(N), [0.1, 0.2, 0.3])) * [5.0, 2.0, 1.0]
     sensors = SensorSet.from_dict(nd.sensors("inverse_dynamics").to_dict())
-    drawn = skeleton(recorded(tree, np.zeros((N, 3)), {"tau": tau}, ["tau"], sensors), np.arange(N))
+    drawn = skeleton(recorded(tree, np.zeros((N, 3)), {"tau": tau}, ["tau"], sensors), int)
     assert drawn.arrows == ()
     assert drawn.torque == "5.0 N m"
     np.testing.assert_allclose(read_back(drawn)["discs"] / SIZE, np.abs(tau) / np.abs(tau).max(), atol=1e-4)
@@ -113,7 +113,7 @@ def test_gravity_points_down_whatever_it_is_along():
     seen = []
     for gravity in ((0.0, 0.0, -9.81), (0.0, -9.81, 0.0)):
         tree = nd.autotree(2).replace(gravity=gravity)
-        seen.append(read_back(skeleton(recorded(tree, q, tau, ["tau"], nd.sensors("inverse_dynamics")), np.arange(N))))
+        seen.append(read_back(skeleton(recorded(tree, q, tau, ["tau"], nd.sensors("inverse_dynamics")), int)))
     along = [np.ptp(each["points"][0], axis=0) for each in seen]
     np.testing.assert_allclose(along[0], along[1], atol=2)  # the arm lies along x
     assert not np.allclose(along[0][0], 0)
@@ -123,7 +123,7 @@ def test_gravity_points_down_whatever_it_is_along():
 def test_its_size_is_bounded(n):
     tree = nd.autotree(n)
     log = recorded(tree, np.zeros((50, n)), {"qdd": np.ones((50, n))}, ["qdd"], nd.sensors("forward_dynamics"))
-    drawn = skeleton(log, np.arange(50))
+    drawn = skeleton(log, int)
     assert (drawn is None) == (n > LARGEST)
     assert drawn is None or (len(drawn.bones) >= 1 and len(drawn.numbers) < 400_000)
 
