@@ -201,7 +201,7 @@ class BaseReference:
     def _ahead(self, dt: float) -> Quaternion:
         """The axes a time [s] after the last tick, at unit length."""
         R = product(self._R, turning(self._w, dt))
-        size = math.sqrt(sum(x * x for x in R))
+        size = math.sqrt(dot(R, R) + R[3] * R[3])
         return R[0] / size, R[1] / size, R[2] / size, R[3] / size
 
     def write(self, q: Floats, qd: Floats) -> None:

@@ -53,9 +53,8 @@ def product(a: Quaternion, b: Quaternion) -> Quaternion:
 def turned(q: Quaternion, v: Sequence[float]) -> tuple[float, float, float]:
     """A vector (3,), turned."""
     t = _cross(q, v)
-    u = _cross(q, t)
-    x, y, z = (v[i] + 2 * (q[3] * t[i] + u[i]) for i in range(3))
-    return x, y, z
+    u, s = _cross(q, t), q[3]
+    return v[0] + 2 * (s * t[0] + u[0]), v[1] + 2 * (s * t[1] + u[1]), v[2] + 2 * (s * t[2] + u[2])
 
 
 def dot(a: Sequence[float], b: Sequence[float]) -> float:
