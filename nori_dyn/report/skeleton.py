@@ -214,7 +214,7 @@ class _Points:
 
 
 def skeleton(log: RecordedLog, at: Callable[[int], int]) -> Skeleton | None:
-    """The robot of a log; None where it is too large to be drawn.
+    """The robot of a log; None where it is too large to be drawn, or nowhere.
 
     Args:
         log: the log.
@@ -230,6 +230,8 @@ def skeleton(log: RecordedLog, at: Callable[[int], int]) -> Skeleton | None:
     count = int(np.clip(MOST_NUMBERS // stride, *FRAMES))
     frames = np.unique(np.linspace(0, len(log) - 1, count).astype(np.intp))
     p, turns, moved = _placed(points, tree, log.q[frames])
+    if not np.isfinite(p).all():
+        return None
     middle = (p.min(axis=(0, 1)) + p.max(axis=(0, 1))) / 2
     half = float(np.linalg.norm(p - middle, axis=2).max()) or 1.0
     vectors = list[tuple[Floats, Floats]]()
@@ -241,7 +243,7 @@ def skeleton(log: RecordedLog, at: Callable[[int], int]) -> Skeleton | None:
         sides = np.swapaxes(E * np.minimum(2 * scale * sigma, half)[:, None, :], 1, 2)
         vectors.append((scale * np.einsum("nij,nj->ni", E, vector), sides.reshape(len(frames), 9)))
     tips = [p[:, place] + vector - middle for place, (vector, _) in zip(places, vectors, strict=True)]
-    reach = max([half, *(float(np.nanpercentile(np.linalg.norm(tip, axis=1), SEEN)) for tip in tips)])
+    reach = max([half, *(float(np.percentile(_without_spikes(np.linalg.norm(tip, axis=1)), SEEN)) for tip in tips)])
     torque = max((float(np.nanmax(np.abs(x), initial=0.0)) for _, x in discs), default=0.0) or 1.0
     square = _round_below(half / 2)
     floor = float(np.percentile(p[:, :, 2].min(axis=1), FLOOR))
@@ -298,7 +300,7 @@ def _wrenches(log: RecordedLog) -> list[tuple[str, str, str, tuple[str, ...], fl
 
 def _without_spikes(x: Floats) -> Floats:
     """Sizes (N,) by a running median; what is not known is 0."""
-    return np.asarray(median_filter(np.nan_to_num(x), size=SPIKE, mode="nearest"))
+    return np.asarray(median_filter(np.nan_to_num(x, posinf=0.0), size=SPIKE, mode="nearest"))
 
 
 def _deviation(log: RecordedLog, name: str) -> Floats:

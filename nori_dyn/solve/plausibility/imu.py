@@ -256,8 +256,7 @@ class _Motion:
         """
         for (_, link), X in self.soles.items():
             (E, _), (later, _) = (self.pose(at, sensor, link, X) for at in (self.first, self.last))
-            turned = Rotation.from_matrix(E @ np.swapaxes(later, 1, 2)).as_rotvec()
-            yield np.broadcast_to(np.eye(3), E.shape), -turned / self.steps[:, None]
+            yield np.broadcast_to(np.eye(3), E.shape), -_turned(E @ np.swapaxes(later, 1, 2)) / self.steps[:, None]
         at = [
             [self.pose(at, sensor, link, X)[1] for at in (self.first, self.last)]
             for (_, link), X in self.points.items()
@@ -281,6 +280,13 @@ class _Motion:
         return np.asarray(above / np.linalg.norm(above, axis=1)[:, None])
 
 
+def _turned(R: Floats) -> Floats:
+    """The rotation vectors (n, 3) of matrices (n, 3, 3) by less than half a turn; any of what is no rotation."""
+    twice = np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=1)
+    sine, cosine = np.linalg.norm(twice, axis=1), np.trace(R, axis1=1, axis2=2) - 1
+    return np.asarray(twice * (np.arctan2(sine, cosine) / np.where(sine > 0, sine, 1.0))[:, None])
+
+
 def _fits(sensors: Sequence[_Sensor], motion: _Motion, parts: Indices) -> Iterator[_Fit]:
     """Yield how sensors fit that tell enough."""
     tree, inner = motion.first.tree, parts[:, :1] + np.arange(parts[0, 1] - parts[0, 0] + 1)
@@ -293,7 +299,7 @@ def _fits(sensors: Sequence[_Sensor], motion: _Motion, parts: Indices) -> Iterat
         if sensor.turns:
             A, b = (np.stack(each, axis=1)[known] for each in zip(*motion.turning(sensor), strict=True))
             yield _Fit(sensor, _turning_left(A, b, values), LEGS if motion.is_state else TURNING)
-        elif np.any(tree.gravity):
+        elif np.any(tree.gravity) and tree.I[:, 5, 5].sum() > 0:
             sizes = np.linalg.norm(values, axis=1)
             size = float(np.median(sizes))
             if np.median(np.abs(sizes - size)) < STEADY * size:

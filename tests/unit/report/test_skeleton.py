@@ -1,6 +1,7 @@
 """The skeleton of a page: its points are those of the kinematics, its arrows the wrenches, wherever a robot walks."""
 
 import base64
+import math
 from functools import cache
 
 import numpy as np
@@ -117,6 +118,20 @@ def test_gravity_points_down_whatever_it_is_along():
     along = [np.ptp(each["points"][0], axis=0) for each in seen]
     np.testing.assert_allclose(along[0], along[1], atol=2)  # the arm lies along x
     assert not np.allclose(along[0][0], 0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_short_logs_and_those_of_which_little_is_known_are_drawn(n):
+    tree, q = robot(), np.tile(robot().neutral_configuration(), (n, 1))
+    rows = {"type": "joint_acceleration", "joints": "all", "value": 0}, {"type": "external_wrench", "links": "all"}
+    wrench = np.zeros((n, 6))
+    wrench[: n // 2 + 1, 5], wrench[n // 2 + 1 :] = 3.0, np.nan
+    wrench[0, 5] = 7.0
+    for values in (wrench, np.zeros((n, 6)), wrench * np.nan, wrench + np.inf):
+        drawn = skeleton(recorded(tree, q, {f"fx:{FOOT}": values}, [f"fx:{FOOT}"], sensor_set(*rows)), int)
+        assert len(drawn.at) == n
+        assert len(read_back(drawn)["points"]) == n
+        assert all(math.isfinite(arrow.full) for arrow in drawn.arrows)
 
 
 @pytest.mark.parametrize("n", [1, 2, 60, LARGEST, LARGEST + 1])

@@ -228,3 +228,16 @@ def test_what_does_not_move_tells_nothing_of_a_gyroscope():
     assert still.doubts() == []
     few = Recorded(log.system, log.t[:200], log.q[:200], log.qd[:200], -log.gyroscope[:200], log.accelerometer[:200])
     assert few.doubts() == []
+
+
+def test_garbage_is_no_error():
+    known = walking("quadruped", True)
+    q = known.q.copy()
+    q[::7, 3:7], q[::11, :3] = 0.0, 1e200
+    assert Recorded(known.system, known.t, q, known.qd, known.gyroscope).doubts() == []
+    log, rng = swaying(), np.random.default_rng(0)
+    for t in (log.t * 0, log.t + np.nan, log.t[::-1], rng.normal(size=len(log.t)), np.full(len(log.t), 1e300)):
+        assert Recorded(log.system, t, log.q, log.qd, log.gyroscope, log.accelerometer).doubts() == []
+    for size in (1e300, 0.0):
+        other = Recorded(log.system, log.t, log.q, log.qd, size * log.gyroscope, size * log.accelerometer)
+        assert other.doubts() == []
