@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.errors import DoubtfulLogError, MappingError, ModelError
@@ -13,6 +14,7 @@ from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.messages.kinds import VENDORS, standard_types
 from tests.logs import samples_in
+from tests.robots import load
 
 RATE = 100.0
 GAINS = {"ur5e": [10.0] * 6, "ur10e": [14.87, 13.26, 11.13, 10.62, 11.03, 11.47]}
@@ -265,6 +267,64 @@ def test_tables_of_unitrees_motors(tmp_path, kind):
     samples, _, places = tied(tmp_path, "go2", log)
     for own, expected in zip((samples.q, samples.qd, samples.y[:, -12:]), numbers, strict=True):
         np.testing.assert_allclose(own[:, places], expected, rtol=1e-6)
+
+
+LEGS = {"FL": (1, 1), "FR": (1, -1), "RL": (-1, 1), "RR": (-1, -1)}
+
+
+def standing(tree, t):
+    """Motion of a Go2 that sways on its feet: q, qd, gyroscope, accelerometer, tau, and the forces on them."""
+
+    def wave(size, rates):
+        return size * np.sin(np.outer(t, rates))
+
+    def rate(x):
+        return np.gradient(x, t, axis=0)
+
+    R = Rotation.from_rotvec(wave(0.05, [3, 4, 2])).as_matrix()
+
+    def to_base(x):
+        return np.einsum("nji,nj->ni", R, x)
+
+    p, legs = wave(0.01, [5, 6, 7]) + np.array([0, 0, 0.3]), []
+    for x, y in LEGS.values():
+        u = to_base(np.array([0.19 * x, 0.14 * y, 0]) - p) - [0.1934 * x, 0.0465 * y, 0]
+        below = np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2 - 0.0955**2)
+        knee = -2 * np.arccos(np.hypot(u[:, 0], below) / 0.426)
+        hip = np.arctan2(u[:, 2], u[:, 1]) + np.arctan2(below, 0.0955 * y)
+        legs.append(np.stack([hip, np.arctan2(-u[:, 0], below) - knee / 2, knee], axis=1))
+    q, W = np.hstack([p, Rotation.from_matrix(R).as_quat(), *legs]), R.transpose(0, 2, 1) @ rate(R)
+    w = np.stack([W[:, 2, 1], W[:, 0, 2], W[:, 1, 0]], axis=1)
+    qd = np.hstack([w, to_base(rate(p)), rate(q[:, 7:])])
+    J = np.concatenate([nd.jacobian(tree, q.T, f"{foot}_foot")[3:] for foot in LEGS]).transpose(2, 0, 1)
+    tau = nd.rnea(tree, q.T, qd.T, rate(qd).T).T
+    forces = np.einsum("nij,ni->nj", np.linalg.pinv(J[:, :, :6]), tau[:, :6])
+    proper = to_base(rate(rate(p + R @ tree.frame("imu").X.r)) - [0, 0, -9.81])
+    return q, qd, w, proper, tau - np.einsum("nij,ni->nj", J, forces), forces
+
+
+@pytest.mark.long
+def test_a_go2_that_stands_is_estimated_by_its_name_from_a_bag(tmp_path):
+    load("go2")
+    go2, t, noise = nd.preset("go2"), np.arange(0, 2.5, 0.002), np.random.default_rng(0).normal
+    q, qd, w, proper, tau, forces = standing(go2.tree, t)
+
+    def read(x, sigma):
+        return (x + noise(0, sigma, x.shape))[10:-10:2]
+
+    motors = {"q": read(q[:, 7:], 1e-3), "dq": read(qd[:, 6:], 0.05), "tau_est": read(tau[:, 6:], 0.3)}
+    order = [go2.tree.joint_names.index(joint) - 1 for joint in go2.data.order]
+    imu = {"gyroscope": read(w + 0.02, 0.01), "accelerometer": read(proper, 0.1)}
+    motors = {name: x[:, order] for name, x in motors.items()}
+    bag = Unitree().bag(tmp_path / "bag", "unitree_go", t[10:-10:2], motors, imu, definitions=False)
+    found = nd.estimate(bag, "go2")
+    settled, truth = slice(200, None), forces[10:-10:2]
+    for k, foot in enumerate(LEGS):
+        error = (found[f"fx:{foot}_foot"][:, 3:] - truth[:, 3 * k : 3 * k + 3])[settled]
+        assert np.sqrt((error**2).mean()) < 2.5  # N, of 35
+    base = found.history.base
+    assert np.abs(base.velocity - qd[10:-10:2, 3:6])[settled].max() < 0.03
+    np.testing.assert_allclose(found.history.memory["offset:gyro:imu"][-1], 0.02, atol=0.005)
 
 
 def test_a_model_that_calls_its_joints_otherwise_is_named_with_what_to_do(tmp_path):
