@@ -77,8 +77,8 @@ def info(
         str | None,
         typer.Option(
             metavar="ROBOT",
-            help="Of a log: the robot, or the plan, that its columns, topics and keys are tied to by a draft of a "
-            "mapping. The draft is to be looked through: it says what each guess rests on, what the sensors need and "
+            help="Of a log: the robot, its preset or the plan that columns, topics and keys are tied to by a draft of "
+            "a mapping. The draft is to be looked through: it says what each guess rests on, what the sensors need and "
             "was not found, and which columns are left over.",
         ),
     ] = None,
@@ -168,6 +168,7 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
     from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.log_run import LogRunner
     from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.presets import preset, shipped_presets
     from nori_dyn.estimation.system import System
     from nori_dyn.logs.formats.registry import open_log
     from nori_dyn.logs.mapping.draft import draft
@@ -178,7 +179,14 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
     if out is not None:
         check_writable(out)
     system = None
-    if is_planned(robot):
+    ready = preset(robot) if robot in shipped_presets() else None
+    is_preset = sensors is None and not any(options[1:])
+    if ready is not None and is_preset:
+        known, estimand = ready.sensors(), ready.estimand()
+        closed = known.contact_names
+        system = System(ready.tree, known.in_contact(*closed) if closed else known)
+        record = SampleRecord.of({(): system}, () if estimand.contacts else closed)
+    elif is_planned(robot):
         planned = LogRunner(Plan.load(Path(robot)))
         record = SampleRecord.of(planned.systems, planned.contacts)
     else:
@@ -187,7 +195,7 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
         system = System(tree, known)
         record = SampleRecord.of({(): system})
     with open_log(log) as source:
-        made = draft(source, record)
+        made = draft(source, record, ready.data.order, ready.data.called) if ready else draft(source, record)
     text = mapping_text(made, log)
     if out is None:
         typer.echo(text, nl=False)
@@ -197,7 +205,11 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
         f"{len(made.guesses)} guesses for '{made.robot}', written to {out}: look through them. Nothing was found for "
         f"{len(made.lacking)} quantit{'y' if len(made.lacking) == 1 else 'ies'}, and {len(made.left_over)} columns are "
         "left over; the file lists both.",
-        *_fitting_commands(log, out, robot, sensors, options, system, made),
+        *(
+            [next_command("estimate", log, "--robot", robot, "--mapping", out)]
+            if ready is not None and is_preset
+            else _fitting_commands(log, out, robot, sensors, options, system, made)
+        ),
     )
 
 

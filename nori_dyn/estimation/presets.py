@@ -199,14 +199,13 @@ class Preset(Shown):
         Raises:
             ModelError: there is no model; it cannot be read; or it is another robot's.
         """
-        data = self.data
+        data, source, locked = self.data, self.source, self.data.locked
         try:
-            locked = data.locked
             if locked:  # models of one robot come with and without fingers, or wrists
                 with warnings.catch_warnings(action="ignore"):
-                    there = load_robot(self.source, base=data.base).joint_names
+                    there = load_robot(source, base=data.base).joint_names
                 locked = {name: at for name, at in locked.items() if name in there}
-            tree = load_robot(self.source, base=data.base, locked=locked, kept=data.kept)
+            tree = load_robot(source, base=data.base, locked=locked, kept=data.kept)
             own = components_of({"components": data.components}) if data.components else ()
             joints: list[Any] = [*tree.joints]
             for name, limits in data.limits.items():

@@ -209,6 +209,20 @@ def test_a_draft_names_what_fits_the_sensors(told, panda_plan, tmp_path, monkeyp
     assert ("fx:panda_hand" in Path("map.yaml").read_text()) == (sensors in ("touch.yaml", "few.yaml"))
 
 
+def test_a_draft_for_a_preset_knows_its_motors_and_sensors(told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    load("go2")
+    names = [f"motor_{k}_{kind}" for k in range(12) for kind in ("q", "dq", "tau_est")]
+    names += [f"{kind}_{axis}" for kind in ("gyro", "acc") for axis in "xyz"]
+    np.savez("log.npz", t=np.arange(50.0), **dict.fromkeys(names, np.ones(50)))
+    assert told("info", "log.npz", "--robot", "go2", "--draft", "map.yaml").endswith(
+        "Next: nori-dyn estimate log.npz --robot go2 --mapping map.yaml\n"
+    )
+    mapping = nd.tools.load_mapping("map.yaml")
+    assert [entry.of for entry in mapping.columns] == ["q:{joint}", "qd:{joint}", "tau:{joint}", "acc:imu", "gyro:imu"]
+    assert mapping.columns[0].joints[:2] == ["FR_hip_joint", "FR_thigh_joint"]
+
+
 def test_a_log_of_encoders_alone_is_run_as_its_draft_says(told, panda_plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     t = 0.01 * np.arange(200)

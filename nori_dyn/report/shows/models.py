@@ -168,9 +168,10 @@ def _items(values: Sequence[Any]) -> Iterator[str]:
 def preset_document(preset: Preset) -> Document:
     """The document of a robot that is ready to use."""
     data = preset.data
+    obtain = f": {data.obtain}" if data.obtain else ""
     facts = (
         ("preset", f"{data.name}: {data.about}"),
-        ("model", str(preset.file or f"{listed(data.robot, MOST_NAMES)}, not here yet")),
+        ("model", str(preset.file or f"{listed(data.robot, MOST_NAMES)}, not here yet{obtain}")),
         ("base", data.base),
         ("locked", listed(data.locked, MOST_NAMES)),
         ("sources", data.sources),
