@@ -12,7 +12,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.urdf_shapes import Shape
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.report.skeleton import bone_ends
+from nori_dyn.report.skeleton import bone_ends, link_poses
 from nori_dyn.typing import Floats
 
 ROBOT = "robot"
@@ -33,12 +33,10 @@ def placed(rr: Any, X: Transform) -> Any:
 
 def log_poses(rr: Any, stream: Any, tree: KinematicTree, q: Floats, when: Any) -> None:
     """Write where the links are in the world at some configurations (N, nq)."""
-    X_0 = positions(tree, q.T).X_0
+    E, r = link_poses(tree, q)
     for i, name in enumerate(tree.names):
-        turn = np.broadcast_to(np.moveaxis(np.atleast_3d(X_0[i].E), -1, 0), (len(q), 3, 3))
-        origin = np.broadcast_to(np.atleast_2d(np.asarray(X_0[i].r).T), (len(q), 3))
-        quaternions = Rotation.from_matrix(np.swapaxes(turn, 1, 2)).as_quat()
-        columns = rr.Transform3D.columns(translation=origin, quaternion=quaternions)
+        quaternions = Rotation.from_matrix(np.swapaxes(E[i], 1, 2)).as_quat()
+        columns = rr.Transform3D.columns(translation=r[i], quaternion=quaternions)
         stream.send_columns(link_path(rr, name), indexes=[when], columns=columns)
 
 

@@ -101,7 +101,7 @@ class Disc:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class SuspectMark:
     """A sensor that does not fit the others at times.
 
     Attributes:
@@ -142,7 +142,7 @@ class Skeleton:
     first: int
     arrows: tuple[Arrow, ...]
     discs: tuple[Disc, ...]
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[SuspectMark, ...]
     torque: str
     scale: tuple[str, float] | None
     ground: tuple[int, int]
@@ -179,6 +179,14 @@ def bone_ends(tree: KinematicTree, i: int) -> list[Floats]:
         if np.linalg.norm(ends[0]) < SHORT and mass > 0:
             ends = [moment / float(mass)]
     return [end for end in ends if np.linalg.norm(end) > SHORT]
+
+
+def link_poses(tree: KinematicTree, q: Floats) -> tuple[dict[int, Floats], dict[int, Floats]]:
+    """Rotations from world to link coordinates (n, 3, 3), and origins (n, 3), at configurations (n, nq)."""
+    X_0, n = positions(tree, q.T).X_0, len(q)
+    E = {i: np.moveaxis(np.broadcast_to(np.atleast_3d(X.E).astype(float), (3, 3, n)), 2, 0) for i, X in X_0.items()}
+    r = {i: np.broadcast_to(np.reshape(np.asarray(X.r, dtype=float), (3, -1)), (3, n)).T for i, X in X_0.items()}
+    return E, r
 
 
 class _Points:
@@ -332,20 +340,18 @@ def _placed(points: _Points, tree: KinematicTree, q: Floats) -> tuple[Floats, Fl
 
     The third axis is upwards; points are where they are seen from above the root of a robot that moves freely.
     """
-    X_0, n = positions(tree, q.T).X_0, len(q)
+    E, r = link_poses(tree, q)
     down = np.asarray(tree.gravity, dtype=float)
     U = Rotation.align_vectors([[0.0, 0.0, -1.0]], [down])[0].as_matrix() if np.any(down[:2]) else np.eye(3)
-    E = {i: np.moveaxis(np.broadcast_to(np.atleast_3d(X.E).astype(float), (3, 3, n)), 2, 0) for i, X in X_0.items()}
-    r = {i: np.broadcast_to(np.reshape(np.asarray(X.r, dtype=float), (3, -1)), (3, n)).T for i, X in X_0.items()}
     places = zip(points.bodies, points.places, strict=True)
     p = np.stack([(r[body] + place @ E[body]) @ U.T for body, place in places], axis=1)
     turns = np.stack([U @ np.swapaxes(E[i], 1, 2) for i in range(tree.n_links)])
-    moved = (r[0] @ U.T)[:, :2] if isinstance(tree.joints[0], Free) else np.zeros((n, 2))
+    moved = (r[0] @ U.T)[:, :2] if isinstance(tree.joints[0], Free) else np.zeros((len(q), 2))
     p[:, :, :2] -= moved[:, None]
     return p, turns, moved
 
 
-def _suspects(log: RecordedLog, points: _Points, frames: Indices) -> Iterator[Suspect]:
+def _suspects(log: RecordedLog, points: _Points, frames: Indices) -> Iterator[SuspectMark]:
     """Yield the suspects that are at a link."""
     for sensor, own in [*log.suspects.items()][:MOST_SUSPECTS]:
         body = log.body_of(sensor)
@@ -353,7 +359,7 @@ def _suspects(log: RecordedLog, points: _Points, frames: Indices) -> Iterator[Su
             ends = np.array([(each.first, each.stop) for each in own if each.is_first])
             spans = np.searchsorted(frames, ends)
             spans[:, 1] = np.maximum(spans[:, 1] - 1, spans[:, 0])
-            yield Suspect(unbroken(sensor), points.origins[body], tuple(map(tuple, spans.tolist())))
+            yield SuspectMark(unbroken(sensor), points.origins[body], tuple(map(tuple, spans.tolist())))
 
 
 def _scale(largest: float, length: float) -> tuple[str, float]:
