@@ -12,6 +12,7 @@ from nori_dyn.errors import MappingError
 from nori_dyn.logs.formats.source import Stream, suggestion
 from nori_dyn.logs.mapping.conversions import VELOCITY, Conversion, factor, frame_matrix, known_units, oriented
 from nori_dyn.logs.mapping.log_mapping import Axes, MappingEntry
+from nori_dyn.logs.mapping.naming import column_named
 from nori_dyn.logs.mapping.record import CONTACT, SampleRecord
 from nori_dyn.system.variables import LOAD
 from nori_dyn.typing import Floats, Indices
@@ -110,8 +111,8 @@ class MappingEntries:
     def _fits(self, entry: MappingEntry, joint: str) -> bool:
         """Whether {joint} of an entry without `joints` includes a joint: of one number, and with a column."""
         by_name = isinstance(entry.source, str) and "{joint}" in entry.source
-        has_column = not by_name or str(entry.source).replace("{joint}", joint) in self.columns
-        return has_column and len(self.record.groups.get(entry.of.replace("{joint}", joint), ())) == 1
+        has_column = not by_name or column_named(self.columns, [str(entry.source).replace("{joint}", joint)])
+        return bool(has_column) and len(self.record.groups.get(entry.of.replace("{joint}", joint), ())) == 1
 
     def _names(self, of: str) -> tuple[str, ...] | None:
         """Numbers of the record of a quantity; None for what nobody takes: a reading of no sensor, an estimated root.
@@ -152,14 +153,15 @@ class MappingEntries:
             raise self.wrong(
                 f"'{entry.of}' is {len(units)} numbers, and the mapping names {len(sources)} columns for it."
             )
-        for source in sources:
-            if source not in self.columns:
+        found = [column_named(self.columns, [source]) for source in sources]
+        for source, column in zip(sources, found, strict=True):
+            if column is None:
                 hint = suggestion(self.columns, source)
                 raise self.wrong(f"has no column '{source}', which the mapping names for '{entry.of}'. {hint}")
         targets = [places[k] for k in order]
         factors = self._factors(entry, units) * self._each(entry, "scale", entry.scale, len(units), nth)
         offsets = self._each(entry, "offset", entry.offset, len(units), nth)
-        return targets, Piece(tuple(sources), np.array(targets, dtype=np.intp), factors, offsets, convert)
+        return targets, Piece(tuple(filter(None, found)), np.array(targets, dtype=np.intp), factors, offsets, convert)
 
     def _conversion(
         self, entry: MappingEntry, names: tuple[str, ...]

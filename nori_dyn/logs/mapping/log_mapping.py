@@ -78,7 +78,8 @@ class MappingEntry(Strict):
 
     Attributes:
         of: what it is: "q:l_knee", "qd:{joint}", a measurement by its name, "contact:l_foot".
-        source: the column: "position[{k}]", "/joint_states.position:{joint}", or a list of columns.
+        source: the column: "position[{k}]", "/joint_states.position:{joint}", without its topic where only one has it;
+            or a list of columns.
         value: a constant instead.
         joints: the joints that {joint} stands for, {k} counting them from 0; all that it fits when left out.
         components: the components of a reading in the order of the columns; that of the system when left out.

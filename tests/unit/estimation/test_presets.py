@@ -39,6 +39,8 @@ def test_every_preset_follows_the_schema_and_says_where_its_numbers_are_from():
     for name, preset in known_presets().items():
         assert preset.name == name
         assert len(preset.data.sources) > 40
+        known = nd.tools.robots()
+        assert preset.data.obtain or preset.file or {*preset.data.robot} & {*known} or known.absent
         for what, estimand in preset.data.estimates.items():
             assert estimand.about, what
 

@@ -117,7 +117,7 @@ def joint_states(arm, effort, names=None):
 
     names, folder = names or arm.joints, arm.folder / "bag"
     with Writer(folder, version=9, storage_plugin=StoragePlugin.SQLITE3) as bag:
-        connection = bag.add_connection("/joint_states", ros.JOINT_STATE, typestore=ros.STORE)
+        connection = bag.add_connection("/lab/joint_states", ros.JOINT_STATE, typestore=ros.STORE)
         for t, q, qd, tau in zip(arm.t, arm.q, arm.qd, effort, strict=True):
             turned = ros.joint_state(t, names[::-1], q[::-1], qd[::-1], tau[::-1])
             bag.write(connection, int(t * 1e9), turned)
@@ -140,6 +140,36 @@ def test_positions_of_kortex_are_whole_turns_off(tmp_path):
     arm.check(arm.written({"time": arm.t, **degrees, "actuators[{k}].torque": -arm.tau}))
 
 
+def test_arrays_of_aloha(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    arm = Arm(tmp_path, "aloha")
+    gains = np.tile([2.41, 4.82, 4.82, 2.41, 1.78, 1.78], 2)
+    with h5py.File(tmp_path / "episode_0.hdf5", "w") as file:
+        for name, x in (("qpos", arm.q), ("qvel", arm.qd), ("effort", 1e3 * arm.tau / gains)):
+            grippers = np.full((len(x), 1), 0.5)
+            columns = [x[:, :6], grippers, x[:, 6:], grippers]
+            file[f"observations/{name}"] = np.concatenate(columns, axis=1)[:: int(RATE / 50)]
+        file["action"] = np.zeros((len(arm.t[:: int(RATE / 50)]), 14))
+    found = nd.estimate(tmp_path / "episode_0.hdf5", arm.preset, backend="numpy")
+    middle = slice(40, -40)
+    assert np.abs(found["offset"][middle]).max() < 0.05 * np.abs(arm.tau).max()
+
+
+def test_names_of_spots_interfaces(tmp_path):
+    t, order = np.arange(0, 0.2, 0.02), nd.preset("spot").data.order
+    called = nd.preset("spot").data.called
+    for k in range(2):  # of spot_ros2, and of its API
+        table = {f"position:{called[joint][k]}": 0.1 * j + t for j, joint in enumerate(order)}
+        table |= {f"velocity:{called[joint][k]}": 1 + 0 * t for joint in order}
+        table |= {f"effort:{called[joint][k]}": 5 * j + t for j, joint in enumerate(order)}
+        log = tmp_path / f"log{k}.csv"
+        header = ",".join(["time", *table])
+        np.savetxt(log, np.column_stack([t, *table.values()]), delimiter=",", header=header, comments="")
+        samples, _, places = tied(tmp_path, "spot", log)
+        np.testing.assert_allclose(samples.q[:, places], [[0.1 * j + x for j in range(12)] for x in t])
+        np.testing.assert_allclose(samples.y[:, places], [[5 * j + x for j in range(12)] for x in t])
+
+
 def test_effort_of_universal_robots_is_asked_for(tmp_path):
     arm = Arm(tmp_path, "ur5e")
     bag = joint_states(arm, arm.tau / 10)
@@ -152,9 +182,9 @@ def test_gravity_that_a_driver_took_away_is_added(tmp_path):
     arm = Arm(tmp_path, "ur5e")
     bag = joint_states(arm, arm.tau - arm.held)
     columns = [
-        {"of": "q:{joint}", "from": "/joint_states.position:{joint}"},
-        {"of": "qd:{joint}", "from": "/joint_states.velocity:{joint}"},
-        {"of": "tau:{joint}", "from": "/joint_states.effort:{joint}"},
+        {"of": "q:{joint}", "from": "/lab/joint_states.position:{joint}"},
+        {"of": "qd:{joint}", "from": "/lab/joint_states.velocity:{joint}"},
+        {"of": "tau:{joint}", "from": "/lab/joint_states.effort:{joint}"},
     ]
     columns[2]["without"] = "gravity"
     arm.check(nd.read_log(bag, {"columns": columns}))
