@@ -22,7 +22,7 @@ from nori_dyn.logs.messages.estimates import (
     read_about,
     times_of,
 )
-from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, Types, standard_types
+from nori_dyn.logs.messages.kinds import VENDORS, Encoding, MalformedMessage, Types, standard_types
 from nori_dyn.logs.messages.topic import LOG_TIME, Topic
 from nori_dyn.typing import Floats
 
@@ -36,6 +36,12 @@ WAITING = 1 << 25
 """Bytes of messages that wait to be decoded, at most."""
 
 ONE_SECOND = 10**9
+
+OTHER_VERSION = (
+    " (the file lacks the definition, and the robot's firmware has another one than is known here: record MCAP, which "
+    "holds it)"
+)
+"""What to do about messages of a vendor that are not as they are known here."""
 
 Recorded = tuple[str, int, bytes]
 """A message: its topic, when it was recorded [ns], and its bytes."""
@@ -116,7 +122,8 @@ class MessageSource(LogSource):
                     if len(data) > LARGE:
                         break
             except MalformedMessage as error:
-                refused[name] = str(error)
+                is_known_here = isinstance(topic, Topic) and topic.types is standard_types(encoding)
+                refused[name] = f"{error}{OTHER_VERSION if is_known_here and topic.kind in VENDORS else ''}"
                 del self._topics[name]
         self._labels = dict(about.labels)
         self._paths = {label: path for path, label in about.labels.items()}

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
-from nori_dyn.errors import DoubtfulLogError, MappingError, ModelError
+from nori_dyn.errors import DoubtfulLogError, FileFormatError, MappingError, ModelError
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -270,6 +270,14 @@ def test_low_states_of_unitree_are_taken_motor_by_motor(tmp_path, name, package,
     numbers = [order.index(joint) for joint in joints]
     for own, key in ((samples.q, "q"), (samples.qd, "dq"), (samples.y[:, -n:][:, -len(joints) :], "tau_est")):
         np.testing.assert_allclose(own[:, places], motors[key][:, numbers], rtol=1e-6)
+
+
+def test_low_states_of_another_firmware_say_what_to_do(tmp_path):
+    bag = Unitree().bag(tmp_path / "bag", "unitree_go", np.arange(3.0), {"q": np.zeros((3, 12))}, definitions=False)
+    with closing(sqlite3.connect(next(bag.glob("*.db3")))) as file, file:
+        file.execute("UPDATE messages SET data = substr(data, 1, length(data) - 40)")
+    with pytest.raises(FileFormatError, match=r"end before 'wireless_remote'.*firmware.*record MCAP"):
+        nd.estimate(bag, "go2")
 
 
 COLUMNS = {
