@@ -182,10 +182,7 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
     ready = preset(robot) if robot in shipped_presets() else None
     is_preset = sensors is None and not any(options[1:])
     if ready is not None and is_preset:
-        known, estimand = ready.sensors(), ready.estimand()
-        closed = known.contact_names
-        system = System(ready.tree, known.in_contact(*closed) if closed else known)
-        record = SampleRecord.of({(): system}, () if estimand.contacts else closed)
+        record = ready.record()
     elif is_planned(robot):
         planned = LogRunner(Plan.load(Path(robot)))
         record = SampleRecord.of(planned.systems, planned.contacts)

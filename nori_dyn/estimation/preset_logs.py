@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nori_dyn.errors import MappingError
-from nori_dyn.estimation.log_run import RECOGNISE, LogRunner
+from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.presets import Preset, VendorLog
 from nori_dyn.logs.formats.registry import open_log
@@ -61,21 +61,19 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         ModelError, UnknownPresetError, PlanError: as `Preset.plan`.
     """
     given = log if isinstance(log, Log) else read_log(log)
-    plan = preset.plan(what)
     contacts = preset.estimand(what).contacts and RECOGNISE
     if given.mapping is not None and given.mapping.columns:
-        return PresetLog(given, plan, contacts, ("as its mapping says",))
-    runner = LogRunner(plan)
-    record = SampleRecord.of(runner.systems, () if contacts else runner.contacts)
+        return PresetLog(given, preset.plan(what), contacts, ("as its mapping says",))
+    record = preset.record(what)
     with open_log(given.path) as source:
         fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
         if fitting is not None:
             _, name, kind = fitting
-            doubts = (kind.doubt,) if kind.doubt else ()
-            return PresetLog(replace(given, mapping=kind), plan, contacts, (f"{name}: {kind.about}",), doubts, kind)
+            tied, why, doubts = replace(given, mapping=kind), (f"{name}: {kind.about}",), filter(None, (kind.doubt,))
+            return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind)
         made = draft(source, record, preset.data.order, preset.data.called)
-    mapping = LogMapping.from_dict(made.data())
-    return PresetLog(replace(given, mapping=mapping), plan, contacts, tuple(_reasons(made)), tuple(_questions(made)))
+    tied = replace(given, mapping=LogMapping.from_dict(made.data()))
+    return PresetLog(tied, preset.plan(what), contacts, tuple(_reasons(made)), tuple(_questions(made)))
 
 
 def _fitting(

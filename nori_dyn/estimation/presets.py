@@ -34,8 +34,10 @@ from nori_dyn.errors import (
 )
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
+from nori_dyn.estimation.system import System
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
@@ -269,6 +271,21 @@ class Preset(Shown):
         """The sensors of an estimate; see `estimand`."""
         given = self.estimand(what).sensors
         return load_sensors(given, self.source, self.tree) if isinstance(given, str) else SensorSet.from_dict(given)
+
+    def record(self, what: str | Iterable[str] | None = None) -> SampleRecord:
+        """The numbers of a sample of its logs, for an estimate; see `estimand`. Nothing is planned.
+
+        Raises:
+            ModelError: as `plan`.
+        """
+        try:
+            sensors = self.sensors(what)
+            contacts = sensors.contact_names
+            states = {state: sensors.in_contact(*state) for state in ((), contacts)} if contacts else {(): sensors}
+            systems = {state: System(self.tree, own) for state, own in states.items()}
+        except UnknownSensorNameError as error:
+            raise self._another_robot(error) from None
+        return SampleRecord.of(systems, () if self.estimand(what).contacts else contacts)
 
     def plan(self, what: str | Iterable[str] | None = None) -> Plan:
         """The plan of an estimate; see `estimand`.
