@@ -365,6 +365,49 @@ def test_a_go2_that_stands_is_estimated_by_its_name_from_a_bag(tmp_path):
     np.testing.assert_allclose(found.history.memory["offset:gyro:imu"][-1], 0.02, atol=0.005)
 
 
+BENT = {"hip_pitch": -0.3, "knee": 0.6, "ankle_pitch": -0.3}
+HUMANOIDS = {
+    "g1": ({f"{side}_{k}_joint": x for side in ("left", "right") for k, x in BENT.items()}, "{}_ankle_roll_link"),
+    "talos": (
+        {f"leg_{side}_{k}_joint": x for side in ("left", "right") for k, x in zip("345", BENT.values(), strict=True)},
+        "leg_{}_6_link",
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", HUMANOIDS)
+def test_a_humanoid_that_stands_is_estimated_by_its_name(tmp_path, name):
+    load("talos_reduced" if name == "talos" else name)
+    tree, n, noise = nd.preset(name).tree, 250, np.random.default_rng(0).normal
+    (bent, foot), q = HUMANOIDS[name], tree.neutral_configuration()
+    for joint, angle in bent.items():
+        q[tree.q_slices[tree.joint(joint)]] = angle
+    feet, up = [foot.format(side) for side in ("left", "right")], np.array([0, 0, 9.81])
+    held = nd.rnea(tree, q, np.zeros(tree.nv), np.zeros(tree.nv))
+    J = np.concatenate([nd.jacobian(tree, q, foot) for foot in feet])
+    wrenches = np.linalg.pinv(J[:, :6].T) @ held[:6]
+    tau = held - J.T @ wrenches
+    log = {"time": 0.005 * np.arange(n)}
+    for k, axis in enumerate("xyz"):
+        log |= {f"gyro_{axis}": noise(0.01, 0.01, n), f"acc_{axis}": noise(up[k], 0.1, n)}
+    for joint in tree.joint_names[1:]:
+        own = tree.q_slices[tree.joint(joint)], tree.v_slices[tree.joint(joint)]
+        log |= {f"q:{joint}": noise(q[own[0]], 1e-3, n), f"qd:{joint}": noise(0, 0.02, n)}
+        log |= {f"tau:{joint}": noise(tau[own[1]], 0.3, n)}
+    for k, side in enumerate(("left", "right")):  # what the ground pushes, and the foot does not weigh
+        ankle = wrenches[6 * k : 6 * k + 6] - tree.I[tree.link(feet[k])] @ np.append(np.zeros(3), up)
+        for j, part in enumerate(f"{kind}.{axis}" for kind in ("torque", "force") for axis in "xyz"):
+            log[f"{side}_ankle_ft.{part}"] = noise(ankle[j], 0.2, n)
+    path = tmp_path / "log.csv"
+    np.savetxt(path, np.column_stack([*log.values()]), delimiter=",", header=",".join(log), comments="")
+    found = nd.estimate(path, name, backend="numpy")
+    for k, foot in enumerate(feet):
+        error = found[f"fx:{foot}"][150:].mean(axis=0) - wrenches[6 * k : 6 * k + 6]
+        assert (np.abs(error) < [0.3, 0.3, 0.3, 3, 3, 3]).all()  # N m, and N of hundreds
+    assert np.abs(found.history.base.gravity[-1] + up).max() < 0.05
+
+
 def test_a_model_that_calls_its_joints_otherwise_is_named_with_what_to_do(tmp_path):
     other = chain(tmp_path / "arm.urdf", [f"j{k}" for k in range(7)])
     with pytest.raises(ModelError, match=r"calls its parts otherwise.*'fr3_joint1'.*names of fr3_description.*copy"):
