@@ -367,10 +367,15 @@ def test_a_go2_that_stands_is_estimated_by_its_name_from_a_bag(tmp_path):
 
 BENT = {"hip_pitch": -0.3, "knee": 0.6, "ankle_pitch": -0.3}
 HUMANOIDS = {
-    "g1": ({f"{side}_{k}_joint": x for side in ("left", "right") for k, x in BENT.items()}, "{}_ankle_roll_link"),
+    "g1": (
+        {f"{side}_{k}_joint": x for side in ("left", "right") for k, x in BENT.items()},
+        "{}_ankle_roll_link",
+        "imu_in_pelvis",
+    ),
     "talos": (
         {f"leg_{side}_{k}_joint": x for side in ("left", "right") for k, x in zip("345", BENT.values(), strict=True)},
         "leg_{}_6_link",
+        "imu_link",
     ),
 }
 
@@ -380,7 +385,7 @@ HUMANOIDS = {
 def test_a_humanoid_that_stands_is_estimated_by_its_name(tmp_path, name):
     load("talos_reduced" if name == "talos" else name)
     tree, n, noise = nd.preset(name).tree, 250, np.random.default_rng(0).normal
-    (bent, foot), q = HUMANOIDS[name], tree.neutral_configuration()
+    (bent, foot, imu), q = HUMANOIDS[name], tree.neutral_configuration()
     for joint, angle in bent.items():
         q[tree.q_slices[tree.joint(joint)]] = angle
     feet, up = [foot.format(side) for side in ("left", "right")], np.array([0, 0, 9.81])
@@ -388,9 +393,9 @@ def test_a_humanoid_that_stands_is_estimated_by_its_name(tmp_path, name):
     J = np.concatenate([nd.jacobian(tree, q, foot) for foot in feet])
     wrenches = np.linalg.pinv(J[:, :6].T) @ held[:6]
     tau = held - J.T @ wrenches
-    log = {"time": 0.005 * np.arange(n)}
+    log, read = {"time": 0.005 * np.arange(n)}, nd.jacobian(tree, q, imu)[:3, :3] @ up
     for k, axis in enumerate("xyz"):
-        log |= {f"gyro_{axis}": noise(0.01, 0.01, n), f"acc_{axis}": noise(up[k], 0.1, n)}
+        log |= {f"gyro_{axis}": noise(0.01, 0.01, n), f"acc_{axis}": noise(read[k], 0.1, n)}
     for joint in tree.joint_names[1:]:
         own = tree.q_slices[tree.joint(joint)], tree.v_slices[tree.joint(joint)]
         log |= {f"q:{joint}": noise(q[own[0]], 1e-3, n), f"qd:{joint}": noise(0, 0.02, n)}
