@@ -15,6 +15,7 @@ from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.binding import bind
 from nori_dyn.logs.mapping.draft import Draft, draft
+from nori_dyn.logs.mapping.families import words_of
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiate
@@ -73,7 +74,9 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
             return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind)
         made = draft(source, record, preset.data.order, preset.data.called)
     tied = replace(given, mapping=LogMapping.from_dict(made.data()))
-    return PresetLog(tied, preset.plan(what), contacts, tuple(_reasons(made)), tuple(_questions(made)))
+    return PresetLog(
+        tied, preset.plan(what), contacts, tuple(_reasons(made)), tuple(_questions(made, preset.data.doubts))
+    )
 
 
 def _fitting(
@@ -96,7 +99,9 @@ def _reasons(made: Draft) -> Iterator[str]:
         yield f"times of {name or 'the log'}, {settings}: {why}"
 
 
-def _questions(made: Draft) -> Iterator[str]:
+def _questions(made: Draft, doubts: Mapping[str, str]) -> Iterator[str]:
+    words = {word for guess in made.guesses for column in guess.columns for word in words_of(column)}
+    yield from (doubt for word, doubt in doubts.items() if word in words)
     for guess in made.guesses:
         if guess.is_doubtful:
             unit = guess.entry.get("unit")

@@ -112,6 +112,7 @@ class PresetData(Strict):
         obtain: how a model that no package has is to be had, in words.
         order: the joints in the order in which the robot's messages number them; "" for a number of no joint.
         called: what drivers and logs call joints besides, by their names in the model.
+        doubts: what is asked of other logs whose columns are drafted, by words in the names of columns: effort.
         estimates: what can be estimated; the first is what is estimated where nothing is said.
         logs: mappings for logs of known kinds, by name; others are drafted.
     """
@@ -129,6 +130,7 @@ class PresetData(Strict):
     obtain: str = ""
     order: list[str] = Field(default_factory=list)
     called: dict[str, Names] = Field(default_factory=dict)
+    doubts: dict[str, str] = Field(default_factory=dict)
     estimates: Annotated[dict[str, Estimand], Field(min_length=1)]
     logs: dict[str, VendorLog] = Field(default_factory=dict)
 

@@ -176,6 +176,12 @@ def test_effort_of_universal_robots_is_asked_for(tmp_path):
     with pytest.raises(DoubtfulLogError, match=r"currents.*without: gravity"):
         nd.estimate(bag, arm.preset, backend="numpy")
     arm.check(bag, accept=True)
+    other = arm.written(
+        {"time": arm.t, "position_{joint}": arm.q, "velocity_{joint}": arm.qd, "effort_{joint}": arm.tau}
+    )
+    with pytest.raises(DoubtfulLogError, match=r"currents.*without: gravity"):
+        nd.estimate(other, arm.preset, backend="numpy")
+    arm.check(other, accept=True)
 
 
 def test_gravity_that_a_driver_took_away_is_added(tmp_path):
