@@ -28,9 +28,9 @@ from nori_dyn.errors import (
     InvalidConfigError,
     ModelError,
     PresetError,
+    SensorConfigError,
     UnknownModelNameError,
     UnknownPresetError,
-    UnknownSensorNameError,
 )
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
@@ -285,7 +285,7 @@ class Preset(Shown):
             contacts = sensors.contact_names
             states = {state: sensors.in_contact(*state) for state in ((), contacts)} if contacts else {(): sensors}
             systems = {state: System(self.tree, own) for state, own in states.items()}
-        except UnknownSensorNameError as error:
+        except SensorConfigError as error:
             raise self._another_robot(error) from None
         return SampleRecord.of(systems, () if self.estimand(what).contacts else contacts)
 
@@ -298,7 +298,7 @@ class Preset(Shown):
         """
         try:
             return make_plan(self.tree, self.sensors(what), self.estimand(what).outputs)
-        except UnknownSensorNameError as error:
+        except SensorConfigError as error:
             raise self._another_robot(error) from None
 
 
