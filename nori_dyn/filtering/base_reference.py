@@ -168,7 +168,8 @@ class BaseReference:
         Args:
             prior: what is known of the memory there, where something is.
         """
-        self._R, self._w, self._dt, self.position = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 0.0, np.zeros(3)
+        self._R, self._w, self._U = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        self._dt, self.position = 0.0, np.zeros(3)
         self.yaw, self._yaw_rate, self._beyond = 0.0, 0.0, (0.0, 0.0, 0.0)
         self.change: AxesTurn | Bridge | None = None
         self._last: Floats | None = None
@@ -179,7 +180,8 @@ class BaseReference:
             return
         mean, own = prior.mean()[self.places], self.places[3:6]
         if np.isfinite(mean).all():
-            self._last, self._w, self._P = mean, tuple(mean[6:].tolist()), prior.covariance()[np.ix_(own, own)]
+            self._last, self._P = mean, prior.covariance()[np.ix_(own, own)]
+            self._refer()
 
     @property
     def is_off(self) -> bool:
@@ -194,9 +196,14 @@ class BaseReference:
         self._dt, self._R = dt, self._ahead(dt)
         self.yaw += dt * self._yaw_rate
         if self._last is not None:
-            self._w = tuple(self._last[6:].tolist())
+            self._refer()
         if self._velocity is not None:
             self.position = self.position + dt * self._velocity
+
+    def _refer(self) -> None:
+        """Take velocities of the reference from the last estimate."""
+        assert self._last is not None
+        self._U, self._w = tuple(self._last[:3].tolist()), tuple(self._last[6:].tolist())
 
     def _ahead(self, dt: float) -> Quaternion:
         """The axes a time [s] after the last tick, at unit length."""
@@ -206,7 +213,7 @@ class BaseReference:
 
     def write(self, q: Floats, qd: Floats) -> None:
         """Write what a tick is given of the root into q (..., nq) and qd (..., nv)."""
-        q[..., self.q] = 0.0, 0.0, 0.0, *self._R
+        q[..., self.q] = *self._U, *self._R
         qd[..., self.qd] = *self._w, 0.0, 0.0, 0.0
 
     def weigh_size(self) -> float:
@@ -278,6 +285,7 @@ class BaseReference:
         T = np.array([turned(up, axis) for axis in np.eye(3).tolist()]).T
         self._R, self._P = product(up, self._R), T @ P @ T.T
         self._last[:3], self._last[3:6] = T @ self._last[:3], T @ G
+        self._U = tuple(self._last[:3].tolist())
         return AxesTurn(self.places, T)
 
     def _upright(self, G: Floats) -> Quaternion:

@@ -5,13 +5,14 @@ quaternion of q, which turn with the angular velocity w_ref of qd, in a frame th
 of qd is zero. That is no approximation: forces do not depend on a frame that moves evenly (Galilei), and gravity is in
 `a` itself, Nori (3a). In the axes of the reference, R from base coordinates to these,
 
-    U   velocity of the origin of the base     dU/dt = R a + G
+    U   velocity of the origin of the base     dU/dt = R a + G + (R (w_ref - w)) x U
     G   gravity                                dG/dt = (R (w_ref - w)) x G
     w   angular velocity, base coordinates     dw/dt = angular part of a
 
-where a is the acceleration of the base with gravity in it. All is linear but the product in dG/dt: there G is that of
-the tree, (0, 0, -9.81), from which a reference that follows the estimate is never far. Yaw about gravity and position
-are in nothing that these sensors read, and so not in the memory.
+where a is the acceleration of the base with gravity in it. All is linear but the two products. There U is the last
+estimate, which stands in q where the position would, on which nothing depends; and G is that of the tree, (0, 0,
+-9.81), from which a reference that follows the estimate is never far. Yaw about gravity and position are in nothing
+that these sensors read, and so not in the memory.
 
 Source: own derivation (tests/unit/measurements/test_floating_base.py); Barfoot, State Estimation for Robotics, ch. 7.
 """
@@ -125,13 +126,13 @@ class BaseRates:
         R = _axes(at, self.root)
         zero = R * 0
         eye = zero + spread(np.eye(3), (3, 3), R.shape[2:])
-        turning = -matmul(skew(_gravity(at, R.shape[2:])), R)
+        turning = [-matmul(skew(x), R) for x in self._turned(at, R.shape[2:])]
         root, none = self.root, np.concatenate([zero, zero], axis=1)
         of_a = np.concatenate([zero, -R], axis=1), none, np.concatenate([-eye, zero], axis=1)
         found: dict[VariableKey, Array] = {
             VariableKey("a", root): np.concatenate(of_a),
             base_state(root, "gravity"): np.concatenate([-eye, zero, zero]),
-            base_state(root, "angular_velocity"): np.concatenate([zero, turning, zero]),
+            base_state(root, "angular_velocity"): np.concatenate([*turning, zero]),
         }
         for place, name in enumerate(UNITS):
             found[base_rate(root, name)] = np.concatenate([eye if k == place else zero for k in range(3)])
@@ -139,7 +140,12 @@ class BaseRates:
 
     def bias(self, at: Kinematics, y: Array) -> Array:
         w = matvec(_axes(at, self.root), at.v[self.root][:3])
-        return join(w * 0, -cross(w, _gravity(at, w.shape[1:])), w * 0)
+        return join(*(-cross(w, x) for x in self._turned(at, w.shape[1:])), w * 0)
+
+    def _turned(self, at: Kinematics, batch: tuple[int, ...]) -> tuple[Array, Array]:
+        """U and G in the products (3, ...)."""
+        U = np.asarray(as_transform(at.X_up[self.root]).r)
+        return spread(U, (3,), batch), spread(np.asarray(at.tree.gravity, dtype=float), (3,), batch)
 
 
 def gravity_size(root: int, gravity: Sequence[float]) -> Equation:
@@ -160,11 +166,6 @@ def gravity_size(root: int, gravity: Sequence[float]) -> Equation:
         sigma=(SIZE_SIGMA,),
         units=("m/s^2",),
     )
-
-
-def _gravity(at: Kinematics, batch: tuple[int, ...]) -> Array:
-    """G of the tree (3, ...)."""
-    return spread(np.asarray(at.tree.gravity, dtype=float), (3,), batch)
 
 
 def _axes(at: Kinematics, root: int) -> Array:

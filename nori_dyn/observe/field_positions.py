@@ -1,5 +1,8 @@
 """Random configurations over the prime field, some joints of which may stay where they are.
 
+A free root is at the origin. Nothing depends on where it is; the velocity of a base that is state stands there, see
+`measurements.floating_base`, and is that of a base at rest.
+
 Source: own derivation (tests/unit/observe/test_learned.py).
 """
 
@@ -48,8 +51,19 @@ class FieldPositions:
         inputs = {x.index: random_numbers(self._rng, n) for x in q}
         for part in self._tree.quaternions:
             inputs |= {x.index: values for x, values in zip(q[part], random_quaternions(self._rng, n), strict=True)}
+        inputs |= {q[k].index: inputs[q[k].index] * 0 for k in origins(self._tree)}
         return inputs, {x.index: random_numbers(self._rng, n) for x in self._angles()}
 
     def _angles(self) -> list[Expr]:
         """The inputs of which sines are taken."""
         return [x for x in self._q if self._graph.takes_sine(x)]
+
+
+def origins(tree: KinematicTree) -> list[int]:
+    """The numbers of q that say where free roots are."""
+    roots = (
+        part
+        for i, (part, joint) in enumerate(zip(tree.q_slices, tree.joints, strict=True))
+        if tree.is_root(i) and joint.kind == "free"
+    )
+    return [k for part in roots for k in range(part.start, part.start + 3)]

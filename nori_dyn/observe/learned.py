@@ -20,6 +20,7 @@ import scipy.linalg as la
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranks import clear_rank
 from nori_dyn.errors import InputError
+from nori_dyn.observe.field_positions import origins
 from nori_dyn.observe.generic import ENTRY_DEGREE
 from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
 from nori_dyn.observe.learned_needs import MotionRequirements, needs
@@ -107,7 +108,9 @@ class NumericStates:
             before = told.T if self._persisting.stays else self._carried(d, m, kept)
 
     def _configuration(self) -> Floats:
-        (q,) = self._persisting.system.tree.random_configurations(1, self._rng)
+        tree = self._persisting.system.tree
+        (q,) = tree.random_configurations(1, self._rng)
+        q[origins(tree)] = 0.0
         return np.asarray(q)
 
     def _over_sources(self, at: Reduced) -> Floats:

@@ -209,7 +209,7 @@ static const axes_change *refer(FILTER *of) {
 static void write_base(const FILTER *of, double *to) {
     const base *const at = (const base *)of->base;
     for (int i = 0; i < 3; ++i) {
-        to[ROOT_Q + i] = 0;
+        to[ROOT_Q + i] = at->is_known ? at->last[i] : 0;
         to[ROOT_QD + i] = at->w[i];
         to[ROOT_QD + 3 + i] = 0;
     }

@@ -25,7 +25,7 @@ def normalised(acc_offset: bool, minutes: tuple[int, ...]) -> dict[int, list[flo
             entry["sigma"] = GYRO
         if entry["type"] == "accelerometer" and acc_offset:
             entry["offset"] = {"sigma": OFFSET}
-        if entry["type"] == "external_wrench" and "sigma" in entry:
+        if entry["type"] == "external_wrench" and entry.get("sigma"):
             entry["sigma"] = 1e5
     tracker = nd.Tracker(nd.plan(nd.System(robot(), nd.SensorSet.from_dict(content)), outputs=["fx"]), DT)
     marks, found = {round(60 * m / DT): m for m in minutes}, {m: [] for m in minutes}
