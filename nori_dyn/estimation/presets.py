@@ -48,17 +48,17 @@ Six = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
 
 
 class Load(Strict):
-    """A body fixed to a link that the model lacks: a tool, a battery, a trunk.
+    """A body fixed to a link that the model lacks: a tool, a battery, a trunk; or, below zero, has and the robot lacks.
 
     Attributes:
         link: the link or frame in whose axes it is given.
-        mass: [kg].
+        mass: [kg]; with `inertia`, below zero where the robot lacks the body.
         com: its centre of mass [m].
         inertia: ixx, iyy, izz, ixy, ixz, iyz about the centre of mass [kg m^2].
     """
 
     link: str
-    mass: Positive
+    mass: FiniteFloat
     com: Three = Field(default_factory=lambda: [0.0] * 3)
     inertia: Six = Field(default_factory=lambda: [0.0] * 6)
 
@@ -91,7 +91,7 @@ class VendorLog(LogMapping):
 
     about: str
     dt: Positive | None = None
-    differentiate: Literal["smoother", "kalman"] | None = None
+    differentiate: Literal["smoother", "kalman"] | Annotated[int, Field(gt=0)] | None = None
     doubt: str = ""
 
 
@@ -206,10 +206,9 @@ class Preset(Shown):
         data, source, locked = self.data, self.source, self.data.locked
         try:
             if locked:  # models of one robot come with and without fingers, or wrists
-                with warnings.catch_warnings(action="ignore"):
-                    there = load_robot(source, base=data.base).joint_names
+                there = load_robot(source, base=data.base, inertias="nearest").joint_names
                 locked = {name: at for name, at in locked.items() if name in there}
-            tree = load_robot(source, base=data.base, locked=locked, kept=data.kept)
+            tree = load_robot(source, base=data.base, locked=locked, kept=data.kept, inertias="nearest")
             own = components_of({"components": data.components}) if data.components else ()
             joints: list[Any] = [*tree.joints]
             for name, limits in data.limits.items():

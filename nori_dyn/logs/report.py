@@ -125,9 +125,10 @@ def look_at(
         report.doubt(warnings_of_readings(system, looked.q[places], looked.qd[places], y, by_model, rest))
     whole = None if before else estimate
     t = looked.t if looked.t is not None and len(looked.t) > 1 else None
-    (first, system), *others = systems.items()
+    (first, system), *more = systems.items()
     y = samples.record.own_readings(first, looked.y)
-    found = warnings_of_motion(system, looked.q, looked.qd, y, whole, dt, t, [other for _, other in others])
+    others = [other for _, other in more]
+    found = warnings_of_motion(system, looked.q, looked.qd, y, whole, dt, t, others, by_model)
     pairs = {"rates": ("q", "qd"), "accelerations": ("qd", "qdd")}
     report.doubt(tuple(replace(each, message=each.message + _said(units, pairs.get(each.check))) for each in found))
 

@@ -31,6 +31,7 @@ IMPLAUSIBLE = {
     "magnitudes": "readings have an impossible size",
     "estimate": "wrenches have an impossible size",
     "gravity": "torques do not follow gravity",
+    "torques": "torques are not those of the motion",
     "imu": "an IMU reads in another frame or unit",
     "consistency": "the readings contradict each other",
 }

@@ -8,10 +8,10 @@ import numpy as np
 
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.consistency import inconsistency
-from nori_dyn.solve.plausibility.gravity import without_gravity
 from nori_dyn.solve.plausibility.imu import misread_imus
 from nori_dyn.solve.plausibility.magnitudes import estimates, readings
 from nori_dyn.solve.plausibility.motion import STEP, accelerations, clock, limits, rates, step
+from nori_dyn.solve.plausibility.torques import misread_torques
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
@@ -72,6 +72,7 @@ def warnings_of_motion(
     dt: float | None = None,
     t: Floats | None = None,
     states: Sequence[System] = (),
+    by_model: bool = True,
 ) -> tuple[PlausibilityWarning, ...]:
     """Plausibility warnings about sequences of samples, and their estimates; see `plausibility_warnings`.
 
@@ -84,6 +85,7 @@ def warnings_of_motion(
         dt: time between samples [s]; that of t when None.
         t: times (N,) [s].
         states: the systems of other contact states.
+        by_model: as for `warnings_of_readings`.
     """
     found: list[PlausibilityWarning] = []
     with np.errstate(all="ignore"):
@@ -95,8 +97,8 @@ def warnings_of_motion(
             is_step = any(each.message.endswith(STEP) for each in moving)
             more = accelerations(system, qd, y, dt)  # a wrong time step is reported once
             found += [*moving, *(each for each in more if not (is_step and each.message.endswith(STEP)))]
-            found += without_gravity(system, q, qd, y, dt)
+            found += misread_torques(system, q, qd, y, dt, by_model and not moving)
             found += misread_imus((system, *states), q, qd, y, dt * np.arange(len(q), dtype=float) if t is None else t)
         if estimate is not None:
-            found += estimates(system.tree, estimate)
+            found += estimates(system, q, estimate)
     return tuple(found)

@@ -11,6 +11,7 @@ from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.tree import GRAVITY, KinematicTree
+from nori_dyn.recursions.centroidal import momentum_rate
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning, counted
 from nori_dyn.system.builder import System
@@ -27,6 +28,9 @@ LONG = 0.1
 
 SHORT = 0.1
 """Smallest reach [m] that couples are compared with."""
+
+CARRIED, FEWEST = (0.7, 1.4), 100
+"""Average of the forces that carry a robot, over its weight; and samples from which on it is one."""
 
 AT_REST = (0.2, 5.0)
 """What the median reading of an accelerometer may be over gravity, at a robot that does not fall most of the time."""
@@ -57,12 +61,49 @@ def readings(system: System, y: Floats) -> Iterator[PlausibilityWarning]:
             yield from _too_large(system.tree, "magnitudes", f"'{row.name}'", unit, y[:, row.y][:, columns])
 
 
-def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[PlausibilityWarning]:
-    """Yield warnings about the sizes of estimated wrenches, (N, n_links, 6) or (N, 6)."""
+def estimates(system: System, q: Floats, estimate: Estimate) -> Iterator[PlausibilityWarning]:
+    """Yield warnings about estimated wrenches, (N, n_links, 6) or (N, 6), at configurations (N, nq)."""
     for name, values in estimate.values.items():
         if estimate.kinds[name] in ("f", "fx"):
             forces = values.reshape(len(values), -1, 6)[..., 3:].reshape(len(values), -1)
-            yield from _too_large(tree, "estimate", f"the estimate of {name}", "N", forces)
+            yield from _too_large(system.tree, "estimate", f"the estimate of {name}", "N", forces)
+    yield from _carried(system, q, estimate)
+
+
+def _carried(system: System, q: Floats, estimate: Estimate) -> Iterator[PlausibilityWarning]:
+    """Yield a warning where forces on a robot that nothing else carries are not its weight, on average."""
+    tree, up = system.tree, -np.array(system.tree.gravity)
+    at = {
+        name: tree.frame(name.partition(":")[2])
+        for name, kind in estimate.kinds.items()
+        if kind == "fx" and ":" in name
+    }
+    untouched = {
+        row.equation.key.body
+        for row in system.rows
+        if isinstance(row.equation, VariableReading) and row.equation.key.kind == "fx" and len(row.component_names) == 6
+        if row.is_exact and row.y.start == row.y.stop
+    }
+    links = sorted(frame.link for frame in at.values())
+    floats = all(tree.joints[i].nq == 7 for i in range(tree.n_links) if tree.is_root(i))
+    if not links or not floats or not np.any(up) or links != [i for i in range(tree.n_links) if i not in untouched]:
+        return
+    fx = np.zeros((tree.n_links, 6, len(q)))
+    for name, frame in at.items():
+        fx[frame.link, 3:] = frame.X.E.T @ estimate.values[name][:, 3:].T
+    usable = np.isfinite(fx).all(axis=(0, 1))
+    if usable.sum() < FEWEST:
+        return
+    rate = np.asarray(momentum_rate(tree, q[usable].T, fx[..., usable]), dtype=float)[3:].mean(axis=1)
+    weight = robot_weight(tree)
+    share = 1 + float(rate @ up) / float(np.linalg.norm(up)) / weight
+    if not CARRIED[0] < share < CARRIED[1]:
+        yield PlausibilityWarning(
+            "estimate",
+            1.0,
+            f"the forces that carry the robot are {number(share * weight)} N upwards, on average, and it weighs "
+            f"{number(weight)} N. Are torques those of the joints, and is it this robot?",
+        )
 
 
 def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Floats) -> Iterator[PlausibilityWarning]:

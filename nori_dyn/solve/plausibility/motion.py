@@ -33,6 +33,9 @@ FAR = 10.0
 RELATED = (0.5, 0.9)
 """Correlation of q and qd up to which they are taken for different motions, and from which on for the same."""
 
+APART = (0.2, 0.4)
+"""How far the motion by a velocity may be from that of the position that it is of, and how far that of another is."""
+
 DEGREES = "Angles look like degrees."
 
 STEP = "is the step of time right?"
@@ -94,18 +97,36 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Pla
 
     Joints with quaternions are left out.
     """
-    moving: dict[str, tuple[float, float]] = {}
+    rates_of: dict[str, Floats] = {}
+    moved: dict[str, Floats] = {}
     for i, joint in enumerate(tree.joints):
         for k, kind in enumerate(joint.coordinates if "quaternion" not in joint.coordinates else ()):
-            position, velocity = q[:, tree.q_slices[i].start + k], qd[:, tree.v_slices[i].start + k]
+            name, position = tree.joint_names[i], q[:, tree.q_slices[i].start + k]
             position = unwrapped(position) if kind == "angle" else position
+            rates_of[name] = qd[:, tree.v_slices[i].start + k]
             if np.ptp(position) > MOTION:
-                moving[tree.joint_names[i]] = compared(position, velocity, dt)
-    correlations = np.array([correlation for correlation, _ in moving.values()])
-    if moving and (np.abs(correlations) < RELATED[0]).all():
+                moved[name] = position
+    moving = {name: compared(position, rates_of[name], dt) for name, position in moved.items()}
+    alone = [name for name, (correlation, _) in moving.items() if abs(correlation) < RELATED[0]]
+    swapped = [
+        (one, other)
+        for one, position in moved.items()
+        for other, velocity in rates_of.items()
+        if _apart(position, rates_of[one], dt) > APART[1] and _apart(position, velocity, dt) < APART[0]
+    ]
+    if swapped:
+        words = " and ".join(f"q of '{one}' moves with qd of '{other}'" for one, other in swapped[:2])
+        yield PlausibilityWarning("rates", 1.0, f"{words}. Are both in the order of the model?")
+    elif moving and len(alone) == len(moving):
         words = "q does not move with qd, at any joint. Are they of the same samples, in the order of the model?"
         yield PlausibilityWarning("rates", 1.0, words)
     yield from _disagreeing("rates", "q moves {} times as far as the integral of qd", ("q", "qd"), moving, dt)
+
+
+def _apart(position: Floats, velocity: Floats, dt: float) -> float:
+    """How far the motion of a position is from that by a velocity, as a share of the motion."""
+    moved, said = _strides(position, velocity, dt)
+    return float(np.linalg.norm(moved - said)) / max(float(np.linalg.norm(moved)), 1e-300)
 
 
 def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[PlausibilityWarning]:
@@ -202,12 +223,17 @@ def unwrapped(angle: Floats) -> Floats:
     return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= math.pi + 1e-6 else angle
 
 
+def _strides(position: Floats, velocity: Floats, dt: float) -> tuple[Floats, Floats]:
+    """The motion of a joint in each part of a log, and that by its velocity."""
+    starts = np.arange(0, len(position) - 1, max(1, len(position) // STRIDES))
+    steps = np.diff(position), dt * (velocity[1:] + velocity[:-1]) / 2
+    moved, said = (np.add.reduceat(each, starts) for each in steps)
+    return moved, said
+
+
 def compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, float]:
     """The correlation of a joint's motion with that by its velocity, and the ratio of their sizes."""
-    starts = np.arange(0, len(position) - 1, max(1, len(position) // STRIDES))
-    moved, said = (
-        np.add.reduceat(steps, starts) for steps in (np.diff(position), dt * (velocity[1:] + velocity[:-1]) / 2)
-    )
+    moved, said = _strides(position, velocity, dt)
     lengths = np.linalg.norm(moved), np.linalg.norm(said)
     if not (0 < lengths[0] < np.inf and 0 < lengths[1] < np.inf):
         return 0.0, 1.0

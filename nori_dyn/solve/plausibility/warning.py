@@ -14,7 +14,7 @@ class PlausibilityWarning:
 
     Attributes:
         check: which check it does not pass: "limits", "clock", "rates", "accelerations", "magnitudes",
-            "estimate", "gravity", "imu" or "consistency".
+            "estimate", "gravity", "torques", "imu" or "consistency".
         share: of the samples that do not.
         message: the oddity, and a likely explanation, for people.
     """

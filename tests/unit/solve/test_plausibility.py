@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.model.joints import Prismatic, Revolute
 from nori_dyn.model.kinematics import velocities
-from nori_dyn.solve.plausibility.checks import plausibility_warnings
+from nori_dyn.solve.plausibility.checks import plausibility_warnings, warnings_of_motion
 from tests.systems import sensor_set
 
 DT, N = 0.01, 400
@@ -162,7 +162,8 @@ def test_sigmas_that_nobody_gave_are_no_measure(log):
     entries = [{**entry, "sigma": None} for entry in SOFT.to_dict()["measurements"]]
     system = nd.System(log.tree, nd.SensorSet.from_dict({"name": "plain", "measurements": entries}))
     assert system.is_weighted
-    assert plausibility_warnings(system, log.q, log.qd, scaled(log.y, TORQUES, -1.0), dt=DT) == ()
+    found = plausibility_warnings(system, log.q, log.qd, scaled(log.y, TORQUES, -1.0), dt=DT)
+    assert [each.check for each in found] == ["torques"]  # by the model alone
 
 
 def test_angles_within_half_a_turn_are_unwrapped(log):
@@ -204,6 +205,7 @@ def test_torques_without_gravity(gains, kept):
     y = gains * (tau - (1 - kept) * gravity)
     found = {each.check: each for each in plausibility_warnings(nd.System(tree, TORQUES_ALONE), q, qd, y, dt=DT)}
     assert ("gravity" in found) == (kept < 1.0)
+    assert ("torques" in found) == (kept == 1.0 and np.any(gains != 1.0))
     if kept < 1.0:
         assert "the torques do not follow gravity where the robot moves slowly" in found["gravity"].message
         assert "Did the driver subtract gravity" in found["gravity"].message
@@ -212,6 +214,52 @@ def test_torques_without_gravity(gains, kept):
         for system, at in ((weightless, q), (nd.System(tree, TORQUES_ALONE), still)):
             others = plausibility_warnings(system, at, 0 * qd, y, dt=DT)
             assert "gravity" not in {each.check for each in others}
+
+
+def torques_doubted(tree, q, qd, tau, by_model=True):
+    """What is said of torques that are read."""
+    system = nd.System(tree, TORQUES_ALONE)
+    found = warnings_of_motion(system, q, qd, tau, dt=DT, by_model=by_model)
+    return " ".join(each.message for each in found if each.check == "torques")
+
+
+def test_torques_of_another_sign_gain_order_or_unit_are_named():
+    tree, q, qd, tau, _ = slow_arm()
+    assert torques_doubted(tree, q, qd, tau) == ""
+    assert "They have the other sign" in torques_doubted(tree, q, qd, -tau)
+    assert "Are unit and gains right, and is it this robot?" in torques_doubted(tree, q, qd, 0.1 * tau)
+    assert torques_doubted(tree, q, qd, 0.1 * tau, by_model=False) == ""  # gains that are looked for
+    exchanged = "They would be with 'joint1' and 'joint2' exchanged"
+    assert exchanged in torques_doubted(tree, q, qd, tau[:, [1, 0, 2]])
+    assert "They would be if q were in degrees" in torques_doubted(tree, 57.29578 * q, 57.29578 * qd, tau)
+    assert torques_doubted(tree.replace(gravity=(0.0, 0.0, 0.0)), q, qd, -tau) == ""
+
+
+def test_friction_that_drives_is_named():
+    tree, q, qd, tau, _ = slow_arm(friction=-2.0)
+    assert "goes with it where friction would go against it, at 'joint1' and 2 more" in torques_doubted(
+        tree, q, qd, tau
+    )
+
+
+def test_velocities_of_another_order_are_named():
+    tree, q, qd, tau, _ = slow_arm()
+    found = plausibility_warnings(nd.System(tree, TORQUES_ALONE), q, qd[:, [1, 0, 2]], tau, dt=DT)
+    said = next(each.message for each in found if each.check == "rates")
+    assert "q of 'joint1' moves with qd of 'joint2' and q of 'joint2' moves with qd of 'joint1'" in said
+
+
+@pytest.mark.parametrize(("share", "is_named"), [(1.0, False), (0.8, False), (0.4, True), (2.0, True)])
+def test_forces_that_do_not_carry_a_robot_are_named(share, is_named):
+    tree = nd.tools.random_tree(1, seed=0, kinds=("free",))
+    q, still = np.tile(tree.neutral_configuration(), (200, 1)), np.zeros((200, 6))
+    fx = np.tile(share * nd.rnea(tree, q[0], np.zeros(6), np.zeros(6)), (200, 1))
+    motion, wrench = {"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all"}
+    system = nd.System(tree, sensor_set(motion, wrench))
+    y = np.hstack([still, fx])
+    estimate = nd.plan(system, [f"fx:{tree.names[0]}"]).solver("numpy").solve_batch(q, still, y)
+    found = warnings_of_motion(system, q, still, y, estimate, DT)
+    assert any("the forces that carry the robot are" in each.message for each in found) == is_named
 
 
 UR10E = Path(__file__).parents[4] / "shared" / "data" / "real" / "ur10e"

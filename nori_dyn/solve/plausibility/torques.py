@@ -1,0 +1,230 @@
+"""Whether measured joint torques are those that the motion asks of the model.
+
+Those of some drivers are without gravity; others are of another sign, unit, gain, order of joints, or robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import without_offset
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.rnea import rnea
+from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
+from nori_dyn.solve.plausibility.motion import STRIDES
+from nori_dyn.solve.plausibility.warning import DEGREE, PlausibilityWarning
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import LOAD
+from nori_dyn.tables import number
+from nori_dyn.typing import Floats
+
+SLOW = 0.3
+"""Share of the torques of gravity up to which those of the motion count for nothing."""
+
+FEWEST = 10
+"""Parts of a log from which on it tells."""
+
+VARIES = 0.2
+"""Share of the largest torque of gravity by which that in a joint must vary, or of the largest that it must be."""
+
+UNRELATED = (0.4, 0.7)
+"""Slope of torques over those of gravity, and correlation, below which the two have nothing to do with each other."""
+
+LEAST = 0.05
+"""Torques of a motion from which on they tell, as a share of the robot's weight at its full reach."""
+
+SLOPES, OF_A_JOINT = (0.55, 1.9), (0.35, 2.8)
+"""Slopes of torques over those of the motion that loads and friction explain: of all joints together, and of one.
+
+On seven logs of a Panda, a UR10e with and without an unknown load, and a double pendulum they are 0.90 to 1.46, and
+0.83 to 1.82.
+"""
+
+ALIKE = 0.8
+"""Cosine of the angle between torques and those of the motion, above which they go together; 0.88 to 1 there."""
+
+MOVING = 0.05
+"""Speed [rad/s, m/s] from which on friction is as large as it is."""
+
+DRIVEN = -0.5
+"""Correlation with the direction of motion below which what is left of a torque is no friction: it drives."""
+
+BARE = ("friction", "rotor")
+"""Components that leave the torques of gravity as they are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """Means over the parts of a log.
+
+    Attributes:
+        tree: the robot, without friction and rotors.
+        q: configurations (n, nq).
+        qd: velocities (n, nv).
+        qdd: accelerations (n, nv).
+        tau: torques that are read (n, m).
+        places: where these are among the nv (m).
+    """
+
+    tree: KinematicTree
+    q: Floats
+    qd: Floats
+    qdd: Floats
+    tau: Floats
+    places: Sequence[int]
+
+    def torques(self, share: float = 1.0, unit: float = 1.0) -> Floats:
+        """Torques of inverse dynamics (n, nv), by a share of the motion, with q in another unit."""
+        q, qd, qdd = (values.T / unit for values in (self.q, share * self.qd, share * self.qdd))
+        return np.asarray(rnea(self.tree, q, qd, qdd), dtype=float).T
+
+
+def misread_torques(
+    system: System, q: Floats, qd: Floats, y: Floats, dt: float, by_model: bool = True
+) -> Iterator[PlausibilityWarning]:
+    """Yield a warning where torques among readings (N, ny) are not those of the motion, at samples dt [s] apart.
+
+    Args:
+        system: the system.
+        q: configurations (N, nq).
+        qd: velocities (N, nv).
+        y: readings (N, ny).
+        dt: time between samples [s].
+        by_model: whether sizes and order are held against the model too, whose gains may be unknown where it is
+            identified.
+    """
+    tree, read = system.tree, dict(_torques(system, y))
+    is_bare = not tree.closing_parts and all(each.type in BARE for each in tree.components)
+    if not read or not is_bare or tree.nq != tree.nv or not np.any(tree.gravity):
+        return
+    width = max(3, len(q) // STRIDES)
+    n = len(q) // width
+    if n < FEWEST:
+        return
+    q, qd, torques = (
+        values[: n * width].reshape(n, width, -1) for values in (q, qd, np.column_stack([*read.values()]))
+    )
+    known = np.isfinite(torques).all(axis=(1, 2))
+    qdd = (qd[:, -1] - qd[:, 0]) / ((width - 1) * dt)
+    q, qd, torques = (values[known].mean(axis=1) for values in (q, qd, torques))
+    parts = _Parts(tree.replace(components=()), q, qd, qdd[known], torques, [*read])
+    if len(parts.tau) < FEWEST:
+        return
+    lacking = _without_gravity(parts)
+    if lacking is not None:
+        yield lacking
+    elif by_model:
+        yield from _of_another_robot(parts)
+
+
+def _without_gravity(parts: _Parts) -> PlausibilityWarning | None:
+    """The warning that torques do not follow gravity where the robot moves slowly."""
+    held, moved = parts.torques(0.0), parts.torques()
+    is_slow = np.linalg.norm(moved - held, axis=1) <= SLOW * np.linalg.norm(held, axis=1)
+    if is_slow.sum() < FEWEST:
+        return None
+    gravity, torques = held[is_slow][:, parts.places], parts.tau[is_slow]
+    tells = gravity.std(axis=0) > VARIES * np.abs(held).max()
+    varied, other = (values[:, tells] - values[:, tells].mean(axis=0) for values in (gravity, torques))
+    shared, sizes = float(np.sum(varied * other)), (float(np.linalg.norm(varied)), float(np.linalg.norm(other)))
+    slope, scale = UNRELATED[0] * sizes[0] ** 2, UNRELATED[1] * sizes[0] * sizes[1]
+    if not tells.any() or abs(shared) > slope or abs(shared) > scale:
+        return None
+    worst = int(np.argmax(np.where(tells, gravity.std(axis=0), 0.0)))
+    changes = (f"{number(values[:, worst].std(), 2)} N m" for values in (torques, gravity))
+    return PlausibilityWarning(
+        "gravity",
+        1.0,
+        f"the torques do not follow gravity where the robot moves slowly: that of '{_joint(parts, worst)}' changes "
+        f"by {next(changes)}, and gravity's by {next(changes)}, unrelated. Did the driver subtract gravity, as newer "
+        "ones of Universal Robots do? Log torques that hold it, or currents.",
+    )
+
+
+def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
+    """Yield the warning that torques are not those of the motion."""
+    asked, read = parts.torques()[:, parts.places], parts.tau
+    least = LEAST * robot_weight(parts.tree) * reach(parts.tree)
+    if np.linalg.norm(asked, axis=1).mean() < least or not np.isfinite(asked).all():
+        return
+    slope, cosine = _compared(asked, read)
+    tells = np.abs(asked).mean(axis=0) > VARIES * np.abs(asked).max()
+    slopes = np.sum(asked * read, axis=0) / np.maximum(np.sum(asked**2, axis=0), 1e-300)
+    is_off = tells & ((slopes < OF_A_JOINT[0]) | (slopes > OF_A_JOINT[1]))
+    if cosine >= ALIKE and SLOPES[0] < slope < SLOPES[1] and not is_off.any():
+        yield from _driving_friction(parts, read - asked)
+        return
+    if abs(cosine) >= ALIKE and not SLOPES[0] < slope < SLOPES[1]:
+        words = f"the torques are {number(slope, 2)} times those that the motion asks of the model"
+        why = "They have the other sign." if slope < 0 else "Are unit and gains right, and is it this robot?"
+    else:
+        worst = int(np.argmax(np.where(tells, np.abs(slopes - 1), 0.0)))
+        words = f"the torques are not those that the motion asks of the model: that of '{_joint(parts, worst)}' is "
+        words += f"{number(slopes[worst], 2)} times as large"
+        why = _explained(parts, asked)
+    yield PlausibilityWarning("torques", 1.0, f"{words}. {why}")
+
+
+def _driving_friction(parts: _Parts, rest: Floats) -> Iterator[PlausibilityWarning]:
+    """Yield the warning that what is left of torques drives the joints, which no friction does."""
+    found: dict[str, float] = {}
+    for k, place in enumerate(parts.places):
+        moves = np.abs(parts.qd[:, place]) > MOVING
+        direction = np.sign(parts.qd[moves, place])
+        if min((direction > 0).sum(), (direction < 0).sum()) >= FEWEST:
+            found[_joint(parts, k)] = float(np.corrcoef(direction, rest[moves, k])[0, 1])
+    driven = [name for name, correlation in found.items() if correlation < DRIVEN]
+    if len(driven) > len(found) / 2:
+        yield PlausibilityWarning(
+            "torques",
+            1.0,
+            f"what the motion leaves of the torques goes with it where friction would go against it, at '{driven[0]}'"
+            f"{f' and {len(driven) - 1} more' if driven[1:] else ''}. Have q and qd, or the torques, the other sign?",
+        )
+
+
+def _explained(parts: _Parts, asked: Floats) -> str:
+    """What would make torques fit to the motion, for people."""
+    if np.abs(parts.q).max() > np.pi and _fits(parts.torques(unit=DEGREE)[:, parts.places], parts.tau):
+        return "They would be if q were in degrees."
+    for one, other in combinations(range(asked.shape[1]), 2):
+        order = [*range(asked.shape[1])]
+        order[one], order[other] = other, one
+        if _fits(asked, parts.tau[:, order]):
+            return f"They would be with '{_joint(parts, one)}' and '{_joint(parts, other)}' exchanged."
+    return "Are the joints in the order of the model, and is it this robot?"
+
+
+def _compared(asked: Floats, read: Floats) -> tuple[float, float]:
+    """Slope of torques over those of the motion, and the cosine of the angle between the two."""
+    shared, sizes = float(np.sum(asked * read)), (float(np.linalg.norm(asked)), float(np.linalg.norm(read)))
+    return shared / sizes[0] ** 2, shared / max(sizes[0] * sizes[1], 1e-300)
+
+
+def _fits(asked: Floats, read: Floats) -> bool:
+    slope, cosine = _compared(asked, read)
+    return cosine >= ALIKE and SLOPES[0] < slope < SLOPES[1]
+
+
+def _joint(parts: _Parts, k: int) -> str:
+    tree = parts.tree
+    return next(
+        name for name, at in zip(tree.joint_names, tree.v_slices, strict=True) if at.start <= parts.places[k] < at.stop
+    )
+
+
+def _torques(system: System, y: Floats) -> Iterator[tuple[int, Floats]]:
+    """Yield the torques that are read, by their places among the nv."""
+    for row in system.measurements:
+        read = without_offset(row.equation)
+        if not isinstance(read, VariableReading) or read.key.kind not in ("tau", LOAD):
+            continue
+        for own, said in zip(np.asarray(read.matrix, dtype=float), y[:, row.y].T, strict=True):
+            (places,) = np.nonzero(own)
+            if len(places) == 1:
+                yield system.tree.v_slices[read.key.body].start + int(places[0]), said / own[places[0]]
