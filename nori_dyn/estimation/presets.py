@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -205,7 +206,8 @@ class Preset(Shown):
         data, source, locked = self.data, self.source, self.data.locked
         try:
             if locked:  # models of one robot come with and without fingers, or wrists
-                there = load_robot(source, base=data.base, inertias="nearest").joint_names
+                with warnings.catch_warnings(action="ignore"):
+                    there = load_robot(source, base=data.base, inertias="nearest").joint_names
                 locked = {name: at for name, at in locked.items() if name in there}
             tree = load_robot(source, base=data.base, locked=locked, kept=data.kept, inertias="nearest")
             own = components_of({"components": data.components}) if data.components else ()

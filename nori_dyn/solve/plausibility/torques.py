@@ -63,7 +63,7 @@ class _Parts:
     """Means over the parts of a log.
 
     Attributes:
-        tree: the robot, without friction and rotors.
+        tree: the robot.
         q: configurations (n, nq).
         qd: velocities (n, nv).
         qdd: accelerations (n, nv).
@@ -78,10 +78,24 @@ class _Parts:
     tau: Floats
     places: Sequence[int]
 
-    def torques(self, share: float = 1.0, unit: float = 1.0) -> Floats:
-        """Torques of inverse dynamics (n, nv), by a share of the motion, with q in another unit."""
+    def of_links(self, share: float = 1.0, unit: float = 1.0) -> Floats:
+        """Torques of inverse dynamics (n, nv) by a share of the motion, without friction and rotors, q in a unit."""
+        return self._torques(self.tree.replace(components=()), share, unit)
+
+    def compared(self, order: Sequence[int] | None = None, unit: float = 1.0) -> tuple[Floats, Floats]:
+        """Torques that the links ask (n, m), and those that are read less friction and rotors of the model.
+
+        Args:
+            order: that of the readings; as they are when None.
+            unit: what q is given in [rad].
+        """
+        links = self.of_links(1.0, unit)
+        read = self.tau if order is None else self.tau[:, order]
+        return links[:, self.places], read - (self._torques(self.tree, 1.0, unit) - links)[:, self.places]
+
+    def _torques(self, tree: KinematicTree, share: float, unit: float) -> Floats:
         q, qd, qdd = (values.T / unit for values in (self.q, share * self.qd, share * self.qdd))
-        return np.asarray(rnea(self.tree, q, qd, qdd), dtype=float).T
+        return np.asarray(rnea(tree, q, qd, qdd), dtype=float).T
 
 
 def misread_torques(
@@ -112,7 +126,7 @@ def misread_torques(
     known = np.isfinite(torques).all(axis=(1, 2))
     qdd = (qd[:, -1] - qd[:, 0]) / ((width - 1) * dt)
     q, qd, torques = (values[known].mean(axis=1) for values in (q, qd, torques))
-    parts = _Parts(tree.replace(components=()), q, qd, qdd[known], torques, [*read])
+    parts = _Parts(tree, q, qd, qdd[known], torques, [*read])
     if len(parts.tau) < FEWEST:
         return
     lacking = _without_gravity(parts)
@@ -124,7 +138,7 @@ def misread_torques(
 
 def _without_gravity(parts: _Parts) -> PlausibilityWarning | None:
     """The warning that torques do not follow gravity where the robot moves slowly."""
-    held, moved = parts.torques(0.0), parts.torques()
+    held, moved = parts.of_links(0.0), parts.of_links()
     is_slow = np.linalg.norm(moved - held, axis=1) <= SLOW * np.linalg.norm(held, axis=1)
     if is_slow.sum() < FEWEST:
         return None
@@ -148,7 +162,7 @@ def _without_gravity(parts: _Parts) -> PlausibilityWarning | None:
 
 def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
     """Yield the warning that torques are not those of the motion."""
-    asked, read = parts.torques()[:, parts.places], parts.tau
+    asked, read = parts.compared()
     least = LEAST * robot_weight(parts.tree) * reach(parts.tree)
     if np.linalg.norm(asked, axis=1).mean() < least or not np.isfinite(asked).all():
         return
@@ -157,7 +171,7 @@ def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
     slopes = np.sum(asked * read, axis=0) / np.maximum(np.sum(asked**2, axis=0), 1e-300)
     is_off = tells & ((slopes < OF_A_JOINT[0]) | (slopes > OF_A_JOINT[1]))
     if cosine >= ALIKE and SLOPES[0] < slope < SLOPES[1] and not is_off.any():
-        yield from _driving_friction(parts, read - asked)
+        yield from _driving_friction(parts, parts.tau - asked)
         return
     if abs(cosine) >= ALIKE and not SLOPES[0] < slope < SLOPES[1]:
         words = f"the torques are {number(slope, 2)} times those that the motion asks of the model"
@@ -166,7 +180,7 @@ def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
         worst = int(np.argmax(np.where(tells, np.abs(slopes - 1), 0.0)))
         words = f"the torques are not those that the motion asks of the model: that of '{_joint(parts, worst)}' is "
         words += f"{number(slopes[worst], 2)} times as large"
-        why = _explained(parts, asked)
+        why = _explained(parts)
     yield PlausibilityWarning("torques", 1.0, f"{words}. {why}")
 
 
@@ -188,14 +202,14 @@ def _driving_friction(parts: _Parts, rest: Floats) -> Iterator[PlausibilityWarni
         )
 
 
-def _explained(parts: _Parts, asked: Floats) -> str:
+def _explained(parts: _Parts) -> str:
     """What would make torques fit to the motion, for people."""
-    if np.abs(parts.q).max() > np.pi and _fits(parts.torques(unit=DEGREE)[:, parts.places], parts.tau):
+    if np.abs(parts.q).max() > np.pi and _fits(*parts.compared(unit=DEGREE)):
         return "They would be if q were in degrees."
-    for one, other in combinations(range(asked.shape[1]), 2):
-        order = [*range(asked.shape[1])]
+    for one, other in combinations(range(len(parts.places)), 2):
+        order = [*range(len(parts.places))]
         order[one], order[other] = other, one
-        if _fits(asked, parts.tau[:, order]):
+        if _fits(*parts.compared(order)):
             return f"They would be with '{_joint(parts, one)}' and '{_joint(parts, other)}' exchanged."
     return "Are the joints in the order of the model, and is it this robot?"
 

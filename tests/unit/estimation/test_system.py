@@ -91,7 +91,10 @@ WRONG = [
     (lambda: nd.conditioning(TREE), r"nd\.conditioning\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
     (lambda: nd.redundancy("robot.urdf"), r"nd\.redundancy takes a system"),
     (lambda: nd.place(SYSTEM, None), r"nd\.place takes a robot .*, not a System: .* nd\.place\(tree, candidates"),
-    (lambda: nd.placement.best_sensors("robot.urdf", None), r"load it first, nd\.best_sensors\(nd\.load_robot"),
+    (
+        lambda: nd.placement.best_sensors("robot.urdf", None),
+        r"load it first, nd\.placement\.best_sensors\(nd\.load_robot",
+    ),
 ]
 
 
