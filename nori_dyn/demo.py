@@ -14,6 +14,7 @@ from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.errors import MissingExtraError, NoriWarning
 from nori_dyn.estimation.plan import Plan, plan
+from nori_dyn.estimation.presets import shipped_presets
 from nori_dyn.estimation.system import System
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
@@ -63,6 +64,11 @@ class Demo:
     planning_seconds: float
     timings: tuple[Timing, ...]
     largest_difference: float
+
+
+def sample_log() -> Path:
+    """File of the sample log, of a real double pendulum, beside the presets; see its README."""
+    return shipped_presets()["double_pendulum"].parent / "logs" / "double_pendulum.csv.gz"
 
 
 def icub_path() -> Path:

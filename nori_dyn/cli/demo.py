@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, print_json
-from nori_dyn.io.files import check_writable
+from nori_dyn.cli.common import Json, next_command, print_json
+from nori_dyn.io.files import check_writable, read_bytes, write_bytes
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Paragraph, Table, number
 from nori_dyn.tables.progress import progress_bar
 
 
 def demo(
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a sample log instead, of a real double pendulum, to try `nori-dyn estimate` on (.csv)."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("nori_demo.png"),
     ticks: Annotated[int, typer.Option(min=2, help="Number of ticks, a millisecond each.")] = 1000,
     as_json: Json = False,
 ) -> None:
-    """Show inverse dynamics of the iCub humanoid.
+    """Show inverse dynamics of the iCub humanoid, or write a sample log.
 
-    It is planned once, and solved at every tick of a smooth motion.
+    The humanoid is planned once, and solved at every tick of a smooth motion.
+
+    Example: nori-dyn demo --log pendulum.csv
 
     Example: nori-dyn demo --out icub.png
     """
-    from nori_dyn.demo import run_demo
+    from nori_dyn.demo import run_demo, sample_log
     from nori_dyn.report.pictures import draw_plan
 
+    if log is not None:
+        check_writable(log)
+        write_bytes(log, gzip.decompress(read_bytes(sample_log())))
+        show(
+            f"Eight seconds of a real double pendulum written to {log}.",
+            next_command("estimate", log, "--robot", "double_pendulum"),
+        )
+        return
     check_writable(out)
     with progress_bar("inverse dynamics of iCub"):
         found = run_demo(ticks)

@@ -250,7 +250,7 @@ def estimate(
     if foxglove is not None:
         check_writable(foxglove)
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
-    ready = None if robot is None or input is None else _ready(robot, model, what, read_log(input, mapping), yes)
+    ready = None if robot is None or input is None else _ready(robot, model, what, read_log(input, mapping), yes, as_json)
     plans = Plan.load(str(plan)) if ready is None else ready.plan
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
@@ -314,13 +314,14 @@ def _beside(log: Path | None, robot: str, out: Path | None, view: Path | None) -
     return out or own.with_name(f"{own.name}.csv"), view or own.with_name(f"{own.name}.html")
 
 
-def _ready(robot: str, model: str | None, what: str | None, log: Log, yes: bool) -> PresetLog:
+def _ready(robot: str, model: str | None, what: str | None, log: Log, yes: bool, as_json: bool) -> PresetLog:
     """Tie a log to a robot that has a preset; say how, and ask what is doubtful."""
     from nori_dyn.estimation.preset_logs import preset_log
     from nori_dyn.estimation.presets import preset
 
     ready = preset_log(preset(robot, model), log, what)
-    show(Bullets(ready.reasons, f"The columns of {unbroken(log.path.name)} are taken so"))
+    if not as_json:
+        show(Bullets(ready.reasons, f"The columns of {unbroken(log.path.name)} are taken so"))
     if not yes:
         _ask(log.path.name, ready.questions)
     return ready

@@ -173,7 +173,7 @@ def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
     if any("measured" in curve.mark for panel in panels for curve in panel.curves):
         words.append("Readings of the same are drawn beneath.")
     if log.held:
-        words.append("No sensor of the plan reads the torques of the log: the estimates do not depend on them.")
+        words.append("Torques that are measured have no part in the estimates, or differ from them by an offset.")
     return "estimates", "Estimates", tuple(words), panels
 
 

@@ -22,6 +22,7 @@ from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.mapping.record import CONTACT as PROBABILITY
 from nori_dyn.logs.samples import Samples, contact_states
+from nori_dyn.measurements.binding import OffsetReading
 from nori_dyn.measurements.floating_base import floating_root
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.outputs import output_columns
@@ -122,7 +123,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
     elif found.diagnosis is None and systems[0].n_noise_weights:
         unjudged = "The equations of motion have a sigma; readings are judged where they hold exactly."
     elif found.diagnosis is None:
-        unjudged = "No monitor was requested."
+        unjudged = "No reading is to spare, or no monitor was requested."
     return RecordedLog(
         name=found.schema.metadata.get("nori_dyn.log", "log"),
         systems=systems,
@@ -132,7 +133,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
         q=_configurations(found),
         readings=dict(zip(samples.record.measurement_names, samples.y.T, strict=True)),
         values=estimate.values,
-        held={} if log is None else torques_beside(found, log),
+        held=_offset(found) | ({} if log is None else torques_beside(found, log)),
         flags=dict(_flags(found)),
         diagnosis=found.diagnosis,
         spread=found.deviations if isinstance(found, LogHistory) else {},
@@ -167,6 +168,15 @@ def _states(found: LogEstimate) -> dict[str, StateSeries]:
         deviations = [None] * len(columns) if spread is None else spread.reshape(len(found.samples), -1).T
         states |= zip(each.labels, map(StateSeries, columns, deviations, each.units), strict=True)
     return states
+
+
+def _offset(found: LogEstimate) -> dict[str, Floats]:
+    """The readings (N,) that are estimated apart from their offsets, by their names."""
+    record = found.samples.record
+    rows = [row for row in next(iter(record.systems.values())).measurements if isinstance(row.equation, OffsetReading)]
+    return {
+        name: found.samples.y[:, record.measurement_names.index(name)] for row in rows for name in row.component_names
+    }
 
 
 def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
@@ -240,9 +250,15 @@ def _notes(found: LogEstimate) -> Iterator[str]:
 
 
 def can_be_judged(plans: Plan) -> bool:
-    """Whether a plan has a monitor: sensors with sigmas, and equations of motion without."""
+    """Whether a monitor says something of readings: of sensors with sigmas, with some to spare.
+
+    Not where the equations of motion have sigmas, and not where each reading to spare has an offset of its own.
+    """
     system = plans.states.first.system
-    return not plans.contact_names and system.is_weighted and not system.n_noise_weights
+    if plans.contact_names or not system.is_weighted or system.n_noise_weights:
+        return False
+    offsets = sum(len(row.component_names) for row in system.rows if row.name.startswith("prior:offset:"))
+    return system.shape[0] - system.shape[1] > offsets
 
 
 def write_foxglove_layout(plans: Plan, path: str | os.PathLike[str]) -> None:

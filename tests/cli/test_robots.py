@@ -1,0 +1,54 @@
+"""Robots that have a preset, from the command line: listed, a sample log, one command from a log to a page."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def pendulum(run, tmp_path, monkeypatch):
+    """The sample log, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("demo", "--log", "pendulum.csv")
+    assert status == 0
+    assert "Next: nori-dyn estimate pendulum.csv --robot double_pendulum" in out
+    return tmp_path / "pendulum.csv"
+
+
+def test_one_command_from_a_log_to_a_page(run, pendulum):
+    status, out, warned = run("estimate", "pendulum.csv", "--robot", "double_pendulum", "--backend", "numpy")
+    assert (status, warned) == (0, "")
+    assert "recorded: columns time, pos1, pos2, vel1, vel2, tau1, tau2" in out
+    page = (pendulum.parent / "pendulum.double_pendulum.html").read_text()
+    assert "Estimated: joint torque" in page
+    table = np.genfromtxt(pendulum.parent / "pendulum.double_pendulum.csv", delimiter=",", names=True)
+    measured = np.genfromtxt(pendulum, delimiter=",", names=True)
+    off = table["taushoulder"] - np.interp(table["t"], measured["time"], measured["tau1"])
+    assert np.median(np.abs(off)) < 0.1
+
+
+def test_what_is_doubtful_stops_before_anything_is_written(run, refused, pendulum):
+    table = np.loadtxt(pendulum, delimiter=",", skiprows=1)
+    table[:, 5:] *= -1
+    np.savetxt("turned.csv", table, delimiter=",", header="time,pos1,pos2,vel1,vel2,tau1,tau2", comments="")
+    command = ("estimate", "turned.csv", "--robot", "double_pendulum", "--backend", "numpy")
+    said = refused(*command)
+    assert "turned.csv was not estimated: 1 thing to look at first" in said
+    assert "They have the other sign" in said
+    assert not list(pendulum.parent.glob("turned.double*"))
+    assert run(*command, "--yes", "--out", "found.npz")[0] == 0
+    assert (pendulum.parent / "found.npz").exists()
+
+
+def test_robots_that_are_ready_are_listed_with_what_each_can_estimate(told, figures):
+    assert "Then: nori-dyn estimate LOG --robot PRESET" in told("robots")
+    assert figures("robots")["presets"]["double_pendulum"]["estimates"] == ["torques"]
+    assert "PM_measured" in told("robots", "double_pendulum")
+    assert figures("robots", "double_pendulum")["order"] == ["shoulder", "elbow"]
+
+
+def test_a_plan_or_a_robot_and_not_both(refused, pendulum):
+    assert "name a plan, or a robot that has a preset" in refused("estimate", "pendulum.csv", status=2)
+    both = ("--plan", "a.plan", "--robot", "double_pendulum")
+    assert "name a plan, or a robot that has a preset" in refused("estimate", "pendulum.csv", *both, status=2)
+    assert "--what: needs --robot" in refused("estimate", "pendulum.csv", "--plan", "a.plan", "--what", "tau", status=2)
+    assert "unknown robot" in refused("estimate", "pendulum.csv", "--robot", "pendulum")
