@@ -250,7 +250,9 @@ def estimate(
     if foxglove is not None:
         check_writable(foxglove)
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
-    ready = None if robot is None or input is None else _ready(robot, model, what, read_log(input, mapping), yes, as_json)
+    ready = None
+    if robot is not None and input is not None:
+        ready = _ready(robot, model, what, read_log(input, mapping), yes, as_json)
     plans = Plan.load(str(plan)) if ready is None else ready.plan
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)

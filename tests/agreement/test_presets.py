@@ -71,7 +71,7 @@ def rms(x):
         ("panda", PANDA, None, None, [0.46, 2.11, 0.38, 0.82, 0.99, 0.11, 0.22], slice(None)),
         ("panda_arm", BAG, None, None, [0.68, 0.44, 0.50, 0.66, 0.44, 0.33, 0.28], slice(5, -5)),
         ("ur10e", UR10E, UR10E_MODEL, 5.0, [3.4, 10.2, 8.0, 0.91, 0.98, 0.53], slice(100, -100)),
-        ("double_pendulum", PENDULUM, None, 8.0, [0.14, 0.14], slice(-11000, -50)),
+        ("double_pendulum", PENDULUM, None, 8.0, [0.15, 0.094], slice(-11000, -50)),
     ],
 )
 def test_torques_of_an_arm(name, log, model, cutoff, worst, part):

@@ -26,12 +26,13 @@ def test_one_command_from_a_log_to_a_page(run, pendulum):
     assert np.median(np.abs(off)) < 0.1
 
 
-def test_what_is_doubtful_stops_before_anything_is_written(run, refused, pendulum):
+def test_what_is_doubtful_stops_before_anything_is_written(run, pendulum):
     table = np.loadtxt(pendulum, delimiter=",", skiprows=1)
     table[:, 5:] *= -1
     np.savetxt("turned.csv", table, delimiter=",", header="time,pos1,pos2,vel1,vel2,tau1,tau2", comments="")
     command = ("estimate", "turned.csv", "--robot", "double_pendulum", "--backend", "numpy")
-    said = refused(*command)
+    status, _, said = run(*command)
+    assert status == 1
     assert "turned.csv was not estimated: 1 thing to look at first" in said
     assert "They have the other sign" in said
     assert not list(pendulum.parent.glob("turned.double*"))
