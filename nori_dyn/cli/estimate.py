@@ -313,7 +313,9 @@ def _beside(log: Path | None, robot: str, out: Path | None, view: Path | None) -
     if log is None:
         raise typer.BadParameter("name the log.", param_hint="LOG")
     own = log.parent / f"{log.name.split('.')[0]}.{Path(robot).stem}"
-    return out or own.with_name(f"{own.name}.csv"), view or own.with_name(f"{own.name}.html")
+    out, view = out or own.with_name(f"{own.name}.csv"), view or own.with_name(f"{own.name}.html")
+    check_writable(out)
+    return out, view
 
 
 def _ready(robot: str, model: str | None, what: str | None, log: Log, yes: bool, as_json: bool) -> PresetLog:
@@ -336,7 +338,7 @@ def _ask(log: str, questions: Sequence[str]) -> None:
         DoubtfulLogError: it is not, or nobody is.
     """
     for k, question in enumerate(questions):
-        if not sys.stdin.isatty() or not typer.confirm(f"{question} Is that right?"):
+        if not sys.stdin.isatty() or not typer.confirm(f"{question} Go on all the same?"):
             raise DoubtfulLogError(log, questions[k:])
 
 
