@@ -218,7 +218,7 @@ def estimate(
         [3.5  1.17]
     """
     options = {"missing": missing, "singular": singular, "monitor": monitor, "backend": backend}
-    if isinstance(plan, Plan):
+    if not isinstance(plan, Preset | str):
         return _estimated(log, plan, progress, differentiate, dt, contacts, **options)
     ready = preset_log(plan if isinstance(plan, Preset) else preset(plan), log, what)
     if ready.questions and not accept:

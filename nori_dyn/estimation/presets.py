@@ -31,6 +31,7 @@ from nori_dyn.errors import (
     SensorConfigError,
     UnknownModelNameError,
     UnknownPresetError,
+    WrongKindError,
 )
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
@@ -254,6 +255,8 @@ class Preset(Shown):
             UnknownPresetError: the preset has no such estimate.
             InputError: they are of different sensors.
         """
+        if what is not None and not isinstance(what, Iterable):
+            raise WrongKindError("an estimate of a preset", "its name", what, "what='contacts'")
         names = [*self.data.estimates][:1] if what is None else [what] if isinstance(what, str) else [*what]
         names = [part.strip() for name in names for part in name.split(",")]
         for name in names:
@@ -321,11 +324,14 @@ def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = 
         UnknownPresetError: neither a shipped preset nor a file.
         FileFormatError: the file cannot be read.
         PresetError: it is not YAML, or does not follow the schema: names the file and line.
+        WrongKindError: neither text nor a path.
 
     Example:
         >>> nd.preset("panda")
         Preset('panda', torques, contacts)
     """
+    if not isinstance(name, str | os.PathLike):
+        raise WrongKindError("nd.preset", "the name of a preset, or a YAML file", name, "nd.preset('panda')")
     shipped, given = shipped_presets(), os.fspath(name)
     if given not in shipped and not (given.endswith((".yaml", ".yml")) or os.path.exists(given)):
         raise UnknownPresetError("robot (neither a shipped preset nor the file of one)", given, shipped)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import DoubtfulLogError, InputError, ModelError, PresetError, UnknownPresetError
+from nori_dyn.errors import DoubtfulLogError, InputError, ModelError, PresetError, UnknownPresetError, WrongKindError
 from nori_dyn.estimation.presets import known_presets
 from tests.robots import load
 
@@ -116,6 +116,9 @@ def test_names_that_are_unknown_are_told_with_those_that_are(tmp_path):
         nd.preset("pandaa")
     with pytest.raises(UnknownPresetError, match="estimate of preset 'panda' 'forces'"):
         nd.preset("panda").plan("forces")
+    for call in (lambda: nd.preset(None), lambda: nd.preset("panda").estimand(3), lambda: nd.estimate("log.csv", None)):
+        with pytest.raises(WrongKindError, match="takes"):
+            call()
     with pytest.raises(InputError, match="different sensors"):
         nd.preset("panda").estimand("torques,contacts")
     with pytest.raises(ModelError, match=r"--model|pip install"):
