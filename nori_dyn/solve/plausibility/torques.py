@@ -82,15 +82,18 @@ class _Parts:
         """Torques of inverse dynamics (n, nv) by a share of the motion, without friction and rotors, q in a unit."""
         return self._torques(self.tree.replace(components=()), share, unit)
 
-    def compared(self, order: Sequence[int] | None = None, unit: float = 1.0) -> tuple[Floats, Floats]:
+    def compared(
+        self, order: Sequence[int] | None = None, unit: float = 1.0, sign: float = 1.0
+    ) -> tuple[Floats, Floats]:
         """Torques that the links ask (n, m), and those that are read less friction and rotors of the model.
 
         Args:
             order: that of the readings; as they are when None.
             unit: what q is given in [rad].
+            sign: what the readings are taken times.
         """
         links = self.of_links(1.0, unit)
-        read = self.tau if order is None else self.tau[:, order]
+        read = sign * (self.tau if order is None else self.tau[:, order])
         return links[:, self.places], read - (self._torques(self.tree, 1.0, unit) - links)[:, self.places]
 
     def _torques(self, tree: KinematicTree, share: float, unit: float) -> Floats:
@@ -204,6 +207,8 @@ def _driving_friction(parts: _Parts, rest: Floats) -> Iterator[PlausibilityWarni
 
 def _explained(parts: _Parts) -> str:
     """What would make torques fit to the motion, for people."""
+    if _fits(*parts.compared(sign=-1.0)):
+        return "They would be with the other sign."
     if np.abs(parts.q).max() > np.pi and _fits(*parts.compared(unit=DEGREE)):
         return "They would be if q were in degrees."
     for one, other in combinations(range(len(parts.places)), 2):
@@ -211,7 +216,7 @@ def _explained(parts: _Parts) -> str:
         order[one], order[other] = other, one
         if _fits(*parts.compared(order)):
             return f"They would be with '{_joint(parts, one)}' and '{_joint(parts, other)}' exchanged."
-    return "Are the joints in the order of the model, and is it this robot?"
+    return "Are units, gains and order of the joints right, and is it this robot?"
 
 
 def _compared(asked: Floats, read: Floats) -> tuple[float, float]:
