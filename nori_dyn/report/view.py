@@ -171,12 +171,11 @@ def _states(found: LogEstimate) -> dict[str, StateSeries]:
 
 
 def _offset(found: LogEstimate) -> dict[str, Floats]:
-    """The readings (N,) that are estimated apart from their offsets, by their names."""
-    record = found.samples.record
-    rows = [row for row in next(iter(record.systems.values())).measurements if isinstance(row.equation, OffsetReading)]
-    return {
-        name: found.samples.y[:, record.measurement_names.index(name)] for row in rows for name in row.component_names
-    }
+    """The readings (N,) of what is estimated apart from their offsets, by the names of both."""
+    record, estimated = found.samples.record, {label for each in found.schema.fields for label in each.labels}
+    rows = (row for row in next(iter(record.systems.values())).measurements if isinstance(row.equation, OffsetReading))
+    names = [name for row in rows for name in row.component_names if name in estimated]
+    return {name: found.samples.y[:, record.measurement_names.index(name)] for name in names}
 
 
 def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
@@ -190,9 +189,10 @@ def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
         return {}
     reading = {"type": "joint_torque", "joints": "all", "sigma": 1.0}
     sensors = SensorSet.from_dict({"name": "torques", "measurements": [reading]})
-    parts = []
+    parts, numbered = [], set[str]()
     with suppress(NoriError), log.opened({ALWAYS: System(tree, sensors)}) as (source, binding):
         parts = list(samples_of(source, binding))
+        numbered = {name for name, column in binding.columns.items() if column.rpartition(".")[2].startswith("y[")}
     if not parts:
         return {}
     whole = Samples.joined(parts)
@@ -200,7 +200,7 @@ def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
     if not np.array_equal(whole.numbers[places], samples.numbers):
         return {}
     columns = zip(whole.record.measurement_names, whole.y[places].T, strict=True)
-    there = set(samples.record.measurement_names)
+    there = {*samples.record.measurement_names, *numbered}  # y[0] is a reading of the plan
     return {name: x for name, x in columns if name not in there and np.isfinite(x).any()}
 
 

@@ -80,7 +80,6 @@ def test_torques_of_an_arm(name, log, model, cutoff, worst, part):
     off = found["tau"] - found.samples.y[:, places]
     if cutoff is not None:
         off = slow(off, found.t, cutoff)
-    print(name, rms(off[part]).round(3))
     assert (rms(off[part]) <= 1.05 * np.array(worst)).all()
 
 

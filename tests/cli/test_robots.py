@@ -20,6 +20,7 @@ def test_one_command_from_a_log_to_a_page(run, pendulum):
     assert "recorded: columns time, pos1, pos2, vel1, vel2, tau1, tau2" in out
     page = (pendulum.parent / "pendulum.double_pendulum.html").read_text()
     assert "Estimated: joint torque" in page
+    assert page.count("rms difference") == 2  # measured beside estimated, of each joint
     table = np.genfromtxt(pendulum.parent / "pendulum.double_pendulum.csv", delimiter=",", names=True)
     measured = np.genfromtxt(pendulum, delimiter=",", names=True)
     off = table["taushoulder"] - np.interp(table["t"], measured["time"], measured["tau1"])

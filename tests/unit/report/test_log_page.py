@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -410,3 +411,16 @@ def test_the_robot_is_drawn_at_the_time_that_one_points_at_and_turns(browser, tm
 
 def numbers_in(path: str) -> np.ndarray:
     return np.array(re.findall(r"-?[\d.]+", path), dtype=float)
+
+
+def test_only_torques_are_drawn_as_measured_torques(tmp_path, monkeypatch):
+    """Neither y[0], the first reading of the plan, nor an accelerometer with an offset is a torque."""
+    monkeypatch.chdir(tmp_path)
+    motion, unloaded = {"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all"}
+    imu = {"type": "accelerometer", "links": "link1", "sigma": 0.1, "offset": {"sigma": 1.0}, "name": "imu"}
+    content = {"name": "offset", "measurements": [motion, imu, unloaded | {"value": 0}]}
+    plan = nd.plan(nd.System(nd.autotree(1), nd.SensorSet.from_dict(content)), outputs=["tau", "offset"])
+    still = np.zeros((100, 1))
+    np.savez("log.npz", t=np.arange(100) * 0.01, q=still, qd=still, y=np.zeros((100, plan.system.ny)))
+    nd.view(nd.estimate("log.npz", plan, backend="numpy"), "log.html", log=nd.read_log("log.npz"))
+    assert "Torques that are measured" not in Path("log.html").read_text()
