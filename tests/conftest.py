@@ -17,7 +17,7 @@ import pytest  # noqa: E402
 from tests import compilers, covering  # noqa: E402
 from tests.words import plain  # noqa: E402
 
-OPTIONAL = ("icub_models", "playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml")
+OPTIONAL = ("icub_models", "playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml", "torch", "jax")
 
 LARGEST_CACHE = 2**30
 """Size [bytes] from which on the kept libraries are removed, and compiled anew."""

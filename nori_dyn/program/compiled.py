@@ -20,6 +20,7 @@ from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import InputError
 from nori_dyn.program.kernel.base import Kernel, is_refused
 from nori_dyn.program.kernel.single import Single
+from nori_dyn.program.learning import Differentiable
 from nori_dyn.program.remade import Remade
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Booleans, Floats
@@ -56,7 +57,7 @@ Solved: TypeAlias = tuple[Floats, Floats | float, Booleans | bool, Floats | floa
 """The outputs of a state (n_outputs,), or of N states, and how far to trust them."""
 
 
-class Compiled(Remade):
+class Compiled(Remade, Differentiable):
     """A program with guards: on arrays that stay where they are, on one state, or on many.
 
     What the guards do not trust is computed in another way, where there is one. Not to be shared between threads.
@@ -114,6 +115,21 @@ class Compiled(Remade):
             SingularSystemError: there are none.
         """
         raise NotImplementedError
+
+    def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the inputs given by position or by name, those that may be left out at their defaults.
+
+        Raises:
+            InputError: an input is missing, or there is one too many.
+        """
+        names = list(self._shapes)
+        given = dict(zip(names, args, strict=False)) | dict(kwargs)
+        left_out = {name: x.copy() for name, x in zip(reversed(names), reversed(self._defaults), strict=False)}
+        whole = left_out | given
+        if len(args) + len(kwargs) != len(given) or set(whole) != set(names):
+            received = [f"{len(args)} by position", *kwargs]
+            raise InputError(f"the inputs are {', '.join(names)}; given: {', '.join(received)}.")
+        return tuple(whole[name] for name in names)
 
     def solved(self, *state: Floats) -> Solved:
         """The outputs of a state that was checked, all inputs given."""

@@ -56,7 +56,7 @@ class CompiledFunction(Compiled):
     """
 
     def __init__(self, function: Traced, backend: str = "auto", watch: Watch = unwatched) -> None:
-        self._function, self._watch = function, watch
+        self._function, self._tree, self._watch = function, function.tree, watch
         self._no_result = "is not finite, or loses its digits," if function.guards else "is not finite"
         self._kind = function.kind
         self._parts = _parts(function.outputs)
@@ -148,6 +148,12 @@ class CompiledFunction(Compiled):
     def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
         raise SingularSystemError(f"{self._function.name} {self._no_result} at {which}.")
 
+    def _write(self, values: Floats, states: Sequence[Floats], threads: int) -> None:
+        self.batch(*states, threads=threads, out=self._formed(values))
+
+    def _derivative(self, wrt: Sequence[str]) -> Compiled:
+        return self.derivative(*wrt)
+
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
         """Return the arrays of an `out` as rows (N, size), one an output.
 
@@ -205,16 +211,7 @@ class CompiledFunction(Compiled):
             found.append(self._function.tree.normalised(array) if name == "q" else array)
         return found
 
-    def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        names = list(self._shapes)
-        given = dict(zip(names, args, strict=False)) | dict(kwargs)
-        if len(args) + len(kwargs) != len(names) or set(given) != set(names):
-            received = [f"{len(args)} by position", *kwargs]
-            raise InputError(f"the inputs are {', '.join(names)}; given: {', '.join(received)}.")
-        return tuple(given[name] for name in names)
-
-    def _formed(self, values: Floats) -> Any:
-        """Return outputs (..., n) in the form that the function returns."""
+    def _formed(self, values: Any) -> Any:
         batch = values.shape[:-1]
         if self._kind is None:
             return values.reshape(batch + self._parts[0][1])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from math import nan
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -19,9 +20,11 @@ from nori_dyn.program.compiled import Arrays, Compiled, Solved, Watch, unwatched
 from nori_dyn.program.kernel.base import Outcome, is_refused
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.registry import kernel_of
+from nori_dyn.program.layout import named_tuple
 from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.pivoting.fallback import Fallback
 from nori_dyn.program.status import Status
+from nori_dyn.solve.derivative import EstimateDerivative
 from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.plausibility.motion import degrees
 from nori_dyn.system.builder import System, Weights
@@ -125,7 +128,8 @@ class Solver(Compiled, Shown):
     ) -> None:
         plan.check_at_once()
         self.plan, self.cost = plan, plan.cost
-        tree, weights = plan.system.tree, plan.system.weights
+        self._tree, weights = plan.system.tree, plan.system.weights
+        tree = self._tree
         with watch(f"preparing {tree.name}") as stage:
             stage("compiling")
             kernel = kernel_of(backend, plan, check_residual, wait)
@@ -319,6 +323,20 @@ class Solver(Compiled, Shown):
         return Estimate(self._layout, found, self.kernel.name, q=q)
 
     __call__, batch = solve, solve_batch
+
+    def _write(self, values: Floats, states: Sequence[Floats], threads: int) -> None:
+        q, qd, y, *weights = states
+        self.solve_batch(q, qd, y, weights[0] if weights else None, threads=threads, out=values)
+
+    def _formed(self, values: Any) -> Any:
+        return self._named_tuple(self._layout.views(values).values())
+
+    @cached_property
+    def _named_tuple(self) -> Callable[[Iterable[Any]], Any]:
+        return named_tuple("Outputs", self._layout.kinds)
+
+    def _derivative(self, wrt: Sequence[str]) -> Compiled:
+        return EstimateDerivative(self.plan, wrt)
 
     def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> State:
         q, qd, y, *weights = given
