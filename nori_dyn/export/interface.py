@@ -22,7 +22,7 @@ from nori_dyn.export.names import (
 )
 from nori_dyn.export.text import table
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.measurements.floating_base import COMPONENTS, base_place
+from nori_dyn.measurements.floating_base import COMPONENTS, base_place, root_numbers
 from nori_dyn.measurements.floating_base import UNITS as BASE_UNITS
 from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.kinematics import positions
@@ -33,7 +33,15 @@ from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.limits import WEIGHT_SPREAD
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.system.variables import LOAD, OF_JOINTS, SPATIAL, Variable, kind_in_words
+from nori_dyn.system.variables import (
+    LOAD,
+    OF_JOINTS,
+    SPATIAL,
+    Variable,
+    component_names,
+    kind_in_words,
+    numbered,
+)
 from nori_dyn.typing import Floats, Indices
 
 STATUSES = {
@@ -328,6 +336,32 @@ class Interface:
     def is_based(self) -> bool:
         """Whether a floating base is in the state."""
         return base_place(self.memory) is not None
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of q, qd and y, as mappings have them; "" of numbers that are ignored, as the base is state."""
+        tree = self.tree
+        joints = [(name, joint.nq, joint.nv) for name, joint in zip(tree.joint_names, tree.joints, strict=True)]
+        found = [part for name, nq, _ in joints for part in numbered(f"q:{name}", nq)]
+        found += [part for name, _, nv in joints for part in numbered(f"qd:{name}", nv)]
+        for place in root_numbers(tree) if self.is_based else ():
+            found[place] = ""
+        return [*found, *self.all.described]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The name of each number of the outputs."""
+        return [name for member in self.outputs for name in self._names(member)]
+
+    def _names(self, member: CMember) -> Iterable[str]:
+        if member.part is not None:
+            output = member.part.output
+            own = [v for v in self.solving.system.variables if output.covers(v)]
+            if output.body is not None:
+                return component_names(output.name, own[0].components)
+            return (name for v in own for name in v.component_names)
+        elements = [element.name for element in member.elements]
+        return elements if member.name == "memory" else [f"{member.name}:{name}" for name in elements] or [member.name]
 
     @property
     def asked(self) -> tuple[CMember, ...]:

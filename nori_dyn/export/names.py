@@ -1,6 +1,6 @@
-"""Names in C: a user's name as an identifier that compiles, and as text that stays inside its comment.
+"""Names in C: a user's name as an identifier that compiles, as text that stays inside its comment, as a string.
 
-A name from a model gets into C source by these two ways only.
+A name from a model gets into C source by these three ways only.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ UNNAMED = "unnamed"
 
 LONGEST_COMMENT = 120
 """Characters of a name in a comment."""
+
+_PLAIN = r"A-Za-z0-9 _.:+,()\[\]/=@-"
 
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
@@ -113,5 +115,12 @@ def enumerators(prefix: str, names: Iterable[str]) -> list[str]:
 
 def comment_text(name: str) -> str:
     """Return a name as text for a comment: it can neither end nor continue it, nor begin another."""
-    text = re.sub(r"[^A-Za-z0-9 _.:+,()\[\]/=@-]", lambda found: f"{{U+{ord(found[0]):04X}}}", name)
+    text = re.sub(f"[^{_PLAIN}]", lambda found: f"{{U+{ord(found[0]):04X}}}", name)
     return text if len(text) <= LONGEST_COMMENT else f"{text[:LONGEST_COMMENT]}..."
+
+
+def string_literal(name: str) -> str:
+    """A name as a string of C++, in UTF-8: what could end it, or mean something else in it, is an octal escape."""
+    data = name.encode(errors="backslashreplace").decode("latin-1")
+    escaped = re.sub(f"[^{_PLAIN}]", lambda found: f"\\{ord(found[0]):03o}", data)
+    return f'"{escaped}"'

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from nori_dyn import __version__
-from nori_dyn.export.names import comment_text
+from nori_dyn.export.names import comment_text, string_literal
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.emit import FOLDER
 from nori_dyn.program.guards import PIVOT_STATES
@@ -57,7 +57,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals |= CONSTANTS
-    environment.filters.update(wrapped=wrapped, numbers=numbers, told=comment_text)
+    environment.filters.update(wrapped=wrapped, numbers=numbers, told=comment_text, string=string_literal)
     environment.globals["c"] = environment.get_template("macros.jinja").module
     return environment
 

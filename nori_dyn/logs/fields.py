@@ -9,14 +9,14 @@ import numpy as np
 
 from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
-from nori_dyn.logs.mapping.record import CONTACT, COORDINATE_UNITS, numbered
+from nori_dyn.logs.mapping.record import CONTACT, COORDINATE_UNITS
 from nori_dyn.measurements.floating_base import BASE, COMPONENTS, UNITS
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import Variable, component_names, tree_variables
+from nori_dyn.system.variables import Variable, component_names, numbered, tree_variables
 from nori_dyn.typing import Floats
 
 RESIDUAL, FELL_BACK, P_VALUE = "residual", "fell_back", "p_value"

@@ -83,6 +83,17 @@ def floating_root(tree: KinematicTree) -> int:
     return found[0]
 
 
+def root_numbers(tree: KinematicTree) -> list[int]:
+    """Places among q and qd of the numbers of the floating base of a robot.
+
+    Raises:
+        SensorConfigError: its base is fixed, or it has several.
+    """
+    root = floating_root(tree)
+    q, qd = tree.q_slices[root], tree.v_slices[root]
+    return [*range(q.start, q.stop), *range(tree.nq + qd.start, tree.nq + qd.stop)]
+
+
 def base_state(root: int, name: str) -> ComponentKey:
     """The key of a part of the state of the base: "velocity", "gravity" or "angular_velocity"."""
     return ComponentKey(BASE, root, name)

@@ -162,6 +162,11 @@ def component_names(name: str, components: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{name}.{component}" if component else name for component in components)
 
 
+def numbered(name: str, n: int) -> tuple[str, ...]:
+    """Names of the n numbers of q or qd of a joint."""
+    return (name,) if n == 1 else tuple(f"{name}[{k}]" for k in range(n))
+
+
 def tree_variables(tree: KinematicTree, is_loaded: bool = False, added: Iterable[Unknown] = ()) -> Iterator[Variable]:
     """Yield all variables, in the order of the columns of D.
 

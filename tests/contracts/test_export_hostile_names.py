@@ -1,4 +1,4 @@
-"""Names of a model and of its sensors, whatever they are, stay in comments, fields and enumerators of exported C."""
+"""Names of a model and of its sensors, whatever they are, stay where they belong in exported C."""
 
 import re
 
@@ -11,7 +11,7 @@ from nori_dyn.model.tree import Frame
 from nori_dyn.system.builder import System
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import KNOWN, OK
-from tests.exported import Exported
+from tests.exported import Exported, needs_cpp
 from tests.systems import ACCELERATIONS, random_states, sensor_set
 from tests.tolerances import EXACT, assert_close
 
@@ -72,8 +72,10 @@ def assert_same_but_for_names(hostile: CExport, plain: CExport) -> None:
 
 
 def code(made: CExport, file: str) -> str:
-    """A file without its comments, its fields and enumerators by number."""
+    """A file without its comments and what its strings are, its fields and enumerators by number."""
     text = re.sub(r"/\*.*?\*/", "", made.files[file], flags=re.DOTALL)
+    if file.endswith(".hpp"):
+        text = re.sub(r'"[^"]*"', '""', text)
     numbers = {name: f"name{k}" for k, name in enumerate([*made.outputs, *made.indices])}
     return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
 
@@ -99,3 +101,22 @@ def test_names_stay_in_comments_and_fields_of_filters(tmp_path):
     hostile = observed(HOSTILE, HOSTILE[1], tmp_path / "hostile")
     assert_same_but_for_names(hostile, observed(PLAIN, "plain", tmp_path / "plain"))
     assert Exported.made(hostile, tmp_path / "it", "-trigraphs").library
+
+
+STRINGS = r"""
+#include "it.hpp"
+#include <cstdio>
+
+int main() {
+    for (const char *name : nori_dyn::it::Filter::output_names) std::printf("%s%c", name, 0);
+}
+"""
+
+
+@needs_cpp
+def test_strings_are_the_names(tmp_path):
+    made = Exported.made(observed(HOSTILE, HOSTILE[1], tmp_path / "export"), tmp_path / "export")
+    told = made.run_cpp(STRINGS, tmp_path).split("\0")[:-1]
+    names = HOSTILE[: TREE.n_links]
+    for kind in ("tau", "offset:tau", "qd"):
+        assert [name for name in told if name.startswith(f"{kind}:")][-len(names) :] == [f"{kind}:{n}" for n in names]

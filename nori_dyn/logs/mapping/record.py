@@ -11,11 +11,11 @@ import numpy as np
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.measurements.floating_base import BASE, floating_root
+from nori_dyn.measurements.floating_base import BASE, root_numbers
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import WithUnits
-from nori_dyn.system.variables import LOAD, component_names
+from nori_dyn.system.variables import LOAD, component_names, numbered
 from nori_dyn.typing import Floats
 
 CONTACT = "contact:"
@@ -128,10 +128,8 @@ class SampleRecord:
         tree = self.tree
         if not any(one.variable.kind == BASE for system in self.systems.values() for one in system.memory):
             return {}
-        root, rest = floating_root(tree), np.concatenate([tree.neutral_configuration(), np.zeros(tree.nv)])
-        q, qd = tree.q_slices[root], tree.v_slices[root]
-        places = [*range(q.start, q.stop), *range(tree.nq + qd.start, tree.nq + qd.stop)]
-        return {place: float(rest[place]) for place in places}
+        rest = np.concatenate([tree.neutral_configuration(), np.zeros(tree.nv)])
+        return {place: float(rest[place]) for place in root_numbers(tree)}
 
     @cached_property
     def quaternions(self) -> tuple[slice, ...]:
@@ -160,8 +158,3 @@ class SampleRecord:
             return y
         place = {name: k for k, name in enumerate(self.measurement_names)}
         return y[:, [place[name] for name in self.systems[state].measurement_names]]
-
-
-def numbered(name: str, n: int) -> tuple[str, ...]:
-    """Names of the n numbers of q or qd of a joint."""
-    return (name,) if n == 1 else tuple(f"{name}[{k}]" for k in range(n))
