@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nori_dyn.cli.common import Json, how_differentiated, named_contacts, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
-
-if TYPE_CHECKING:
-    from nori_dyn.live.engine import StreamOptions
 
 SWITCH = 5e-4
 """How long the thread that takes messages waits for the one that estimates [s]: under overload both have work."""
@@ -120,6 +117,7 @@ def serve(
     from nori_dyn.estimation.log_run import RECOGNISE
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.live.decoding import topics_of
+    from nori_dyn.live.engine import StreamOptions
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.terminal import Stop, take_precedence, teller
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
@@ -135,7 +133,7 @@ def serve(
     settings = Settings(
         topics=topics_of(known, topic or ()),
         mapping=known,
-        way=_way(plan, monitor, backend, closed, lag, recognises),
+        way=StreamOptions.of(plan, monitor, backend, closed, lag, recognises),
         differentiate=how_differentiated(differentiate),
         prefix=f"/{prefix.strip('/')}",
         queue=queue,
@@ -164,20 +162,6 @@ def serve(
     if not total.estimates:
         reason = f"waited for {service.waiting_for}" if service.engine is None else "all samples were left out"
         raise InputError(f"nothing was estimated: {reason}.")
-
-
-def _way(
-    plan: Path, monitor: bool, backend: str, closed: tuple[str, ...] | None, lag: int | None, recognises: bool
-) -> StreamOptions:
-    """Options of the estimator: as asked for, else as the file of a tracker says."""
-    from nori_dyn.estimation.tracker import tracking
-    from nori_dyn.filtering.hypotheses import Hypotheses
-    from nori_dyn.live.engine import StreamOptions
-
-    tracked = tracking(plan)
-    lag = (tracked.lag if tracked else 0) if lag is None else lag
-    hypotheses = tracked.hypotheses if tracked and closed is None else None
-    return StreamOptions(monitor, backend, closed, lag, hypotheses or (Hypotheses() if recognises else None))
 
 
 def register(app: typer.Typer) -> None:

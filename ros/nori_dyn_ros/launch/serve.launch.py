@@ -10,7 +10,12 @@ ARGUMENTS = {
     "plan": (str, "", "the file of a plan, or of a plan set"),
     "mapping": (str, "", "a YAML file that ties the columns of topics to the robot"),
     "topics": (str, "", "more topics to listen to, TOPIC or TOPIC=TYPE, with blanks between them"),
-    "contacts": (str, "stream", "of a plan set, those that are closed throughout: l_foot,r_foot, or none"),
+    "contacts": (
+        str,
+        "stream",
+        "of a plan set, those that are closed throughout: l_foot,r_foot, or none; or recognise",
+    ),
+    "lag": (int, "-1", "of a tracker, how many samples late an estimate is; -1: as its file says"),
     "differentiate": (str, "auto", "how accelerations are made of velocities: auto, a window in samples, or none"),
     "monitor": (bool, "false", "whether readings are judged as well"),
     "prefix": (str, "/nori_dyn", "what the topics of estimates begin with"),

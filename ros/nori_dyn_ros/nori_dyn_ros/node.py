@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from nori_dyn.cli.common import how_differentiated
+from nori_dyn.cli.common import how_differentiated, named_contacts
 from nori_dyn.errors import NoriError
+from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
@@ -25,6 +27,7 @@ PARAMETERS = {
     "mapping": "",
     "topics": "",
     "contacts": "stream",
+    "lag": -1,
     "differentiate": "auto",
     "monitor": False,
     "backend": "auto",
@@ -32,8 +35,8 @@ PARAMETERS = {
     "queue": LIMIT,
     "period": 1.0,
 }
-"""What `nori-dyn serve --help` says of each option holds here; "" and 0 are those that are left out. Between `topics`
-there are blanks; `contacts` is "stream" where the mapping says what tells them."""
+"""What `nori-dyn serve --help` says of each option holds here; "" and -1 are those that are left out. Between `topics`
+there are blanks; `contacts` is "stream" where the mapping tells them, or a tracker recognises them by its file."""
 
 
 def settings_of(parameters: dict[str, object]) -> Settings:
@@ -44,12 +47,18 @@ def settings_of(parameters: dict[str, object]) -> Settings:
     """
     mapping = load_mapping(str(parameters["mapping"])) if parameters["mapping"] else None
     contacts = str(parameters["contacts"])
-    names = tuple(name.strip() for name in contacts.split(",") if name.strip() not in ("", "none"))
+    lag = int(str(parameters["lag"]))
+    closed = None if contacts in ("stream", RECOGNISE) else named_contacts(contacts)
     return Settings(
         topics=topics_of(mapping, str(parameters["topics"]).split()),
         mapping=mapping,
-        way=StreamOptions(
-            bool(parameters["monitor"]), str(parameters["backend"]), closed=None if contacts == "stream" else names
+        way=StreamOptions.of(
+            Path(str(parameters["plan"])),
+            bool(parameters["monitor"]),
+            str(parameters["backend"]),
+            closed,
+            None if lag < 0 else lag,
+            contacts == RECOGNISE,
         ),
         differentiate=how_differentiated(str(parameters["differentiate"])),
         prefix=str(parameters["prefix"]),
