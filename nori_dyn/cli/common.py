@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from nori_dyn.errors import DoubtfulLogError
 from nori_dyn.io.files import read_bytes
-from nori_dyn.tables import unbroken
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import Bullets, unbroken
 
 if TYPE_CHECKING:
+    from nori_dyn.estimation.preset_logs import PresetLog
+    from nori_dyn.estimation.presets import Preset
+    from nori_dyn.logs.log import Log
     from nori_dyn.logs.motion.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree
@@ -72,6 +78,45 @@ Singular = Literal["refuse", "nan"]
 
 Missing = Literal["refuse", "drop"]
 """How unusable readings are handled."""
+
+Model = Annotated[
+    str | None, typer.Option(metavar="ROBOT", help="With --robot, a model of your own: a URDF or MJCF file.")
+]
+Mapped = Annotated[
+    Path | None,
+    typer.Option(
+        "--mapping",
+        help="A YAML file that ties the log's columns, topics and keys to the robot, with units, signs, clocks and "
+        "delays; `nori-dyn info LOG --robot ROBOT` drafts it. Without it, columns go by their usual names.",
+    ),
+]
+Step = Annotated[
+    float | None,
+    typer.Option(
+        "--dt",
+        help="Time between samples [s], for --differentiate, to compare q with qd, and to find gaps; that of the "
+        "log's column t or time when left out. With memory a log without times needs it.",
+    ),
+]
+Unusable = Annotated[
+    Missing | None,
+    typer.Option(
+        "--missing",
+        help="What to do with readings that are empty or not numbers, or at an end of their sensor's range: refuse "
+        "the log, or drop the sensor in that sample, if it has a sigma. Without it they are refused, with --view "
+        "dropped and marked.",
+    ),
+]
+Undetermined = Annotated[
+    Singular | None,
+    typer.Option(
+        "--singular",
+        help="What to do with samples at which the sensors do not suffice, such as special poses: refuse the log, "
+        "or write nan for them, and say how many there are and where the first is. Without it they are refused, "
+        "with --view left out of the plots and marked.",
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="With --robot, take the log as it is, whatever is doubtful about it.")]
 
 Base = Literal["fixed", "floating"]
 """Whether the root link is fixed to the world or floats."""
@@ -195,3 +240,31 @@ def robot_options(
 def print_json(data: Mapping[str, Any]) -> None:
     """Print figures as JSON."""
     typer.echo(json.dumps(data, indent=2))
+
+
+def tied(preset: Preset, log: Log, names: Sequence[str | None], yes: bool, as_json: bool) -> list[PresetLog]:
+    """Tie a log to a robot that has a preset, for estimates by their names; say how, and ask what is doubtful.
+
+    Raises:
+        DoubtfulLogError: see `ask`.
+    """
+    from nori_dyn.estimation.preset_logs import preset_log
+
+    ready = [preset_log(preset, log, name) for name in names]
+    if not as_json:
+        reasons = dict.fromkeys(reason for each in ready for reason in each.reasons)
+        show(Bullets(tuple(reasons), f"The columns of {unbroken(log.path.name)} are taken so"))
+    if not yes:
+        ask(log.path.name, tuple(dict.fromkeys(question for each in ready for question in each.questions)))
+    return ready
+
+
+def ask(log: str, questions: Sequence[str]) -> None:
+    """Ask whether a log is right, where someone is there to answer.
+
+    Raises:
+        DoubtfulLogError: it is not, or nobody is.
+    """
+    for k, question in enumerate(questions):
+        if not sys.stdin.isatty() or not typer.confirm(f"{question} Go on all the same?"):
+            raise DoubtfulLogError(log, questions[k:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,24 +12,30 @@ import typer
 from nori_dyn.cli.common import (
     Differentiated,
     Json,
+    Mapped,
     Missing,
+    Model,
     Singular,
+    Step,
+    Undetermined,
+    Unusable,
+    Yes,
+    ask,
     how_differentiated,
     named_contacts,
     next_command,
     print_json,
     refuse_given,
+    tied,
 )
-from nori_dyn.errors import DoubtfulLogError, InputError
+from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import Bullets, unbroken
+from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.log_run import How
     from nori_dyn.estimation.many_logs import LogOutcome
-    from nori_dyn.estimation.preset_logs import PresetLog
-    from nori_dyn.logs.log import Log
 
 Unseen = Literal["keep", "refuse"]
 """How memory that no reading tells anything of is handled."""
@@ -61,16 +66,12 @@ def estimate(
             "one. The log is tied to it, estimated, and a page made; what is doubtful is asked.",
         ),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="ROBOT", help="With --robot, a model of your own: a URDF or MJCF file.")
-    ] = None,
+    model: Model = None,
     what: Annotated[
         str | None,
         typer.Option(help="With --robot, what to estimate, with commas: contacts,torques. The preset's first if not."),
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="With --robot, take the log as it is, whatever is doubtful about it.")
-    ] = False,
+    yes: Yes = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -106,13 +107,7 @@ def estimate(
         Path | None,
         typer.Option(help="Write a layout of Foxglove for the topics of the estimates (.json); it needs no log."),
     ] = None,
-    mapping: Annotated[
-        Path | None,
-        typer.Option(
-            help="A YAML file that ties the log's columns, topics and keys to the robot, with units, signs, clocks and "
-            "delays; `nori-dyn info LOG --robot ROBOT` drafts it. Without it, columns go by their usual names."
-        ),
-    ] = None,
+    mapping: Mapped = None,
     smooth: Annotated[
         bool,
         typer.Option(
@@ -137,29 +132,9 @@ def estimate(
         ),
     ] = None,
     differentiate: Differentiated = None,
-    dt: Annotated[
-        float | None,
-        typer.Option(
-            help="Time between samples [s], for --differentiate, to compare q with qd, and to find gaps; that of the "
-            "log's column t or time when left out. With memory a log without times needs it."
-        ),
-    ] = None,
-    missing: Annotated[
-        Missing | None,
-        typer.Option(
-            help="What to do with readings that are empty or not numbers, or at an end of their sensor's range: refuse "
-            "the log, or drop the sensor in that sample, if it has a sigma. Without it they are refused, with --view "
-            "dropped and marked."
-        ),
-    ] = None,
-    singular: Annotated[
-        Singular | None,
-        typer.Option(
-            help="What to do with samples at which the sensors do not suffice, such as special poses: refuse the log, "
-            "or write nan for them, and say how many there are and where the first is. Without it they are refused, "
-            "with --view left out of the plots and marked."
-        ),
-    ] = None,
+    dt: Step = None,
+    missing: Unusable = None,
+    singular: Undetermined = None,
     unseen: Annotated[
         Unseen,
         typer.Option(
@@ -218,6 +193,7 @@ def estimate(
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.presets import preset
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.shows.logs import log_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout
@@ -252,7 +228,7 @@ def estimate(
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
     ready = None
     if robot is not None and input is not None:
-        ready = _ready(robot, model, what, read_log(input, mapping), yes, as_json)
+        (ready,) = tied(preset(robot, model), read_log(input, mapping), [what], yes, as_json)
     plans = Plan.load(str(plan)) if ready is None else ready.plan
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
@@ -286,7 +262,7 @@ def estimate(
             else in_memory(log, plans, *way[:2], contacts=way[2], monitor=is_judged, **handling)
         )
         if ready is not None and not yes:
-            _ask(log.path.name, [doubt.message for doubt in found.report.doubts])
+            ask(log.path.name, [doubt.message for doubt in found.report.doubts])
         report, notes = found.report, draw(found, view, names, shape, log)
         if out is not None:
             found.save(out)
@@ -316,30 +292,6 @@ def _beside(log: Path | None, robot: str, out: Path | None, view: Path | None) -
     out, view = out or own.with_name(f"{own.name}.csv"), view or own.with_name(f"{own.name}.html")
     check_writable(out)
     return out, view
-
-
-def _ready(robot: str, model: str | None, what: str | None, log: Log, yes: bool, as_json: bool) -> PresetLog:
-    """Tie a log to a robot that has a preset; say how, and ask what is doubtful."""
-    from nori_dyn.estimation.preset_logs import preset_log
-    from nori_dyn.estimation.presets import preset
-
-    ready = preset_log(preset(robot, model), log, what)
-    if not as_json:
-        show(Bullets(ready.reasons, f"The columns of {unbroken(log.path.name)} are taken so"))
-    if not yes:
-        _ask(log.path.name, ready.questions)
-    return ready
-
-
-def _ask(log: str, questions: Sequence[str]) -> None:
-    """Ask whether a log is right, where someone is there to answer.
-
-    Raises:
-        DoubtfulLogError: it is not, or nobody is.
-    """
-    for k, question in enumerate(questions):
-        if not sys.stdin.isatty() or not typer.confirm(f"{question} Go on all the same?"):
-            raise DoubtfulLogError(log, questions[k:])
 
 
 def _contacts(plan: Path | None, contacts: str | None) -> Any:

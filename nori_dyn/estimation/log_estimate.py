@@ -306,7 +306,12 @@ def _estimated(
 ) -> LogEstimate:
     """Return the estimates of a log; for the options see `options_of`."""
     log = log if isinstance(log, Log) else read_log(log)
-    runner, report, taken = LogRunner(plan, options_of(*given, **options)), LogReport(), list[Samples]()
+    return estimated(LogRunner(plan, options_of(*given, **options)), log, watched)
+
+
+def estimated(runner: LogRunner, log: Log, watched: Watched = None) -> LogEstimate:
+    """Estimates of a log, all of it in memory."""
+    report, taken = LogReport(), list[Samples]()
     parts = list(runner.parts(log, report, watched=watched, taken=taken))
     whole, samples = LogPart.joined(parts[::-1] if runner.is_backward else parts), Samples.joined(taken)
     schema = schema_for(runner, log, whole)

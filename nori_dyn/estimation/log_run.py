@@ -6,7 +6,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -248,7 +249,7 @@ class LogRunner:
             if self.options.hypotheses is not None:
                 self.hypothesis_steps(self.options.hypotheses, 1.0)
             if self.options.hypotheses is None or self.is_backward:
-                self.ticks()
+                _ = self.ticks
             return
         tree, record = self.system.tree, SampleRecord.of(self.systems, self.contacts)
         rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
@@ -268,12 +269,21 @@ class LogRunner:
             samples.sigma, tuple(self.systems.values()), every.y_indices, every.weight_indices, every.weights
         )
 
-    def prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
-        """Solver of batches, compiled, as one of some states shows."""
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to other processes: nothing that is compiled."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def _batches(self) -> Callable[..., Estimate | Diagnosis]:
+        """Solver of batches."""
         judge = self.plans.states.first.monitor(self.options.backend) if self.options.monitor else None
         solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
         solver.is_doubting = False  # the log is looked at as a whole
-        run: Callable[..., Estimate | Diagnosis] = solver.solve_batch if judge is None else judge.check_batch
+        return solver.solve_batch if judge is None else judge.check_batch
+
+    def prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
+        """Solver of batches, compiled, as one of some states shows."""
+        run = self._batches
         with suppress(NoriError):  # the whole batch meets it again
             run(*states, missing=self.options.missing, singular="nan")
         return run
@@ -284,8 +294,9 @@ class LogRunner:
         of = plans.tree, plans.sensors, tuple(plans.states), dt, hypotheses, outputs
         return HypothesisSteps.of(*of, self.options.backend)
 
+    @cached_property
     def ticks(self) -> ContactPrograms:
-        """Return the filters, compiled."""
+        """The filters, compiled."""
         plans = self.plans
         return ContactPrograms(plans.states.plans, plans.contact_names, self.options.backend, name=plans.sensors.name)
 
@@ -334,7 +345,7 @@ class _LogRun:
         hypotheses, is_backward = options.hypotheses, self.runner.is_backward
         with self.preparing():
             imm = None if hypotheses is None else self.runner.hypothesis_steps(hypotheses, clock.usual)
-            ticks = self.runner.ticks() if imm is None or is_backward else None
+            ticks = self.runner.ticks if imm is None or is_backward else None
         numbers: deque[Indices] = deque()
 
         def cut() -> Iterator[tuple[int, Samples, Floats]]:

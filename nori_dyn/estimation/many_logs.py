@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.estimation.log_file import estimate_to_file, is_of_run, run_of
 from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.logs.formats.registry import writer_of
-from nori_dyn.logs.log import read_log
+from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
 from nori_dyn.logs.report import LogReport
 from nori_dyn.observe.sweep import spread
@@ -46,6 +46,7 @@ class _EstimateLog:
 
     runner: LogRunner
     mapping: LogMapping | None
+    write: Callable[[LogRunner, Log, Path, Watched], LogReport]
 
     def __call__(self, part: tuple[Path, Path]) -> LogOutcome:
         log, out = part
@@ -54,7 +55,7 @@ class _EstimateLog:
             opened = read_log(log, self.mapping)
             if is_of_run(out, run_of(self.runner, opened)):
                 return LogOutcome(log, out)
-            report = estimate_to_file(self.runner, opened, out, watched=False)
+            report = self.write(self.runner, opened, out, False)
         except Exception as error:  # the rest is to finish, whatever is wrong with this one
             kind = "" if type(error).__module__.startswith("nori_dyn.") else f"{type(error).__name__}: "
             return LogOutcome(log, out, error=f"{kind}{error}")
@@ -65,10 +66,11 @@ def estimate_logs(
     runner: LogRunner,
     pattern: str,
     folder: str | os.PathLike[str],
-    mapping: str | os.PathLike[str] | None = None,
+    mapping: LogMapping | str | os.PathLike[str] | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
     watched: Watched = None,
+    write: Callable[[LogRunner, Log, Path, Watched], LogReport] = estimate_to_file,
 ) -> list[LogOutcome]:
     """Write what a plan estimates from each of many logs; one that fails does not keep the others from it.
 
@@ -79,10 +81,11 @@ def estimate_logs(
         runner: the plan, and how it is run; it is compiled before any worker starts.
         pattern: which logs, "runs/*.mcap" or "runs/**/*.parquet".
         folder: where the estimates go, under the names of the logs.
-        mapping: the YAML file of a mapping, the same for all.
+        mapping: a mapping, or its YAML file, the same for all.
         scheduler: address of a running Dask scheduler, whose workers see the same files; None is this machine.
         workers: number of processes on this machine; all cores when None.
         watched: who watches the progress.
+        write: what writes the estimates of each.
 
     Raises:
         InputError: there is no such log, or the estimates would take its place.
@@ -91,8 +94,8 @@ def estimate_logs(
         NoriError: what compiling the plan refuses.
     """
     parts = _parts(pattern, Path(folder))
-    known = None if mapping is None else load_mapping(os.fspath(mapping))
-    task = _EstimateLog(runner, known)
+    known = load_mapping(os.fspath(mapping)) if isinstance(mapping, str | os.PathLike) else mapping
+    task = _EstimateLog(runner, known, write)
     sizes = [_size(log) for log, _ in parts]
     with progress_bar(f"estimating {len(parts)} logs", watched) as stage:
         stage("compiling")

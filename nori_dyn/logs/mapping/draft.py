@@ -15,6 +15,7 @@ from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated
 from nori_dyn.logs.mapping.conversions import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.logs.mapping.families import (
     NOT_MEASURED,
+    STATE,
     UNIT_IN_NAME,
     Family,
     families_of,
@@ -187,6 +188,8 @@ def _of_joints(
         unit, told = _unit(kind, columns, record, own, values, times, before)
         if unit:
             entry["unit"] = unit
+            if family.pattern.startswith(STATE) and "name" not in told:
+                told, is_doubtful = f"{told}; or a share of its range, as LeRobot's own arms record it", True
         if kind == "current":
             entry["scale"] = [1.0] * len(own)
             told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True

@@ -40,6 +40,9 @@ LIMBS: Mapping[str, frozenset[str]] = {
 UNITREE_LEGS = ("FR", "FL", "RR", "RL")
 """The order of the legs of Unitree's quadrupeds in their messages."""
 
+STATE = "observation.state"
+"""What LeRobot calls the positions of joints, mostly; and sometimes the pose of a hand, or all of a robot's state."""
+
 IN_ORDER = "in the order in which the robot's messages number the joints"
 """Why numbered columns are of which joints, where that is known."""
 
@@ -144,7 +147,7 @@ def _by_number(names: Iterable[str]) -> Iterator[Family]:
     """Yield the families of columns that differ by a number: q[0] to q[6], pos1 and pos2, motors[0].q and so on."""
     found: dict[str, dict[int, str]] = {}
     for name in names:
-        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:[._][A-Za-z_]+)?(?:\s*[\[(][^\])]*[\])])?)", name)
+        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:[._][A-Za-z_]+)?(?:\s*[\[(](?!\d+[\])])[^\])]*[\])])?)", name)
         if match:
             found.setdefault(f"{match[1]}{{k}}{match[3]}", {})[int(match[2])] = name
     for pattern, of in found.items():
@@ -167,7 +170,8 @@ def kind_of(family: Family) -> str | None:
     """Quantity of joints that a family is by its words; None if they do not tell, or if it is not measured."""
     if (NOT_MEASURED | INERTIAL) & set(family.words):
         return None
-    return next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
+    spoken = next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
+    return spoken or ("q" if family.pattern.startswith(STATE) else None)
 
 
 def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str], str, bool]:
@@ -177,7 +181,10 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
         named = "{joint}" in family.pattern or "{name}" in family.pattern
         why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
         why, named = (IN_ORDER, True) if "{k}" in family.pattern else (why, named)
-        return [joint for joint in family.joints if joint in joints], why, not named and size < n
+        is_doubtful = not named and size < n
+        if family.pattern == f"{STATE}[{{k}}]":
+            why, is_doubtful = f"{why}, if it holds their positions: its numbers have no names", True
+        return [joint for joint in family.joints if joint in joints], why, is_doubtful
     limbs = [limb for limb, words in LIMBS.items() if words & set(family.words)]
     if limbs:
         own = [joint for joint in joints if all(LIMBS[limb] & set(words_of(joint)) for limb in limbs)]

@@ -1,0 +1,77 @@
+"""nori-dyn label: forces, torques and contacts as columns of a data set of robot learning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nori_dyn.cli import common
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import unbroken
+
+
+def label(
+    dataset: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATASET",
+            help="A folder of LeRobot (v2.0, v2.1, v3.0); an HDF5 file of robomimic or DROID, or a folder of them.",
+        ),
+    ],
+    robot: Annotated[str, typer.Option(metavar="PRESET", help="A robot that has a preset, or the YAML file of one.")],
+    model: common.Model = None,
+    what: Annotated[
+        str | None,
+        typer.Option(help="What to estimate, with commas: contacts,torques. All that the preset has if not."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The new data set. Beside the old one, DATASET.PRESET, when left out.")
+    ] = None,
+    mapping: common.Mapped = None,
+    differentiate: common.Differentiated = None,
+    dt: common.Step = None,
+    missing: common.Unusable = None,
+    singular: common.Undetermined = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes. All cores when left out.")] = None,
+    yes: common.Yes = False,
+    as_json: common.Json = False,
+) -> None:
+    """Add to a data set of robot learning what the robot felt: external torques, wrenches, contacts, and their sigmas.
+
+    Each episode is estimated on its own, as `nori-dyn estimate` does it. The new data set has the estimates as columns
+    more, which info.json describes; all else is as it was, and videos are linked. What is doubtful about columns and
+    units is asked. A run that was killed left whole episodes only, and the same command does the rest.
+
+    Columns are called observation.fx.LINK, observation.offset (what torques are beyond the motion's), observation.tau,
+    observation.contact.FOOT and so on, their standard deviations observation.sigma.fx.LINK; in HDF5 they are beside
+    the joints' positions, without "observation.".
+
+    Example: nori-dyn label my_dataset --robot panda --what contacts
+    """
+    from nori_dyn.estimation.label import episode_logs
+    from nori_dyn.estimation.label import label as write
+    from nori_dyn.estimation.presets import preset
+    from nori_dyn.logs.datasets import open_data_set
+    from nori_dyn.logs.log import read_log
+
+    known, data = preset(robot, model), open_data_set(dataset)
+    names = [each.strip() for each in what.split(",")] if what else [*known.data.estimates]
+    out = out or dataset.with_name(f"{dataset.stem}.{known.name}{dataset.suffix}")
+    logs = episode_logs(data, out)
+    ready = dict(zip(names, common.tied(known, read_log(logs[0], mapping), names, yes, as_json), strict=True))
+    way, told = common.how_differentiated(differentiate), (missing or "refuse", singular or "refuse")
+    columns, failed = write(data, out, ready, way, dt, yes, workers, missing=told[0], singular=told[1])
+    for each in failed:
+        typer.echo(f"failed: {each.error}", err=True)
+    added = {each.name: each.labels for each in columns}
+    if as_json:
+        common.print_json({"out": str(out), "episodes": len(logs), "columns": added})
+    else:
+        show(f"{len(logs)} episodes written to {unbroken(str(out))}, with {', '.join(added)}.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(label)
