@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -245,11 +244,14 @@ Broadcaster::Reading Broadcaster::reading(const std::string &interface, double f
     return {place, factor};
 }
 
-/* Open a topic for each wrench, for the torques of joints of each kind, and for all numbers.
- *
- * told: what is published under other names, or times a factor. */
+/* Open a topic for all numbers, one for each wrench, and one for the torques of joints of each kind. */
 void Broadcaster::advertise(const std::vector<std::string> &told) {
-    wrenches_.clear(), efforts_.clear(), values_.clear();
+    wrenches_.clear(), efforts_.clear(), values_.clear(), outputs_.clear();
+    for (const auto &[topic, source] : assigned(told)) {
+        const auto [factor, output] = product(source);
+        if (!outputs_.insert({output, {factor, topic, false}}).second)
+            throw std::invalid_argument("'" + output + "' is published twice");
+    }
     const Estimator::Names &names = estimator_->output_names;
     Float64MultiArray all;
     all.data.resize(names.size());
@@ -260,53 +262,38 @@ void Broadcaster::advertise(const std::vector<std::string> &told) {
             if (c == ',' || c == '\n') c = '_';
         all.layout.dim[0].label += (all.layout.dim[0].label.empty() ? "" : ",") + name;
     }
-    open(values_, "values", {0, 1.0, all, nullptr});
-
-    std::map<std::string, std::pair<double, std::string>> topics; // the factor and the topic of each output
-    for (const auto &[topic, product_of] : assigned(told)) {
-        const auto [factor, output] = product(product_of);
-        if (!topics.emplace(output, std::pair(factor, topic)).second)
-            throw std::invalid_argument("'" + output + "' is published twice");
-    }
-    std::set<std::string> opened; // what is an output and a part of the memory has the same numbers in both
-    const auto place = [&](const std::string &output, const std::string &usual) {
-        opened.insert(output);
-        const auto found = topics.find(output);
-        if (found == topics.end()) return std::pair(1.0, usual);
-        return topics.extract(found).mapped();
-    };
+    open(values_, "", "values", 0, all);
     for (std::size_t k = 0, first = 0; k < names.size(); first = k) {
         const std::string &name = names[k], kind = name.substr(0, std::min(name.rfind(':'), name.size()));
-        const bool is_of_joints = kind != name && (kind == "tau" || ends(kind, ":tau") || ends(kind, "tau_J"));
         if ((begins(name, "fx:") || begins(name, "f:")) && ends(name, ".mx")) {
             const std::string output = name.substr(0, name.size() - 3), frame = output.substr(output.find(':') + 1);
+            WrenchStamped wrench;
+            wrench.header.frame_id = frame;
             k += 6;
-            if (opened.count(output)) continue;
-            const auto [factor, topic] = place(output, (name[1] == 'x' ? "wrench/" : "joint_wrench/") + token(frame));
-            Topic<WrenchStamped> made{first, factor, {}, nullptr};
-            made.message.header.frame_id = frame;
-            open(wrenches_, topic, std::move(made));
-        } else if (is_of_joints) {
-            Topic<JointState> made{first, 1.0, {}, nullptr};
+            open(wrenches_, output, (name[1] == 'x' ? "wrench/" : "joint_wrench/") + token(frame), first, wrench);
+        } else if (kind != name && (kind == "tau" || ends(kind, ":tau") || ends(kind, "tau_J"))) {
+            JointState state;
             for (; k < names.size() && begins(names[k], kind + ":"); ++k)
-                made.message.name.push_back(names[k].substr(kind.size() + 1));
-            made.message.effort.resize(made.message.name.size());
-            if (opened.count(kind)) continue;
-            const auto [factor, topic] = place(kind, kind == "tau" ? "joint_states" : tokens(kind));
-            made.factor = factor;
-            open(efforts_, topic, std::move(made));
+                state.name.push_back(names[k].substr(kind.size() + 1));
+            state.effort.resize(state.name.size());
+            open(efforts_, kind, kind == "tau" ? "joint_states" : tokens(kind), first, state);
         } else {
             ++k;
         }
     }
-    if (!topics.empty()) throw std::invalid_argument("there is no output '" + topics.begin()->first + "'");
+    for (const auto &[output, alias] : outputs_)
+        if (!alias.is_open) throw std::invalid_argument("there is no output '" + output + "'");
 }
 
+/* Open the topic of an output, unless it is open: what is asked for and persists too has the same numbers twice. */
 template <class Message>
-void Broadcaster::open(std::vector<Topic<Message>> &topics, const std::string &name, Topic<Message> made) {
-    const auto publisher = get_node()->create_publisher<Message>("~/" + name, rclcpp::SystemDefaultsQoS());
-    made.publisher = std::make_unique<realtime_tools::RealtimePublisher<Message>>(publisher);
-    topics.push_back(std::move(made));
+void Broadcaster::open(std::vector<Topic<Message>> &topics, const std::string &output, const std::string &usual,
+                       std::size_t first, const Message &message) {
+    Alias &alias = outputs_.insert({output, {1.0, usual, false}}).first->second;
+    if (std::exchange(alias.is_open, true)) return;
+    const auto publisher = get_node()->create_publisher<Message>("~/" + alias.topic, rclcpp::SystemDefaultsQoS());
+    auto sender = std::make_unique<realtime_tools::RealtimePublisher<Message>>(publisher);
+    topics.push_back({first, alias.factor, message, std::move(sender)});
 }
 
 InterfaceConfiguration Broadcaster::command_interface_configuration() const {

@@ -33,8 +33,17 @@ inline std::string error;    // the last that was logged
 
 // ------------------------------------------------------------------------------------ messages
 
+namespace rosidl_runtime_cpp {
+enum class MessageInitialization { ALL, SKIP, ZERO, DEFAULTS_ONLY };
+}
+
+/* The constructor that rosidl gives messages. */
+#define MESSAGE(Name) \
+    explicit Name(rosidl_runtime_cpp::MessageInitialization = rosidl_runtime_cpp::MessageInitialization::ALL) {}
+
 namespace builtin_interfaces::msg {
 struct Time {
+    MESSAGE(Time);
     std::int32_t sec = 0;
     std::uint32_t nanosec = 0;
 };
@@ -42,18 +51,22 @@ struct Time {
 
 namespace std_msgs::msg {
 struct Header {
+    MESSAGE(Header);
     builtin_interfaces::msg::Time stamp;
     std::string frame_id;
 };
 struct MultiArrayDimension {
+    MESSAGE(MultiArrayDimension);
     std::string label;
     std::uint32_t size = 0, stride = 0;
 };
 struct MultiArrayLayout {
+    MESSAGE(MultiArrayLayout);
     std::vector<MultiArrayDimension> dim;
     std::uint32_t data_offset = 0;
 };
 struct Float64MultiArray {
+    MESSAGE(Float64MultiArray);
     MultiArrayLayout layout;
     std::vector<double> data;
 };
@@ -61,12 +74,15 @@ struct Float64MultiArray {
 
 namespace geometry_msgs::msg {
 struct Vector3 {
+    MESSAGE(Vector3);
     double x = 0, y = 0, z = 0;
 };
 struct Wrench {
+    MESSAGE(Wrench);
     Vector3 force, torque;
 };
 struct WrenchStamped {
+    MESSAGE(WrenchStamped);
     std_msgs::msg::Header header;
     Wrench wrench;
 };
@@ -74,6 +90,7 @@ struct WrenchStamped {
 
 namespace sensor_msgs::msg {
 struct JointState {
+    MESSAGE(JointState);
     std_msgs::msg::Header header;
     std::vector<std::string> name;
     std::vector<double> position, velocity, effort;
@@ -82,6 +99,7 @@ struct JointState {
 
 namespace diagnostic_msgs::msg {
 struct DiagnosticStatus {
+    MESSAGE(DiagnosticStatus);
     static constexpr unsigned char OK = 0, WARN = 1, ERROR = 2, STALE = 3;
     unsigned char level = OK;
     std::string name, message, hardware_id;
@@ -107,7 +125,7 @@ inline void show(const char *topic, const sensor_msgs::msg::JointState &it) {
     std::printf("\n");
 }
 inline void show(const char *topic, const std_msgs::msg::Float64MultiArray &it) {
-    show(topic, {}, it.layout.dim.at(0).label);
+    show(topic, builtin_interfaces::msg::Time(), it.layout.dim.at(0).label);
     for (const double x : it.data) std::printf("\t%.17g", x);
     std::printf("\n");
 }
@@ -138,8 +156,10 @@ class Time {
   public:
     explicit Time(std::int64_t nanoseconds) : nanoseconds_(nanoseconds) {}
     operator builtin_interfaces::msg::Time() const {
-        return {static_cast<std::int32_t>(nanoseconds_ / 1000000000),
-                static_cast<std::uint32_t>(nanoseconds_ % 1000000000)};
+        builtin_interfaces::msg::Time time;
+        time.sec = static_cast<std::int32_t>(nanoseconds_ / 1000000000);
+        time.nanosec = static_cast<std::uint32_t>(nanoseconds_ % 1000000000);
+        return time;
     }
 
   private:
@@ -181,6 +201,12 @@ namespace rclcpp_lifecycle {
 
 class State {};
 
+template <class Message> class LifecyclePublisher : public rclcpp::Publisher<Message> {
+  public:
+    using rclcpp::Publisher<Message>::Publisher;
+    void publish(const Message &) {} // of a node that is not active
+};
+
 class LifecycleNode {
   public:
     std::map<std::string, rclcpp::Parameter::Value> overrides, declared;
@@ -194,8 +220,8 @@ class LifecycleNode {
         return std::get<T>(declared[name] = given == overrides.end() ? value : given->second);
     }
     template <class Message>
-    std::shared_ptr<rclcpp::Publisher<Message>> create_publisher(const std::string &topic, const rclcpp::QoS &) {
-        return std::make_shared<rclcpp::Publisher<Message>>(topic);
+    std::shared_ptr<LifecyclePublisher<Message>> create_publisher(const std::string &topic, const rclcpp::QoS &) {
+        return std::make_shared<LifecyclePublisher<Message>>(topic);
     }
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -51,6 +52,12 @@ class Broadcaster : public controller_interface::ControllerInterface {
         double threshold; // closed above it
         unsigned bit;
     };
+    /* How an output is published. */
+    struct Alias {
+        double factor;
+        std::string topic;
+        bool is_open;
+    };
     template <class Message> struct Topic {
         std::size_t first; // of its numbers among the outputs
         double factor;
@@ -63,7 +70,8 @@ class Broadcaster : public controller_interface::ControllerInterface {
     Reading reading(const std::string &interface, double factor);
     void advertise(const std::vector<std::string> &told);
     template <class Message>
-    void open(std::vector<Topic<Message>> &topics, const std::string &name, Topic<Message> made);
+    void open(std::vector<Topic<Message>> &topics, const std::string &output, const std::string &usual,
+              std::size_t first, const Message &message);
     bool publish(const double *outputs, const builtin_interfaces::msg::Time &stamp);
     double value(const Reading &of) const;
     int not_finite() const;
@@ -74,6 +82,7 @@ class Broadcaster : public controller_interface::ControllerInterface {
     std::vector<Input> inputs_;
     std::vector<Contact> contacts_;
     unsigned closed_ = 0; // the contacts that always are
+    std::map<std::string, Alias> outputs_;
     std::vector<Topic<geometry_msgs::msg::WrenchStamped>> wrenches_;
     std::vector<Topic<sensor_msgs::msg::JointState>> efforts_;
     std::vector<Topic<std_msgs::msg::Float64MultiArray>> values_;
