@@ -33,6 +33,7 @@ MODULES = (
     "panda_log",
     "panda_bag",
     "ur10e",
+    "ur10e_bands",
     "double_pendulum",
 )
 """The data sets, each a module of this room."""

@@ -72,8 +72,9 @@ def identify(
     parameters: Annotated[
         str | None,
         typer.Option(
-            help="What to look for, with commas: inertias, friction, rotors, springs, offsets, gains, names such as "
-            f"m:forearm, or patterns such as viscous:l_*. `offsets` alone calibrates sensors. {WANTED} when left out; "
+            help="What to look for, with commas: inertias, friction, weight_friction, rotors, springs, offsets, gains, "
+            "names such as m:forearm, or patterns such as viscous:l_*. `offsets` alone calibrates sensors. "
+            f"{WANTED} when left out; "
             f"with --excite {EXCITED}."
         ),
     ] = None,
@@ -129,6 +130,14 @@ def identify(
     components_out: Annotated[
         Path | None, typer.Option(help="Write friction, rotors and springs as a YAML file for --components.")
     ] = None,
+    stiction: Annotated[
+        bool,
+        typer.Option(
+            "--stiction",
+            help="With --components-out, write with friction what it leaves open, at rest and in motion, for sensors "
+            "with `memory`.",
+        ),
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Write what was found as a web page, with curves.")] = None,
     excite: Annotated[
         bool,
@@ -265,7 +274,11 @@ def identify(
         "robot": (out, save_own),
         "components": (
             components_out,
-            lambda: save_components(found.robot, components_out or "", (f"Identified from {', '.join(found.logs)}.",)),
+            lambda: save_components(
+                found.with_stiction() if stiction else found.robot,
+                components_out or "",
+                (f"Identified from {', '.join(found.logs)}.",),
+            ),
         ),
     }
     written: dict[str, Path] = {}

@@ -1,73 +1,242 @@
-"""Friction of joints: viscous, Coulomb's, and Stribeck's, smooth with a width."""
+"""Friction of joints: viscous, Coulomb's with the weight that the joint carries, Stribeck's, and at rest."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from nori_dyn.algebra.scalars import is_zero, sqrt
-from nori_dyn.algebra.spatial import scaled
-from nori_dyn.components.base import JointTerm, NotNegative, OnJoints, Positive
+from nori_dyn.algebra.spatial import scaled, zeros
+from nori_dyn.components.base import NotNegative, OnJoints, Positive
+from nori_dyn.errors import ModelError
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.model.joints import Free
+from nori_dyn.model.kinematics import Kinematics, weight_torque
+from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.parts import Part
+from nori_dyn.system.rows import NewtonEuler
+from nori_dyn.system.variables import STICTION, ComponentKey, Unknown, VariableKey
 from nori_dyn.typing import Array
+
+LEAST_WEIGHT = 1e-6
+"""Torque or force of a weight that is small against any friction: over it its size is smooth [N m or N]."""
+
+SHARE = 1 / math.sqrt(3)
+"""Standard deviation of a number that is as likely everywhere between -1 and 1."""
+
+
+class Stiction(BaseModel):
+    """What the smooth law of friction leaves open, a bounded torque at rest and a scatter in motion.
+
+    Attributes:
+        scatter: standard deviation of the friction of a joint that moves, about the law [N m or N].
+        rest: time in which friction at rest becomes another one, by temperature or creep [s].
+        motion: time in which the scatter of a joint that moves becomes another one [s].
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    scatter: Positive
+    rest: Positive = 100.0
+    motion: Positive = 0.3
 
 
 class Friction(OnJoints):
     """The friction of joints, which the motor has to overcome: `damping` and `frictionloss` of MJCF, URDF's dynamics.
 
-        tau_i = tau_J_i + viscous qd_i + F(qd_i) qd_i / sqrt(qd_i^2 + width^2)
-        F(v) = coulomb + (static - coulomb) / (1 + (v / stribeck)^2)
+        tau_i = tau_J_i + viscous qd_i + F qd_i / sqrt(qd_i^2 + width^2)
+        F = coulomb + mu |weight_i(q)| + (static - coulomb) / (1 + (qd_i / stribeck)^2)
 
     The sign of the velocity is a smooth one, so that equations stay the same at all velocities: it has 0.9 of its size
-    at twice the width. Static friction is not a function of the velocity, and is zero here.
+    at twice the width. At rest, where friction is whatever it takes up to F, the law says zero. With `stiction` the
+    rest is a variable "stiction:JOINT", a share of F between -1 and 1 that stays while the joint does, and is another
+    one after each motion: `memory: {friction: {of: stiction}}`.
 
         - {type: friction, joints: all, viscous: 0.5, coulomb: 2.0, width: 0.01}
+        - {type: friction, joints: elbow, coulomb: 6.3, mu: 0.06, stiction: {scatter: 0.6}}
 
     Attributes:
         joints: which joints.
         viscous: [N m s/rad or N s/m].
-        coulomb: of a joint that moves fast [N m or N].
+        coulomb: of a joint that moves fast and carries no weight [N m or N].
+        mu: the share of the torque or force by which the joint holds the robot's weight that is added to it.
         static: of one that only just moves, where that is more [N m or N]; as `coulomb` when None.
         stribeck: velocity at which half of the difference is left [rad/s or m/s].
         width: velocity over which the friction changes its sign [rad/s or m/s].
+        stiction: what the law leaves open at rest, and its scatter; None where the law is taken to hold.
 
     Source: Hess and Soom, Friction at a lubricated line contact operating at oscillating sliding velocities (1990) for
-    the curve; a smooth sign is ours.
+    the curve; Hamon, Gautier and Garrec, Dynamic identification of robots with a dry friction model depending on load
+    and velocity (2010) for mu; a smooth sign and stiction as a variable are ours (docs/design.md, 4.13).
     """
 
     type: Literal["friction"] = "friction"
     viscous: NotNegative = 0.0
     coulomb: NotNegative = 0.0
+    mu: NotNegative = 0.0
     static: NotNegative | None = None
     stribeck: Positive = 0.1
     width: Positive = 1e-3
+    stiction: Stiction | None = None
 
     COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {
         "viscous": ("N m s/rad", "N s/m"),
         "coulomb": ("N m", "N"),
+        "mu": ("", ""),
     }
 
     @model_validator(mode="after")
     def _grows_towards_rest(self) -> Self:
         if self.static is not None and self.static < self.coulomb:
             raise ValueError(f"static friction {self.static:g} is less than coulomb {self.coulomb:g}")
+        if self.stiction is not None and not self.has_level:
+            raise ValueError("stiction is bounded by coulomb or static friction, and there is none of either")
         return self
 
-    def on(self, tree: KinematicTree) -> Iterator[JointTerm]:
-        for i in self.joints_on(tree):
-            yield JointTerm(f"friction:{tree.joint_names[i]}", i, force=self.force)
+    @property
+    def has_level(self) -> bool:
+        """Whether there is a torque that holds the joint at rest."""
+        return bool(self.coulomb or self.static or self.mu)
 
-    def force(self, q: Array, qd: Array) -> Array:
-        """The friction torque or force (n, ...) at velocities (n, ...), positive against the motor."""
+    def on(self, tree: KinematicTree) -> Iterator[Part]:
+        for i in self.joints_on(tree):
+            if self.mu and any(isinstance(tree.joints[j], Free) for j in path(tree.parents, i)):
+                raise ModelError(
+                    f"joint '{tree.joint_names[i]}' is of a base that floats, and what it carries depends on what "
+                    "that stands on: mu is for robots with a fixed base."
+                )
+            yield FrictionTerm(f"friction:{tree.joint_names[i]}", i, self, tuple(self._unknowns(tree, i)))
+
+    def _unknowns(self, tree: KinematicTree, i: int) -> Iterator[Unknown]:
+        if self.stiction is not None:
+            parts = tree.joints[i].force_components
+            yield Unknown(ComponentKey(STICTION, i, tree.joint_names[i]), parts, ("",) * len(parts), is_force=False)
+
+    def force(self, q: Array, qd: Array, weight: Array | None = None) -> Array:
+        """The friction torque or force (n, ...) at velocities (n, ...), positive against the motor.
+
+        Args:
+            q: the configuration of the joint.
+            qd: its velocity.
+            weight: the torque or force by which the joint holds the robot's weight (n, ...); none when None.
+        """
+        level = self.level(qd, weight)
         force = scaled(self.viscous, qd)
-        if not (self.coulomb or self.static):
-            return force
-        level: Array | float = self.coulomb
+        return np.asarray(force if level is None else force + scaled(level, qd / sqrt(qd * qd + self.width**2)))
+
+    def level(self, qd: Array, weight: Array | None) -> Array | float | None:
+        """F, the Coulomb level (n, ...) or one number; None where there is none. See `force`."""
+        level: Array | float | None = self.coulomb if self.coulomb or self.static else None
         if self.static is not None and not is_zero(self.static - self.coulomb):
             slowness = 1.0 / (1.0 + (qd / self.stribeck) * (qd / self.stribeck))
             level = scaled(self.static - self.coulomb, slowness) + self.coulomb
-        smooth = scaled(level, qd / sqrt(qd * qd + self.width**2))
-        return np.asarray(force + smooth)
+        if weight is None or is_zero(self.mu):
+            return level
+        size = sqrt(weight * weight + LEAST_WEIGHT**2) - LEAST_WEIGHT
+        return scaled(self.mu, size) + (0.0 if level is None else level)
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionTerm:
+    """Friction of one joint in (3tau), and its stiction: a part, with what `system.memory.Fading` takes.
+
+    Attributes:
+        name: "friction:elbow".
+        body: the link that the joint carries.
+        law: the friction.
+        unknowns: the stiction, where there is one.
+    """
+
+    name: str
+    body: int
+    law: Friction
+    unknowns: tuple[Unknown, ...] = ()
+
+    equations: ClassVar[tuple[Equation, ...]] = ()
+
+    @property
+    def acts_on(self) -> tuple[NewtonEuler, ...]:
+        """(3tau) of its joint."""
+        return (NewtonEuler("tau", self.body),)
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return what the motor feels of a stiction of 1: F at rest, the scatter in motion. See `Part`."""
+        law = self.law
+        if law.stiction is None or not self.unknowns:
+            return {}
+        qd = self._speed(at)
+        rest, motion = self._squares(at, qd)
+        size = sqrt((rest + motion) / (qd * qd + law.width**2))
+        block = zeros((len(qd), *qd.shape), qd)
+        for k in range(len(qd)):
+            block[k, k] = size[k]
+        return {self.unknowns[0].key: block}
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Return the law, see `Part`."""
+        return self.law.force(at.q, self._speed(at), self._weight(at))
+
+    @property
+    def on_average(self) -> FrictionTerm:
+        """The law alone."""
+        return replace(self, unknowns=())
+
+    @property
+    def prior(self) -> VariableReading | None:
+        """What is known of the stiction beforehand: a share of the level, as likely each between -1 and 1."""
+        if not self.unknowns:
+            return None
+        (unknown,) = self.unknowns
+        n = len(unknown.components)
+        return VariableReading(
+            name=f"prior:{STICTION}:{unknown.key.component}",
+            source="docs/design.md, 4.13",
+            group="prior",
+            components=unknown.components,
+            key=unknown.key,
+            matrix=np.eye(n),
+            value=(0.0,) * n,
+            sigma=(SHARE,) * n,
+            units=unknown.units,
+        )
+
+    @property
+    def time_constant(self) -> float:
+        """Time in which the stiction of a joint at rest becomes another one [s]."""
+        return 0.0 if self.law.stiction is None else self.law.stiction.rest
+
+    def bounded_share(self, at: Kinematics) -> Array:
+        """The share of the variance that is of friction at rest (n, ...)."""
+        rest, motion = self._squares(at, self._speed(at))
+        return np.asarray(rest / (rest + motion))
+
+    def fading(self, at: Kinematics) -> Array:
+        """One over the time in which it becomes another one at a state (n, ...) [1/s]."""
+        law = self.law
+        assert law.stiction is not None
+        qd = self._speed(at)
+        square, width = qd * qd, law.width**2
+        return np.asarray((width / law.stiction.rest + square / law.stiction.motion) / (square + width))
+
+    def _squares(self, at: Kinematics, qd: Array) -> tuple[Array, Array]:
+        """Squares of F and of three times the scatter, weighed by how slow the joint is and how fast (n, ...)."""
+        law = self.law
+        assert law.stiction is not None
+        level, scatter = law.level(qd, self._weight(at)), qd * (law.stiction.scatter / SHARE)
+        bound = law.width * (0.0 if level is None else level)
+        return np.asarray(bound * bound), scatter * scatter
+
+    def _speed(self, at: Kinematics) -> Array:
+        """Velocity of the joint; at rest where only positions are known."""
+        v = at.tree.v_slices[self.body]
+        return at.qd[v] if len(at.qd) else zeros((at.tree.joints[self.body].nv,), at.q)
+
+    def _weight(self, at: Kinematics) -> Array | None:
+        return weight_torque(at, self.body) if self.law.mu else None

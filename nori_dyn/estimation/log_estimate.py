@@ -157,6 +157,11 @@ class LogHistory(LogEstimate, Shown):
         return self.history.deviations
 
     @property
+    def bands(self) -> Mapping[str, Floats]:
+        """Half of the width of the 95 % bands of the outputs by name, each with a leading N; see `nd.smooth`."""
+        return self.history.bands
+
+    @property
     def memory(self) -> MemoryHistory:
         """What persists, at each sample."""
         return self.history.memory

@@ -256,7 +256,7 @@ def _arrays(ticks: Sequence[TickPrograms], it: Interface, states: Iterable[tuple
         "z": k,
         "decay": k,
         "Q": k,
-        "entries": max(len(one.A) + one.p + len(one.X) + one.n_v for one in shapes),
+        "entries": max(one.n_values for one in shapes),
         "state": max(shape.n_motion + shape.n_y + n for shape, n in zip(shapes, n_weights, strict=True)),
         "free": max(shape.n_motion + len(shape.exact) + shape.n for shape in shapes),
         "weights": max(one.p for one in shapes),

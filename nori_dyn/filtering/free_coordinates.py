@@ -174,11 +174,13 @@ class TickRows:
     Attributes:
         A: the entries of A that are not zero, by row and number of u.
         X: those of X, by number of the rate and number of u.
-        traced: what computes these numbers, one after the other: A, c, X, x.
+        fading: which numbers of the memory fade in a time that depends on the state.
+        traced: what computes these numbers, one after the other: A, c, X, x, and one over each of these times.
     """
 
     A: tuple[tuple[int, int], ...]
     X: tuple[tuple[int, int], ...]
+    fading: tuple[int, ...]
     traced: Traced
 
     @cached_property
@@ -344,11 +346,15 @@ def _traced_rows(of: FreeCoordinates) -> TickRows:
             f"a rate depends on {listed(sorted(rated))}, which is what it is the rate of, or comes before that in the "
             "memory: a time constant says the one, another order of the entries the other."
         )
-    found = [*(slopes[place] for place in A), *c, *(slopes[row + p, k] for row, k in X), *x]
+    ends = np.cumsum([0, *(len(one.variable.components) for one in of.memory)]).tolist()
+    fading = [(ends[k], one.part.fading(at)) for k, one in enumerate(of.memory) if one.part is not None]
+    inverse_times = [graph.expr(value) for _, values in fading for value in values]
+    found = [*(slopes[place] for place in A), *c, *(slopes[row + p, k] for row, k in X), *x, *inverse_times]
     inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": y}
     outputs = {"rows": array_of(found)}
     guards = pivot_guards(plan, found, LEAST_PIVOT)
-    return TickRows(A, X, Traced("what a tick says", system.tree, graph, inputs, outputs, None, None, guards))
+    faded = tuple(first + k for first, values in fading for k in range(len(values)))
+    return TickRows(A, X, faded, Traced("what a tick says", system.tree, graph, inputs, outputs, None, None, guards))
 
 
 def _evaluated(

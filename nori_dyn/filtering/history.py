@@ -107,6 +107,8 @@ class History(Shown):
         t: their times (N,) [s].
         estimate: the outputs, each with a leading N.
         deviations: the standard deviations of the outputs by name, in their shapes.
+        bands: half of the width of their 95 % bands: 1.96 deviations, less where friction at rest, which is bounded,
+            makes most of them.
         memory: what persists, at each tick.
         nis: the normalised innovation squared of each (N,), see `Tracked`: of its readings by those before it, whether
             or not later ones were used.
@@ -135,6 +137,7 @@ class History(Shown):
     t: Floats
     estimate: Estimate
     deviations: Mapping[str, Floats]
+    bands: Mapping[str, Floats]
     memory: MemoryHistory
     nis: Floats
     degrees: Indices
@@ -205,6 +208,7 @@ class History(Shown):
             np.concatenate([part.t for part in parts]),
             Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]),
             {name: np.concatenate([part.deviations[name] for part in parts]) for name in first.deviations},
+            {name: np.concatenate([part.bands[name] for part in parts]) for name in first.bands},
             memory,
             np.concatenate([part.nis for part in parts]),
             np.concatenate([part.degrees for part in parts]),

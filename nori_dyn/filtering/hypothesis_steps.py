@@ -78,7 +78,7 @@ class NumpyHypothesisStep:
         self._before = prior
         self.totals[:] = 0.0
         self.afters: dict[int, Posterior] = {}
-        self._motion: Callable[[float], MotionModel] | None = None
+        self._motion: Callable[[float, bool], MotionModel] | None = None
 
     def step(self, dt: float, change: AxesTurn | Bridge | None) -> int:
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
@@ -150,13 +150,13 @@ class NumpyHypothesisStep:
     def motion(self, dt: float) -> MotionModel:
         """Return how the memory moves on from the last step, over a time [s]."""
         assert self._motion is not None
-        return self._motion(dt)
+        return self._motion(dt, dt <= self.longest)
 
     def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, SquareRootInformation]:
         """Prior of the memory under each hypothesis that is judged."""
         if self._motion is None:
             return dict.fromkeys(judged, self._before)
-        motion, knows_rates = self._motion(dt), dt <= self.longest
+        motion = self.motion(dt)
         carried: dict[int, SquareRootInformation] = {}
         found = {}
         for h in judged:
@@ -164,7 +164,7 @@ class NumpyHypothesisStep:
             parts = np.flatnonzero(share >= min(NO_PART, share.max())).tolist()
             for g in parts:
                 if g not in carried:
-                    carried[g] = predict(self.afters[g], motion, knows_rates)
+                    carried[g] = predict(self.afters[g], motion)
             found[h] = mixed([(float(share[g]), carried[g]) for g in parts])
         return found
 
@@ -253,7 +253,8 @@ class NativeHypothesisStep:
 
     def motion(self, dt: float) -> MotionModel:
         tick, one = self._tick, self._native.each[self.best]
-        return tick.motion(tick.measured_of(one.values) if one.has_rates else tick.nothing, dt)
+        measured = tick.measured_of(one.values) if one.has_rates else tick.nothing
+        return tick.motion(measured, dt, dt <= self.longest)
 
     def posterior(self, h: int) -> Posterior | None:
         if not self._native.is_judged(h):
@@ -429,12 +430,12 @@ class HypothesisSteps(Steps):
         return found
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        p, motion, knows_rates = self.probabilities, self.hypothesis_step.motion(dt), dt <= self.longest
+        p, motion = self.probabilities, self.hypothesis_step.motion(dt)
         parts = [
             (float(p[h]), self.hypothesis_step.posterior(h))
             for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()
         ]
-        return mixed([(share, predict(after, motion, knows_rates)) for share, after in parts if after is not None])
+        return mixed([(share, predict(after, motion)) for share, after in parts if after is not None])
 
     @property
     def lost(self) -> tuple[int, ...]:

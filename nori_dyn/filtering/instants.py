@@ -59,7 +59,7 @@ class Instant:
         Through a gap what has a rate does not go on: the motion is that of the rest alone, and what has a rate counts
         as an unknown of this tick.
         """
-        motion = self.tick.motion(self.measured, dt)
+        motion = self.tick.motion(self.measured, dt, not is_gap)
         if not is_gap:
             return motion
         n_s, n_v, n_f = self.tick.sizes
@@ -74,7 +74,7 @@ class Instant:
             dt: time to the next [s].
             is_gap: whether the motion in between is not known.
         """
-        return predict(after, self.tick.motion(self.measured, dt), not is_gap)
+        return predict(after, self.tick.motion(self.measured, dt, not is_gap))
 
     def smooth_step(
         self, after: Posterior, dt: float, is_gap: bool, mean: Floats, covariance: Floats

@@ -11,7 +11,7 @@ ch. 8.6; own derivation of the square-root form (tests/unit/filtering/test_smoot
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,6 +20,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.base_reference import BaseReference, ReferenceTrack
+from nori_dyn.filtering.bounded import Spread
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.instants import GAP, Alike, ContactPrograms, Instant, undetermined
@@ -235,7 +236,7 @@ class Passes(ABC):
         self._refuse_undetermined(passed, found)
         parts = [self._outputs(alike[number], *known) for number, known in found.items()]
         of_parts = [alike[number].places for number in found]
-        order, names = np.argsort(np.concatenate(of_parts)), parts[0][1]
+        order = np.argsort(np.concatenate(of_parts))
         k = len(first.memory_names)
         memory, P = np.zeros((len(stretch), k)), np.zeros((len(stretch), k, k))
         for places, (means, covariances) in zip(of_parts, found.values(), strict=True):
@@ -253,7 +254,8 @@ class Passes(ABC):
         return History(
             stretch.t,
             Estimate.joined([estimate for estimate, _ in parts], of_parts),
-            {name: np.concatenate([one[name] for _, one in parts])[order] for name in names},
+            _joined([one.deviations for _, one in parts], order),
+            _joined([one.bands for _, one in parts], order),
             MemoryHistory(first.memory_names, first.memory_units, memory, deviations, shares.min(axis=0)),
             run.nis,
             run.degrees,
@@ -263,14 +265,14 @@ class Passes(ABC):
             base=base,
         )
 
-    def _outputs(self, alike: Alike, u: Floats, P: Floats) -> tuple[Estimate, dict[str, Floats]]:
-        """Return the outputs of ticks in one contact state, and their standard deviations by name."""
+    def _outputs(self, alike: Alike, u: Floats, P: Floats) -> tuple[Estimate, Spread]:
+        """Return the outputs of ticks in one contact state, and how far they may be off."""
         q, tick = alike.q, alike.tick
         lost = np.asarray(np.isnan(u).any(axis=1))
         if lost.any():
             u, P = np.where(lost[:, None], 0.0, u), np.where(lost[:, None, None], np.nan, P)
         estimate = tick.outputs(q, alike.qd, alike.y, u, self._singular)
-        return estimate.without(lost), tick.deviations_of(q, P)
+        return estimate.without(lost), tick.spread(q, alike.qd, P)
 
     def _refuse_undetermined(self, passed: Passed, found: OfStates) -> None:
         """Refuse ticks at which something is not determined.
@@ -292,6 +294,11 @@ class Passes(ABC):
             names = [alike[number].tick.coordinates.names[place] for place in np.flatnonzero(np.isnan(mean)).tolist()]
             where = f"tick {passed.stretch.first + k}, at {passed.stretch.t[k]:.6g} s"
             raise SingularSystemError(f"{where}: {undetermined(names)} Or let such ticks be nan.")
+
+
+def _joined(parts: Sequence[Mapping[str, Floats]], order: Indices) -> dict[str, Floats]:
+    """Numbers by name of ticks in several contact states, in the order of all ticks."""
+    return {name: np.concatenate([one[name] for one in parts])[order] for name in parts[0]}
 
 
 class ContactPasses(Passes):

@@ -140,6 +140,7 @@ class MotionModel:
         x: the rates without these (n_v,).
         decay: a (k,): 1 for what stays.
         Q: variances of w (k,), over this dt; they may be 0.
+        knows_rates: whether rates are known for as long; otherwise nothing is of v+.
     """
 
     dt: float
@@ -149,6 +150,7 @@ class MotionModel:
     x: Floats
     decay: Floats
     Q: Floats
+    knows_rates: bool = True
 
     @property
     def n_s(self) -> int:
@@ -211,7 +213,7 @@ def update(before: SquareRootInformation, A: Floats, c: Floats, weights: Floats,
     return Posterior(R, z, nis, degrees, float(log_likelihood), undetermined, estimate(R, z))
 
 
-def predict(after: Posterior, motion: MotionModel, knows_rates: bool = True) -> SquareRootInformation:
+def predict(after: Posterior, motion: MotionModel) -> SquareRootInformation:
     """Prior of the memory at the next tick.
 
     Without noise the rows are those of u, with v written by v+; once s is eliminated, R- m' = z- is left of them. With
@@ -221,7 +223,6 @@ def predict(after: Posterior, motion: MotionModel, knows_rates: bool = True) -> 
     Args:
         after: what is known after the sensors of this tick.
         motion: how the memory moves on.
-        knows_rates: whether rates are known for as long; otherwise nothing is of what has one.
     """
     R, z, _ = triangular(motion.carried(after.R, after.z))
     R, z = R[motion.n_s :, motion.n_s :], z[motion.n_s :]
@@ -229,7 +230,7 @@ def predict(after: Posterior, motion: MotionModel, knows_rates: bool = True) -> 
     (L,) = qr(noise[::-1].T, mode="r", check_finite=False)
     U = L[: len(R)].T[::-1, ::-1]
     found = SquareRootInformation(np.triu(solve_triangular(U, R)), solve_triangular(U, z))
-    return found if knows_rates else forgotten(found, motion.n_v)
+    return found if motion.knows_rates else forgotten(found, motion.n_v)
 
 
 def forgotten(known: SquareRootInformation, n_v: int) -> SquareRootInformation:

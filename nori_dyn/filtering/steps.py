@@ -19,7 +19,7 @@ from nori_dyn.filtering.base_estimate import ReferenceAxes
 from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, forgotten, predict, update
-from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_track import NOTHING, NativeTick
@@ -127,7 +127,7 @@ class Step(Protocol):
 
 def without_readings(
     tick: TickPrograms, before: SquareRootInformation
-) -> tuple[Posterior, Callable[[float], MotionModel]]:
+) -> tuple[Posterior, Callable[[float, bool], MotionModel]]:
     """Return the posterior of a tick without readings, and so without rates, and how it goes on.
 
     What is known of v is not known any more.
@@ -159,7 +159,7 @@ class NumpyStep:
         self.refactorised = GOOD
         self._lost: tuple[int, ...] = ()
         self._after: Posterior | None = None
-        self._motion: Callable[[float], MotionModel] | None = None
+        self._motion: Callable[[float, bool], MotionModel] | None = None
 
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
         shared, tick = self._shared, self.tick
@@ -204,7 +204,7 @@ class NumpyStep:
 
     def predicted(self, dt: float) -> SquareRootInformation:
         assert self._motion is not None
-        return predict(self.posterior(), self._motion(dt), dt <= self.longest)
+        return predict(self.posterior(), self._motion(dt, dt <= self.longest))
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -270,11 +270,9 @@ class NativeStep:
         self.at.go_on(self.at, dt)
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        measured, has_rates = self.tick.measured_of(self.native.values), self.native.has_rates
-        rates = (measured.X, measured.x) if has_rates else (np.zeros_like(measured.X), np.zeros_like(measured.x))
-        return predict(
-            self.posterior(), self.tick.motion(MeasurementRows(measured.A, measured.c, *rates), dt), dt <= self.longest
-        )
+        tick = self.tick
+        measured = tick.measured_of(self.native.values) if self.native.has_rates else tick.nothing
+        return predict(self.posterior(), tick.motion(measured, dt, dt <= self.longest))
 
     def conclude(self, state: Floats, u: Floats) -> Status:
         return GOOD if self.native.conclude(state, u) else self._factorise()

@@ -9,10 +9,12 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
 from nori_dyn.errors import InputError
+from nori_dyn.filtering.bounded import GAUSSIAN, Spread, half_widths
 from nori_dyn.filtering.free_coordinates import LEAST_PIVOT, Asked, FreeCoordinates, array_of, dense, free_coordinates
 from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import MotionModel, SquareRootInformation
 from nori_dyn.measurements.floating_base import SIZE, base_place
+from nori_dyn.model.kinematics import velocities
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
@@ -22,7 +24,7 @@ from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.native_runs import NativeRuns
 from nori_dyn.program.tracing import Traced
-from nori_dyn.program.track_source import TrackShape
+from nori_dyn.program.track_source import FADED, TrackShape
 from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
@@ -37,12 +39,14 @@ class MeasurementRows:
     Attributes:
         A, c: weighed rows say A u + c = 0 (p, n), (p,).
         X, x: what persists with a rate changes by X u + x in a second (n_v, n), (n_v,).
+        fading: one over the time in which each number of the memory fades that does so as the state says [1/s].
     """
 
     A: Floats
     c: Floats
     X: Floats
     x: Floats
+    fading: Floats
 
 
 class TickPrograms:
@@ -109,6 +113,7 @@ class TickPrograms:
         """What the C of a tick depends on."""
         of, tree = self.coordinates, self.system.tree
         laws = [(walk, one.time_constant) for one in of.memory for walk in one.walk]
+        fading = {k: number for number, k in enumerate(of.rows.fading)}
         return TrackShape(
             *of.sizes,
             p=len(of.row_names),
@@ -120,6 +125,7 @@ class TickPrograms:
             weight_of=of.weight_of_rows.tolist(),
             walk=[walk for walk, _ in laws],
             inverse_time=[0.0 if T is None else 1 / T for _, T in laws],
+            fading=[fading.get(k, -1) for k in range(len(laws))],
             base=base_place(self.memory_names),
         )
 
@@ -131,17 +137,29 @@ class TickPrograms:
         with self._watch(f"compiling runs of {self.system.tree.name}"):
             return NativeRuns(self.shape, needed_compiler("the native filter"))
 
-    def motion(self, measured: MeasurementRows, dt: float) -> MotionModel:
-        """Return how the memory moves on from a tick, over a time [s]."""
+    def motion(self, measured: MeasurementRows, dt: float, knows_rates: bool = True) -> MotionModel:
+        """Return how the memory moves on from a tick.
+
+        Args:
+            measured: what the tick says.
+            dt: over this time [s].
+            knows_rates: whether its state is known for as long: rates, and in which time numbers fade.
+        """
         n_s, n_v, _ = self.sizes
         X_s, X_v, X_f = np.split(measured.X, [n_s, n_s + n_v], axis=1)
-        return MotionModel(dt, X_s, X_v, X_f, measured.x, self.decay(dt), self.gained(dt))
+        decay, gained = self.decay(dt), self.gained(dt)
+        if of_state := list(self.coordinates.rows.fading):
+            sigma = np.array([s for one in self.coordinates.memory if one.part is not None for s in one.sigma or ()])
+            decay[of_state] = left = np.maximum(np.exp(-dt * measured.fading), FADED) if knows_rates else FADED
+            gained[of_state] = np.square(sigma) * (1 - np.square(left))
+        return MotionModel(dt, X_s, X_v, X_f, measured.x, decay, gained, knows_rates)
 
     @property
     def nothing(self) -> MeasurementRows:
-        """What a tick without readings says: nothing."""
+        """What a tick without readings says: nothing, and what fades as the state says has faded."""
         n, n_v = sum(self.sizes), self.sizes[1]
-        return MeasurementRows(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
+        faded = np.full(len(self.coordinates.rows.fading), np.inf)
+        return MeasurementRows(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v), faded)
 
     def measured(self, q: Floats, qd: Floats, y: Floats) -> MeasurementRows:
         """Measurement rows of a state (nq,), (nv,) with its readings (ny,)."""
@@ -160,9 +178,10 @@ class TickPrograms:
         """Measurement rows of the numbers (n_values,) that `rows` computes."""
         rows, (_, n_v, _) = self.coordinates.rows, self.sizes
         n, p = len(self.coordinates.names), len(self.coordinates.row_names)
-        ends = np.cumsum([len(rows.A), p, len(rows.X)])
-        A, c, X, x = np.split(values, ends)
-        return MeasurementRows(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
+        ends = np.cumsum([len(rows.A), p, len(rows.X), n_v])
+        A, c, X, x, fading = np.split(values, ends)
+        A, X = dense(rows.places_of_A, A, (p, n)), dense(rows.places_of_X, X, (n_v, n))
+        return MeasurementRows(A, c, X, x, fading)
 
     def beginning(self, state: MemoryState | None = None) -> SquareRootInformation:
         """Prior of the memory before the first reading: that of the sensors' config, or of a state that is given.
@@ -214,7 +233,7 @@ class TickPrograms:
         places = tuple(sorted(slopes))
         if not places:
             return None, places, len(columns)
-        inputs = {"q": array_of(symbolic.q)}
+        inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd)}
         numbers = {"slopes": array_of([slopes[place] for place in places])}
         guards = pivot_guards(plan, [*slopes.values()], LEAST_PIVOT)
         traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None, guards)
@@ -225,40 +244,55 @@ class TickPrograms:
         """Where each output lies."""
         return tuple(output_parts(self.coordinates.plan.system, self.coordinates.plan.outputs))
 
-    def slopes(self, q: Floats) -> Floats:
-        """Return the derivatives of the outputs, one after the other, by u (..., n_out, n) at q (..., nq)."""
+    def slopes(self, q: Floats, qd: Floats) -> Floats:
+        """Derivatives of the outputs, one after the other, by u (..., n_out, n) at q (..., nq), qd (..., nv)."""
         function, places, n_out = self._slopes
         if function is None:
             return np.zeros((*q.shape[:-1], n_out, len(self.coordinates.names)))
-        values = function(q) if q.ndim == 1 else function.batch(q)
+        values = function(q, qd) if q.ndim == 1 else function.batch(q, qd)
         found = dense(places, np.asarray(values), (n_out, len(self.coordinates.names)))
         for part in self.parts:
             if part.matrix is not None:
                 found[..., part.slice, :] = part.matrix @ found[..., part.slice, :]
         return found
 
-    def deviations(self, q: Floats, root: Floats) -> dict[str, Floats]:
-        """Return the standard deviations of the outputs by name, in their shapes.
+    def spread(self, q: Floats, qd: Floats, covariance: Floats) -> Spread:
+        """How far the outputs may be off, by name, in their shapes.
 
         Args:
             q: the configuration (..., nq).
-            root: a square root F of the covariance F F^T of u (..., n, n).
-        """
-        return self._by_output(np.square(self.slopes(q) @ root).sum(axis=-1))
-
-    def deviations_of(self, q: Floats, covariance: Floats) -> dict[str, Floats]:
-        """Return the standard deviations of the outputs by name, in their shapes.
-
-        Args:
-            q: the configuration (..., nq).
+            qd: the velocity (..., nv).
             covariance: that of u (..., n, n).
         """
-        slopes = self.slopes(q)
-        return self._by_output(np.maximum(((slopes @ covariance) * slopes).sum(axis=-1), 0.0))
+        slopes = self.slopes(q, qd)
+        shared = slopes @ covariance
+        deviations = np.sqrt(np.maximum((shared * slopes).sum(axis=-1), 0.0))
+        bands = self._half_widths((q, qd, covariance), shared, deviations)
+        return Spread(self._by_output(deviations), self._by_output(bands))
 
-    def _by_output(self, variances: Floats) -> dict[str, Floats]:
-        """Return standard deviations by the names of outputs, from all variances, one after the other."""
-        spread = np.sqrt(variances)
+    def _half_widths(self, at: tuple[Floats, Floats, Floats], shared: Floats, deviations: Floats) -> Floats:
+        """Half of the width of the 95 % band of each number of the outputs (..., n_out), see `bounded`.
+
+        Args:
+            at: q, qd and the covariance, see `spread`.
+            shared: covariance of the outputs with u (..., n_out, n).
+            deviations: of the outputs (..., n_out).
+        """
+        q, qd, covariance = at
+        each = [one for one in self.coordinates.memory if one.part is not None]
+        if not each:
+            return GAUSSIAN * deviations
+        state = velocities(self.system.tree, np.moveaxis(q, -1, 0), np.moveaxis(qd, -1, 0))
+        bounded = np.concatenate([one.part.bounded_share(state) for one in each if one.part is not None])
+        places = [self.sizes[0] + k for k in self.coordinates.rows.fading]
+        variances = np.diagonal(covariance, axis1=-2, axis2=-1)[..., places]
+        before = np.square([sigma for one in each for sigma in one.sigma or ()])
+        shares = np.moveaxis(bounded, 0, -1) * np.minimum(variances / before, 1.0)
+        of_each = shared[..., places] / np.sqrt(np.where(variances > 0, variances, 1.0))[..., None, :]
+        return half_widths(deviations, of_each, shares[..., None, :])
+
+    def _by_output(self, spread: Floats) -> dict[str, Floats]:
+        """Numbers of all outputs (..., n_out) by their names, in their shapes."""
         return {
             part.output.name: spread[..., part.slice].reshape(spread.shape[:-1] + part.shape) for part in self.parts
         }

@@ -12,6 +12,7 @@ from scipy.special import chdtrc
 
 from nori_dyn.errors import named_contacts
 from nori_dyn.filtering.base_estimate import BaseEstimate
+from nori_dyn.filtering.bounded import Spread
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.markov import NO_PART
 from nori_dyn.measurements.contacts import ContactState
@@ -61,7 +62,7 @@ class Tracked(Shown):
         estimate: see above.
         after: what is known of what is free.
         memory: returns what persists.
-        deviations: returns the standard deviations of the outputs.
+        spread: returns how far the outputs may be off.
         base: returns the floating base.
     """
 
@@ -70,11 +71,11 @@ class Tracked(Shown):
         estimate: Estimate,
         after: Known,
         memory: Callable[[], MemoryState],
-        deviations: Callable[[], Mapping[str, Floats]],
+        spread: Callable[[], Spread],
         base: Callable[[], BaseEstimate],
     ) -> None:
         self.estimate = estimate
-        self._after, self._memory, self._deviations, self._base = after, memory, deviations, base
+        self._after, self._memory, self._told_spread, self._base = after, memory, spread, base
 
     @property
     def u(self) -> Floats:
@@ -113,10 +114,19 @@ class Tracked(Shown):
         """
         return self._base()
 
-    @cached_property
+    @property
     def deviations(self) -> Mapping[str, Floats]:
         """Standard deviations of the outputs, by name, in the shapes of the outputs."""
-        return self._deviations()
+        return self._spread.deviations
+
+    @property
+    def bands(self) -> Mapping[str, Floats]:
+        """Half of the width of the 95 % bands of the outputs, see `History`."""
+        return self._spread.bands
+
+    @cached_property
+    def _spread(self) -> Spread:
+        return self._told_spread()
 
     def __getitem__(self, name: str) -> Floats:
         """Return an output by name.
@@ -175,7 +185,7 @@ class Recognised(Tracked):
         self.probabilities, self.switch, self._within = dict(probabilities), switch, within
         self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
         likely = within(self.contacts)
-        super().__init__(likely.estimate, likely._after, likely._memory, likely._deviations, likely._base)
+        super().__init__(likely.estimate, likely._after, likely._memory, likely._told_spread, likely._base)
 
     @property
     def tracked(self) -> Tracked:

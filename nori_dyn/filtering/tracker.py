@@ -401,7 +401,9 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         tick, root, axes = self.steps.tick, cache(after.root), self.steps.axes
         of = tick, after, time, root, axes
         memory, base = partial(_remembered, *of), partial(_base, *of)
-        return Tracked(tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.deviations(q, root()), base)
+        return Tracked(
+            tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.spread(q, qd, root() @ root().T), base
+        )
 
     def _recognised(self, steps: HypothesisSteps, q: Floats, qd: Floats, y: Floats) -> Recognised:
         likely = np.flatnonzero(steps.probabilities >= NO_PART).tolist()
@@ -463,7 +465,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             raise SingularSystemError(self._unknown(slot.tick, slot.time, u))
         q, qd, y, _ = slot.parts
         known = window.known(number, u)
-        return Tracked(slot.tick.outputs(q, qd, y, u), known, known.memory, known.deviations, known.base)
+        return Tracked(slot.tick.outputs(q, qd, y, u), known, known.memory, known.spread, known.base)
 
     def over(
         self,

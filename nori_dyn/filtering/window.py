@@ -9,7 +9,7 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from nori_dyn.filtering.base_estimate import BaseEstimate, ReferenceAxes, based
 from nori_dyn.filtering.base_reference import AxesTurn, Bridge
+from nori_dyn.filtering.bounded import Spread
 from nori_dyn.filtering.instants import Instant
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
@@ -166,7 +167,8 @@ class Smoothed:
             slot.is_shared = True
         own = slots[0]
         self._slots: Sequence[WindowSlot] | None = slots
-        self.tick, self._q, self._time, self._axes = own.tick, own.parts[0], own.time, own.axes
+        self.tick, self._time, self._axes = own.tick, own.time, own.axes
+        self._q, self._qd = own.parts[:2]
         self.u = u
         self.nis, self.degrees, self.log_likelihood = own.nis, own.degrees, own.log_likelihood
 
@@ -193,9 +195,9 @@ class Smoothed:
         k = len(self.tick.memory_names)
         return based(self._axes).estimate(self.u[-k:], self.covariance[-k:, -k:])
 
-    def deviations(self) -> Mapping[str, Floats]:
-        """Return the standard deviations of the outputs."""
-        return self.tick.deviations_of(self._q, self.covariance)
+    def spread(self) -> Spread:
+        """How far the outputs may be off."""
+        return self.tick.spread(self._q, self._qd, self.covariance)
 
 
 class SlidingWindow:

@@ -38,12 +38,13 @@ from nori_dyn.identification.physical import (
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices
 
-LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "rotor": 0.0, "stiffness": 0.0, "gain": 1e-3}
+LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "mu": 0.0, "rotor": 0.0, "stiffness": 0.0, "gain": 1e-3}
 """Lower bounds of parameters."""
 
 VAGUE: Mapping[Kind, float] = {
     "viscous": 1e2,
     "coulomb": 1e2,
+    "mu": 1.0,
     "rotor": 1e1,
     "stiffness": 1e4,
     "preload": 1e4,

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.errors import UnknownNameError
+from nori_dyn.components.friction import Friction, Stiction
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.estimation import Solution
@@ -17,9 +18,9 @@ from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, IdentificationProblem
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.renamed import Renamed
-from nori_dyn.tables import Shown
+from nori_dyn.tables import Shown, listed
 from nori_dyn.typing import Floats
 
 IDENTIFIED = 0.5
@@ -158,6 +159,33 @@ class Identification(Shown, Renamed):
     def robot(self) -> KinematicTree:
         """The robot with the identified parameters; offsets, gains and a load are no part of it."""
         return self.parameters.applied(self.values[: len(self.parameters)])
+
+    def with_stiction(self) -> KinematicTree:
+        """The robot with what its friction leaves open, see `nd.components.Friction`: `stiction` of each joint.
+
+        The scatter of a joint that moves is what is left of its torque, of what was held out where something was.
+        Identify with `moving` for that, or the torques of joints at rest are in it.
+
+        Raises:
+            InputError: no reading is the torque of a joint with friction, "tau:JOINT".
+
+        Source: docs/design.md, 4.13.
+        """
+        left = {fit.name: fit.after if fit.held_out is None else fit.held_out for fit in self.fits}
+        found: list[RobotComponent] = []
+        for component in self.robot.components:
+            if not isinstance(component, Friction):
+                found.append(component)
+                continue
+            for name in (self.robot.joint_names[i] for i in component.joints_on(self.robot)):
+                if f"tau:{name}" not in left:
+                    raise InputError(
+                        f"no reading tau:{name} is among those that were identified from ({listed(left)}), so that "
+                        f"nothing tells how far the torque of '{name}' is from its friction."
+                    )
+                stiction = Stiction(scatter=left[f"tau:{name}"]) if component.has_level else None
+                found.append(component.model_copy(update={"joints": name, "stiction": stiction}))
+        return self.robot.replace(components=found)
 
     @property
     def has_robot(self) -> bool:

@@ -95,7 +95,11 @@ class Formulation:
 
     @staticmethod
     def of(
-        options: IdentifyOptions, wanted: Sequence[str], load_on: str | None, known: Mapping[str, float]
+        options: IdentifyOptions,
+        wanted: Sequence[str],
+        load_on: str | None,
+        known: Mapping[str, float],
+        taken_at: Floats | None = None,
     ) -> Formulation:
         """Formulate the regression.
 
@@ -104,6 +108,7 @@ class Formulation:
             wanted: the parameters, see `Parameters.of`.
             load_on: the link that carries a load, in some logs.
             known: values of parameters that are known.
+            taken_at: the inertias whose weight friction depends on, see `Regression.of`.
 
         Raises:
             InputError, UnknownNameError: see `identify`.
@@ -112,7 +117,7 @@ class Formulation:
         if load_on is not None:
             system.tree.link(load_on)
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
-        regression = Regression.of(system, wanted)
+        regression = Regression.of(system, wanted, taken_at=taken_at)
         problem = IdentificationProblem(base_parameters(regression.without_gains()), load_on, known)
         if not problem.columns:
             raise InputError(

@@ -47,9 +47,13 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Watched, progress_bar
+from nori_dyn.typing import Floats
 
 ROBUST_ROUNDS = 4
 """Times that a log is read again where residuals that are far off are to count less."""
+
+WEIGHT_ROUNDS = 2
+"""Times that logs are read again where friction depends on weight: that is the weight of what was found before."""
 
 Given: TypeAlias = Log | str | os.PathLike[str]
 """A log as it is given."""
@@ -155,10 +159,6 @@ def identify(
     if not 0 <= share < 1:
         raise InputError(f"the share held out is {share:g}: it must be at least 0 and less than 1.")
     with progress_bar("identifying", progress) as stage:
-        stage("which combinations are identifiable")
-        formulation = Formulation.of(options, parameters, load_on, known or {})
-        stage("compiling")
-        reader = LogReader(formulation, stage)
         others = () if isinstance(held_out, float | int) else _logs(held_out)
         unloaded, carrying = _logs(logs), _logs(loaded)
         if not unloaded and not carrying:
@@ -166,7 +166,12 @@ def identify(
         if carrying and load_on is None:
             tip = options.system.tree.names[-1]
             raise InputError(f"which link carries the load? Name it: load_on='{tip}' (--load-on {tip}).")
-        with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
+
+        def estimated(taken_at: Floats | None) -> tuple[_Estimation, LogReader]:
+            stage("which combinations are identifiable")
+            formulation = Formulation.of(options, parameters, load_on, known or {}, taken_at)
+            stage("compiling")
+            reader = LogReader(formulation, stage)
             moments = [*map(reader.read, unloaded), *(reader.read(log, is_loaded=True) for log in carrying)]
             validation = [*map(reader.read, others)]
             stage("estimating")
@@ -179,7 +184,12 @@ def identify(
                     reader.read(each.log, each.is_loaded, formulation.robust(each, solution)) for each in weighted
                 ]
                 solution = formulation.solution(weighted, prior)
-            estimation = _Estimation(formulation, moments, weighted, validation, still, prior, solution)
+            return _Estimation(formulation, moments, weighted, validation, still, prior, solution), reader
+
+        with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
+            estimation, reader = estimated(None)
+            for _ in range(WEIGHT_ROUNDS if estimation.depends_on_weight else 0):
+                estimation, reader = estimated(estimation.inertias)
             return estimation.findings(reader, share)
 
 
@@ -204,6 +214,18 @@ class _Estimation:
     still: Sequence[str]
     prior: ParameterPrior
     solution: Solution
+
+    @property
+    def depends_on_weight(self) -> bool:
+        """Whether friction is looked for that depends on the weight that a joint carries."""
+        problem = self.formulation.problem
+        return any(problem.all_parameters[k].kind == "mu" for k in problem.free)
+
+    @property
+    def inertias(self) -> Floats:
+        """Inertias found (n_links, 6, 6), whether bodies can have them or not: their weight is as the logs have it."""
+        problem = self.formulation.problem
+        return np.asarray(problem.parameters.inertias(problem.whole(self.solution.values)), dtype=float)
 
     def held_out(self, share: float) -> tuple[list[Evidence], Solution, str]:
         """Evidence that was held out, an estimate without it, and what it is, in words.

@@ -22,6 +22,7 @@ from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
 from nori_dyn.errors import UnknownNameError
 from nori_dyn.measurements.selectors import select_joints
+from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.typing import Array, Floats
 
@@ -40,7 +41,7 @@ TEN: tuple[tuple[Kind, str, str], ...] = (
 
 INERTIAL: tuple[Kind, ...] = ("m", "mc", "I")
 OF_READINGS: tuple[Kind, ...] = ("offset", "gain")
-OF_MOTION: tuple[Kind, ...] = ("viscous", "coulomb", "rotor")
+OF_MOTION: tuple[Kind, ...] = ("viscous", "coulomb", "mu", "rotor")
 """Those that a joint that stands still does not identify."""
 
 
@@ -57,6 +58,7 @@ NEW: Mapping[type[OnJoints], Mapping[str, Any]] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "inertias": tuple(f"{kind}:*" for kind in INERTIAL),
     "friction": ("viscous:*", "coulomb:*"),
+    "weight_friction": ("mu:*",),
     "rotors": ("rotor:*",),
     "springs": ("stiffness:*", "preload:*"),
     "offsets": ("offset:*",),
@@ -207,12 +209,14 @@ def all_parameters(tree: KinematicTree, readings: Mapping[str, str]) -> Iterator
     """Yield all parameters that a robot, and readings with their units, may have."""
     for link in tree.names:
         yield from ten_parameters(link)
+    floats = any(isinstance(joint, Free) for joint in tree.joints)
     for kind in ON_JOINTS:
         for i in select_joints(tree, "actuated"):
             joint, name = tree.joints[i], tree.joint_names[i]
             if joint.nv and (kind is not Spring or (joint.nq, joint.nv) == (1, 1)):
                 for coefficient, units in kind.COEFFICIENTS.items():
-                    yield Parameter(coefficient, name, "", joint.units(*units)[0])
+                    if coefficient != "mu" or not floats:
+                        yield Parameter(coefficient, name, "", joint.units(*units)[0])
     for reading, unit in readings.items():
         yield Parameter("offset", reading, "", unit)
     for reading in readings:

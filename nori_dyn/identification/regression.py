@@ -55,10 +55,16 @@ class ParametricTree(ExactTree):
     Attributes:
         parametric_inertias: the spatial inertias (n_links, 6, 6).
         parametric_components: the components.
+        taken_at: the inertias whose weight friction depends on (n_links, 6, 6): numbers, so that all stays linear.
     """
 
     parametric_inertias: Array = field(kw_only=True)
     parametric_components: tuple[RobotComponent, ...] = field(kw_only=True)
+    taken_at: Floats = field(kw_only=True)
+
+    @property
+    def nominal_I(self) -> Floats:
+        return self.taken_at
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,13 +72,14 @@ class ParametricTree(ExactTree):
         object.__setattr__(self, "components", self.parametric_components)
 
     @staticmethod
-    def over(parameters: Parameters, values: Array, graph: Graph) -> ParametricTree:
+    def over(parameters: Parameters, values: Array, graph: Graph, taken_at: Floats) -> ParametricTree:
         """The tree of parameters whose values (n,) are expressions."""
         tree = parameters.tree
         known: dict[str, Any] = {part.name: getattr(tree, part.name) for part in fields(tree)}
         changed: dict[str, Any] = {
             "parametric_inertias": parameters.inertias(values),
             "parametric_components": parameters.components(values),
+            "taken_at": taken_at,
         }
         return ParametricTree(**known, arena=graph, **changed)
 
@@ -114,13 +121,14 @@ class Regression:
     w: tuple[Expr, ...]
 
     @staticmethod
-    def of(system: System, wanted: Sequence[str], seed: int = 0) -> Regression:
+    def of(system: System, wanted: Sequence[str], seed: int = 0, taken_at: Floats | None = None) -> Regression:
         """Regress a system's readings on parameters, where the motion is known.
 
         Args:
             system: the robot and its sensors. Equations of motion are taken to hold exactly.
             wanted: the parameters, see `Parameters.of`. Offsets that the sensors declare are among them by themselves.
             seed: seed of the random point of the fingerprints.
+            taken_at: the inertias whose weight friction depends on (n_links, 6, 6); those of the robot when None.
 
         Raises:
             UnknownNameError: a parameter that does not exist.
@@ -137,7 +145,7 @@ class Regression:
         }
 
         def forward(phi: Array, are_known: bool) -> _Forward:
-            tree = ParametricTree.over(parameters, phi, graph)
+            tree = ParametricTree.over(parameters, phi, graph, system.tree.I if taken_at is None else taken_at)
             symbolic = System(tree, system.sensors, system.of_components.repeats)
             at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
             named = dict(zip(parameters.names, phi, strict=True))

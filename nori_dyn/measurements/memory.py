@@ -25,7 +25,7 @@ from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, Variable, VariableKey
+from nori_dyn.system.variables import OFFSET, STICTION, ComponentKey, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 SPEED = "qd"
@@ -148,6 +148,11 @@ class Memory(BaseModel):
         return [self._one(name, v, variables, owned.get(v.name)) for v in variables if self.covers(v)]
 
     def _one(self, name: str, v: Variable, variables: Sequence[Variable], own: Equation | None) -> Remembered:
+        if v.kind == STICTION and self != Memory(of=self.of):
+            raise SensorConfigError(
+                f"'{v.name}' is as the friction of its joint says (stiction: scatter, rest, motion): leave all but "
+                "`of` out here."
+            )
         mean = per_component(f"the mean of '{v.name}'", self.mean, v.components) or ()
         sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
         known_by = f"{GROUP}:{v.name}"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nori_dyn.algebra.crossing import Crossing, as_transform
-from nori_dyn.algebra.spatial import Transform, cross_motion, matvec
-from nori_dyn.model.paths import common_ancestor
+from nori_dyn.algebra.spatial import Transform, cross_motion, matvec, transpose
+from nori_dyn.model.paths import common_ancestor, path
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.typing import Array, Floats
 
@@ -83,6 +83,27 @@ def world_transforms(tree: KinematicTree, X_up: Mapping[int, Transform | Crossin
 def world_acceleration(gravity: Sequence[float]) -> Floats:
     """Return a_0 = -a_g (6,), by which gravity (3,) [m/s^2] is an acceleration of the world: Nori (3a), RBDA 5.3."""
     return -np.array([0.0, 0.0, 0.0, *gravity])
+
+
+def weight_torque(at: Kinematics, i: int) -> Array:
+    """Torque or force (n_i, ...) across a joint that holds all that it carries up against gravity, at rest.
+
+    The inertias are the tree's `nominal_I`.
+
+    Source: RBDA table 5.1, without motion.
+    """
+    tree = at.tree
+
+    def held(j: int, a: Array) -> Array:
+        f = matvec(tree.nominal_I[j], a)
+        for child in tree.children[j]:
+            f = f + at.X_up[child].force_to_parent(held(child, at.X_up[child].apply_motion(a)))
+        return f
+
+    a = world_acceleration(tree.gravity)
+    for j in reversed([*path(tree.parents, i)]):
+        a = at.X_up[j].apply_motion(a)
+    return matvec(transpose(at.S[i]), held(i, a))
 
 
 def velocities(tree: KinematicTree, q: Array, qd: Array) -> Kinematics:

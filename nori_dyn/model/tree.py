@@ -216,6 +216,11 @@ class KinematicTree(Shown):
         """Number of moving links."""
         return len(self.names)
 
+    @property
+    def nominal_I(self) -> Floats:
+        """Spatial inertias whose weight friction depends on; other than `I` only while `I` is identified."""
+        return self.I
+
     @cached_property
     def nq(self) -> int:
         """Number of configuration numbers."""

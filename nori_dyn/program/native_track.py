@@ -51,8 +51,8 @@ class NativeFilter:
     that allocates nothing.
 
     Attributes:
-        values: what the program of a tick gives: entries of A, c, entries of X, x, one after the other; A, c, X and x
-            are views of it.
+        values: what the program of a tick gives: entries of A, c, entries of X, x, and one over the times in which
+            memory fades as the state says, one after the other; A, c, X, x and fading are views of it.
         weights: one over the variances of the weighed rows (p,); 0 where a reading is missing.
         decay, Q: of each number of the memory (k,), over the dt of `propagate`.
         R, z: the prior of the memory: R m = z + noise, (k, k) and (k,).
@@ -84,16 +84,16 @@ class NativeFilter:
         ffi = interface()
         self.library = library = load_library(ffi, track_source(shape, compiler.lanes, smooths), compiler)
         n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
-        sizes = (len(shape.A), p, len(shape.X), shape.n_v)
-        self.values = aligned(sum(sizes)) if values is None else values
-        self.A, self.c, self.X, self.x = np.split(self.values, np.cumsum(sizes)[:-1])
+        self.values = aligned(shape.n_values) if values is None else values
+        self.A, self.c, self.X, rates = np.split(self.values, np.cumsum((len(shape.A), p, len(shape.X))))
+        self.x, self.fading = rates[: shape.n_v], rates[shape.n_v :]
         self.weights, self.decay, self.Q = np.ones(p), np.ones(k), np.zeros(k)
         self.R, self.z = known or (np.zeros((k, k)), np.zeros(k))
         self.u, self.pivots = np.zeros(n), np.zeros(n)
         self._work = aligned(shape.n_work(compiler.lanes))
         self._rows = self._work[: n * width].reshape(n, width)
         self.R_u, self.z_u = self._rows[:, :n], self._rows[:, n]
-        read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
+        read = (self.A, self.c, self.X, rates, self.weights, self.decay, self.Q)
         parts = [(doubles(self.R), doubles(self.z)), *map(doubles, (*read, self.u, self.pivots, self._work))]
         self._at = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
         self._update, self._propagate = library.update, library.propagate

@@ -47,6 +47,9 @@ SMALLEST_DECAY = 1e-8
 LOOSE = 1e-9
 """The share of an undetermined direction below which a number does not take part in it."""
 
+FADED = 1e-4
+"""What is left of memory that fades as the state says where nothing is known of that; less would cost digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrackShape:
@@ -63,6 +66,7 @@ class TrackShape:
         weight_of: for each weighed row the number of its weight.
         walk: of each number of the memory, its standard deviation after a second.
         inverse_time: one over the time constant of each; 0 where it stays.
+        fading: which of the rows' last numbers says it at each tick; -1 where it is constant.
         of_case: for each weighed row whether it is of a case of a contact; empty where there are no hypotheses.
         base: where the state of a floating base begins in the memory; None where it is none of it.
         heavy: for each whether its weight is much larger than those of others: a reflection that begins with a heavy
@@ -81,9 +85,20 @@ class TrackShape:
     weight_of: Sequence[int] = ()
     walk: Sequence[float] = ()
     inverse_time: Sequence[float] = ()
+    fading: Sequence[int] = ()
     of_case: Sequence[bool] = ()
     heavy: Sequence[bool] = ()
     base: int | None = None
+
+    @property
+    def n_fading(self) -> int:
+        """How many numbers of the memory fade in a time that depends on the state."""
+        return sum(number >= 0 for number in self.fading)
+
+    @property
+    def n_values(self) -> int:
+        """How many numbers the program of a tick's rows computes: A, c, X, x, and one over these times."""
+        return len(self.A) + self.p + len(self.X) + self.n_v + self.n_fading
 
     @property
     def k(self) -> int:
@@ -181,6 +196,7 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "P": p,
         "N_A": len(shape.A),
         "N_X": len(shape.X),
+        "N_FADING": shape.n_fading,
         "S_APART": int(not of_s & of_v),
         "CHAINED": int(any(n_s <= column < n_s + shape.n_v for _, column in shape.X)),
         "N_WORK": shape.n_work(lanes),
@@ -191,6 +207,7 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "LARGEST_SQUARE": LARGEST_SQUARE,
         "SMALLEST_DECAY": SMALLEST_DECAY,
         "LOOSE": LOOSE,
+        "FADED": FADED,
     }
     if shape.base is not None:
         sizes["BASE"] = shape.base
@@ -205,6 +222,7 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "moving_ends": [max(moving, j + 1) for j in range(n)],
         "exact": shape.exact,
         "weight_of": shape.weight_of,
+        "fading": shape.fading or [-1] * k,
     }
     laws = {"walk": shape.walk, "inverse_time": shape.inverse_time}
     text = defined(sizes) + "".join(listed_table(name, values) for name, values in tables.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -18,7 +18,7 @@ from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.assembly import Nonzeros, assemble, check_bias, check_sigma, columns_of
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
-from nori_dyn.system.memory import Remembered, WithMemory
+from nori_dyn.system.memory import Remembered, WithMemory, fading_parts
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.repeats import ComponentRows, Repeat
@@ -68,6 +68,8 @@ class System(Shown):
         self.memory: tuple[Remembered, ...] = (
             tuple(sensors.remembered(self.variables, of_sensors)) if isinstance(sensors, WithMemory) else ()
         )
+        if self.memory:
+            self.memory = tuple(self._with_fading(self.memory))
         sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
         motion = newton_euler(tree, self.parts, sigma)
         equations: dict[RowKey, Equation] = {equation.key: equation for equation in motion}
@@ -86,6 +88,15 @@ class System(Shown):
     def without(self, repeats: Sequence[Repeat]) -> Self:
         """Return the system without rows of components that repeat others."""
         return type(self)(self.tree, self.sensors, repeats)
+
+    def _with_fading(self, memory: Iterable[Remembered]) -> Iterator[Remembered]:
+        """Yield state variables and, of components, those that always are."""
+        fading, entries = fading_parts(self.parts), {each.variable.key: each for each in memory}
+        yield from (each for key, each in entries.items() if key not in fading)
+        for v in self.variables:
+            if v.key in fading:
+                entry = entries[v.key].memory if v.key in entries else v.kind
+                yield Remembered.fading(entry, v, fading[v.key])
 
     def _row_blocks(
         self, equations: Mapping[RowKey, Equation], sigmas: Sequence[tuple[float, ...] | None]
@@ -284,8 +295,10 @@ class System(Shown):
             check_bias(self.sensors.name, row.equation, parts[-1])
         return parts
 
-    def D(self, q: ArrayLike) -> sp.csc_array:
+    def D(self, q: ArrayLike, qd: ArrayLike | None = None) -> sp.csc_array:
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
+
+        Only the stiction of joints makes it depend on qd (nv,); at rest when None.
 
         Source: Nori (4), (8), (16).
 
@@ -294,7 +307,9 @@ class System(Shown):
             >>> D.shape, D.nnz
             ((40, 40), 92)
         """
-        return self.entries(positions(self.tree, self.tree.checked_configuration(q))).matrix()
+        q = self.tree.checked_configuration(q)
+        at = positions(self.tree, q) if qd is None else velocities(self.tree, q, checked("qd", qd, (self.tree.nv,)))
+        return self.entries(at).matrix()
 
     def D_each(self, Q: Floats) -> Iterator[sp.csc_array]:
         """Yield D at each of some configurations (N, nq), assembled together: quicker than one by one."""

@@ -10,15 +10,17 @@ Source: docs/design.md, 4.12.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import Variable, VariableKey
-from nori_dyn.typing import Floats
+from nori_dyn.system.variables import Unknown, Variable, VariableKey
+from nori_dyn.typing import Array, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Remembered:
         time_constant: time in which it decays to 1 / e [s]; None where it stays.
         rate: the variable that is its derivative by time; None where it has none.
         known_by: names of the rows of the tick that are its initial prior: a filter applies them once.
+        part: what says its time constant at each state, `time_constant` being the longest; None where that is constant.
     """
 
     memory: str
@@ -44,6 +47,16 @@ class Remembered:
     time_constant: float | None
     rate: VariableKey | None
     known_by: str
+    part: Fading | None = None
+
+    @staticmethod
+    def fading(memory: str, variable: Variable, part: Fading) -> Remembered:
+        """A variable of a component that keeps the variance of its prior, in a time that depends on the state."""
+        T, prior = part.time_constant, part.prior
+        assert prior is not None
+        sigma = prior.sigma or ()
+        walk = tuple(each * math.sqrt(2 / T) for each in sigma)
+        return Remembered(memory, variable, (0.0,) * len(sigma), sigma, walk, T, None, prior.name, part)
 
     def decay(self, dt: float | Floats) -> Floats:
         """Return a, by which it is multiplied over a time [s], or over each of many."""
@@ -58,6 +71,38 @@ class Remembered:
         T, dt = self.time_constant, np.asarray(dt, dtype=float)[..., None]
         seconds = dt if T is None else -0.5 * T * np.expm1(-2.0 * dt / T)
         return np.square(self.walk) * seconds
+
+
+@runtime_checkable
+class Fading(Protocol):
+    """Optional side of a component's part: its one variable is state wherever there is any, and fades by itself."""
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """The variable; none where the part has none, and nothing fades."""
+
+    @property
+    def prior(self) -> Equation | None:
+        """Rows by which the variable is known at first, and where nothing is remembered at each tick."""
+
+    @property
+    def time_constant(self) -> float:
+        """The longest time in which it fades to 1 / e [s]."""
+
+    @property
+    def on_average(self) -> Any:
+        """The part with its variable at zero, where it is on average: one without it."""
+
+    def bounded_share(self, at: Kinematics) -> Array:
+        """The share of the variance of what it does at a state (n, ...) that is of a bounded, uniform law."""
+
+    def fading(self, at: Kinematics) -> Array:
+        """One over the time in which it does at a state (n, ...) [1/s], over any scalar."""
+
+
+def fading_parts(parts: Iterable[object]) -> dict[VariableKey, Fading]:
+    """Parts whose variables fade, by these."""
+    return {part.unknowns[0].key: part for part in parts if isinstance(part, Fading) and part.unknowns}
 
 
 @runtime_checkable

@@ -25,6 +25,9 @@ LOAD: Kind = "tau_J"
 OFFSET: Kind = "offset"
 """What sensors with an offset add."""
 
+STICTION: Kind = "stiction"
+"""The friction of joints at rest, as a share of what it can be: see `components.friction`."""
+
 CENTROIDAL: Kind = "centroidal"
 """The centre of mass, and the momentum about it: see `measurements.centroidal`."""
 
@@ -40,6 +43,7 @@ WORDS: Mapping[Kind, str] = {
     "tendon": "force of tendon",
     "offset": "offset of sensor",
     "qd": "joint velocity",
+    STICTION: "stiction of joint",
     CENTROIDAL: "centroidal quantity",
 }
 """What variables are called; those of kinds that are not here are called by their kind."""

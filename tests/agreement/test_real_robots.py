@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 
-FOLDERS = {"icub_base": "icub_walking", "icub3_base": "icub3_walking_sim"}
+FOLDERS = {"icub_base": "icub_walking", "icub3_base": "icub3_walking_sim", "ur10e_bands": "ur10e"}
 """Where the data of a module are, if not in a folder of its name."""
 
 
@@ -287,3 +287,16 @@ def test_the_chest_of_the_icub_3_is_found_though_its_soles_slip():
     assert figure(results, "tilt, rms error").value < 0.9
     assert figure(results, "path, rms error").value < 0.155
     assert figure(results, "smoothed path, rms error").value < 0.05
+
+
+def test_zero_is_in_the_bands_of_torques_from_outside_on_an_arm_that_nothing_touches():
+    results = results_of("ur10e_bands")
+    found = finding(results, "torques of joints that move, with friction by the weight they carry")
+    assert np.all(np.array(found.rms) <= [2.2, 1.5, 0.82, 0.15, 0.2, 0.15])
+    assert min(found.correlation) >= 0.998
+    assert 0.93 <= figure(results, "share of samples in motion").value <= 0.975
+    assert 0.93 <= figure(results, "share of samples at which joints turn back").value <= 0.97
+    standing = figure(results, "standstills with their mean in it")
+    assert standing.expected >= 150
+    assert standing.value >= 0.95 * standing.expected
+    assert figure(results, "half of the widest band at rest").value <= 1.1

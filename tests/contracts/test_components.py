@@ -31,6 +31,7 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
     "friction": [
         {"joints": "all", "viscous": 0.3, "coulomb": 0.5, "width": 0.2},
         {"joints": "joint2", "coulomb": 1.0, "static": 1.5, "stribeck": 0.3, "width": 0.1},
+        {"joints": "joint3", "mu": 0.3, "coulomb": 0.5, "width": 0.1},
     ],
     "spring": [
         {"joints": ["joint1", "joint4"], "stiffness": 7.0, "reference": 0.3},

@@ -57,10 +57,16 @@ def touching() -> nd.SensorSet:
     return nd.SensorSet.from_dict(content)
 
 
+def sticky() -> nd.KinematicTree:
+    law = {"coulomb": 1.0, "mu": 0.1, "width": 0.05, "stiction": {"scatter": 0.3}}
+    return ARM.replace(components=[nd.components.Friction(joints="all", **law)])
+
+
 ARM, WALKER = nd.autotree(3, skew=0.5), on_a_free_base(nd.autotree(3, branching=2, skew=0.3))
 CASES = {
     "arm": lambda: nd.plan(nd.System(ARM, nd.sensors("momentum_observer")), outputs=("qdd", "f:link3")),
     "walker": lambda: nd.plan(nd.System(WALKER, standing("link3")), outputs=("tau", "fx:link3")),
+    "sticky arm": lambda: nd.plan(nd.System(sticky(), nd.sensors("momentum_observer")), outputs=("qdd", "stiction")),
     "contacts": lambda: nd.plan(nd.autotree(2, skew=0.3), touching(), outputs=("qdd", "fx:link2")),
 }
 RECOGNISED, LATE = "contacts recognised", "three ticks late"

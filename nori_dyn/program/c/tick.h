@@ -1,13 +1,23 @@
 #include "square_root.h"
 
-/* What is known of the memory goes on by a time dt. */
+/* What is known of the memory goes on by a time dt. Numbers that fade in a time that depends on the state keep their
+   variance, and have faded where the state is not known for as long; `inverse_time` is their least then. */
 INLINE void set_time(tick *now, double dt) {
     filter *const at = now->steps;
-    if (dt != now->dt) {
+    if (dt != now->dt || N_FADING > 0) {
+        const int is_known = now->has_rates && dt <= now->longest;
         for (int i = 0; i < K; ++i) {
-            at->decay[i] = inverse_time[i] > 0 ? exp(-dt * inverse_time[i]) : 1;
-            at->Q[i] = walk[i] * walk[i] *
-                       (inverse_time[i] > 0 ? -0.5 * expm1(-2 * dt * inverse_time[i]) / inverse_time[i] : dt);
+            const double rate = inverse_time[i];
+            double gained = dt;
+            at->decay[i] = 1;
+            if (fading[i] >= 0) {
+                at->decay[i] = is_known ? fmax(exp(-dt * at->x[N_V + fading[i]]), FADED) : FADED;
+                gained = 0.5 * (1 - at->decay[i] * at->decay[i]) / rate;
+            } else if (rate > 0) {
+                at->decay[i] = exp(-dt * rate);
+                gained = -0.5 * expm1(-2 * dt * rate) / rate;
+            }
+            at->Q[i] = walk[i] * walk[i] * gained;
         }
         now->dt = dt;
     }

@@ -173,7 +173,7 @@ SEEN void forward(const tick *now, const run *at) {
     here.has_rates = 1;
     for (ptrdiff_t t = 0; t < at->n; ++t) {
         double *const rows = at->rows + t * N * (N + 1);
-        steps->A = at->values + t * (N_A + P + N_X + N_V);
+        steps->A = at->values + t * (N_A + P + N_X + N_V + N_FADING);
         steps->c = steps->A + N_A;
         steps->X = steps->c + P;
         steps->x = steps->X + N_X;

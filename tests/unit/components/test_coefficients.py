@@ -12,8 +12,9 @@ from tests.trees import random_state
 Q, QD = np.linspace(-2.0, 2.0, 9)[None], np.linspace(-3.0, 3.0, 9)[None]
 
 CASES = [
-    (Friction(joints="all", viscous=0.3, coulomb=0.7), {"viscous": 0.3, "coulomb": 0.7}),
-    (Friction(joints="all", static=0.7), {"viscous": 0.0, "coulomb": 0.0}),
+    (Friction(joints="all", viscous=0.3, coulomb=0.7), {"viscous": 0.3, "coulomb": 0.7, "mu": 0.0}),
+    (Friction(joints="all", static=0.7), {"viscous": 0.0, "coulomb": 0.0, "mu": 0.0}),
+    (Friction(joints="all", mu=0.2), {"viscous": 0.0, "coulomb": 0.0, "mu": 0.2}),
     (Rotor(joints="all", inertia=2e-5, gear=-100.0), {"rotor": 0.2}),
     (Spring(joints="all", stiffness=7.0), {"stiffness": 7.0, "preload": 0.0}),
     (Spring(joints="all", stiffness=7.0, reference=0.3, preload=0.5), {"stiffness": 7.0, "preload": 0.5 + 7.0 * 0.3}),

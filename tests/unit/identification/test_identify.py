@@ -42,6 +42,27 @@ def test_a_log_without_noise_identifies_every_combination(tmp_path, arm):
     assert found.notes == ()
 
 
+def test_friction_by_weight_is_found_though_the_model_weighs_something_else(tmp_path, arm):
+    """The weight is that of what was found: that of the model is off by up to a third, as its bodies are."""
+    _, heavy = changed(arm, seed=2, share=0.6)
+    friction = nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, mu=0.08, width=0.01)
+    log = saved_log(tmp_path / "log.npz", heavy.replace(components=[friction]), n=3000, sigma=0.01)
+    wanted = ["inertias", "friction", "weight_friction"]
+    found = nd.identify(log, nd.System(arm, ARM), wanted, held_out=0.0, physical=False)
+    for joint in ("shoulder_lift_joint", "elbow_joint"):
+        assert found.each[f"mu:{joint}"] == pytest.approx(0.08, abs=1e-3)
+        assert found.each[f"coulomb:{joint}"] == pytest.approx(1.5, abs=0.02)
+    assert max(fit.after for fit in found.fits) == pytest.approx(0.01, rel=0.1)
+
+
+def test_stiction_of_what_was_found_scatters_as_the_fit_does(tmp_path, arm):
+    friction = nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01)
+    log = saved_log(tmp_path / "log.npz", arm.replace(components=[friction]), sigma=0.05)
+    found = nd.identify(log, nd.System(arm, ARM), ["friction"], physical=False)
+    scatter = {each.joints: each.stiction.scatter for each in found.with_stiction().components}
+    assert scatter == {name: pytest.approx(0.05, rel=0.2) for name in arm.joint_names}
+
+
 def test_friction_rotors_and_offsets_are_found(tmp_path, arm):
     drives = (
         nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01),

@@ -1,0 +1,118 @@
+"""Bands of the torques from outside on a real UR10e that nothing touches: how often the truth, zero, is in them.
+
+The model, its friction with the weight that joints carry, and the scatter of that are found on two logs. Then each log
+is filtered: the torque from outside of each joint is an offset of its reading of which nothing is known beforehand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import nori_dyn as nd
+from benchmarks.real.finding import Figure, Finding
+from benchmarks.real.identified import judged, with_friction
+from benchmarks.real.recording import beside
+from benchmarks.real.ur10e import AGAINST, ALL, CUTOFF, DATA, JOINTS, MOVING, NARROW, WINDOW
+from nori_dyn.typing import Booleans, Floats
+
+LOGS = "exciting_1", "exciting_2", "one_joint_2", "one_joint_5"
+"""All logs in which nothing touches the arm."""
+FAST, STILL = 0.05, 0.002
+"""Speed above which a joint is in motion, and up to which it stands still [rad/s]; between, it turns back."""
+STANDSTILL = 25
+"""Samples that a joint stands still for at the least, where that counts."""
+UNKNOWN, LASTS = 100.0, 0.5
+"""Deviation of a torque from outside, in that of the friction of a joint that moves, and how long it lasts [s]."""
+BEGINS = 50
+"""Samples at the beginning of a log that do not count."""
+
+
+def run(data: Path) -> list[Finding | Figure]:
+    """Return what came of the data set."""
+    folder = data / "real" / "ur10e"
+    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW)
+    logs = {name: nd.read_log(folder / f"{name}.csv.gz", beside("ur10e.log.yaml")) for name in LOGS}
+    found, raw = (
+        nd.identify(
+            logs["exciting_1"],
+            arm,
+            [*ALL, "weight_friction"],
+            held_out=logs["exciting_2"],
+            cutoff=cutoff,
+            differentiate=WINDOW,
+            moving=MOVING,
+        )
+        for cutoff in (CUTOFF, None)
+    )
+    title = "torques of joints that move, with friction by the weight they carry"
+    results: list[Finding | Figure] = [judged(DATA, title, AGAINST, JOINTS, found)]
+    robot = found.with_stiction()
+    scatter, whole = (np.array([fit.held_out or fit.after for fit in one.fits]) for one in (found, raw))
+    plan = nd.plan(nd.System(robot, sensors(robot, scatter, np.sqrt(whole**2 - scatter**2))), outputs=names(robot))
+    counts = np.zeros(8)
+    for log in logs.values():
+        counts += counted(nd.smooth(log, plan, differentiate=WINDOW, causal=True), robot)
+    moving, reversing, standing = counts[0] / counts[1], counts[2] / counts[3], counts[4]
+    results += [
+        Figure(DATA, "share of samples in motion with zero in the 95 % band of the torque from outside", moving),
+        Figure(DATA, "share of samples at which joints turn back with zero in it", reversing),
+        Figure(DATA, "standstills with their mean in it", standing, expected=counts[5]),
+        Figure(DATA, "standstills with all of their samples in it", counts[6], expected=counts[5]),
+        Figure(DATA, "half of the widest band at rest, by the largest friction there", counts[7] / len(logs)),
+    ]
+    return results
+
+
+def names(robot: nd.KinematicTree) -> list[str]:
+    """The torques from outside, as outputs."""
+    return [f"offset:tau:{name}" for name in robot.joint_names]
+
+
+def sensors(robot: nd.KinematicTree, scatter: Floats, noise: Floats) -> nd.SensorSet:
+    """Torques of an arm with noise (n,) [N m], and from outside, of which nothing is known."""
+    torques = [
+        {"type": "joint_torque", "joints": name, "sigma": noise[k], "offset": {"sigma": UNKNOWN * scatter[k]}}
+        for k, name in enumerate(robot.joint_names)
+    ]
+    known = [
+        {"type": "joint_acceleration", "joints": "all"},
+        {"type": "external_wrench", "links": "all", "value": 0},
+    ]
+    memory = {
+        name: {"of": name, "walk": UNKNOWN * scatter[k] * np.sqrt(2 / LASTS), "time_constant": LASTS}
+        for k, name in enumerate(names(robot))
+    }
+    return nd.SensorSet.from_dict({"name": "outside", "measurements": [*known, *torques], "memory": memory})
+
+
+def counted(found: nd.results.LogHistory, robot: nd.KinematicTree) -> Floats:
+    """How often zero is in the bands, of how many: in motion, turning back, standing, all along; and the widest."""
+    counts = np.zeros(8)
+    for name, qd, level in zip(names(robot), found.samples.qd.T, levels(robot, found.samples.q).T, strict=True):
+        off, band = np.abs(found[name].ravel()), found.bands[name].ravel()
+        speed, inside, counting = np.abs(qd), off < band, np.arange(len(qd)) >= BEGINS
+        fast, slow = (speed > FAST) & counting, (speed > STILL) & (speed <= FAST) & counting
+        counts[:4] += inside[fast].sum(), fast.sum(), inside[slow].sum(), slow.sum()
+        for part in standstills(speed <= STILL):
+            mean = np.abs(np.mean(found[name].ravel()[part]))
+            counts[4:7] += mean < band[part].mean(), 1, inside[part].all()
+            counts[7] = max(counts[7], float((band[part] / level[part]).max()))
+    return counts
+
+
+def levels(robot: nd.KinematicTree, q: Floats) -> Floats:
+    """The largest torque (n, nv) that friction may have at rest."""
+    rigid = robot.replace(components=())
+    weight = np.abs(nd.compile(nd.rnea, rigid).batch(q, np.zeros_like(q), np.zeros_like(q)))
+    frictions = [each for each in robot.components if isinstance(each, nd.components.Friction)]
+    by_joint = {robot.joint_names[i]: each for each in frictions for i in each.joints_on(robot)}
+    own = [by_joint[name] for name in robot.joint_names]
+    return np.array([each.coulomb for each in own]) + np.array([each.mu for each in own]) * weight
+
+
+def standstills(is_still: Booleans) -> list[slice]:
+    """The stretches of samples during which a joint stands still."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[0], is_still.astype(int), [0]])))
+    return [slice(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if b - a >= STANDSTILL]
