@@ -24,7 +24,7 @@ from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.native_runs import NativeRuns
 from nori_dyn.program.tracing import Traced
-from nori_dyn.program.track_source import FADED, TrackShape
+from nori_dyn.program.track_source import LEAST_LEFT, TrackShape
 from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
@@ -150,7 +150,9 @@ class TickPrograms:
         decay, gained = self.decay(dt), self.gained(dt)
         if of_state := list(self.coordinates.rows.fading):
             sigma = np.array([s for one in self.coordinates.memory if one.part is not None for s in one.sigma or ()])
-            decay[of_state] = left = np.maximum(np.exp(-dt * measured.fading), FADED) if knows_rates else FADED
+            decay[of_state] = left = (
+                np.maximum(np.exp(-dt * measured.fading), LEAST_LEFT) if knows_rates else LEAST_LEFT
+            )
             gained[of_state] = np.square(sigma) * (1 - np.square(left))
         return MotionModel(dt, X_s, X_v, X_f, measured.x, decay, gained, knows_rates)
 

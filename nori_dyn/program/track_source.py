@@ -47,7 +47,7 @@ SMALLEST_DECAY = 1e-8
 LOOSE = 1e-9
 """The share of an undetermined direction below which a number does not take part in it."""
 
-FADED = 1e-4
+LEAST_LEFT = 1e-4
 """What is left of memory that fades as the state says where nothing is known of that; less would cost digits."""
 
 
@@ -207,7 +207,7 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "LARGEST_SQUARE": LARGEST_SQUARE,
         "SMALLEST_DECAY": SMALLEST_DECAY,
         "LOOSE": LOOSE,
-        "FADED": FADED,
+        "LEAST_LEFT": LEAST_LEFT,
     }
     if shape.base is not None:
         sizes["BASE"] = shape.base

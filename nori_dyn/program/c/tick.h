@@ -11,7 +11,7 @@ INLINE void set_time(tick *now, double dt) {
             double gained = dt;
             at->decay[i] = 1;
             if (fading[i] >= 0) {
-                at->decay[i] = is_known ? fmax(exp(-dt * at->x[N_V + fading[i]]), FADED) : FADED;
+                at->decay[i] = is_known ? fmax(exp(-dt * at->x[N_V + fading[i]]), LEAST_LEFT) : LEAST_LEFT;
                 gained = 0.5 * (1 - at->decay[i] * at->decay[i]) / rate;
             } else if (rate > 0) {
                 at->decay[i] = exp(-dt * rate);
