@@ -15,7 +15,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.model.joints import Fixed, Revolute
+from nori_dyn.model.joints import FORCE, Fixed, Revolute
 from tests.compilers import needs_compiler
 from tests.contracts.test_export_filter import standing, touching
 from tests.exported import Exported, checked, compile_c, compile_cpp, needs_cmake, needs_cpp
@@ -287,6 +287,15 @@ def ticks(running: Running, n: int) -> list[tuple[float, Any, Any, Any, tuple[st
     return found
 
 
+def of_topic(topic: str, names: list[str]) -> list[str]:
+    """The names of the numbers of a message on a topic, which names a frame or joints."""
+    kind = topic.removeprefix("~/")
+    if kind.startswith("wrench/"):
+        return [f"fx:{names[0]}.{component}" for component in FORCE]
+    kind = "tau" if kind == "joint_states" else kind.replace("/", ":")
+    return [f"{kind}:{name}" for name in names]
+
+
 EVERY = [
     pytest.param(case, flags, id=f"{case}-{name}", marks=[pytest.mark.long] * ((case, name) != ("contacts", "jazzy")))
     for case in CASES
@@ -312,9 +321,10 @@ def test_it_publishes_what_python_estimates(case, flags, controller):
             continue
         values = found.pop("~/values")
         assert_close(values.numbers[: len(expected)], expected, SOLVED)
-        for message in found.values():
+        named = dict(zip(values.names, values.numbers, strict=True))
+        for topic, message in found.items():
             assert message.time == pytest.approx(sum(one[0] for one in moved[: k + 1]), abs=1e-6)
-            assert np.isin(message.numbers, values.numbers).all()
+            assert message.numbers.tolist() == [named[name] for name in of_topic(topic, message.names)]
     assert refused == 2 + bool(here.record.contacts and here.record.contacts not in here.record.systems)
     assert ran.diagnoses[0][0] == 1
     assert f"ticks 100; refused {refused}" in ran.diagnoses[0][1]
