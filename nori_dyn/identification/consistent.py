@@ -17,7 +17,6 @@ and Slotine, 2018, for hulls.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.convex import Body, MaxdetProblem, UnsolvedError, solved
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters
 from nori_dyn.identification.physical import (
@@ -35,6 +34,7 @@ from nori_dyn.identification.physical import (
     relative_inertias,
     ten_numbers,
 )
+from nori_dyn.io.extras import needed
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices
 
@@ -113,8 +113,7 @@ def consistent(
         UnknownNameError: a hull of what is no link.
         MissingExtraError: the extra `identify` is not installed.
     """
-    if importlib.util.find_spec("cvxpy") is None or importlib.util.find_spec("clarabel") is None:
-        raise MissingExtraError("a fit that bodies can have", "identify")
+    needed("a fit that bodies can have", "identify", "cvxpy", "clarabel")
     R, z, deviations = _checked(R, z, parameters, gamma, sigma)
     corners = _corners(hulls or {}, parameters)
     prior, notes = mended_prior(parameters)

@@ -8,7 +8,6 @@ wherever they are computed on machines of one kind, and the share of a worker th
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import math
 import os
@@ -31,11 +30,11 @@ from threadpoolctl import threadpool_limits
 
 from nori_dyn.errors import (
     InputError,
-    MissingExtraError,
     SweepError,
     UnreachableSchedulerError,
     WorkerDiedError,
 )
+from nori_dyn.io.extras import needed
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
@@ -310,9 +309,7 @@ def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[
     Raises:
         MissingExtraError, UnreachableSchedulerError, SweepError: see `sweep`.
     """
-    if importlib.util.find_spec("distributed") is None:
-        raise MissingExtraError("a scheduler", "cluster")
-    distributed: Any = importlib.import_module("distributed")
+    distributed = needed("a scheduler", "cluster", "distributed")
     try:
         with _quiet():
             client = distributed.Client(address, timeout=CONNECT, set_as_default=False)

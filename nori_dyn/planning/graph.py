@@ -5,8 +5,6 @@ Source: Duff, Erisman, Reid, Direct Methods for Sparse Matrices, ch. 5 and 6 (th
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.errors import MissingExtraError
+from nori_dyn.io.extras import needed
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
@@ -36,9 +34,7 @@ def bipartite_graph(system: System, symbolic: SymbolicSystem, order: Ordering, o
     Raises:
         MissingExtraError: networkx is not installed.
     """
-    if importlib.util.find_spec("networkx") is None:
-        raise MissingExtraError("a graph", "graph")
-    nx = importlib.import_module("networkx")
+    nx = needed("a graph", "graph", "networkx")
     rows, columns = _row_names(system, symbolic.shape[0]), _column_names(system, symbolic.shape[1])
     component = irreducible_blocks(symbolic.pattern)
     kinds = {variable.name: variable.kind for variable in system.variables}

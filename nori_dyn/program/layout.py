@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
-
-NAMED: Any = namedtuple
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,10 +50,3 @@ def sums_of(system: System, output: Output) -> list[dict[int, float]]:
     if part.matrix is None:
         return [{column: 1.0} for column in columns]
     return [dict(zip(columns, map(float, row), strict=True)) for row in part.matrix]
-
-
-def named_tuple(title: str, names: Iterable[str]) -> Callable[[Iterable[Any]], Any]:
-    """A maker of a named tuple whose fields are called as outputs, "fx:l_sole" as `fx_l_sole`."""
-    fields = [re.sub(r"\W", "_", name) for name in names]
-    made: Callable[[Iterable[Any]], Any] = NAMED(title, fields, rename=len(set(fields)) < len(fields))._make
-    return made

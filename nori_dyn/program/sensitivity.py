@@ -5,9 +5,12 @@ Source: docs/design.md, 4.10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +21,12 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.sensitivity import directions_of, sensitivities
 from nori_dyn.program.guards import Guards, pivot_guards
 from nori_dyn.program.hybrid import HybridReadings
-from nori_dyn.program.layout import named_tuple, output_parts, sums_of
+from nori_dyn.program.layout import output_parts, sums_of
 from nori_dyn.program.limits import PIVOT_LIMIT, STEP_LIMIT
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Array
+
+NAMED: Any = namedtuple
 
 LEAST = 1e-100
 """What is added to a square that may be zero."""
@@ -86,17 +91,7 @@ class Derivatives:
         results = self.arranged(whole)
         name = f"derivative by {', '.join(self.wrt)}"
         weights = len(symbolic.weights), system.n_noise_weights
-        return Traced(
-            name,
-            system.tree,
-            symbolic.graph,
-            inputs,
-            results,
-            named_tuple("Derivatives", results),
-            None,
-            guards,
-            *weights,
-        )
+        return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards, *weights)
 
     def _planned(self, plan: EliminationPlan, inputs: Mapping[str, Array]) -> tuple[Array, Guards]:
         """The derivatives by the planned elimination (n_sums, n_directions), and their guards."""
@@ -110,6 +105,13 @@ class Derivatives:
         if found.squared_error is not None:
             guards = (*guards, (1 / (found.squared_error + LEAST), STEP_LIMIT**-2))
         return whole, guards
+
+
+def _kind(results: Iterable[str]) -> Callable[..., Any]:
+    """A maker of a named tuple of some results."""
+    names = [re.sub(r"\W", "_", name) for name in results]
+    made: Callable[..., Any] = NAMED("Derivatives", names, rename=len(set(names)) < len(names))._make
+    return made
 
 
 def _array(values: Sequence[Expr]) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError, InputError, MissingExtraError, UnknownOutputError
+from nori_dyn.errors import FileFormatError, InputError, UnknownOutputError
+from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
 from nori_dyn.logs.fields import EXTRAS
 from nori_dyn.logs.formats.writer import SIGMA, TIME
@@ -81,8 +81,7 @@ def check_picture_name(path: str | Path) -> None:
         MissingExtraError: matplotlib is not installed.
         FileFormatError: the name ends otherwise.
     """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError("a picture", "plot")
+    needed("a picture", "plot", "matplotlib")
     if not str(path).endswith(ENDINGS):
         raise FileFormatError(f"{path}: must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
 

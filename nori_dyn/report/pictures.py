@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.errors import MissingExtraError
+from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
 from nori_dyn.planning.graph import MULTIPLIER
 from nori_dyn.planning.planner import EliminationPlan
@@ -39,8 +38,7 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
         MissingExtraError: matplotlib or networkx is not installed.
         FileFormatError: the file cannot be written.
     """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError("a picture", "plot")
+    needed("a picture", "plot", "matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

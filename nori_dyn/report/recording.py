@@ -7,7 +7,6 @@ such in sigma; `said/...` are states: what was dropped, which sensors are suspec
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
-from nori_dyn.errors import MissingExtraError
+from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
 from nori_dyn.model.joints import FORCE
 from nori_dyn.report.curves import Bins, kept
@@ -264,8 +263,7 @@ def check_rerun() -> None:
     Raises:
         MissingExtraError: the extra is not installed.
     """
-    if importlib.util.find_spec("rerun") is None:
-        raise MissingExtraError("a Rerun recording", "rerun")
+    needed("a Rerun recording", "rerun", "rerun")
 
 
 def save_recording(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -20,7 +19,6 @@ from nori_dyn.program.compiled import Arrays, Compiled, Solved, Watch, unwatched
 from nori_dyn.program.kernel.base import Outcome, is_refused
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.registry import kernel_of
-from nori_dyn.program.layout import named_tuple
 from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.pivoting.fallback import Fallback
 from nori_dyn.program.status import Status
@@ -325,15 +323,10 @@ class Solver(Compiled, Shown):
     __call__, batch = solve, solve_batch
 
     def _write(self, values: Floats, states: Sequence[Floats], threads: int) -> None:
-        q, qd, y, *weights = states
-        self.solve_batch(q, qd, y, weights[0] if weights else None, threads=threads, out=values)
+        self.solve_batch(*states, threads=threads, out=values)  # type: ignore[arg-type,misc]
 
-    def _formed(self, values: Any) -> Any:
-        return self._named_tuple(self._layout.views(values).values())
-
-    @cached_property
-    def _named_tuple(self) -> Callable[[Iterable[Any]], Any]:
-        return named_tuple("Outputs", self._layout.kinds)
+    def _formed(self, values: Any) -> dict[str, Any]:
+        return self._layout.views(values)
 
     def _derivative(self, wrt: Sequence[str]) -> Compiled:
         return EstimateDerivative(self.plan, wrt)

@@ -168,7 +168,7 @@ def test_names_choose_what_is_drawn(run, tmp_path, monkeypatch):
 
 
 def test_pictures_need_their_extra(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("nori_dyn.report.estimate_picture.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "pip install 'nori_dyn[plot]'" in run("info", tmp_path / "e.csv", "--plot", "e.png")[2]
 
 

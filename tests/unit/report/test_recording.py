@@ -137,7 +137,7 @@ def test_suspects_are_marked_while_they_are_some(recording):
 def test_without_meshes_links_are_capsules_and_without_the_extra_it_is_named(tmp_path, monkeypatch):
     (tmp_path / "panda.urdf").write_bytes(Path(ROBOTS["panda"]).read_bytes())
     with monkeypatch.context() as patch:
-        patch.setattr("nori_dyn.report.recording.importlib.util.find_spec", lambda name: None)
+        patch.setattr("importlib.util.find_spec", lambda name: None)
         with pytest.raises(nd.errors.MissingExtraError, match=r"nori_dyn\[rerun\]"):
             nd.view(estimated(), tmp_path / "log.rrd")
     (note,) = nd.view(estimated(), tmp_path / "log.rrd", names=["tau:panda_joint1"], robot=tmp_path / "panda.urdf")
