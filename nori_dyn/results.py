@@ -14,6 +14,7 @@ Example:
 
 from __future__ import annotations
 
+from nori_dyn.descriptions.payloads import Payload
 from nori_dyn.estimation.log_estimate import LogEstimate, LogHistory
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.tracked import Tracked
@@ -43,6 +44,7 @@ __all__ = [
     "LogEstimate",
     "LogHistory",
     "Monitor",
+    "Payload",
     "Solver",
     "Status",
     "SwitchingSolver",

@@ -6,6 +6,7 @@
     motion = nd.tools.joint_motion(t, q)                    qd and qdd from encoders alone, with standard deviations
     nd.tools.save_html(report, "page.html")                 a report, a placement or an identification as a web page
     nd.tools.save_robot(found.robot, "arm.urdf", "new.urdf")   the file of a robot, corrected
+    nd.tools.save_payload(found.payload("tool0"), "tool.script")   what it carries, as its vendor's software takes it
 
 Example:
     >>> tree = nd.tools.random_tree(3, seed=0)
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from nori_dyn.descriptions.component_files import load_components, save_components
 from nori_dyn.descriptions.identified import save_robot
+from nori_dyn.descriptions.payloads import save_payload
 from nori_dyn.descriptions.robot_names import robots
 from nori_dyn.descriptions.sensor_configs import sensors_from_model
 from nori_dyn.filtering.collisions import CollisionDetector
@@ -39,6 +41,7 @@ __all__ = [
     "robots",
     "save_components",
     "save_html",
+    "save_payload",
     "save_robot",
     "sensors_from_model",
 ]

@@ -44,7 +44,7 @@ EXCITED = "inertias,friction"
 
 OF_LOGS = (
     *("mapping", "held_out", "loaded", "load_on", "known", "physical", "robust", "moving", "cutoff", "differentiate"),
-    *("dt", "missing", "components_out", "html", "backend"),
+    *("dt", "missing", "components_out", "payload_out", "payload_frame", "html", "backend"),
 )
 OF_MOTION = (
     *("duration", "harmonics", "criterion", "joint", "position", "speed", "acceleration", "torque", "rate"),
@@ -138,6 +138,19 @@ def identify(
             "with `memory`.",
         ),
     ] = False,
+    payload_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the load, or what a link is beyond its model, as vendors take it: .json for Franka's Desk, "
+            ".script for Universal Robots, .yaml for ros2_control."
+        ),
+    ] = None,
+    payload_frame: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FRAME", help="The flange of which --payload-out is, such as tool0; --load-on if left out."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write what was found as a web page, with curves.")] = None,
     excite: Annotated[
         bool,
@@ -191,16 +204,17 @@ def identify(
     """Identify a robot's own parameters from logs: inertias, friction, rotors, offsets and gains of sensors, a load.
 
     Which combinations are identifiable from the sensors is exact; these are estimated from the logs, with standard
-    deviations, and the rest stays next to the model. Nothing is written but by --out, --components-out and --html.
+    deviations, and the rest stays next to the model. Only options that name files write any.
 
     Example: nori-dyn identify run.csv --robot arm.urdf --differentiate 11 --cutoff 5 --out identified.urdf
 
-    Example: nori-dyn identify free.csv --robot arm.urdf --loaded loaded.csv --load-on tool0 --html load.html
+    Example: nori-dyn identify free.csv --robot arm.urdf --loaded loaded.csv --load-on wrist --payload-out load.script
 
     Example: nori-dyn identify --robot arm.urdf --excite --acceleration 5 --out motion.csv
     """
     from nori_dyn.descriptions.component_files import save_components
     from nori_dyn.descriptions.identified import check_robot, save_robot
+    from nori_dyn.descriptions.payloads import check_payload, save_payload
     from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.system import System
     from nori_dyn.identification.exciting_motion import check_table
@@ -244,6 +258,8 @@ def identify(
             check_writable(file)
     if out is not None:
         check_robot(robot, out)
+    if payload_out is not None:
+        check_payload(payload_out)
     tree = load(robot, base, lock, keep, components, strict, inertias)
     system = with_sensors(tree) if sensors is None else System(tree, load_sensors(sensors, robot, tree))
     found = identified(
@@ -281,6 +297,7 @@ def identify(
             ),
         ),
     }
+    writers["payload"] = payload_out, lambda: save_payload(found.payload(payload_frame), payload_out or "")
     written: dict[str, Path] = {}
     problems: list[str] = []
     for what, (path, write) in writers.items():

@@ -139,27 +139,28 @@ def corrected_links(
             continue
         own, X = next((part for part in parts if holders is None or part[0].name in holders), parts[0])
         fixed = [(link, Y) for link, Y in parts if link is not own and (link.mass or link.I_com.any())]
-        new = whole = _link_of(own.name, I, X)
+        new = whole = link_of(own.name, I, X)
         if fixed:
             kept = lumped(fixed)
-            can_keep = all(_can_be(link) for link, _ in fixed) and I[5, 5] - kept[5, 5] > LEAST_SHARE * I[5, 5]
-            new = _link_of(own.name, I - kept, X) if can_keep else whole
-            if not (can_keep and _can_be(new)):
+            can_keep = all(can_be(link) for link, _ in fixed) and I[5, 5] - kept[5, 5] > LEAST_SHARE * I[5, 5]
+            new = link_of(own.name, I - kept, X) if can_keep else whole
+            if not (can_keep and can_be(new)):
                 new = whole
                 names = [link.name for link, _ in fixed]
                 found.update({name: LinkData(name) for name in names})
                 notes.append(f"'{own.name}' has the inertia of all that is fixed to it; {listed(names)} no longer any")
-        if not _can_be(new):
+        if not can_be(new):
             notes.append(f"no distribution of mass has the inertia of '{own.name}': it is written as it is")
         found[own.name] = new
     return found, notes
 
 
-def _can_be(link: LinkData) -> bool:
+def can_be(link: LinkData) -> bool:
+    """Whether some distribution of mass has the inertia of a link."""
     return check_inertia(link.name, link.mass, link.com, link.I_com)
 
 
-def _link_of(name: str, I: Floats, X: Transform) -> LinkData:
+def link_of(name: str, I: Floats, X: Transform) -> LinkData:
     """Link that has a spatial inertia (6, 6) in the frame of its body, from which X leads to its own."""
     if not np.isfinite(I).all():
         raise ModelError(f"link '{name}': its inertia holds a value that is not finite.")

@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from nori_dyn.components.friction import Friction, Stiction
+from nori_dyn.descriptions.payloads import Payload
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.fits import ReadingFit
-from nori_dyn.identification.parameters import OF_READINGS, Parameters
+from nori_dyn.identification.parameters import OF_READINGS, Parameters, inertia_of
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, IdentificationProblem
 from nori_dyn.model.tree import KinematicTree, RobotComponent
@@ -227,6 +228,37 @@ class Identification(Shown, Renamed):
     def load(self) -> dict[str, float]:
         """The parameters of the load, by their names."""
         return {p.name: self.each[p.name] for p in self.problem.all_parameters if p.owner == LOAD}
+
+    def payload(self, frame: str | None = None) -> Payload:
+        """What the robot carries: the load, or what a link is beyond its model, in coordinates of a frame.
+
+        Args:
+            frame: the frame on that link, such as "tool0"; the link that carries the load when None.
+
+        Raises:
+            InputError: no frame and no load; one of another link than the load's; nothing was identified of the link,
+                or only in sums with other links; or it weighs less than by its model.
+            UnknownModelNameError: there is no such frame.
+        """
+        tree, on = self.problem.tree, self.problem.load_on
+        if frame is None and on is None:
+            raise InputError("no load was identified: name the frame of which the payload is, such as 'tool0'.")
+        frame = frame or on or ""
+        at = tree.frame(frame)
+        link = on or ("" if at.on_world else tree.names[at.link])
+        owner = LOAD if on else link
+        names = f"m:{owner}", *(f"mc:{owner}.{axis}" for axis in "xyz")
+        wanted = [each for each in self.estimates if each.name in names]
+        in_sums = [each.name for each in wanted if each.how == "combined"]
+        if not wanted or in_sums:
+            what = f"{', '.join(in_sums)}: only in sums, if at all," if in_sums else "nothing"
+            raise InputError(
+                f"{what} was identified of the payload of '{link}'. Give a log without it and one with it, loaded and "
+                "load_on (--loaded, --load-on), or what is known of it (--known mc:load.z=0.05)."
+            )
+        if on is not None:
+            return Payload.of(tree, inertia_of([*self.load.values()]), on, frame)
+        return Payload.of(tree, self.robot.I[at.link] - tree.I[at.link], link, frame)
 
     @cached_property
     def estimates(self) -> tuple[ParameterEstimate, ...]:

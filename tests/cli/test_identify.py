@@ -91,6 +91,20 @@ def test_a_load_whose_mass_is_known_identifies_gains(figures, here):
     assert [by_name[f"gain:tau:{joint}"]["value"] for joint in here.joint_names] == pytest.approx(gains, rel=0.02)
 
 
+def test_a_payload_is_written_as_its_vendor_takes_it(told, figures, here):
+    I = here.I.copy()
+    I[5] += np.diag([0.02] * 3 + [2.0] * 3)
+    saved_log(Path("loaded.npz"), here.replace(I=I), sigma=0.01, seed=2)
+    loaded = "--no-physical", "--loaded", "loaded.npz", "--load-on", here.names[5], "--payload-frame", "tool0"
+    output = told("identify", "log.npz", *UR5, *loaded, "--payload-out", "load.script")
+    assert "Payload written to load.script." in output.splitlines()
+    m, x, y, z, *_ = map(float, re.findall(r"-?[\d.]+", Path("load.script").read_text()))
+    at = here.frames["tool0"].X
+    assert [m, x, y, z] == pytest.approx([2.0, *(at.E @ -at.r)], abs=0.02)
+    written = figures("identify", "log.npz", *UR5, *loaded, "--payload-out", "load.json")["written"]
+    assert written == {"payload": "load.json"}
+
+
 def test_offsets_alone_are_a_calibration(run, told, here):
     arrays = dict(np.load(saved_log(Path("log.npz"), load("ur5"), sigma=0.01)))
     np.savez("log.npz", **arrays | {"tau": arrays["tau"] + np.arange(6)})
@@ -118,6 +132,7 @@ REFUSED = [
     (("--parameters", "gains,inertias"), "nothing fixes the scale of forces"),
     (("--out", "no/found.urdf"), "does not exist"),
     (("--html", "no/found.html"), "does not exist"),
+    (("--payload-out", "load.txt"), "ends in .json, .script, .yaml"),
     (("--sensors", "forward_dynamics"), "do not determine the motion"),
 ]
 
