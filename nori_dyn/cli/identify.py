@@ -148,7 +148,7 @@ def identify(
     payload_frame: Annotated[
         str | None,
         typer.Option(
-            metavar="FRAME", help="The flange of which --payload-out is, such as tool0; --load-on if left out."
+            metavar="FRAME", help="With --payload-out: the flange, such as tool0, in whose coordinates it is."
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write what was found as a web page, with curves.")] = None,
@@ -208,7 +208,7 @@ def identify(
 
     Example: nori-dyn identify run.csv --robot arm.urdf --differentiate 11 --cutoff 5 --out identified.urdf
 
-    Example: nori-dyn identify free.csv --robot arm.urdf --loaded loaded.csv --load-on wrist --payload-out load.script
+    Example: nori-dyn identify free.csv --robot arm.urdf --loaded loaded.csv --load-on wrist --html load.html
 
     Example: nori-dyn identify --robot arm.urdf --excite --acceleration 5 --out motion.csv
     """
@@ -258,9 +258,13 @@ def identify(
             check_writable(file)
     if out is not None:
         check_robot(robot, out)
+    if (payload_out is None) != (payload_frame is None):
+        raise typer.BadParameter("--payload-out and --payload-frame go together.", param_hint="--payload-out")
     if payload_out is not None:
         check_payload(payload_out)
     tree = load(robot, base, lock, keep, components, strict, inertias)
+    if payload_frame is not None:
+        tree.frame(payload_frame)  # refused before the work
     system = with_sensors(tree) if sensors is None else System(tree, load_sensors(sensors, robot, tree))
     found = identified(
         [read_log(path, mapping) for path in logs or ()],
@@ -297,7 +301,7 @@ def identify(
             ),
         ),
     }
-    writers["payload"] = payload_out, lambda: save_payload(found.payload(payload_frame), payload_out or "")
+    writers["payload"] = payload_out, lambda: save_payload(found.payload(payload_frame or ""), payload_out or "")
     written: dict[str, Path] = {}
     problems: list[str] = []
     for what, (path, write) in writers.items():

@@ -96,7 +96,7 @@ def save_payload(payload: Payload, out: str | os.PathLike[str]) -> None:
         >>> for name, robot in (("free", arm), ("loaded", arm.replace(I=[*arm.I[:3], 1.5 * arm.I[3]]))):
         ...     np.savez(f"{name}.npz", t=t[:, 0], **motion, tau=nd.compile(nd.rnea, robot).batch(*motion.values()))
         >>> found = nd.identify("free.npz", arm, loaded="loaded.npz", load_on="link4", physical=False)
-        >>> nd.tools.save_payload(found.payload(), "tool.script")
+        >>> nd.tools.save_payload(found.payload("link4"), "tool.script")
         >>> print(Path("tool.script").read_text(), end="")
         set_target_payload(0.5, [0.5, 0.0, 0.0], [0.00125, 0.042291667, 0.042291667, 0.0, 0.0, 0.0])
     """

@@ -229,21 +229,18 @@ class Identification(Shown, Renamed):
         """The parameters of the load, by their names."""
         return {p.name: self.each[p.name] for p in self.problem.all_parameters if p.owner == LOAD}
 
-    def payload(self, frame: str | None = None) -> Payload:
+    def payload(self, frame: str) -> Payload:
         """What the robot carries: the load, or what a link is beyond its model, in coordinates of a frame.
 
         Args:
-            frame: the frame on that link, such as "tool0"; the link that carries the load when None.
+            frame: the flange, as the vendor has it: a frame on that link, such as "tool0".
 
         Raises:
-            InputError: no frame and no load; one of another link than the load's; nothing was identified of the link,
-                or only in sums with other links; or it weighs less than by its model.
+            InputError: a frame of another link than the load's; nothing was identified of the link, or only in sums
+                with other links; or it weighs less than by its model.
             UnknownModelNameError: there is no such frame.
         """
         tree, on = self.problem.tree, self.problem.load_on
-        if frame is None and on is None:
-            raise InputError("no load was identified: name the frame of which the payload is, such as 'tool0'.")
-        frame = frame or on or ""
         at = tree.frame(frame)
         link = on or ("" if at.on_world else tree.names[at.link])
         owner = LOAD if on else link

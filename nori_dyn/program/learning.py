@@ -200,7 +200,7 @@ class _Batches:
         lead, sizes = states[0].shape[:-1], [*map(prod, shapes)]
         pairs = zip(states, self._of._shapes.values(), strict=True)
         rows = [np.asarray(x).reshape(prod(lead), *shape) for x, shape in pairs]
-        found = aligned(prod(lead) * sum(sizes)).reshape(-1, sum(sizes))
+        found = aligned(prod(lead) * sum(sizes), np.empty).reshape(-1, sum(sizes))
         if len(found):
             with self._lock:
                 of._write(found, rows, self._threads)

@@ -91,7 +91,8 @@ def test_a_load_whose_mass_is_known_identifies_gains(figures, here):
     assert [by_name[f"gain:tau:{joint}"]["value"] for joint in here.joint_names] == pytest.approx(gains, rel=0.02)
 
 
-def test_a_payload_is_written_as_its_vendor_takes_it(told, figures, here):
+def test_a_payload_is_written_as_its_vendor_takes_it(run, told, figures, here):
+    assert run("identify", "log.npz", *UR5, "--payload-out", "load.json")[0] == 2  # of which frame?
     I = here.I.copy()
     I[5] += np.diag([0.02] * 3 + [2.0] * 3)
     saved_log(Path("loaded.npz"), here.replace(I=I), sigma=0.01, seed=2)
@@ -132,7 +133,8 @@ REFUSED = [
     (("--parameters", "gains,inertias"), "nothing fixes the scale of forces"),
     (("--out", "no/found.urdf"), "does not exist"),
     (("--html", "no/found.html"), "does not exist"),
-    (("--payload-out", "load.txt"), "ends in .json, .script, .yaml"),
+    (("--payload-out", "load.txt", "--payload-frame", "tool0"), "ends in .json, .script, .yaml"),
+    (("--payload-out", "load.json", "--payload-frame", "tool1"), "unknown frame 'tool1'"),
     (("--sensors", "forward_dynamics"), "do not determine the motion"),
 ]
 

@@ -126,9 +126,9 @@ class _BatchCall:
         return residuals
 
 
-def aligned(size: int) -> Floats:
-    """Return zeros (size,) whose address fits the widest vector."""
-    room = np.zeros(size + ALIGNMENT // 8)
+def aligned(size: int, made: Callable[[int], Floats] = np.zeros) -> Floats:
+    """Zeros (size,), or what else makes an array, at an address that fits the widest vector."""
+    room = made(size + ALIGNMENT // 8)
     start = (-room.ctypes.data % ALIGNMENT) // 8
     return room[start : start + size]
 

@@ -68,7 +68,6 @@ def test_a_load_and_the_parameters_of_a_link_are_the_same_payload(arm, on_link, 
     found = nd.identify(free, system, ["inertias"], loaded=loaded, load_on=LINK, **options)
     one = found.payload(FLANGE)
     assert_is(one.mass, one.com, one.I_com, BODY, 1e-6)
-    assert found.payload().frame == LINK
     with pytest.raises(InputError, match=r"frame 'base' on the world: name one of its link"):
         found.payload("base")
     with pytest.raises(InputError, match=r"frame 'forearm_link' on 'forearm_link'"):
@@ -78,8 +77,6 @@ def test_a_load_and_the_parameters_of_a_link_are_the_same_payload(arm, on_link, 
     of_link = nd.identify(loaded, system, [f"m:{LINK}", f"mc:{LINK}.*", f"I:{LINK}.*"], **options)
     other = of_link.payload(FLANGE)
     assert_is(other.mass, other.com, other.I_com, BODY, 1e-6)
-    with pytest.raises(InputError, match="name the frame"):
-        of_link.payload()
     with pytest.raises(InputError, match="nothing was identified of the payload of 'forearm_link'"):
         of_link.payload("forearm_link")
     all_links = nd.identify(loaded, system, ["inertias"], **options)
