@@ -20,10 +20,23 @@ from nori_dyn.components.base import Component, JointTerm
 from nori_dyn.components.coupling import Coupling
 from nori_dyn.components.friction import Friction
 from nori_dyn.components.loop import Loop
+from nori_dyn.components.payload import Payload
 from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
 from nori_dyn.components.tendon import Tendon
 from nori_dyn.system.parts import Part
 from nori_dyn.system.variables import Unknown
 
-__all__ = ["Component", "Coupling", "Friction", "JointTerm", "Loop", "Part", "Rotor", "Spring", "Tendon", "Unknown"]
+__all__ = [
+    "Component",
+    "Coupling",
+    "Friction",
+    "JointTerm",
+    "Loop",
+    "Part",
+    "Payload",
+    "Rotor",
+    "Spring",
+    "Tendon",
+    "Unknown",
+]

@@ -118,7 +118,7 @@ def delays(tick: TickPrograms, q: Floats, dt: float) -> Delays:
     missing, is_never = _sums(B @ left, T @ B @ left)
     seconds = np.full(n_v + n_f, np.inf)
     seconds[changes] = np.where(is_never, np.inf, dt * np.diagonal(missing[n_s:]))
-    slopes = tick.slopes(q, np.zeros(tree.nv))[:, kept]
+    slopes = tick.slopes(q, np.zeros(tree.nv), np.zeros(system.ny))[:, kept]
     follows = slopes @ B
     steps = walk * follows  # of all steps as likely those that an output shows most
     moved, late = (follows * steps).sum(axis=1), ((slopes @ missing) * steps).sum(axis=1)

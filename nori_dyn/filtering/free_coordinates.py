@@ -27,7 +27,7 @@ from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import NoriWarning, PlanError
-from nori_dyn.model.kinematics import Kinematics, velocities
+from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan, make_plan
@@ -330,7 +330,7 @@ def _traced_rows(of: FreeCoordinates) -> TickRows:
     graph, u = symbolic.graph, symbolic.y[n_exact:]
     y = array_of([graph.input(f"reading[{k}]") for k in range(system.ny)])
     y[of.exact_readings] = symbolic.y[:n_exact]
-    at = velocities(system.tree, array_of(symbolic.q), array_of(symbolic.qd))
+    at = system.at(array_of(symbolic.q), array_of(symbolic.qd), y)
     rows = [(row.equation.blocks(at), row.equation.bias(at, y[row.y])) for row in of.weighed]
     refined, zeros = plan.refined, {x.index: graph.zero for x in u}
     still = replace(refined.symbolic, b=tuple(replaced(refined.symbolic.b, zeros)))

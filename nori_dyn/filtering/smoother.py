@@ -272,7 +272,7 @@ class Passes(ABC):
         if lost.any():
             u, P = np.where(lost[:, None], 0.0, u), np.where(lost[:, None, None], np.nan, P)
         estimate = tick.outputs(q, alike.qd, alike.y, u, self._singular)
-        return estimate.without(lost), tick.spread(q, alike.qd, P)
+        return estimate.without(lost), tick.spread(q, alike.qd, alike.y, P)
 
     def _refuse_undetermined(self, passed: Passed, found: OfStates) -> None:
         """Refuse ticks at which something is not determined.

@@ -235,7 +235,8 @@ class TickPrograms:
         places = tuple(sorted(slopes))
         if not places:
             return None, places, len(columns)
-        inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd)}
+        n_exact = len(self.coordinates.exact_readings)
+        inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": array_of(symbolic.y[:n_exact])}
         numbers = {"slopes": array_of([slopes[place] for place in places])}
         guards = pivot_guards(plan, [*slopes.values()], LEAST_PIVOT)
         traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None, guards)
@@ -246,27 +247,29 @@ class TickPrograms:
         """Where each output lies."""
         return tuple(output_parts(self.coordinates.plan.system, self.coordinates.plan.outputs))
 
-    def slopes(self, q: Floats, qd: Floats) -> Floats:
-        """Derivatives of the outputs, one after the other, by u (..., n_out, n) at q (..., nq), qd (..., nv)."""
+    def slopes(self, q: Floats, qd: Floats, y: Floats) -> Floats:
+        """Derivatives of the outputs, one after the other, by u (..., n_out, n) at a state with readings."""
         function, places, n_out = self._slopes
         if function is None:
             return np.zeros((*q.shape[:-1], n_out, len(self.coordinates.names)))
-        values = function(q, qd) if q.ndim == 1 else function.batch(q, qd)
+        state = q, qd, y[..., self.coordinates.exact_readings]
+        values = function(*state) if q.ndim == 1 else function.batch(*state)
         found = dense(places, np.asarray(values), (n_out, len(self.coordinates.names)))
         for part in self.parts:
             if part.matrix is not None:
                 found[..., part.slice, :] = part.matrix @ found[..., part.slice, :]
         return found
 
-    def spread(self, q: Floats, qd: Floats, covariance: Floats) -> Spread:
+    def spread(self, q: Floats, qd: Floats, y: Floats, covariance: Floats) -> Spread:
         """How far the outputs may be off, by name, in their shapes.
 
         Args:
             q: the configuration (..., nq).
             qd: the velocity (..., nv).
+            y: readings (..., ny).
             covariance: that of u (..., n, n).
         """
-        slopes = self.slopes(q, qd)
+        slopes = self.slopes(q, qd, y)
         shared = slopes @ covariance
         deviations = np.sqrt(np.maximum((shared * slopes).sum(axis=-1), 0.0))
         bands = self._half_widths((q, qd, covariance), shared, deviations)

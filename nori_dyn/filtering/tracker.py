@@ -402,7 +402,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         of = tick, after, time, root, axes
         memory, base = partial(_remembered, *of), partial(_base, *of)
         return Tracked(
-            tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.spread(q, qd, root() @ root().T), base
+            tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.spread(q, qd, y, root() @ root().T), base
         )
 
     def _recognised(self, steps: HypothesisSteps, q: Floats, qd: Floats, y: Floats) -> Recognised:

@@ -168,7 +168,8 @@ class Smoothed:
         own = slots[0]
         self._slots: Sequence[WindowSlot] | None = slots
         self.tick, self._time, self._axes = own.tick, own.time, own.axes
-        self._q, self._qd = own.parts[:2]
+        q, qd, y, _ = own.parts
+        self._state = q, qd, y
         self.u = u
         self.nis, self.degrees, self.log_likelihood = own.nis, own.degrees, own.log_likelihood
 
@@ -197,7 +198,7 @@ class Smoothed:
 
     def spread(self) -> Spread:
         """How far the outputs may be off."""
-        return self.tick.spread(self._q, self._qd, self.covariance)
+        return self.tick.spread(*self._state, self.covariance)
 
 
 class SlidingWindow:

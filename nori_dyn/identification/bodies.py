@@ -12,9 +12,10 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError
 from nori_dyn.identification.consistent import LEAST, consistent
 from nori_dyn.identification.estimation import Solution
-from nori_dyn.identification.parameters import INERTIAL, Parameters, inertia_of, ten_parameters
+from nori_dyn.identification.parameters import INERTIAL, Parameters, ten_parameters
 from nori_dyn.identification.physical import ten_of_pseudo_inertia, with_known
 from nori_dyn.identification.problem import LOAD, IdentificationProblem
+from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.joints import Fixed
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import listed, spaced
@@ -114,5 +115,5 @@ def _tree_with_load(tree: KinematicTree, i: int, ten: Floats) -> KinematicTree:
         parents=(*tree.parents, i),
         joints=(*tree.joints, Fixed()),
         X_tree=(*tree.X_tree, Transform.identity()),
-        I=np.concatenate([tree.I, inertia_of(ten_of_pseudo_inertia(P))[None]]),
+        I=np.concatenate([tree.I, inertia_of_ten(ten_of_pseudo_inertia(P))[None]]),
     )

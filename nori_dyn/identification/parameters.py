@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import blocks, skew
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
 from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
 from nori_dyn.errors import UnknownNameError
 from nori_dyn.measurements.selectors import select_joints
+from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.typing import Array, Floats
@@ -87,18 +87,6 @@ class Parameter:
     def name(self) -> str:
         """What to call it: "m:forearm", "I:forearm.xx", "viscous:elbow", "offset:tau:elbow"."""
         return f"{self.kind}:{self.owner}" + (f".{self.component}" if self.component else "")
-
-
-def inertia_of(ten: Sequence[Any] | Array) -> Array:
-    """Spatial inertia (6, 6, ...) of the ten parameters (10, ...) of a link, over any scalar.
-
-    Source: RBDA (2.63).
-    """
-    m, x, y, z, xx, xy, yy, xz, yz, zz = ten
-    h = skew(np.array([x, y, z]))
-    zero = m * 0
-    mass = np.array([[m, zero, zero], [zero, m, zero], [zero, zero, m]])
-    return blocks(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h, -h, mass)
 
 
 def ten_of(I: Array) -> Array:
@@ -180,7 +168,7 @@ class Parameters:
         I = np.array(self.tree.I, dtype=np.asarray(values).dtype)
         for i, places in self.links().items():
             before = ten_of(self.tree.I[i])
-            I[i] = inertia_of([before[k] if at < 0 else values[at] for k, at in enumerate(places)])
+            I[i] = inertia_of_ten([before[k] if at < 0 else values[at] for k, at in enumerate(places)])
         return I
 
     def components(self, values: Array) -> tuple[RobotComponent, ...]:

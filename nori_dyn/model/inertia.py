@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Transform
+from nori_dyn.algebra.spatial import Transform, blocks, skew
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Array, Floats
 
 Inertias: TypeAlias = Literal["as_given", "nearest", "refuse"]
 """What is made of an inertia that no distribution of mass has: taken with a warning, replaced by the nearest one that
@@ -47,6 +47,18 @@ class LinkData:
     com: Floats = field(default_factory=lambda: np.zeros(3))
     I_com: Floats = field(default_factory=lambda: np.zeros((3, 3)))
     frames: Mapping[str, Transform] = field(default_factory=dict)
+
+
+def inertia_of_ten(ten: Sequence[Any] | Array) -> Array:
+    """Spatial inertia (6, 6, ...) of the ten parameters (10, ...) of a link, over any scalar.
+
+    Source: RBDA (2.63).
+    """
+    m, x, y, z, xx, xy, yy, xz, yz, zz = ten
+    h = skew(np.array([x, y, z]))
+    zero = m * 0
+    mass = np.array([[m, zero, zero], [zero, m, zero], [zero, zero, m]])
+    return blocks(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h, -h, mass)
 
 
 def treatment(inertias: Inertias, strict: bool) -> Inertias:

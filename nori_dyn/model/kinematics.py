@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nori_dyn.algebra.crossing import Crossing, as_transform
-from nori_dyn.algebra.spatial import Transform, cross_motion, matvec, transpose
+from nori_dyn.algebra.spatial import Transform, cross_motion, matvec, transpose, zeros
 from nori_dyn.model.paths import common_ancestor, path
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.typing import Array, Floats
@@ -26,6 +26,7 @@ class Kinematics:
         qd: the velocity (nv,); empty when only positions were asked for.
         v: spatial velocity of each body (6,), in body coordinates; empty when only positions were asked for.
         c: velocity-product acceleration c_i = cJ_i + v_i x S_i qd_i of each body (6,); empty likewise.
+        qdd: accelerations (nv,) that are known without any equation; None where none are.
     """
 
     tree: KinematicTree
@@ -35,6 +36,7 @@ class Kinematics:
     qd: Array = field(default_factory=lambda: np.zeros(0))
     v: tuple[Array, ...] = ()
     c: tuple[Array, ...] = ()
+    qdd: Array | None = None
 
     @property
     def X_0(self) -> dict[int, Transform]:
@@ -83,6 +85,21 @@ def world_transforms(tree: KinematicTree, X_up: Mapping[int, Transform | Crossin
 def world_acceleration(gravity: Sequence[float]) -> Floats:
     """Return a_0 = -a_g (6,), by which gravity (3,) [m/s^2] is an acceleration of the world: Nori (3a), RBDA 5.3."""
     return -np.array([0.0, 0.0, 0.0, *gravity])
+
+
+def link_motion(at: Kinematics, i: int) -> tuple[Array, Array]:
+    """The spatial acceleration, gravity in it as in (3a), and velocity of a body (6,), in its coordinates.
+
+    Velocities and accelerations that are not known are zero.
+    """
+    a = world_acceleration(at.tree.gravity)
+    for j in reversed([*path(at.tree.parents, i)]):
+        a = at.X_up[j].apply_motion(a)
+        if at.c:
+            a = a + at.c[j]
+        if at.qdd is not None:
+            a = a + matvec(at.S[j], at.qdd[at.tree.v_slices[j]])
+    return a, at.v[i] if at.v else zeros((6,), at.q)
 
 
 def weight_torque(at: Kinematics, i: int) -> Array:

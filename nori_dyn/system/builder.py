@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -13,14 +14,16 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked, numeric, shaped
 from nori_dyn.algebra.ranges import width
+from nori_dyn.algebra.spatial import zeros
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
+from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.assembly import Nonzeros, assemble, check_bias, check_sigma, columns_of
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
 from nori_dyn.system.memory import Remembered, WithMemory, fading_parts
 from nori_dyn.system.newton_euler import exact, newton_euler
-from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
+from nori_dyn.system.parts import OfAccelerations, act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.repeats import ComponentRows, Repeat
 from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, RowKey, SensorRow
 from nori_dyn.system.variables import (
@@ -269,6 +272,35 @@ class System(Shown):
         """Return the rows of an equation."""
         return self._rows[key]
 
+    def at(self, q: Array, qd: Array, y: Array) -> Kinematics:
+        """The state as the equations need it, over any scalar: with accelerations where a component asks for them.
+
+        Args:
+            q: configuration (nq, ...).
+            qd: velocity (nv, ...).
+            y: readings (ny, ...), of which exact ones of joints tell accelerations.
+        """
+        at, tree = velocities(self.tree, q, qd), self.tree
+        asking = [part for part in self.parts if isinstance(part, OfAccelerations) and part.unknowns]
+        if not asking:
+            return at
+        qdd, told = zeros((tree.nv,), qd), set[int]()
+        for row in self.rows:
+            found = row.equation.blocks(at) if row.is_sensor and row.is_exact else {}
+            for key, block in found.items():
+                if len(found) == 1 and key.kind == "qdd" and np.array_equal(block, np.eye(len(block))):
+                    qdd[tree.v_slices[key.body]] = -row.equation.bias(at, y[row.y])
+                    told.add(key.body)
+        for part in asking:
+            lacking = [i for i in path(tree.parents, part.accelerated) if tree.joints[i].nv and i not in told]
+            if lacking:
+                names = listed([f"qdd:{tree.joint_names[i]}" for i in reversed(lacking)], MOST_OFFSETS)
+                raise SensorConfigError(
+                    f"'{part.name}' moves as {names} say, and sensors '{self.sensors.name}' do not read these exactly: "
+                    "{type: joint_acceleration, joints: all}, without a sigma."
+                )
+        return replace(at, qdd=qdd)
+
     def blocks(self, at: Kinematics) -> Iterator[tuple[slice, slice, Array]]:
         """Yield the blocks of D as (rows, columns, values), over the scalar of the kinematics.
 
@@ -298,7 +330,7 @@ class System(Shown):
     def D(self, q: ArrayLike, qd: ArrayLike | None = None) -> sp.csc_array:
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
 
-        Only the stiction of joints makes it depend on qd (nv,); at rest when None.
+        Only stiction and payloads make it depend on qd (nv,), and the latter on accelerations; at rest when None.
 
         Source: Nori (4), (8), (16).
 

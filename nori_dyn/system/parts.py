@@ -56,6 +56,23 @@ class Part(Protocol):
         """Its rows of b there (rows, ...)."""
 
 
+@runtime_checkable
+class OfAccelerations(Protocol):
+    """Optional side of a part: its blocks depend on the acceleration of a body, which readings must tell."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def unknowns(self) -> Sequence[Unknown]:
+        """The variables that it adds; where there are none it asks for nothing."""
+
+    @property
+    def accelerated(self) -> int:
+        """The body."""
+
+
 def parts_of(tree: KinematicTree) -> tuple[Part, ...]:
     """The parts of a robot's components, in their order.
 

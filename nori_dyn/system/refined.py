@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.internal_frames import internal_links
-from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
 from nori_dyn.system.massless_frames import Columns, FrameBuilder, MasslessFrames, Turn
 from nori_dyn.system.optimality import Axes, NoisyRow, WeighedRow, optimality
@@ -87,7 +86,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         builder.cross_joint(i)
     for i in range(system.tree.n_links):
         builder.balance_body(i)
-    at = velocities(system.tree, state.q, state.qd)
+    at = system.at(state.q, state.qd, state.y)
     if system.parts:
         builder.add_parts(at)
         builder.bias_of_components(at)
@@ -139,7 +138,7 @@ def as_given(system: System, seed: int = 0) -> RefinedSystem:
     """
     state = symbolic_state(system, seed)
     symbolic = trace(system, state=state)
-    at = velocities(system.tree, state.q, state.qd)
+    at = system.at(state.q, state.qd, state.y)
     bodies = range(system.tree.n_links)
     return RefinedSystem(
         symbolic=symbolic,

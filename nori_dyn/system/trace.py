@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.model.kinematics import Kinematics, velocities
+from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Array, Indices
@@ -117,7 +117,7 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
     """
     state = symbolic_state(system, seed) if state is None else state
     graph = state.graph
-    at = velocities(system.tree, state.q, state.qd)
+    at = system.at(state.q, state.qd, state.y)
     entries = traced_entries(system, at, graph)
     b = [graph.expr(value) for block in system.bias(at, state.y) for value in block]
     return symbolic_system(state, system.shape, entries, b, variable_groups(system))

@@ -28,6 +28,9 @@ OFFSET: Kind = "offset"
 STICTION: Kind = "stiction"
 """The friction of joints at rest, as a share of what it can be: see `components.friction`."""
 
+PAYLOAD: Kind = "payload"
+"""The inertial parameters of what a link carries beside itself: see `components.payload`."""
+
 CENTROIDAL: Kind = "centroidal"
 """The centre of mass, and the momentum about it: see `measurements.centroidal`."""
 
@@ -44,6 +47,7 @@ WORDS: Mapping[Kind, str] = {
     "offset": "offset of sensor",
     "qd": "joint velocity",
     STICTION: "stiction of joint",
+    PAYLOAD: "payload of link",
     CENTROIDAL: "centroidal quantity",
 }
 """What variables are called; those of kinds that are not here are called by their kind."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import nori_dyn as nd
-from nori_dyn.identification.parameters import inertia_of, ten_of, ten_parameters
+from nori_dyn.identification.parameters import ten_of, ten_parameters
+from nori_dyn.model.inertia import inertia_of_ten
 from tests.unit.identification.inertias import random_body
 from tests.unit.identification.simulated import drawn, lasting
 
@@ -89,7 +90,7 @@ def load(draft: Draft) -> None:
     """Links, and a load on the last, from a log without it and one with it."""
     ten = random_body(draft.rng)
     I = draft.real.I.copy()
-    I[-1] += inertia_of(ten)
+    I[-1] += inertia_of_ten(ten)
     draft.logs = [(draft.real, False), (draft.real.replace(I=I), True)]
     draft.has("load", ten)
     draft.options["load_on"] = draft.arm.names[-1]
@@ -99,7 +100,7 @@ def payload(draft: Draft) -> None:
     """The last link, which carries many times its mass, all others as in the model."""
     link = draft.arm.names[-1]
     I = draft.arm.I.copy()
-    I[-1] += draft.rng.uniform(5.0, 50.0) * inertia_of(random_body(draft.rng))
+    I[-1] += draft.rng.uniform(5.0, 50.0) * inertia_of_ten(random_body(draft.rng))
     draft.real = draft.arm.replace(I=I)
     draft.truth.clear()
     draft.has(link, ten_of(I[-1]))

@@ -62,11 +62,22 @@ def sticky() -> nd.KinematicTree:
     return ARM.replace(components=[nd.components.Friction(joints="all", **law)])
 
 
+def carrying() -> nd.KinematicTree:
+    return ARM.replace(components=[nd.components.Payload(link="link3", change=1.0)])
+
+
+def lifting() -> nd.SensorSet:
+    rows = [{"type": "joint_acceleration", "joints": "all"}, TORQUE, {**UNLOADED}]
+    content = {"name": "lifting", "measurements": rows, "memory": {"push": {"of": "offset", "walk": 1.0}}}
+    return nd.SensorSet.from_dict(content)
+
+
 ARM, WALKER = nd.autotree(3, skew=0.5), on_a_free_base(nd.autotree(3, branching=2, skew=0.3))
 CASES = {
     "arm": lambda: nd.plan(nd.System(ARM, nd.sensors("momentum_observer")), outputs=("qdd", "f:link3")),
     "walker": lambda: nd.plan(nd.System(WALKER, standing("link3")), outputs=("tau", "fx:link3")),
     "sticky arm": lambda: nd.plan(nd.System(sticky(), nd.sensors("momentum_observer")), outputs=("qdd", "stiction")),
+    "loaded arm": lambda: nd.plan(nd.System(carrying(), lifting()), outputs=("tau", "payload:link3")),
     "contacts": lambda: nd.plan(nd.autotree(2, skew=0.3), touching(), outputs=("qdd", "fx:link2")),
 }
 RECOGNISED, LATE = "contacts recognised", "three ticks late"

@@ -76,7 +76,7 @@ def test_rows_and_rates_are_those_of_the_whole_system(name):
     estimate = tick.outputs(q, qd, y, u)
     for kind in ("tau", "qdd"):
         assert estimate[kind] == pytest.approx(d[numbers_in(v.slice for v in system.variables if v.kind == kind)])
-    slopes = tick.slopes(q, qd)
+    slopes = tick.slopes(q, qd, y)
     assert estimate.tau + (slopes @ u)[: tree.nv] == pytest.approx(tick.outputs(q, qd, y, 2 * u).tau)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.signal import lfilter
 
 import nori_dyn as nd
-from nori_dyn.identification.parameters import Parameters, inertia_of, ten_of
+from nori_dyn.identification.parameters import Parameters, ten_of
 from nori_dyn.identification.regression import Regression
+from nori_dyn.model.inertia import inertia_of_ten
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 ARM = sensor_set(ACCELERATIONS, {**TORQUES, "joints": "actuated"}, {**WRENCHES, "value": 0.0}, name="arm")
@@ -50,7 +51,7 @@ def drawn(tree: nd.KinematicTree, rng: np.random.Generator) -> tuple[nd.Kinemati
         L, E = np.linalg.cholesky(P), rng.normal(size=(4, 4))
         P = L @ (np.eye(4) + (E + E.T) / 2) @ L.T
         J = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-        I[i] = inertia_of([P[3, 3], *P[:3, 3], J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
+        I[i] = inertia_of_ten([P[3, 3], *P[:3, 3], J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
     return tree.replace(I=I), np.concatenate([ten_of(each) for each in I])
 
 

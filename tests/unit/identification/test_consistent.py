@@ -10,8 +10,9 @@ from scipy.optimize import minimize
 import nori_dyn as nd
 from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
 from nori_dyn.identification.consistent import VAGUE, consistent
-from nori_dyn.identification.parameters import Parameters, inertia_of
+from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.physical import is_physical, mended_prior, pull_back
+from nori_dyn.model.inertia import inertia_of_ten
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.identification.inertias import pseudo_inertia_of, random_body
 
@@ -20,7 +21,9 @@ LOWER = np.tril_indices(4)
 
 def bodies(n: int, seed: int, wanted=("inertias", "friction")) -> Parameters:
     rng = np.random.default_rng(seed)
-    return Parameters.of(nd.autotree(n).replace(I=np.array([inertia_of(random_body(rng)) for _ in range(n)])), wanted)
+    return Parameters.of(
+        nd.autotree(n).replace(I=np.array([inertia_of_ten(random_body(rng)) for _ in range(n)])), wanted
+    )
 
 
 def log(parameters: Parameters, seed: int, share: float = 0.7, size: float = 20.0) -> tuple[np.ndarray, np.ndarray]:

@@ -5,8 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.identification.parameters import inertia_of
-from nori_dyn.model.inertia import check_inertia
+from nori_dyn.model.inertia import check_inertia, inertia_of_ten
 from nori_dyn.tables import number, spaced
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -124,9 +123,9 @@ def test_a_load_is_a_body_too(tmp_path, arm):
     arguments = {"loaded": loaded, "load_on": arm.names[5]}
     plain = nd.identify(free, nd.System(arm, ARM), ["inertias"], physical=False, **arguments)
     found = nd.identify(free, nd.System(arm, ARM), ["inertias"], **arguments)
-    assert not _is_body(inertia_of([*plain.load.values()]))
+    assert not _is_body(inertia_of_ten([*plain.load.values()]))
     assert not plain.is_physical
-    assert _is_body(inertia_of([*found.load.values()]))
+    assert _is_body(inertia_of_ten([*found.load.values()]))
     assert found.is_physical
     assert found.load["m:load"] == pytest.approx(2.0, abs=5 * found.deviations["m:load"])
 
@@ -136,7 +135,7 @@ def test_a_payload_that_the_model_lacks_is_found_by_the_parameters_of_its_link(t
     """A hand of 0.2 kg that carries 3: its prior held the centre where the model has it, and the mass went wrong."""
     hand = arm.names[5]
     I = arm.I.copy()
-    I[5] += inertia_of([3.0, 0.1, 0.45, -0.5, 0.16, 0.0, 0.1, 0.01, 0.08, 0.1])
+    I[5] += inertia_of_ten([3.0, 0.1, 0.45, -0.5, 0.16, 0.0, 0.1, 0.01, 0.08, 0.1])
     log = saved_log(tmp_path / "log.npz", arm.replace(I=I), sigma=0.3)
     wanted = [f"m:{hand}", f"mc:{hand}.*", f"I:{hand}.*"]
     found = nd.identify(log, nd.System(arm, ARM), wanted, physical=physical)

@@ -5,7 +5,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.components import Friction, Rotor, Spring
-from nori_dyn.identification.parameters import GROUPS, Parameters, all_parameters, inertia_of, ten_of
+from nori_dyn.identification.parameters import GROUPS, Parameters, all_parameters, ten_of
+from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.recursions.rnea import rnea
 from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio
@@ -86,8 +87,8 @@ def test_ten_parameters_are_pinocchios():
     for i, name in enumerate(tree.joint_names):
         expected = model.inertias[model.getJointId(name)].toDynamicParameters()
         assert_close(prior[i], expected, ROUNDING)
-        assert_close(inertia_of(prior[i]), tree.I[i], ROUNDING)
-    assert_close(ten_of(inertia_of(np.arange(1.0, 11.0))), np.arange(1.0, 11.0), ROUNDING)
+        assert_close(inertia_of_ten(prior[i]), tree.I[i], ROUNDING)
+    assert_close(ten_of(inertia_of_ten(np.arange(1.0, 11.0))), np.arange(1.0, 11.0), ROUNDING)
 
 
 def test_values_by_the_model():

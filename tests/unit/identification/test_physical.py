@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import nori_dyn as nd
-from nori_dyn.identification.parameters import Parameters, inertia_of
+from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.physical import (
     is_physical,
     mended_prior,
@@ -18,6 +18,7 @@ from nori_dyn.identification.physical import (
     unphysical_links,
     with_known,
 )
+from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.tree import KinematicTree
 from tests.tolerances import PEER, ROUNDING, SOLVED, assert_close
 from tests.unit.identification.inertias import cloud, divergence, pseudo_inertia_of, random_body
@@ -26,7 +27,7 @@ ONE = Parameters.of(nd.autotree(1), ["inertias"])
 
 
 def with_inertias(tree: KinematicTree, *tens: np.ndarray) -> KinematicTree:
-    return tree.replace(I=np.array([inertia_of(ten) for ten in tens]))
+    return tree.replace(I=np.array([inertia_of_ten(ten) for ten in tens]))
 
 
 def test_it_is_the_second_moment_of_the_mass_in_homogeneous_coordinates():

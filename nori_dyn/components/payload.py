@@ -1,0 +1,136 @@
+"""A payload: the ten inertial parameters of what a link carries beside itself, as a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import add, cross_force, matvec, zeros
+from nori_dyn.components.base import Component, Positive
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.model.inertia import inertia_of_ten
+from nori_dyn.model.kinematics import Kinematics, link_motion
+from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.parts import Part
+from nori_dyn.system.rows import NewtonEuler
+from nori_dyn.system.variables import PAYLOAD, ComponentKey, Unknown, VariableKey
+from nori_dyn.typing import Array
+
+TEN = "m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"
+"""Mass, first moments h = m c, and rotational inertia about the origin."""
+
+UNITS = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
+
+
+class Payload(Component):
+    """What a link carries beside what its model says, and may put down: a variable "payload:LINK" of ten parameters.
+
+        f_i = I_i a_i + v_i x* I_i v_i + Y(a_i, v_i) pi - fx_i + ...
+
+    It is state of a tracker, and nothing to recursions. Its motion has to be known: joint accelerations are read
+    without a sigma.
+
+        - {type: payload, link: tool0, mass: 3, reach: 0.2}
+
+    Attributes:
+        link: the link, or a frame, in whose coordinates it is: m [kg], h = m c [kg m], I about the origin [kg m^2].
+        mass: standard deviation of the mass beforehand, about zero [kg].
+        reach: how far from the origin its mass is expected [m].
+        change: time in which it becomes another one [s].
+
+    Source: Atkeson, An and Hollerbach (1986); as state of the system: docs/design.md, 4.13.
+    """
+
+    type: Literal["payload"] = "payload"
+    link: str
+    mass: Positive = 5.0
+    reach: Positive = 0.2
+    change: Positive = 100.0
+
+    def on(self, tree: KinematicTree) -> Iterator[Part]:
+        frame = tree.frame(self.link)
+        unknown = Unknown(ComponentKey(PAYLOAD, frame.link, self.link), TEN, UNITS, is_force=False)
+        yield PayloadPart(f"{PAYLOAD}:{self.link}", frame, self, (unknown,))
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadPart:
+    """The wrench that moves a payload, in (3f): a part, with what `system.memory.Fading` takes.
+
+    Attributes:
+        name: "payload:tool0".
+        frame: where it is.
+        law: the payload.
+        unknowns: its parameters; none where it is zero.
+    """
+
+    name: str
+    frame: Frame
+    law: Payload
+    unknowns: tuple[Unknown, ...]
+
+    equations: ClassVar[tuple[Equation, ...]] = ()
+
+    @property
+    def accelerated(self) -> int:
+        """Its link."""
+        return self.frame.link
+
+    @property
+    def acts_on(self) -> tuple[NewtonEuler, ...]:
+        """(3f) of its link."""
+        return (NewtonEuler("f", self.frame.link),) if self.unknowns else ()
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return Y, the wrench of each parameter (6, 10, ...), see `Part`."""
+        a, v = (self.frame.X.apply_motion(each) for each in link_motion(at, self.frame.link))
+        columns = []
+        for ten in np.eye(len(TEN)):
+            I = inertia_of_ten(ten)
+            columns.append(matvec(I, a) + cross_force(v, matvec(I, v)))
+        X = self.frame.X.motion_matrix()
+        return {self.unknowns[0].key: np.stack([matvec(X.T, f) for f in columns], axis=1)}
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Return zeros, see `Part`."""
+        return zeros((6,), at.q)
+
+    @property
+    def on_average(self) -> PayloadPart:
+        """No payload."""
+        return replace(self, unknowns=())
+
+    @property
+    def prior(self) -> VariableReading | None:
+        """No payload, but for `mass` and `reach`."""
+        if not self.unknowns:
+            return None
+        m, r = self.law.mass, self.law.reach
+        return VariableReading(
+            name=f"prior:{self.name}",
+            source="docs/design.md, 4.13",
+            group="prior",
+            components=TEN,
+            key=self.unknowns[0].key,
+            matrix=np.eye(len(TEN)),
+            value=(0.0,) * len(TEN),
+            sigma=(m, *(m * r,) * 3, *(m * r * r,) * 6),
+            units=UNITS,
+        )
+
+    @property
+    def time_constant(self) -> float:
+        """Time in which it becomes another one [s]."""
+        return self.law.change
+
+    def bounded_share(self, at: Kinematics) -> Array:
+        """None of it is bounded (10, ...)."""
+        return zeros((len(TEN),), at.q)
+
+    def fading(self, at: Kinematics) -> Array:
+        """One over that time (10, ...) [1/s]."""
+        return add(zeros((len(TEN),), at.q), np.full(len(TEN), 1 / self.law.change))

@@ -1,0 +1,83 @@
+"""A payload as state: found from torques that Pinocchio says, also where it is taken up on the way."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.components import Payload
+from nori_dyn.errors import SensorConfigError
+from tests.compilers import needs_compiler
+from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.tolerances import PEER, SOLVED, assert_close
+from tests.unit.identification.simulated import motion
+
+DT, NOISE, LINK = 0.01, 0.05, "wrist_3_link"
+MASS, CENTRE, ABOUT_CENTRE = 2.5, np.array([0.03, -0.02, 0.1]), np.diag([0.02, 0.03, 0.015])
+ABOUT = ABOUT_CENTRE + MASS * (CENTRE @ CENTRE * np.eye(3) - np.outer(CENTRE, CENTRE))
+TEN = np.array([MASS, *MASS * CENTRE, *(ABOUT[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
+"""The payload, about the origin of its link."""
+
+
+def arm(**given: float) -> nd.KinematicTree:
+    return load("ur5").replace(components=[Payload(link=LINK, **given)])
+
+
+def plan(tree: nd.KinematicTree, **acceleration: float) -> nd.Plan:
+    rows = [{**ACCELERATIONS, **acceleration}, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}]
+    content = sensor_set(*rows).to_dict() | {"memory": {"load": {"of": "payload"}}}
+    return nd.plan(nd.System(tree, nd.SensorSet.from_dict(content)), outputs=["tau", f"payload:{LINK}"])
+
+
+def recorded(n: int, lifted: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities, and readings, of which Pinocchio says the torques, with a payload from some tick on."""
+    tree, model = load("ur5"), pinocchio_model(ROBOTS["ur5"])
+    full = model.copy()
+    full.inertias[full.njoints - 1] += pin.Inertia(MASS, CENTRE, ABOUT_CENTRE)
+    peers = [Pinocchio(tree, model)] * lifted + [Pinocchio(tree, full)] * (n - lifted)
+    _, q, qd, qdd = motion(tree.nv, n, DT, seed=3)
+    tau = np.array([peer.rnea(*state) for peer, *state in zip(peers, q, qd, qdd, strict=True)])
+    return q, qd, np.hstack([qdd, tau + NOISE * np.random.default_rng(0).normal(size=tau.shape)])
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("auto", marks=needs_compiler)])
+def test_the_ten_parameters_of_a_payload_are_found_within_their_deviations(backend):
+    q, qd, y = recorded(600)
+    found = nd.Tracker(plan(arm(change=1e8)), DT, backend=backend).over(None, q, qd, y)
+    off = found.memory.mean[-1] - TEN
+    assert np.abs(off[0]) < 0.02 * MASS
+    assert np.abs(off / found.memory.deviations[-1]).max() < 3.5
+    assert (found.memory.deviations[-1] < 0.1).all()
+    assert_close(found.estimate[f"payload:{LINK}"], found.memory.mean, SOLVED)
+    assert found.consistency.ratio == pytest.approx(1.0, abs=0.1)
+
+
+def test_it_is_noticed_that_something_is_lifted():
+    q, qd, y = recorded(1200, lifted=600)
+    found = nd.Tracker(plan(arm(change=20.0)), DT, backend="numpy").over(None, q, qd, y)
+    mass = found.memory.mean[:, 0]
+    assert np.abs(mass[300:600]).max() < 0.1 * MASS
+    assert np.abs(mass[800:] - MASS).max() < 0.1 * MASS
+
+
+@needs_compiler
+def test_ticks_have_the_outputs_of_whole_logs():
+    q, qd, y = recorded(60)
+    tracker = nd.Tracker(plan(arm()), DT)
+    found = tracker.over(None, q, qd, y)
+    for state in zip(q, qd, y, strict=True):
+        now = tracker.step(*state)
+    assert_close(now["tau"], found.estimate.tau[-1], SOLVED)
+    assert_close(now.deviations["tau"], found.deviations["tau"][-1], SOLVED)
+
+
+def test_accelerations_have_to_be_known():
+    with pytest.raises(SensorConfigError, match=r"'payload:wrist_3_link' moves as qdd:shoulder_pan_joint.* say"):
+        nd.Tracker(plan(arm(), sigma=0.5), DT, backend="numpy")
+
+
+def test_recursions_know_no_payload():
+    q, qd, y = recorded(1)
+    state = q[0], qd[0], y[0, :6]
+    assert_close(nd.rnea(arm(), *state), nd.rnea(load("ur5"), *state), PEER)
