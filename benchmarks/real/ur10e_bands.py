@@ -25,6 +25,10 @@ STANDSTILL = 25
 """Samples that a joint stands still for at the least, where that counts."""
 UNKNOWN, LASTS = 100.0, 0.5
 """Deviation of a torque from outside, in that of the friction of a joint that moves, and how long it lasts [s]."""
+HAND, STAYS = "wrist_3_link", 600.0
+"""What carries the load, and for how long it does [s]."""
+STARTS, ENDS = 1.7, 53.3
+"""When the arm moves with it [s]."""
 BEGINS = 50
 """Samples at the beginning of a log that do not count."""
 
@@ -50,7 +54,8 @@ def run(data: Path) -> list[Finding | Figure]:
     results: list[Finding | Figure] = [judged(DATA, title, AGAINST, JOINTS, found)]
     robot = found.with_stiction()
     scatter, whole = (np.array([fit.held_out or fit.after for fit in one.fits]) for one in (found, raw))
-    plan = nd.plan(nd.System(robot, sensors(robot, scatter, np.sqrt(whole**2 - scatter**2))), outputs=names(robot))
+    noise = np.sqrt(whole**2 - scatter**2)
+    plan = nd.plan(nd.System(robot, sensors(robot, scatter, noise)), outputs=names(robot))
     counts = np.zeros(8)
     for log in logs.values():
         counts += counted(nd.smooth(log, plan, differentiate=WINDOW, causal=True), robot)
@@ -62,7 +67,45 @@ def run(data: Path) -> list[Finding | Figure]:
         Figure(DATA, "standstills with all of their samples in it", counts[6], expected=counts[5]),
         Figure(DATA, "half of the widest band at rest, by the largest friction there", counts[7] / len(logs)),
     ]
-    return results
+    loaded = nd.read_log(folder / "exciting_2_load.csv.gz", beside("ur10e.log.yaml"))
+    both = nd.identify(
+        [*list(logs.values())[:2]],
+        arm,
+        [*ALL, "weight_friction"],
+        loaded=loaded,
+        load_on=HAND,
+        held_out=0,
+        cutoff=CUTOFF,
+        differentiate=WINDOW,
+        moving=MOVING,
+    )
+    return [*results, *lifted(robot, noise, loaded, both.load["m:load"])]
+
+
+def lifted(robot: nd.KinematicTree, noise: Floats, log: nd.Log, expected: float) -> list[Finding | Figure]:
+    """Return the mass of the load [kg] tick by tick, and what it is by the whole log."""
+    carrying = robot.replace(components=(*robot.components, nd.components.Payload(link=HAND, change=STAYS)))
+    rows: list[dict[str, object]] = [
+        {"type": "joint_acceleration", "joints": "all"},
+        {"type": "external_wrench", "links": "all", "value": 0},
+    ]
+    rows += [{"type": "joint_torque", "joints": name, "sigma": noise[k]} for k, name in enumerate(robot.joint_names)]
+    content = {"name": "lifting", "measurements": rows, "memory": {"load": {"of": "payload"}}}
+    plan = nd.plan(nd.System(carrying, nd.SensorSet.from_dict(content)), outputs=[f"payload:{HAND}"])
+    found = nd.smooth(log, plan, differentiate=WINDOW, causal=True)
+    mass, off = (each[f"payload:{HAND}"][:, 0] for each in (found.values, found.deviations))
+    places = np.searchsorted(found.t - found.t[0], [STARTS + 10.0, ENDS]).tolist()
+    return [
+        Figure(
+            DATA,
+            f"mass of the load after {when} of motion, tick by tick; by whole logs",
+            mass[k],
+            "kg",
+            expected,
+            off[k],
+        )
+        for when, k in zip(("10 s", "all"), places, strict=True)
+    ]
 
 
 def names(robot: nd.KinematicTree) -> list[str]:
