@@ -84,7 +84,7 @@ def run(data: Path) -> list[Finding | Figure]:
 
 def lifted(robot: nd.KinematicTree, noise: Floats, log: nd.Log, expected: float) -> list[Finding | Figure]:
     """Return the mass of the load [kg] tick by tick, and what it is by the whole log."""
-    carrying = robot.replace(components=(*robot.components, nd.components.Payload(link=HAND, change=STAYS)))
+    carrying = robot.replace(components=(*robot.components, nd.components.UnknownPayload(link=HAND, change=STAYS)))
     rows: list[dict[str, object]] = [
         {"type": "joint_acceleration", "joints": "all"},
         {"type": "external_wrench", "links": "all", "value": 0},

@@ -20,10 +20,10 @@ from nori_dyn.components.base import Component, JointTerm
 from nori_dyn.components.coupling import Coupling
 from nori_dyn.components.friction import Friction
 from nori_dyn.components.loop import Loop
-from nori_dyn.components.payload import Payload
 from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
 from nori_dyn.components.tendon import Tendon
+from nori_dyn.components.unknown_payload import UnknownPayload
 from nori_dyn.system.parts import Part
 from nori_dyn.system.variables import Unknown
 
@@ -34,7 +34,7 @@ __all__ = [
     "JointTerm",
     "Loop",
     "Part",
-    "Payload",
+    "UnknownPayload",
     "Rotor",
     "Spring",
     "Tendon",

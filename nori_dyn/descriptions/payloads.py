@@ -20,7 +20,7 @@ import yaml
 from nori_dyn.descriptions.corrections import can_be, link_of
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.model.inertia import nearest_physical
+from nori_dyn.model.inertia import inertia_of_ten, nearest_physical
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
@@ -49,6 +49,18 @@ class Payload:
     I_com: Floats
     base: str
     weight: Floats
+
+    @staticmethod
+    def of_ten(tree: KinematicTree, ten: Floats, at: str) -> Payload:
+        """The payload of ten parameters that a tracker found, "payload:tool0", at a link or frame: "tool0".
+
+        Raises:
+            InputError: there is no mass.
+            UnknownModelNameError: there is no such link or frame.
+        """
+        frame = tree.frame(at)
+        X = frame.X.motion_matrix()
+        return Payload.of(tree, X.T @ inertia_of_ten(ten) @ X, tree.names[frame.link], at)
 
     @staticmethod
     def of(tree: KinematicTree, I: Floats, link: str, frame: str) -> Payload:

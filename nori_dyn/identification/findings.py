@@ -16,9 +16,10 @@ from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.fits import ReadingFit
-from nori_dyn.identification.parameters import OF_READINGS, Parameters, inertia_of
+from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, IdentificationProblem
+from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.renamed import Renamed
 from nori_dyn.tables import Shown, listed
@@ -254,7 +255,7 @@ class Identification(Shown, Renamed):
                 "load_on (--loaded, --load-on), or what is known of it (--known mc:load.z=0.05)."
             )
         if on is not None:
-            return Payload.of(tree, inertia_of([*self.load.values()]), on, frame)
+            return Payload.of(tree, inertia_of_ten([*self.load.values()]), on, frame)
         return Payload.of(tree, self.robot.I[at.link] - tree.I[at.link], link, frame)
 
     @cached_property

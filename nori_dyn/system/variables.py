@@ -29,7 +29,7 @@ STICTION: Kind = "stiction"
 """The friction of joints at rest, as a share of what it can be: see `components.friction`."""
 
 PAYLOAD: Kind = "payload"
-"""The inertial parameters of what a link carries beside itself: see `components.payload`."""
+"""The inertial parameters of what a link carries beside itself: see `components.unknown_payload`."""
 
 CENTROIDAL: Kind = "centroidal"
 """The centre of mass, and the momentum about it: see `measurements.centroidal`."""

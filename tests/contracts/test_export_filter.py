@@ -63,7 +63,7 @@ def sticky() -> nd.KinematicTree:
 
 
 def carrying() -> nd.KinematicTree:
-    return ARM.replace(components=[nd.components.Payload(link="link3", change=1.0)])
+    return ARM.replace(components=[nd.components.UnknownPayload(link="link3", change=1.0)])
 
 
 def lifting() -> nd.SensorSet:

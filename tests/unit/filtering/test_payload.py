@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.components import Payload
+from nori_dyn.components import UnknownPayload
 from nori_dyn.errors import SensorConfigError
 from tests.compilers import needs_compiler
 from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model
@@ -21,7 +21,7 @@ TEN = np.array([MASS, *MASS * CENTRE, *(ABOUT[i, j] for i, j in ((0, 0), (0, 1),
 
 
 def arm(**given: float) -> nd.KinematicTree:
-    return load("ur5").replace(components=[Payload(link=LINK, **given)])
+    return load("ur5").replace(components=[UnknownPayload(link=LINK, **given)])
 
 
 def plan(tree: nd.KinematicTree, **acceleration: float) -> nd.Plan:
@@ -50,6 +50,9 @@ def test_the_ten_parameters_of_a_payload_are_found_within_their_deviations(backe
     assert np.abs(off / found.memory.deviations[-1]).max() < 3.5
     assert (found.memory.deviations[-1] < 0.1).all()
     assert_close(found.estimate[f"payload:{LINK}"], found.memory.mean, SOLVED)
+    body = nd.results.Payload.of_ten(load("ur5"), found.memory.mean[-1], LINK)
+    np.testing.assert_allclose(body.com, CENTRE, atol=0.01)
+    assert np.linalg.eigvalsh(body.I_com).min() > 0
     assert found.consistency.ratio == pytest.approx(1.0, abs=0.1)
 
 

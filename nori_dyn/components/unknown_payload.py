@@ -26,7 +26,7 @@ TEN = "m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"
 UNITS = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
 
 
-class Payload(Component):
+class UnknownPayload(Component):
     """What a link carries beside what its model says, and may put down: a variable "payload:LINK" of ten parameters.
 
         f_i = I_i a_i + v_i x* I_i v_i + Y(a_i, v_i) pi - fx_i + ...
@@ -70,7 +70,7 @@ class PayloadPart:
 
     name: str
     frame: Frame
-    law: Payload
+    law: UnknownPayload
     unknowns: tuple[Unknown, ...]
 
     equations: ClassVar[tuple[Equation, ...]] = ()
