@@ -173,7 +173,7 @@ class _Batches:
             is_as_wanted = (*leads[-1], *shape) == tuple(x.shape) and "float" in str(x.dtype)
             if not is_as_wanted or not getattr(x, "is_cpu", True):
                 sizes = ", ".join(map(str, ("...", *shape)))
-                on = f"{x.dtype} {tuple(x.shape)} on {x.device}"
+                on = f"{x.dtype} {tuple(x.shape)} on {getattr(x, 'device', 'cpu')}"  # what JAX traces is on none
                 raise InputError(f"{name} is {on}, expected floating point numbers ({sizes}) on the CPU.")
         try:
             lead = np.broadcast_shapes(*leads)

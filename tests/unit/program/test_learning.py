@@ -319,6 +319,8 @@ def test_jax_transforms():
     expected = plan.solver("numpy").solve_batch(*state).qdd
     assert_close(jax.jit(f)(Q, Qd, Y)["qdd"], expected, EXACT)
     assert_close(jax.vmap(f)(Q, Qd, Y)["qdd"], expected, EXACT)
+    with pytest.raises(InputError, match=r"q is float64 \(4, 3\) on cpu, expected"):
+        jax.jit(f)(Q[:, :3], Qd, Y)
     by_y = plan.derivative("y", backend="numpy").batch(*state).dqdd_dy
     for made in (jax.jacfwd, jax.jacrev):
         found = jax.jit(jax.vmap(made(lambda y, q, qd: f(q, qd, y)["qdd"])))(Y, Q, Qd)
