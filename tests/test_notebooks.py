@@ -19,7 +19,10 @@ PLACE = re.compile(r"(?<![\w.)}/-])(/[a-z]+/\w|~/|[A-Z]:\\)")
 
 NEEDED = {
     "": ("nbclient", "nbformat", "ipykernel", "matplotlib"),
-    **{f"import {package}": (package,) for package in ("icub_models", "casadi", "sympy", "networkx", "mujoco")},
+    **{
+        f"import {package}": (package,)
+        for package in ("icub_models", "casadi", "sympy", "networkx", "mujoco", "pyarrow")
+    },
     "walking.mat": ("h5py",),
     "nd.identify(": ("cvxpy", "clarabel", "rosbags"),
 }
