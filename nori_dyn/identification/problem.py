@@ -6,6 +6,7 @@ to those of the link, in the logs that carry it. Known values are moved to the r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ import numpy as np
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.moments import Moments
-from nori_dyn.identification.parameters import INERTIAL, Parameter, Parameters, ten_parameters
+from nori_dyn.identification.parameters import INERTIAL, Kind, Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import pull_back, with_known
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.model.tree import KinematicTree
@@ -26,6 +27,10 @@ LOAD = "load"
 
 ROUNDING = 1e-9
 """Relative size of numbers that are zero but for rounding, among factors of combinations."""
+
+
+USUAL: Mapping[Kind, float] = {"mu": 0.2}
+"""Prior deviations of what is alike of all drives: the friction of gears by their load is some hundredths of that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +161,7 @@ class IdentificationProblem:
         """Prior of the free parameters.
 
         Inertias: by the metric of physical inertias, a deviation as large as the inertia itself. Others: a deviation as
-        large as what would explain all that a sensor reads by that parameter alone.
+        large as what would explain all that a sensor reads by that parameter alone, or as it is of drives.
 
         Args:
             logs: moments of each row of each log, by which parameters can be only so large.
@@ -171,7 +176,8 @@ class IdentificationProblem:
         sizes = self._sizes(logs)
         for k, each in enumerate(self.all_parameters):
             if k >= len(self.parameters) or each.kind not in INERTIAL:
-                before[k], size = declared.get(each.name, (before[k], sizes[k]))
+                largest = USUAL.get(each.kind, math.inf)
+                before[k], size = declared.get(each.name, (before[k], min(sizes[k], largest)))
                 rows.append(np.eye(n)[k : k + 1] / size)
                 of.append(each.name if each.name in declared else "")
         L = np.vstack(rows)
