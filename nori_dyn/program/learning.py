@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial, reduce
+from itertools import accumulate, pairwise
 from math import prod
 from threading import Lock
 from typing import Any, NoReturn
@@ -82,9 +83,7 @@ class Differentiable:
 
             return TensorFunction.apply
 
-        @cache
-        def jacobians(wrt: tuple[str, ...]) -> Any:
-            return operation(partial(batches.jacobians, wrt), _refuse)
+        jacobians = cache(lambda wrt: operation(partial(batches.jacobians, wrt), _refuse))
 
         def gradients(wanted: Sequence[bool], states: Sequence[Any], by_values: Any) -> list[Any]:
             wrt = tuple(name for name, is_wanted in zip(batches.names, wanted, strict=True) if is_wanted)
@@ -176,12 +175,16 @@ class _Batches:
                 on = f"{x.dtype} {tuple(x.shape)} on {getattr(x, 'device', 'cpu')}"  # what JAX traces is on none
                 raise InputError(f"{name} is {on}, expected floating point numbers ({sizes}) on the CPU.")
         try:
-            lead = np.broadcast_shapes(*leads)
+            lead = leads[0] if len({*leads}) == 1 else np.broadcast_shapes(*leads)
         except ValueError:
             axes = ", ".join(map(str, leads))
             raise InputError(f"the leading axes {axes} of {', '.join(shapes)} do not broadcast.") from None
-        pairs = zip(given, shapes.values(), strict=True)
-        return [self._xp.broadcast_to(x, (*lead, *shape)).reshape(*lead, prod(shape)) for x, shape in pairs]
+        whole = [(*lead, *shape) for shape in shapes.values()]
+        every = (x if x.shape == own else self._xp.broadcast_to(x, own) for x, own in zip(given, whole, strict=True))
+        return [
+            x.reshape(*lead, prod(shape)) if len(shape) > 1 else x
+            for x, shape in zip(every, shapes.values(), strict=True)
+        ]
 
     def values(self, *states: Any) -> list[Floats]:
         """The outputs (..., n_outputs)."""
@@ -204,8 +207,8 @@ class _Batches:
         if len(found):
             with self._lock:
                 of._write(found, rows, self._threads)
-        parts = np.split(found, np.cumsum(sizes)[:-1], axis=1)
-        return [part.reshape(*lead, *shape) for part, shape in zip(parts, shapes, strict=True)]
+        ends = [0, *accumulate(sizes)]
+        return [found[:, a:b].reshape(*lead, *shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
 
 
 def _by_coordinates(tree: KinematicTree, q: Floats, J: Floats) -> Floats:
