@@ -179,12 +179,9 @@ class _Batches:
         except ValueError:
             axes = ", ".join(map(str, leads))
             raise InputError(f"the leading axes {axes} of {', '.join(shapes)} do not broadcast.") from None
-        whole = [(*lead, *shape) for shape in shapes.values()]
-        every = (x if x.shape == own else self._xp.broadcast_to(x, own) for x, own in zip(given, whole, strict=True))
-        return [
-            x.reshape(*lead, prod(shape)) if len(shape) > 1 else x
-            for x, shape in zip(every, shapes.values(), strict=True)
-        ]
+        pairs = zip(given, ((*lead, *shape) for shape in shapes.values()), strict=True)
+        every = (x if x.shape == whole else self._xp.broadcast_to(x, whole) for x, whole in pairs)
+        return [x if x.ndim == len(lead) + 1 else x.reshape(*lead, prod(x.shape[len(lead) :])) for x in every]
 
     def values(self, *states: Any) -> list[Floats]:
         """The outputs (..., n_outputs)."""
