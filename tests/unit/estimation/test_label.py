@@ -58,7 +58,7 @@ def episode(k, samples=None):
 def estimates(folder, recorded, by="panda", what="contacts", **options):
     """What `nd.estimate` says of an episode."""
     log = folder / "one.npz"
-    np.savez(log, **{name: recorded[name] for name in ("t", "q", "qd", "tau") if name in recorded})
+    np.savez(log, **{name: recorded[name] for name in ("t", "q", "qd", "tau") if recorded.get(name) is not None})
     return nd.estimate(log, by, what=what, monitor=True, **options)
 
 
@@ -297,6 +297,17 @@ def test_what_is_doubtful_about_an_episode(tmp_path):
     told = str(refused(old, "--what", "contacts"))
     assert "1 of 2 episodes could not be estimated" in told
     assert "--yes" in told
+
+
+def test_encoders_alone(tmp_path):
+    recorded = [episode(0)]
+    old = lerobot_set(tmp_path / "arm", "v3.0", recorded)
+    for file in old.glob("data/**/*.parquet"):
+        pq.write_table(pq.read_table(file).drop_columns(["observation.velocity"]), file)
+    assert "--differentiate" in str(refused(old, "--what", "contacts"))
+    label(old, "--what", "contacts", "--differentiate", "smoother")
+    found = estimates(tmp_path, {**recorded[0], "qd": None}, differentiate="smoother").written[f"fx:{LINK}"]
+    assert np.array_equal(np.array(rows(tmp_path / "arm.panda")[ADDED[0]].to_pylist()), found.astype(np.float32))
 
 
 def test_torques_that_are_not_there_are_named(tmp_path):

@@ -155,6 +155,21 @@ def test_arrays_of_aloha(tmp_path):
     assert np.abs(found["offset"][middle]).max() < 0.05 * np.abs(arm.tau).max()
 
 
+def test_motors_of_aloha_in_lerobots_format(tmp_path):
+    arm = Arm(tmp_path, "aloha")
+    gains = np.tile([2.41, 4.82, 4.82, 2.41, 1.78, 1.78], 2)
+    columns = {"timestamp": arm.t, "observation.state:left_gripper": 0.5 + 0 * arm.t}
+    for name, x in (("state", arm.q), ("velocity", arm.qd), ("effort", 1e3 * arm.tau / gains)):
+        columns |= {f"observation.{name}:{joint.replace('/', '_')}": x[:, k] for k, joint in enumerate(arm.joints)}
+    log = arm.written(columns)
+    with pytest.raises(DoubtfulLogError, match="name the right arm first"):
+        nd.estimate(log, arm.preset, backend="numpy")
+    arm.check(log, accept=True)
+    slow = {name: x for name, x in columns.items() if "velocity" not in name}
+    with pytest.raises(DoubtfulLogError, match="a current in mA"):
+        nd.estimate(arm.written(slow), arm.preset, differentiate="smoother", backend="numpy")
+
+
 def test_names_of_spots_interfaces(tmp_path):
     t, order = np.arange(0, 0.2, 0.02), nd.preset("spot").data.order
     called = nd.preset("spot").data.called
