@@ -174,7 +174,7 @@ class FrictionTerm:
         qd = self._speed(at)
         rest, motion = self._squares(at, qd)
         size = sqrt((rest + motion) / (qd * qd + law.width**2))
-        block = zeros((len(qd), *qd.shape), qd)
+        block = zeros((len(qd), len(qd)), qd)
         for k in range(len(qd)):
             block[k, k] = size[k]
         return {self.unknowns[0].key: block}

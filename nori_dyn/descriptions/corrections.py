@@ -223,16 +223,18 @@ def notes_on_widths(tree: KinematicTree, form: str) -> list[str]:
     ]
 
 
-def notes_on_stribeck(tree: KinematicTree, form: str) -> list[str]:
-    """Notes on Stribeck's friction of a tree, for a format without a place for it."""
-    frictions = [component for component in tree.components if isinstance(component, Friction)]
-    stribeck = [
-        tree.joint_names[i]
-        for friction in frictions
-        if friction.static is not None and friction.static > friction.coulomb
-        for i in friction.joints_on(tree)
-    ]
-    return [f"{form} has no place for Stribeck's friction of {listed(dict.fromkeys(stribeck))}"] if stribeck else []
+def notes_on_curves(tree: KinematicTree, form: str) -> list[str]:
+    """Notes on friction of a tree beyond viscous and Coulomb's, for a format without a place for it."""
+    found: dict[str, dict[str, None]] = {}
+    for friction in (component for component in tree.components if isinstance(component, Friction)):
+        curves = {
+            "Stribeck's friction": friction.static is not None and friction.static > friction.coulomb,
+            "friction by the weight (mu)": friction.mu > 0,
+            "stiction": friction.stiction is not None,
+        }
+        for curve in (curve for curve, is_there in curves.items() if is_there):
+            found.setdefault(curve, {}).update(dict.fromkeys(tree.joint_names[i] for i in friction.joints_on(tree)))
+    return [f"{form} has no place for {curve} of {listed(names)}" for curve, names in found.items()]
 
 
 def notes_on_untouched(what: str, joints: Sequence[str]) -> list[str]:

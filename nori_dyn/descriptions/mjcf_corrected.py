@@ -25,8 +25,8 @@ from nori_dyn.descriptions.corrections import (
     likeliest,
     listed,
     note_on_no_place,
+    notes_on_curves,
     notes_on_left_out,
-    notes_on_stribeck,
     notes_on_untouched,
     notes_on_widths,
 )
@@ -99,7 +99,7 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     own = {component_name(name) for name in writer.constraints()}
     others = [one for one in tree.components if not isinstance(one, Friction | Rotor | Spring)]
     others = [one for one in others if one.name.removeprefix(f"{one.type}/") not in own]
-    frictions = [*notes_on_widths(tree, "MJCF"), *notes_on_stribeck(tree, "MJCF")]
+    frictions = [*notes_on_widths(tree, "MJCF"), *notes_on_curves(tree, "MJCF")]
     notes += [*writer.notes(tree), *frictions, *notes_on_left_out(tree, others, "the model")]
     return Corrected(text.changed(), tuple(notes))
 

@@ -14,8 +14,8 @@ from nori_dyn.descriptions.corrections import (
     corrected_links,
     likeliest,
     note_on_no_place,
+    notes_on_curves,
     notes_on_left_out,
-    notes_on_stribeck,
     notes_on_untouched,
     widths_by_joint,
 )
@@ -129,7 +129,7 @@ def _write_friction(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> lis
     left = [name for name in rubbing if name in moving and name not in wanted]
     several = [name for name, found in widths_by_joint(tree).items() if len(found) > 1]
     notes = [
-        *notes_on_stribeck(tree, "a URDF"),
+        *notes_on_curves(tree, "a URDF"),
         *note_on_no_place("a URDF", "several widths of friction", several),
         *note_on_no_place("a URDF", "friction", elsewhere),
     ]

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.components import UnknownPayload
+from nori_dyn.components import Friction, UnknownPayload
 from nori_dyn.errors import SensorConfigError
 from tests.compilers import needs_compiler
 from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model
@@ -18,6 +18,10 @@ MASS, CENTRE, ABOUT_CENTRE = 2.5, np.array([0.03, -0.02, 0.1]), np.diag([0.02, 0
 ABOUT = ABOUT_CENTRE + MASS * (CENTRE @ CENTRE * np.eye(3) - np.outer(CENTRE, CENTRE))
 TEN = np.array([MASS, *MASS * CENTRE, *(ABOUT[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
 """The payload, about the origin of its link."""
+
+
+LAW = {"coulomb": 1.0, "mu": 0.1, "stiction": {"scatter": 0.2}}
+STICKY = Friction(joints="all", **LAW)
 
 
 def arm(**given: float) -> nd.KinematicTree:
@@ -84,3 +88,13 @@ def test_recursions_know_no_payload():
     q, qd, y = recorded(1)
     state = q[0], qd[0], y[0, :6]
     assert_close(nd.rnea(arm(), *state), nd.rnea(load("ur5"), *state), PEER)
+
+
+@pytest.mark.parametrize("component", [UnknownPayload(link=LINK), STICKY])
+def test_the_equations_at_many_poses_are_those_at_each(component):
+    tree = load("ur5").replace(components=[component])
+    system = nd.System(tree, sensor_set(ACCELERATIONS, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}))
+    Q = tree.random_configurations(5, np.random.default_rng(0))
+    for q, D in zip(Q, system.D_each(Q), strict=True):
+        assert_close(D.toarray(), system.D(q).toarray(), PEER)
+    assert nd.observability(system).is_observable
