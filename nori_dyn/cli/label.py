@@ -32,8 +32,8 @@ def label(
     mapping: common.Mapped = None,
     differentiate: common.Differentiated = None,
     dt: common.Step = None,
-    missing: common.Unusable = None,
-    singular: common.Undetermined = None,
+    missing: common.Unusable = "refuse",
+    singular: common.Undetermined = "refuse",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. All cores when left out.")] = None,
     yes: common.Yes = False,
     as_json: common.Json = False,
@@ -50,7 +50,7 @@ def label(
 
     Example: nori-dyn label my_dataset --robot panda --what contacts
     """
-    from nori_dyn.estimation.label import episode_logs
+    from nori_dyn.estimation.label import SHOWN, episode_logs
     from nori_dyn.estimation.label import label as write
     from nori_dyn.estimation.presets import preset
     from nori_dyn.logs.datasets import open_data_set
@@ -58,13 +58,17 @@ def label(
 
     known, data = preset(robot, model), open_data_set(dataset)
     names = [each.strip() for each in what.split(",")] if what else [*known.data.estimates]
-    out = out or dataset.with_name(f"{dataset.stem}.{known.name}{dataset.suffix}")
+    whole = dataset if dataset.name else dataset.absolute()
+    out = out or whole.with_name(f"{whole.stem}.{known.name}{whole.suffix}")
     logs = episode_logs(data, out)
     ready = dict(zip(names, common.tied(known, read_log(logs[0], mapping), names, yes, as_json), strict=True))
-    way, told = common.how_differentiated(differentiate), (missing or "refuse", singular or "refuse")
-    columns, failed = write(data, out, ready, way, dt, yes, workers, missing=told[0], singular=told[1])
-    for each in failed:
-        typer.echo(f"failed: {each.error}", err=True)
+    way = common.how_differentiated(differentiate)
+    columns, outcomes = write(data, out, ready, way, dt, yes, workers, missing=missing, singular=singular)
+    said = [f"failed: {each.error}" for each in outcomes if each.error]
+    reports = [(each.log.stem, each.report) for each in outcomes if each.report]
+    said += [f"warning: {name}: {doubt.message}" for name, report in reports for doubt in report.doubts]
+    for line in said if len(said) <= SHOWN else [*said[:SHOWN], f"and {len(said) - SHOWN} more"]:
+        typer.echo(line, err=True)
     added = {each.name: each.labels for each in columns}
     if as_json:
         common.print_json({"out": str(out), "episodes": len(logs), "columns": added})

@@ -34,7 +34,7 @@ SAMPLE = "sample"
 """Field of the estimates of an episode: the numbers of the samples that they are of."""
 
 SHOWN = 6
-"""Episodes that failed of which an error tells, at most."""
+"""Episodes that failed, or are doubtful, that are told of, at most."""
 
 
 def episode_logs(data: DataSet, out: Path) -> list[Path]:
@@ -85,7 +85,7 @@ def label(
         options: as for `nd.estimate`: missing, singular, backend.
 
     Returns:
-        The columns that were added, and the episodes that failed, whose labels are nan.
+        The columns that were added, and what came of the episodes; the labels of those that failed are nan.
 
     Raises:
         InputError: episodes failed, and `singular` is not "nan"; or all did.
@@ -105,19 +105,23 @@ def label(
         failed = [one.error.replace(f"{folder}{os.sep}", "") for one in outcomes if one.error]
         if len(failed) == len(outcomes) or (failed and options.get("singular") != "nan"):
             listed = "".join(f"\n  - {error}" for error in failed[: SHOWN if len(failed) < len(outcomes) else 1])
+            more = "" if len(failed) == len(outcomes) else " With --singular nan their labels are nan."
             raise InputError(
-                f"{data.path}: {len(failed)} of {len(outcomes)} episodes could not be estimated; the others wait for "
-                f"the next run. By --singular nan their labels are nan.{listed}"
+                f"{data.path}: {len(failed)} of {len(outcomes)} episodes could not be estimated.{more} Estimates of "
+                f"others wait for the next run.{listed}"
             )
     labels = partial(_labels, found)
-    for file in data.files:
-        new = out / file.relative_to(data.path)
-        new.parent.mkdir(parents=True, exist_ok=True)
-        data.write(file, new, labels, beside)
-    data.finish(out)
+    with progress_bar(f"writing {out.name}") as stage:
+        for k, file in enumerate(data.files):
+            new = out / file.relative_to(data.path)
+            new.parent.mkdir(parents=True, exist_ok=True)
+            data.write(file, new, labels, beside)
+            stage("episodes", (k + 1) / len(data.files))
+        stage("other files")
+        data.finish(out)
     fields = tuple(field for field, _ in labels(next(iter(found[what])), None))
     shutil.rmtree(folder.parent)
-    return fields, tuple(one for each in found.values() for one in each.values() if one.error)
+    return fields, tuple(chain(*(each.values() for each in found.values())))
 
 
 def _folder(out: Path) -> Path:

@@ -110,9 +110,9 @@ class LeRobotDataSet:
         if (file := self.path / "meta" / "stats.json").is_file():
             stats = json.loads(read_text(file))
             like: Collection[str] = next(iter(stats.values()), ())
-            every = [[values for _, values in own] for own in self._labels.values()]
-            parts = zip(fields, map(np.concatenate, zip(*every, strict=True)), strict=True)
-            _write_json(out / "meta" / "stats.json", stats | {_feature(f): _stats(x, like) for f, x in parts})
+            for k, field in enumerate(fields):
+                stats[_feature(field)] = _stats(np.concatenate([own[k][1] for own in self._labels.values()]), like)
+            _write_json(out / "meta" / file.name, stats)
         if (file := self.path / "meta" / "episodes_stats.jsonl").is_file():
             lines = [json.loads(line) for line in read_text(file).splitlines()]
             for told in lines:

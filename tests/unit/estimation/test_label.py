@@ -297,6 +297,7 @@ def test_what_is_doubtful_about_an_episode(tmp_path):
     told = str(refused(old, "--what", "contacts"))
     assert "1 of 2 episodes could not be estimated" in told
     assert "--yes" in told
+    assert "warning: episode_000001: the torques are -1.1 times" in label(old, "--what", "contacts", "--yes")
 
 
 def test_encoders_alone(tmp_path):
