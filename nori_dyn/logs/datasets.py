@@ -10,7 +10,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -100,6 +101,7 @@ class LeRobotDataSet:
             flat = pa.array(x.ravel())
             one = len(field.labels) == 1
             columns[_feature(field)] = flat if one else pa.FixedSizeListArray.from_arrays(flat, len(field.labels))
+        _refuse_twice(file, columns, self._info["features"])
         _copy_with(file, out, pa.table(columns))
         self._labels |= own
 
@@ -113,6 +115,8 @@ class LeRobotDataSet:
             for k, field in enumerate(fields):
                 stats[_feature(field)] = _stats(np.concatenate([own[k][1] for own in self._labels.values()]), like)
             _write_json(out / "meta" / file.name, stats)
+        absent = [(field, np.full((1, len(field.labels)), np.nan)) for field in fields]
+        self._labels = defaultdict(lambda: absent, self._labels)  # of episodes whose file is not here
         if (file := self.path / "meta" / "episodes_stats.jsonl").is_file():
             lines = [json.loads(line) for line in read_text(file).splitlines()]
             for told in lines:
@@ -176,9 +180,10 @@ class Hdf5DataSet:
             shutil.copyfile(file, draft)
             with h5py.File(draft, "r+") as opened:
                 for name, episode in self._episodes(file, opened):
+                    group = episode[beside].parent
                     for field, values in labels(name, len(episode[beside])):
-                        x = values.reshape(-1, *field.shape)
-                        each = episode[beside].parent.create_dataset(field.name, data=x)
+                        _refuse_twice(file, (field.name,), group)
+                        each = group.create_dataset(field.name, data=values.reshape(-1, *field.shape))
                         each.attrs.update({"labels": field.labels, "units": field.units})
 
     def finish(self, out: Path) -> None:
@@ -217,6 +222,11 @@ def _copy_rest(data: DataSet, out: Path) -> None:
                 (os.link if own.parts[0] in LINKED else shutil.copy2)(file.resolve(), draft)
             except OSError:  # on another disk
                 shutil.copy2(file, draft)
+
+
+def _refuse_twice(file: Path, names: Iterable[str], known: Container[str]) -> None:
+    if twice := [name for name in names if name in known]:
+        raise FileFormatError(f"{file}: has '{twice[0]}' already. Label the data set from which this one was made.")
 
 
 def _is_read(name: str, x: Any) -> bool:

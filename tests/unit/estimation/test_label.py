@@ -153,6 +153,27 @@ def check_labels(new, recorded, folder):
             assert np.array_equal(own, found.written[field].astype(np.float32)), (k, name)
 
 
+def check_statistics(version, old, new, recorded):
+    """Statistics are those of the labels, of those kinds that others have."""
+    meta, found = new / "meta", rows(new)
+    fx, of = np.array(found[ADDED[0]].to_pylist()), np.asarray(found["episode_index"])
+    if version != "v2.1":
+        whole = json.loads((meta / "stats.json").read_text())
+        assert whole["timestamp"] == json.loads((old / "meta" / "stats.json").read_text())["timestamp"]
+        for key, value in stats(fx).items():
+            assert np.allclose(whole[ADDED[0]][key], value, rtol=1e-5, atol=1e-5), key
+    if version == "v2.1":
+        lines = [json.loads(line) for line in (meta / "episodes_stats.jsonl").read_text().splitlines()]
+        own = [line["stats"][ADDED[0]] for line in lines]
+    elif version == "v3.0":
+        told = pq.read_table(meta / "episodes" / "chunk-000" / "file-000.parquet")
+        own = [{key: told[f"stats/{ADDED[0]}/{key}"][k].as_py() for key in stats(fx)} for k in range(len(recorded))]
+    for k in range(len(recorded)) if version != "v2.0" else ():
+        assert {*own[k]} == {*stats(fx)}
+        assert np.allclose(own[k]["max"], stats(fx[of == k])["max"], rtol=1e-5)
+        assert own[k]["count"] == [len(recorded[k]["t"])]
+
+
 @pytest.mark.parametrize("version", ["v2.0", "v2.1", "v3.0"])
 def test_lerobot(version, tmp_path):
     recorded = [episode(k) for k in range(3)]
@@ -178,30 +199,7 @@ def test_lerobot(version, tmp_path):
     assert not [*tmp_path.glob(".labels*")]
     push = np.concatenate([each["push"] for each in recorded])
     assert np.abs(np.array(after[ADDED[0]].to_pylist())[:, 5] - push).mean() < 0.5
-
-
-@pytest.mark.parametrize("version", ["v2.0", "v2.1", "v3.0"])
-def test_statistics_are_those_of_the_labels(version, tmp_path):
-    recorded = [episode(k) for k in range(2)]
-    old = lerobot_set(tmp_path / "arm", version, recorded)
-    label(old, "--what", "contacts")
-    meta, found = tmp_path / "arm.panda" / "meta", rows(tmp_path / "arm.panda")
-    fx, of = np.array(found[ADDED[0]].to_pylist()), np.asarray(found["episode_index"])
-    if version != "v2.1":
-        whole = json.loads((meta / "stats.json").read_text())
-        assert whole["timestamp"] == json.loads((old / "meta" / "stats.json").read_text())["timestamp"]
-        for key, value in stats(fx).items():
-            assert np.allclose(whole[ADDED[0]][key], value, rtol=1e-5, atol=1e-5), key
-    if version == "v2.1":
-        lines = [json.loads(line) for line in (meta / "episodes_stats.jsonl").read_text().splitlines()]
-        own = [line["stats"][ADDED[0]] for line in lines]
-    elif version == "v3.0":
-        told = pq.read_table(meta / "episodes" / "chunk-000" / "file-000.parquet")
-        own = [{key: told[f"stats/{ADDED[0]}/{key}"][k].as_py() for key in stats(fx)} for k in range(2)]
-    for k in range(2) if version != "v2.0" else ():
-        assert {*own[k]} == {*stats(fx)}
-        assert np.allclose(own[k]["max"], stats(fx[of == k])["max"], rtol=1e-5)
-        assert own[k]["count"] == [len(recorded[k]["t"])]
+    check_statistics(version, old, new, recorded)
 
 
 def test_all_that_a_preset_estimates(tmp_path):
@@ -274,6 +272,26 @@ def test_a_new_data_set_takes_no_ones_place(tmp_path):
     old = lerobot_set(tmp_path / "arm", "v2.1", [episode(0)])
     (tmp_path / "arm.panda").mkdir()
     assert "is there already" in str(refused(old))
+
+
+def test_what_is_labelled_already(tmp_path):
+    label(lerobot_set(tmp_path / "arm", "v2.1", [episode(0)]), "--what", "contacts")
+    assert f"has '{ADDED[0]}' already" in str(refused(tmp_path / "arm.panda", "--what", "contacts"))
+    label(robomimic_file(tmp_path / "lift.hdf5", [episode(0)]), "--what", "contacts")
+    assert f"has 'fx.{LINK}' already" in str(refused(tmp_path / "lift.panda.hdf5", "--what", "contacts"))
+
+
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+def test_an_episode_whose_file_is_not_here(version, tmp_path):
+    old = lerobot_set(tmp_path / "arm", version, [episode(0), episode(1)])
+    file = sorted(old.glob("data/**/*.parquet"))[-1]
+    if version == "v3.0":
+        whole = pq.read_table(file)
+        pq.write_table(whole.filter(np.asarray(whole["episode_index"]) == 0), file)
+    else:
+        file.unlink()
+    label(old, "--what", "contacts")
+    check_labels(tmp_path / "arm.panda", [episode(0)], tmp_path)
 
 
 def test_what_is_doubtful_is_asked(tmp_path):
