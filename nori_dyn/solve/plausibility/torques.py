@@ -167,7 +167,7 @@ def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
     """Yield the warning that torques are not those of the motion."""
     asked, read = parts.compared()
     least = LEAST * robot_weight(parts.tree) * reach(parts.tree)
-    if np.linalg.norm(asked, axis=1).mean() < least or not np.isfinite(asked).all():
+    if np.linalg.norm(asked, axis=1).mean() <= least or not np.isfinite(asked).all():
         return
     slope, cosine = _compared(asked, read)
     tells = np.abs(asked).mean(axis=0) > VARIES * np.abs(asked).max()

@@ -275,3 +275,15 @@ def test_torques_without_gravity_of_a_real_arm(kept):
     y = tau - (1 - kept) * nd.rnea(tree, q.T, zero, zero).T
     found = plausibility_warnings(nd.System(tree, TORQUES_ALONE), q, qd, y, dt=0.01)
     assert ("gravity" in {each.check for each in found}) == (kept == 0.0)
+
+
+def test_a_motion_that_asks_for_no_torque_is_compared_with_none(tmp_path):
+    """A robot without mass, all of whose torques its rotors take."""
+    arm = nd.autotree(2)
+    rotors = nd.components.Rotor(joints="all", inertia=0.1)
+    tree = arm.replace(I=0 * arm.I, components=[rotors])
+    t = np.arange(0, 4, 0.01)
+    q, qd, qdd = (np.stack([f, f], axis=1) for f in (np.sin(3 * t), 3 * np.cos(3 * t), -9 * np.sin(3 * t)))
+    np.savez(tmp_path / "log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=0.1 * qdd)
+    found = nd.estimate(tmp_path / "log.npz", nd.plan(tree, "joint_torques", ["tau", "offset"]))
+    assert found.report.doubts == ()
