@@ -131,6 +131,13 @@ class Friction(OnJoints):
         force = scaled(self.viscous, qd)
         return np.asarray(force if level is None else force + scaled(level, qd / sqrt(qd * qd + self.width**2)))
 
+    def by_weight(self, at: Kinematics, i: int, more: Array) -> Array:
+        """What friction takes on of more weight that the joint holds (n, m, ...), to first order (n, m, ...)."""
+        weight = weight_torque(at, i)
+        qd = speed_of(at, i)
+        sign = weight / sqrt(weight * weight + LEAST_WEIGHT**2) * qd / sqrt(qd * qd + self.width**2)
+        return np.asarray(self.mu * sign[:, None] * more)
+
     def level(self, qd: Array, weight: Array | None) -> Array | float | None:
         """F, the Coulomb level (n, ...) or one number; None where there is none. See `force`."""
         level: Array | float | None = self.coulomb if self.coulomb or self.static else None
@@ -171,7 +178,7 @@ class FrictionTerm:
         law = self.law
         if law.stiction is None or not self.unknowns:
             return {}
-        qd = self._speed(at)
+        qd = speed_of(at, self.body)
         rest, motion = self._squares(at, qd)
         size = sqrt((rest + motion) / (qd * qd + law.width**2))
         block = zeros((len(qd), len(qd)), qd)
@@ -181,7 +188,7 @@ class FrictionTerm:
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """Return the law, see `Part`."""
-        return self.law.force(at.q, self._speed(at), self._weight(at))
+        return self.law.force(at.q, speed_of(at, self.body), self._weight(at))
 
     @property
     def on_average(self) -> FrictionTerm:
@@ -214,14 +221,14 @@ class FrictionTerm:
 
     def bounded_share(self, at: Kinematics) -> Array:
         """The share of the variance that is of friction at rest (n, ...)."""
-        rest, motion = self._squares(at, self._speed(at))
+        rest, motion = self._squares(at, speed_of(at, self.body))
         return np.asarray(rest / (rest + motion))
 
     def fading(self, at: Kinematics) -> Array:
         """One over the time in which it becomes another one at a state (n, ...) [1/s]."""
         law = self.law
         assert law.stiction is not None
-        qd = self._speed(at)
+        qd = speed_of(at, self.body)
         square, width = qd * qd, law.width**2
         return np.asarray((width / law.stiction.rest + square / law.stiction.motion) / (square + width))
 
@@ -233,10 +240,10 @@ class FrictionTerm:
         bound = law.width * (0.0 if level is None else level)
         return np.asarray(bound * bound), scatter * scatter
 
-    def _speed(self, at: Kinematics) -> Array:
-        """Velocity of the joint; at rest where only positions are known."""
-        v = at.tree.v_slices[self.body]
-        return at.qd[v] if len(at.qd) else zeros((at.tree.joints[self.body].nv,), at.q)
-
     def _weight(self, at: Kinematics) -> Array | None:
         return weight_torque(at, self.body) if self.law.mu else None
+
+
+def speed_of(at: Kinematics, i: int) -> Array:
+    """Velocity of a joint (n, ...); at rest where only positions are known."""
+    return at.qd[at.tree.v_slices[i]] if len(at.qd) else zeros((at.tree.joints[i].nv,), at.q)

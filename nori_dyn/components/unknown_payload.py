@@ -8,11 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import add, cross_force, matvec, zeros
+from nori_dyn.algebra.spatial import add, cross_force, matmul, matvec, transpose, zeros
 from nori_dyn.components.base import Component, Positive
+from nori_dyn.components.friction import Friction
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.kinematics import Kinematics, link_motion
+from nori_dyn.model.paths import path
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part
@@ -30,6 +32,8 @@ class UnknownPayload(Component):
     """What a link carries beside what its model says, and may put down: a variable "payload:LINK" of ten parameters.
 
         f_i = I_i a_i + v_i x* I_i v_i + Y(a_i, v_i) pi - fx_i + ...
+
+    Friction by weight, `mu`, grows with it, to first order about the weight of the robot alone.
 
     It is state of a tracker, and nothing to recursions. Its motion has to be known: joint accelerations are read
     without a sigma.
@@ -54,7 +58,12 @@ class UnknownPayload(Component):
     def on(self, tree: KinematicTree) -> Iterator[Part]:
         frame = tree.frame(self.link)
         unknown = Unknown(ComponentKey(PAYLOAD, frame.link, self.link), TEN, UNITS, is_force=False)
-        yield PayloadPart(f"{PAYLOAD}:{self.link}", frame, self, (unknown,))
+        rubbing = {
+            i: friction
+            for friction in (each for each in tree.components if isinstance(each, Friction) and each.mu)
+            for i in set(friction.joints_on(tree)) & set(path(tree.parents, frame.link))
+        }
+        yield PayloadPart(f"{PAYLOAD}:{self.link}", frame, self, (unknown,), rubbing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +75,14 @@ class PayloadPart:
         frame: where it is.
         law: the payload.
         unknowns: its parameters; none where it is zero.
+        rubbing: friction that grows with the weight of what the joints up to it carry, by the links of these.
     """
 
     name: str
     frame: Frame
     law: UnknownPayload
     unknowns: tuple[Unknown, ...]
+    rubbing: Mapping[int, Friction]
 
     equations: ClassVar[tuple[Equation, ...]] = ()
 
@@ -82,22 +93,36 @@ class PayloadPart:
 
     @property
     def acts_on(self) -> tuple[NewtonEuler, ...]:
-        """(3f) of its link."""
-        return (NewtonEuler("f", self.frame.link),) if self.unknowns else ()
+        """(3f) of its link, and (3tau) of joints whose friction grows with its weight."""
+        if not self.unknowns:
+            return ()
+        return (NewtonEuler("f", self.frame.link), *(NewtonEuler("tau", i) for i in self.rubbing))
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return Y, the wrench of each parameter (6, 10, ...), see `Part`."""
-        a, v = (self.frame.X.apply_motion(each) for each in link_motion(at, self.frame.link))
+        """Return Y, the wrench of each parameter (6, 10, ...), or what its weight adds to friction. See `Part`."""
+        if on.gives == "f":
+            return {self.unknowns[0].key: self._wrenches(*link_motion(at, self.frame.link))}
+        still = replace(at, c=(), v=(), qdd=None)
+        f = self._wrenches(*link_motion(still, self.frame.link))
+        for j in path(at.tree.parents, self.frame.link):
+            if j == on.body:
+                break
+            f = np.stack([at.X_up[j].force_to_parent(f[:, k]) for k in range(len(TEN))], axis=1)
+        return {self.unknowns[0].key: self.rubbing[on.body].by_weight(at, on.body, matmul(transpose(at.S[on.body]), f))}
+
+    def _wrenches(self, a: Array, v: Array) -> Array:
+        """The wrench (6, 10, ...) on the link that moves so of each parameter."""
+        a, v = self.frame.X.apply_motion(a), self.frame.X.apply_motion(v)
         columns = []
         for ten in np.eye(len(TEN)):
             I = inertia_of_ten(ten)
             columns.append(matvec(I, a) + cross_force(v, matvec(I, v)))
         X = self.frame.X.motion_matrix()
-        return {self.unknowns[0].key: np.stack([matvec(X.T, f) for f in columns], axis=1)}
+        return np.stack([matvec(X.T, f) for f in columns], axis=1)
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """Return zeros, see `Part`."""
-        return zeros((6,), at.q)
+        return zeros((6 if on.gives == "f" else at.tree.joints[on.body].nv,), at.q)
 
     @property
     def on_average(self) -> PayloadPart:

@@ -63,7 +63,8 @@ def sticky() -> nd.KinematicTree:
 
 
 def carrying() -> nd.KinematicTree:
-    return ARM.replace(components=[nd.components.UnknownPayload(link="link3", change=1.0)])
+    rubbing = nd.components.Friction(joints="all", coulomb=0.5, mu=0.1, width=0.05)
+    return ARM.replace(components=[rubbing, nd.components.UnknownPayload(link="link3", change=1.0)])
 
 
 def lifting() -> nd.SensorSet:

@@ -13,7 +13,7 @@ from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import PEER, SOLVED, assert_close
 from tests.unit.identification.simulated import motion
 
-DT, NOISE, LINK = 0.01, 0.05, "wrist_3_link"
+DT, NOISE, WIDTH, LINK = 0.01, 0.05, 0.01, "wrist_3_link"
 MASS, CENTRE, ABOUT_CENTRE = 2.5, np.array([0.03, -0.02, 0.1]), np.diag([0.02, 0.03, 0.015])
 ABOUT = ABOUT_CENTRE + MASS * (CENTRE @ CENTRE * np.eye(3) - np.outer(CENTRE, CENTRE))
 TEN = np.array([MASS, *MASS * CENTRE, *(ABOUT[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
@@ -34,14 +34,19 @@ def plan(tree: nd.KinematicTree, **acceleration: float) -> nd.Plan:
     return nd.plan(nd.System(tree, nd.SensorSet.from_dict(content)), outputs=["tau", f"payload:{LINK}"])
 
 
-def recorded(n: int, lifted: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, velocities, and readings, of which Pinocchio says the torques, with a payload from some tick on."""
+def recorded(n: int, lifted: int = 0, mu: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities, and readings, of which Pinocchio says the torques, with a payload from some tick on.
+
+    Friction takes a share mu of the weight as well, by Pinocchio's gravity.
+    """
     tree, model = load("ur5"), pinocchio_model(ROBOTS["ur5"])
     full = model.copy()
     full.inertias[full.njoints - 1] += pin.Inertia(MASS, CENTRE, ABOUT_CENTRE)
     peers = [Pinocchio(tree, model)] * lifted + [Pinocchio(tree, full)] * (n - lifted)
     _, q, qd, qdd = motion(tree.nv, n, DT, seed=3)
     tau = np.array([peer.rnea(*state) for peer, *state in zip(peers, q, qd, qdd, strict=True)])
+    weight = np.array([peer.rnea(at, 0 * at, 0 * at) for peer, at in zip(peers, q, strict=True)])
+    tau = tau + mu * np.abs(weight) * qd / np.hypot(qd, WIDTH)
     return q, qd, np.hstack([qdd, tau + NOISE * np.random.default_rng(0).normal(size=tau.shape)])
 
 
@@ -58,6 +63,19 @@ def test_the_ten_parameters_of_a_payload_are_found_within_their_deviations(backe
     np.testing.assert_allclose(body.com, CENTRE, atol=0.01)
     assert np.linalg.eigvalsh(body.I_com).min() > 0
     assert found.consistency.ratio == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_payload_adds_to_friction_by_weight():
+    """To first order: where the weight of the robot alone vanishes, that of the payload does not."""
+    q, qd, y = recorded(600, mu=0.1)
+    known = arm(change=1e8)
+    rubbing = known.replace(components=[Friction(joints="all", mu=0.1, width=WIDTH), *known.components])
+    off = [
+        np.abs(nd.Tracker(plan(tree), DT, backend="numpy").over(None, q, qd, y).memory.mean[-1, 0] - MASS)
+        for tree in (rubbing, rubbing.replace(components=[*rubbing.components[::-1]]))
+    ]
+    assert off[0] == pytest.approx(off[1], abs=1e-9)
+    assert off[0] < 0.002 * MASS
 
 
 def test_it_is_noticed_that_something_is_lifted():
