@@ -8,13 +8,27 @@ from __future__ import annotations
 
 import sys
 import warnings
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from nori_dyn import __version__
+from nori_dyn.cli import (
+    bench,
+    demo,
+    estimate,
+    export,
+    identify,
+    info,
+    label,
+    observe,
+    place,
+    plan,
+    robots,
+    schema,
+    serve,
+)
 from nori_dyn.cli.output import standard_output
 from nori_dyn.cli.renamed import renamed
 from nori_dyn.errors import NoriError, NoriWarning
@@ -57,9 +71,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
-BY_PURPOSE = "plan estimate label serve observe place identify info robots export demo bench schema"
-for command in BY_PURPOSE.split():
-    import_module(f"nori_dyn.cli.{command}").register(app)
+BY_PURPOSE = (plan, estimate, label, serve, observe, place, identify, info, robots, export, demo, bench, schema)
+for command in BY_PURPOSE:
+    command.register(app)
 
 
 def _show_version(asked: bool) -> None:

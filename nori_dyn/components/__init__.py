@@ -34,9 +34,9 @@ __all__ = [
     "JointTerm",
     "Loop",
     "Part",
-    "UnknownPayload",
     "Rotor",
     "Spring",
     "Tendon",
     "Unknown",
+    "UnknownPayload",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.spatial import zeros
 from nori_dyn.errors import ModelError, SensorConfigError, UnknownModelNameError, UnknownSensorNameError
+from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.closure import random_closed
 from nori_dyn.model.kinematics import Kinematics
@@ -136,6 +137,25 @@ def check_one_freedom(tree: KinematicTree, i: int, what: str) -> None:
             f"joint '{tree.joint_names[i]}' is {joint.kind}, with {joint.nv} freedoms: a {what} is for joints of one, "
             "such as revolute or prismatic ones. Name these."
         )
+
+
+def zero_prior(unknowns: Sequence[Unknown], sigma: Sequence[float]) -> VariableReading | None:
+    """Rows that the variable of a component is zero, with standard deviations; None where it has none."""
+    if not unknowns:
+        return None
+    (unknown,) = unknowns
+    n = len(unknown.components)
+    return VariableReading(
+        name=f"prior:{unknown.key.kind}:{unknown.key.component}",
+        source="docs/design.md, 4.13",
+        group="prior",
+        components=unknown.components,
+        key=unknown.key,
+        matrix=np.eye(n),
+        value=(0.0,) * n,
+        sigma=tuple(sigma),
+        units=unknown.units,
+    )
 
 
 @dataclass(frozen=True, slots=True)

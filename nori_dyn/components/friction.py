@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from nori_dyn.algebra.scalars import is_zero, sqrt
 from nori_dyn.algebra.spatial import scaled, zeros
-from nori_dyn.components.base import NotNegative, OnJoints, Positive
+from nori_dyn.components.base import NotNegative, OnJoints, Positive, zero_prior
 from nori_dyn.errors import ModelError
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.joints import Free
@@ -188,7 +188,8 @@ class FrictionTerm:
 
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """Return the law, see `Part`."""
-        return self.law.force(at.q, speed_of(at, self.body), self._weight(at))
+        q = at.q[at.tree.q_slices[self.body]]
+        return self.law.force(q, speed_of(at, self.body), self._weight(at))
 
     @property
     def on_average(self) -> FrictionTerm:
@@ -198,21 +199,7 @@ class FrictionTerm:
     @property
     def prior(self) -> VariableReading | None:
         """What is known of the stiction beforehand: a share of the level, as likely each between -1 and 1."""
-        if not self.unknowns:
-            return None
-        (unknown,) = self.unknowns
-        n = len(unknown.components)
-        return VariableReading(
-            name=f"prior:{STICTION}:{unknown.key.component}",
-            source="docs/design.md, 4.13",
-            group="prior",
-            components=unknown.components,
-            key=unknown.key,
-            matrix=np.eye(n),
-            value=(0.0,) * n,
-            sigma=(SHARE,) * n,
-            units=unknown.units,
-        )
+        return zero_prior(self.unknowns, [SHARE for unknown in self.unknowns for _ in unknown.components])
 
     @property
     def time_constant(self) -> float:
@@ -233,7 +220,7 @@ class FrictionTerm:
         return np.asarray((width / law.stiction.rest + square / law.stiction.motion) / (square + width))
 
     def _squares(self, at: Kinematics, qd: Array) -> tuple[Array, Array]:
-        """Squares of F and of three times the scatter, weighed by how slow the joint is and how fast (n, ...)."""
+        """Squares of F and, three times, of the scatter, weighed by how slow the joint is and how fast (n, ...)."""
         law = self.law
         assert law.stiction is not None
         level, scatter = law.level(qd, self._weight(at)), qd * (law.stiction.scatter / SHARE)

@@ -9,8 +9,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from nori_dyn.algebra.spatial import add, cross_force, matmul, matvec, transpose, zeros
-from nori_dyn.components.base import Component, Positive
+from nori_dyn.components.base import Component, Positive, zero_prior
 from nori_dyn.components.friction import Friction
+from nori_dyn.errors import ModelError
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.kinematics import Kinematics, link_motion
@@ -57,6 +58,8 @@ class UnknownPayload(Component):
 
     def on(self, tree: KinematicTree) -> Iterator[Part]:
         frame = tree.frame(self.link)
+        if frame.on_world:
+            raise ModelError(f"'{self.link}' is on the world, which carries nothing: name a link, or a frame on one.")
         unknown = Unknown(ComponentKey(PAYLOAD, frame.link, self.link), TEN, UNITS, is_force=False)
         rubbing = {
             i: friction
@@ -132,20 +135,8 @@ class PayloadPart:
     @property
     def prior(self) -> VariableReading | None:
         """No payload, but for `mass` and `reach`."""
-        if not self.unknowns:
-            return None
         m, r = self.law.mass, self.law.reach
-        return VariableReading(
-            name=f"prior:{self.name}",
-            source="docs/design.md, 4.13",
-            group="prior",
-            components=TEN,
-            key=self.unknowns[0].key,
-            matrix=np.eye(len(TEN)),
-            value=(0.0,) * len(TEN),
-            sigma=(m, *(m * r,) * 3, *(m * r * r,) * 6),
-            units=UNITS,
-        )
+        return zero_prior(self.unknowns, [m, *[m * r] * 3, *[m * r * r] * 6])
 
     @property
     def time_constant(self) -> float:

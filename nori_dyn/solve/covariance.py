@@ -61,7 +61,7 @@ class Covariance:
             y: readings (ny,).
             weights: 1 / sigma^2 of each weighed row; where it is 0, the row has no part in the estimate.
         """
-        at = over_sources(self._system, self._sizes, self._system.D(q, qd), self._system.b(q, qd, y))
+        at = over_sources(self._system, self._sizes, self._system.D(q, qd, y), self._system.b(q, qd, y))
         exact = self._exact[at.rows]
         U, values, V, Z = _split(at.M[exact])
         start = -V @ (U.T @ at.m[exact] / values)

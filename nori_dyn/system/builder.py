@@ -327,10 +327,11 @@ class System(Shown):
             check_bias(self.sensors.name, row.equation, parts[-1])
         return parts
 
-    def D(self, q: ArrayLike, qd: ArrayLike | None = None) -> sp.csc_array:
+    def D(self, q: ArrayLike, qd: ArrayLike | None = None, y: Floats | None = None) -> sp.csc_array:
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
 
-        Only stiction and payloads make it depend on qd (nv,), and the latter on accelerations; at rest when None.
+        Only stiction and payloads make it depend on qd (nv,), and payloads on accelerations that are read, in y (ny,):
+        at rest when None.
 
         Source: Nori (4), (8), (16).
 
@@ -340,8 +341,10 @@ class System(Shown):
             ((40, 40), 92)
         """
         q = self.tree.checked_configuration(q)
-        at = positions(self.tree, q) if qd is None else velocities(self.tree, q, checked("qd", qd, (self.tree.nv,)))
-        return self.entries(at).matrix()
+        if qd is None:
+            return self.entries(positions(self.tree, q)).matrix()
+        qd = checked("qd", qd, (self.tree.nv,))
+        return self.entries(self.at(q, qd, np.zeros(self.ny) if y is None else y)).matrix()
 
     def D_each(self, Q: Floats) -> Iterator[sp.csc_array]:
         """Yield D at each of some configurations (N, nq), assembled together: quicker than one by one."""

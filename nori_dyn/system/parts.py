@@ -77,7 +77,7 @@ def parts_of(tree: KinematicTree) -> tuple[Part, ...]:
     """The parts of a robot's components, in their order.
 
     Raises:
-        ModelError: a component of another package that yields something else.
+        ModelError: a component of another package that yields something else; a variable of two components.
     """
     found: list[Part] = []
     for component in tree.components:
@@ -88,6 +88,12 @@ def parts_of(tree: KinematicTree) -> tuple[Part, ...]:
                     "which is no Part: see nori_dyn.components."
                 )
             found.append(part)
+    keys = [unknown.key for part in found for unknown in part.unknowns]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ModelError(
+                f"robot '{tree.name}' has '{key.kind}:{key.component}' by two components. Leave it out of one of them."
+            )
     return tuple(found)
 
 

@@ -113,7 +113,7 @@ def _least_squares(system: System, q: Floats, qd: Floats, y: Floats) -> list[_Le
     variances = 1 / system.weights[[k for row in system.rows if not row.is_exact for k in row.weight_of_rows]]
     found: list[_LeastSquares | None] = [None] * len(q)
     for k, state in enumerate(zip(q, qd, y, strict=True) if freedom > 0 else ()):
-        D = system.D(*state[:2]).tocsr()[order]
+        D = system.D(*state).tocsr()[order]
         blocks: Any = [[sp.diags_array(variances), None, -D[:n]], [None, None, D[n:]], [D[:n].T, D[n:].T, None]]
         read: dict[str, Floats] = {}
         for row in system.measurements:

@@ -1,12 +1,17 @@
 """A payload as state: found from torques that Pinocchio says, also where it is taken up on the way."""
 
+from functools import partial
+
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.linalg import null_space
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Friction, UnknownPayload
-from nori_dyn.errors import SensorConfigError
+from nori_dyn.errors import ModelError, SensorConfigError
+from nori_dyn.model.tree import Frame
 from tests.compilers import needs_compiler
 from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
@@ -116,3 +121,31 @@ def test_the_equations_at_many_poses_are_those_at_each(component):
     for q, D in zip(Q, system.D_each(Q), strict=True):
         assert_close(D.toarray(), system.D(q).toarray(), PEER)
     assert nd.observability(system).is_observable
+
+
+@pytest.mark.parametrize("component", [UnknownPayload(link=LINK), STICKY])
+def test_deviations_of_an_instant_are_those_at_its_velocity(component):
+    """By dense least squares over the rows of the state, at its velocity and its accelerations."""
+    tree = load("ur5").replace(components=[component])
+    system = nd.System(tree, sensor_set(ACCELERATIONS, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}))
+    q, qd, y = (each[0] for each in recorded(1))
+    D = system.D(q, qd, y).toarray()
+    assert np.abs(D - system.D(q).toarray()).max() > 0.01
+    exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
+    sizes = np.abs(D[exact]).max(axis=1, keepdims=True)
+    Z = null_space(D[exact] / sizes)
+    roots = np.concatenate([np.sqrt(system.weights[[*row.weight_of_rows]]) for row in system.rows if not row.is_exact])
+    F = Z @ np.linalg.pinv(roots[:, None] * (D[~exact] @ Z))
+    found = nd.plan(system, outputs=["tau"]).monitor().check(q, qd, y)
+    places = np.concatenate([np.arange(part.start, part.stop) for part in map(partial(system.column, "tau"), range(6))])
+    assert_close(found.deviations["tau"], np.linalg.norm(F[places], axis=1), SOLVED)
+
+
+def test_a_variable_of_two_components_and_a_payload_of_the_world_are_refused():
+    tree = load("ur5")
+    for component, name in ((UnknownPayload(link=LINK), f"payload:{LINK}"), (STICKY, "stiction:shoulder_pan_joint")):
+        with pytest.raises(ModelError, match=f"robot .* has '{name}' by two components"):
+            nd.System(tree.replace(components=[component] * 2), "inverse_dynamics")
+    walled = tree.replace(frames={"wall": Frame(-1, Transform.identity()), **tree.frames})
+    with pytest.raises(ModelError, match="'wall' is on the world, which carries nothing"):
+        walled.replace(components=[UnknownPayload(link="wall")])
