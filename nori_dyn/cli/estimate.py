@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nori_dyn.cli import common
+import nori_dyn.cli.common as common
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show

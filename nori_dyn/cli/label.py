@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli import common
+import nori_dyn.cli.common as common
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
