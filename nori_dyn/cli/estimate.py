@@ -9,7 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-import nori_dyn.cli.common as common
+from nori_dyn.cli.common import (
+    Differentiated,
+    Json,
+    Mapped,
+    Missing,
+    Model,
+    Singular,
+    Step,
+    Undetermined,
+    Unusable,
+    Yes,
+    ask,
+    how_differentiated,
+    named_contacts,
+    next_command,
+    print_json,
+    refuse_given,
+    tied,
+)
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -48,12 +66,12 @@ def estimate(
             "one. The log is tied to it, estimated, and a page made; what is doubtful is asked.",
         ),
     ] = None,
-    model: common.Model = None,
+    model: Model = None,
     what: Annotated[
         str | None,
         typer.Option(help="With --robot, what to estimate, with commas: contacts,torques. The preset's first if not."),
     ] = None,
-    yes: common.Yes = False,
+    yes: Yes = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +107,7 @@ def estimate(
         Path | None,
         typer.Option(help="Write a layout of Foxglove for the topics of the estimates (.json); it needs no log."),
     ] = None,
-    mapping: common.Mapped = None,
+    mapping: Mapped = None,
     smooth: Annotated[
         bool,
         typer.Option(
@@ -113,10 +131,10 @@ def estimate(
             "contacts are recognised, and such columns are written: the probability that each is closed."
         ),
     ] = None,
-    differentiate: common.Differentiated = None,
-    dt: common.Step = None,
-    missing: common.Unusable = None,
-    singular: common.Undetermined = None,
+    differentiate: Differentiated = None,
+    dt: Step = None,
+    missing: Unusable = None,
+    singular: Undetermined = None,
     unseen: Annotated[
         Unseen,
         typer.Option(
@@ -138,7 +156,7 @@ def estimate(
     workers: Annotated[
         int | None, typer.Option(min=1, help="With --logs, processes of this machine. All cores when left out.")
     ] = None,
-    as_json: common.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Estimate from a log what a robot does: of a robot that has a preset, or by a plan, however long the log is.
 
@@ -189,16 +207,16 @@ def estimate(
     if (plan is None) == (robot is None):
         raise typer.BadParameter("name a plan, or a robot that has a preset: --robot.", param_hint="--plan")
     if robot is None:
-        common.refuse_given(ctx, OF_A_PRESET, "needs --robot.")
+        refuse_given(ctx, OF_A_PRESET, "needs --robot.")
     else:
-        common.refuse_given(ctx, OF_A_PLAN, "does not go with --robot.")
+        refuse_given(ctx, OF_A_PLAN, "does not go with --robot.")
         out, view = _beside(input, robot, out, view)
     if view is None:
-        common.refuse_given(ctx, ("meshes",), "needs --view.")
+        refuse_given(ctx, ("meshes",), "needs --view.")
         if names:
             raise typer.BadParameter("needs --view.", param_hint="NAME")
     else:
-        common.refuse_given(ctx, OF_ONE_PASS, "does not go with --view, which has one log in memory.")
+        refuse_given(ctx, OF_ONE_PASS, "does not go with --view, which has one log in memory.")
         check_picture(view)
     has_log = input is not None or logs is not None
     if out is None and view is None and (has_log or foxglove is None):
@@ -210,14 +228,14 @@ def estimate(
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
     ready = None
     if robot is not None and input is not None:
-        (ready,) = common.tied(preset(robot, model), read_log(input, mapping), [what], yes, as_json)
+        (ready,) = tied(preset(robot, model), read_log(input, mapping), [what], yes, as_json)
     plans = Plan.load(str(plan)) if ready is None else ready.plan
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
-    usual: tuple[common.Missing, common.Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
+    usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
     told = _contacts(plan, contacts)
-    way = common.how_differentiated(differentiate), dt, told
+    way = how_differentiated(differentiate), dt, told
     if ready is not None:
         way = *ready.way(way[0], dt), told or ready.contacts
     handling: dict[str, Any] = {"missing": missing or usual[0], "singular": singular or usual[1], "backend": backend}
@@ -244,7 +262,7 @@ def estimate(
             else in_memory(log, plans, *way[:2], contacts=way[2], monitor=is_judged, **handling)
         )
         if ready is not None and not yes:
-            common.ask(log.path.name, [doubt.message for doubt in found.report.doubts])
+            ask(log.path.name, [doubt.message for doubt in found.report.doubts])
         report, notes = found.report, draw(found, view, names, shape, log)
         if out is not None:
             found.save(out)
@@ -252,13 +270,13 @@ def estimate(
         report = estimate_to_file(runner, log, out)
     if as_json:
         files = {"out": out, "view": view}
-        common.print_json({**report.to_dict(), **{name: str(path) for name, path in files.items() if path is not None}})
+        print_json({**report.to_dict(), **{name: str(path) for name, path in files.items() if path is not None}})
         return
     show(log_document(report, str(input)))
     for line in (*report_warnings(report), *(f"warning: {note}" for note in notes)):
         typer.echo(line, err=True)
     if out is not None:
-        show(f"Estimates written to {unbroken(str(out))}.", common.next_command("info", out, "--plot", "PICTURE.png"))
+        show(f"Estimates written to {unbroken(str(out))}.", next_command("info", out, "--plot", "PICTURE.png"))
     if view is not None:
         name = unbroken(str(view))
         show(f"Drawn: {name}. {f'Look at it: rerun {name}' if view.suffix == '.rrd' else 'Open it in a browser.'}")
@@ -284,7 +302,7 @@ def _contacts(plan: Path | None, contacts: str | None) -> Any:
     if contacts is None:
         tracked = None if plan is None else tracking(plan)
         return tracked.hypotheses if tracked else None
-    return contacts if contacts == RECOGNISE else common.named_contacts(contacts)
+    return contacts if contacts == RECOGNISE else named_contacts(contacts)
 
 
 def _show_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None:

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-import nori_dyn.cli.common as common
+from nori_dyn.cli.common import (
+    Differentiated,
+    Json,
+    Mapped,
+    Model,
+    Step,
+    Undetermined,
+    Unusable,
+    Yes,
+    how_differentiated,
+    print_json,
+    tied,
+)
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
@@ -21,7 +33,7 @@ def label(
         ),
     ],
     robot: Annotated[str, typer.Option(metavar="PRESET", help="A robot that has a preset, or the YAML file of one.")],
-    model: common.Model = None,
+    model: Model = None,
     what: Annotated[
         str | None,
         typer.Option(help="What to estimate, with commas: contacts,torques. All that the preset has if not."),
@@ -29,14 +41,14 @@ def label(
     out: Annotated[
         Path | None, typer.Option(help="The new data set. Beside the old one, DATASET.PRESET, when left out.")
     ] = None,
-    mapping: common.Mapped = None,
-    differentiate: common.Differentiated = None,
-    dt: common.Step = None,
-    missing: common.Unusable = "refuse",
-    singular: common.Undetermined = "refuse",
+    mapping: Mapped = None,
+    differentiate: Differentiated = None,
+    dt: Step = None,
+    missing: Unusable = "refuse",
+    singular: Undetermined = "refuse",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. All cores when left out.")] = None,
-    yes: common.Yes = False,
-    as_json: common.Json = False,
+    yes: Yes = False,
+    as_json: Json = False,
 ) -> None:
     """Add to a data set of robot learning what the robot felt: external torques, wrenches, contacts, and their sigmas.
 
@@ -61,8 +73,8 @@ def label(
     whole = dataset if dataset.name else dataset.absolute()
     out = out or whole.with_name(f"{whole.stem}.{known.name}{whole.suffix}")
     logs = episode_logs(data, out)
-    ready = dict(zip(names, common.tied(known, read_log(logs[0], mapping), names, yes, as_json), strict=True))
-    way = common.how_differentiated(differentiate)
+    ready = dict(zip(names, tied(known, read_log(logs[0], mapping), names, yes, as_json), strict=True))
+    way = how_differentiated(differentiate)
     columns, outcomes = write(data, out, ready, way, dt, yes, workers, missing=missing, singular=singular)
     said = [f"failed: {each.error}" for each in outcomes if each.error]
     reports = [(each.log.stem, each.report) for each in outcomes if each.report]
@@ -71,7 +83,7 @@ def label(
         typer.echo(line, err=True)
     added = {each.name: each.labels for each in columns}
     if as_json:
-        common.print_json({"out": str(out), "episodes": len(logs), "columns": added})
+        print_json({"out": str(out), "episodes": len(logs), "columns": added})
     else:
         show(f"{len(logs)} episodes written to {unbroken(str(out))}, with {', '.join(added)}.")
 
