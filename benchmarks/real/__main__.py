@@ -34,6 +34,7 @@ MODULES = (
     "panda_bag",
     "ur10e",
     "ur10e_bands",
+    "ur10e_pushes",
     "double_pendulum",
 )
 """The data sets, each a module of this room."""

@@ -36,25 +36,10 @@ BEGINS = 50
 def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
     folder = data / "real" / "ur10e"
-    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW)
-    logs = {name: nd.read_log(folder / f"{name}.csv.gz", beside("ur10e.log.yaml")) for name in LOGS}
-    found, raw = (
-        nd.identify(
-            logs["exciting_1"],
-            arm,
-            [*ALL, "weight_friction"],
-            held_out=logs["exciting_2"],
-            cutoff=cutoff,
-            differentiate=WINDOW,
-            moving=MOVING,
-        )
-        for cutoff in (CUTOFF, None)
-    )
+    robot, logs, found, noise = identified(folder)
     title = "torques of joints that move, with friction by the weight they carry"
     results: list[Finding | Figure] = [judged(DATA, title, AGAINST, JOINTS, found)]
-    robot = found.with_stiction()
-    scatter, whole = (np.array([fit.held_out or fit.after for fit in one.fits]) for one in (found, raw))
-    noise = np.sqrt(whole**2 - scatter**2)
+    scatter = np.array([fit.held_out for fit in found.fits])
     plan = nd.plan(nd.System(robot, sensors(robot, scatter, noise)), outputs=names(robot))
     counts = np.zeros(8)
     for log in logs.values():
@@ -70,7 +55,7 @@ def run(data: Path) -> list[Finding | Figure]:
     loaded = nd.read_log(folder / "exciting_2_load.csv.gz", beside("ur10e.log.yaml"))
     both = nd.identify(
         [*list(logs.values())[:2]],
-        arm,
+        with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW),
         [*ALL, "weight_friction"],
         loaded=loaded,
         load_on=HAND,
@@ -82,15 +67,36 @@ def run(data: Path) -> list[Finding | Figure]:
     return [*results, *lifted(robot, noise, loaded, both.load["m:load"])]
 
 
-def lifted(robot: nd.KinematicTree, noise: Floats, log: nd.Log, expected: float) -> list[Finding | Figure]:
-    """Return the mass of the load [kg] tick by tick, and what it is by the whole log."""
-    carrying = robot.replace(components=(*robot.components, nd.components.UnknownPayload(link=HAND, change=STAYS)))
+def identified(folder: Path) -> tuple[nd.KinematicTree, dict[str, nd.Log], nd.results.Identification, Floats]:
+    """The arm with its friction, the logs in which nothing touches it, what was identified, and white noise (n,) [N m].
+
+    Noise is what residuals of what was held out have above the frequencies of which parameters are identified.
+    """
+    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW)
+    logs = {name: nd.read_log(folder / f"{name}.csv.gz", beside("ur10e.log.yaml")) for name in LOGS}
+    how = {"held_out": logs["exciting_2"], "differentiate": WINDOW, "moving": MOVING}
+    found, raw = (
+        nd.identify(logs["exciting_1"], arm, [*ALL, "weight_friction"], cutoff=cutoff, **how)
+        for cutoff in (CUTOFF, None)
+    )
+    scatter, whole = (np.array([fit.held_out for fit in one.fits]) for one in (found, raw))
+    return found.with_stiction(), logs, found, np.sqrt(whole**2 - scatter**2)
+
+
+def torque_rows(robot: nd.KinematicTree, noise: Floats) -> list[dict[str, object]]:
+    """Sensors of an arm whose motion is known, which nothing touches, and whose torques have noise (n,) [N m]."""
     rows: list[dict[str, object]] = [
         {"type": "joint_acceleration", "joints": "all"},
         {"type": "external_wrench", "links": "all", "value": 0},
     ]
-    rows += [{"type": "joint_torque", "joints": name, "sigma": noise[k]} for k, name in enumerate(robot.joint_names)]
-    content = {"name": "lifting", "measurements": rows, "memory": {"load": {"of": "payload"}}}
+    each = zip(robot.joint_names, noise.tolist(), strict=True)
+    return [*rows, *({"type": "joint_torque", "joints": name, "sigma": sigma} for name, sigma in each)]
+
+
+def lifted(robot: nd.KinematicTree, noise: Floats, log: nd.Log, expected: float) -> list[Finding | Figure]:
+    """Return the mass of the load [kg] tick by tick, and what it is by the whole log."""
+    carrying = robot.replace(components=(*robot.components, nd.components.UnknownPayload(link=HAND, change=STAYS)))
+    content = {"name": "lifting", "measurements": torque_rows(robot, noise), "memory": {"load": {"of": "payload"}}}
     plan = nd.plan(nd.System(carrying, nd.SensorSet.from_dict(content)), outputs=[f"payload:{HAND}"])
     found = nd.smooth(log, plan, differentiate=WINDOW, causal=True)
     mass, off = (each[f"payload:{HAND}"][:, 0] for each in (found.values, found.deviations))
@@ -115,14 +121,9 @@ def names(robot: nd.KinematicTree) -> list[str]:
 
 def sensors(robot: nd.KinematicTree, scatter: Floats, noise: Floats) -> nd.SensorSet:
     """Torques of an arm with noise (n,) [N m], and from outside, of which nothing is known."""
-    torques = [
-        {"type": "joint_torque", "joints": name, "sigma": noise[k], "offset": {"sigma": UNKNOWN * scatter[k]}}
-        for k, name in enumerate(robot.joint_names)
-    ]
-    known = [
-        {"type": "joint_acceleration", "joints": "all"},
-        {"type": "external_wrench", "links": "all", "value": 0},
-    ]
+    rows = torque_rows(robot, noise)
+    known, acting = rows[: -robot.nv], rows[-robot.nv :]
+    torques = [{**row, "offset": {"sigma": UNKNOWN * scatter[k]}} for k, row in enumerate(acting)]
     memory = {
         name: {"of": name, "walk": UNKNOWN * scatter[k] * np.sqrt(2 / LASTS), "time_constant": LASTS}
         for k, name in enumerate(names(robot))

@@ -37,8 +37,8 @@ class Stiction(BaseModel):
 
     Attributes:
         scatter: standard deviation of the friction of a joint that moves, about the law [N m or N].
-        rest: time in which friction at rest becomes another one, by temperature or creep [s].
-        motion: time in which the scatter of a joint that moves becomes another one [s].
+        rest: time in which friction becomes another one while the robot stands still, by temperature or creep [s].
+        motion: time in which it does while any joint moves: that scatters about its law, those at rest are shaken [s].
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -212,12 +212,15 @@ class FrictionTerm:
         return np.asarray(rest / (rest + motion))
 
     def fading(self, at: Kinematics) -> Array:
-        """One over the time in which it becomes another one at a state (n, ...) [1/s]."""
+        """One over the time in which it becomes another one at a state (n, ...) [1/s].
+
+        A joint at rest is shaken by all that move.
+        """
         law = self.law
         assert law.stiction is not None
-        qd = speed_of(at, self.body)
-        square, width = qd * qd, law.width**2
-        return np.asarray((width / law.stiction.rest + square / law.stiction.motion) / (square + width))
+        square, width = (at.qd * at.qd).sum(axis=0), law.width**2
+        rate = (width / law.stiction.rest + square / law.stiction.motion) / (square + width)
+        return np.broadcast_to(rate, speed_of(at, self.body).shape)
 
     def _squares(self, at: Kinematics, qd: Array) -> tuple[Array, Array]:
         """Squares of F and, three times, of the scatter, weighed by how slow the joint is and how fast (n, ...)."""

@@ -199,7 +199,8 @@ def estimate(
         missing: what to do with readings that are no numbers, or at an end of their sensor's range: "refuse" the log,
             or "drop" the sensor in that sample where it has a sigma, and the sample where q or qd is no number.
         singular: what to do with samples that have no unique solution: "refuse" the log, or give "nan".
-        monitor: whether estimates and readings are judged as well; those of a filter are anyway.
+        monitor: whether estimates and readings are judged as well; those of a filter by the readings before, see
+            `History.diagnosis`.
         backend: as for `Plan.solver`.
         contacts: for a plan set, the contacts that are closed throughout; None takes them from the log. "recognise", or
             `nd.Hypotheses`, has them found out, where sensors have memory: see `History.contacts`.

@@ -63,7 +63,7 @@ class RunOptions:
         dt: time between samples [s], to compare q with qd, and to find gaps; that of the log's times when None.
         missing: as for `Solver.solve_batch`; "drop" also leaves samples out whose q or qd is not a number.
         singular: as for `Solver.solve_batch`.
-        monitor: whether estimates of single instants and their readings are judged as well; those over time are anyway.
+        monitor: whether readings are judged as well; of estimates over time those of a filter, see `History.diagnosis`.
         backend: as for `Plan.solver`.
         closed: for a plan set, the contacts that are closed throughout; None takes them from the log.
         hypotheses: how contacts are recognised, of sensors with memory; None where they are told.
@@ -367,6 +367,7 @@ class _LogRun:
                 yield LogPart(numbers.popleft(), history.t, history.estimate, history)
             return
         run = ContactPasses(ticks, said[0], ticks.first.beginning(), *said[1:])
+        run.judges = options.monitor
         if not is_backward:
             for history in run.filtered(self.stretch(ticks, *one) for one in cut()):
                 yield LogPart(numbers.popleft(), history.t, history.estimate, history)

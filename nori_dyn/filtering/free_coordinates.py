@@ -151,6 +151,11 @@ class FreeCoordinates:
         return tuple(name for row in self.weighed for name in row.component_names)
 
     @cached_property
+    def sensor_of_rows(self) -> tuple[str, ...]:
+        """The sensor of each weighed row."""
+        return tuple(row.name for row in self.weighed for _ in row.component_names)
+
+    @cached_property
     def weight_of_rows(self) -> Indices:
         """For each weighed row the number of its weight."""
         return np.array([k for row in self.weighed for k in row.weight_of_rows], dtype=np.intp)

@@ -17,6 +17,7 @@ from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -118,6 +119,8 @@ class History(Shown):
         is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
         contacts: the contacts that were recognised; None where they were told.
         base: the floating base at each; None where it is no state.
+        diagnosis: of the readings of each by those before it; None where it was not asked for, where later readings
+            were used, and where contacts are recognised or change.
         delays: of a filter, how late it is at the first tick's configuration, see `Tracker.delays`; None of a smoother,
             and where that is not determined.
 
@@ -147,6 +150,7 @@ class History(Shown):
     delays: Delays | None = None
     contacts: ContactHistory | None = None
     base: BaseEstimate | None = None
+    diagnosis: Diagnosis | None = None
 
     def __len__(self) -> int:
         return len(self.nis)
@@ -204,9 +208,13 @@ class History(Shown):
         recognised = [part.contacts.probabilities for part in parts if part.contacts is not None]
         contacts = first.contacts and replace(first.contacts, probabilities=np.concatenate(recognised))
         based = [part.base for part in parts if part.base is not None]
+        judged = [part.diagnosis for part in parts if part.diagnosis is not None]
+        whole = Estimate.joined(
+            [part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]
+        )
         return History(
             np.concatenate([part.t for part in parts]),
-            Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]),
+            whole,
             {name: np.concatenate([part.deviations[name] for part in parts]) for name in first.deviations},
             {name: np.concatenate([part.bands[name] for part in parts]) for name in first.bands},
             memory,
@@ -218,4 +226,5 @@ class History(Shown):
             first.delays,
             contacts,
             BaseEstimate.joined(based) if based else None,
+            Diagnosis.joined(judged, whole) if len(judged) == len(parts) else None,
         )

@@ -28,6 +28,7 @@ from nori_dyn.filtering.passes import ForwardPass, Later, OfStates, passed
 from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tick_programs import TickPrograms
+from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import Weights
@@ -155,6 +156,9 @@ class Passes(ABC):
         singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
     """
 
+    judges = False
+    """Whether the readings that are filtered are judged, see `History.diagnosis`."""
+
     def __init__(
         self, first: TickPrograms, usual: float, beginning: SquareRootInformation, missing: Missing, singular: Singular
     ) -> None:
@@ -182,7 +186,10 @@ class Passes(ABC):
             is_first = last is None
             before = before if last is None else self._following(last, stretch)
             last = self._passed(stretch, before, keeps=False)
-            found = self._told(last, last.found.filtered(), is_causal=True)
+            of_states = last.found.filtered()
+            found = self._told(last, of_states, is_causal=True)
+            if self.judges and len(of_states) == 1:
+                found = replace(found, diagnosis=self._judged(last.found, of_states, found))
             yield replace(found, delays=self._delays(last.found.instants[0])) if is_first else found
 
     def _delays(self, instant: Instant) -> Delays | None:
@@ -273,6 +280,13 @@ class Passes(ABC):
             u, P = np.where(lost[:, None], 0.0, u), np.where(lost[:, None, None], np.nan, P)
         estimate = tick.outputs(q, alike.qd, alike.y, u, self._singular)
         return estimate.without(lost), tick.spread(q, alike.qd, alike.y, P)
+
+    def _judged(self, run: ForwardPass, found: OfStates, history: History) -> Diagnosis:
+        """The diagnosis of the readings of a stretch in one contact state, of each by those before it."""
+        ((number, known),) = found.items()
+        one = run.instants.alike[number]
+        residuals = one.tick.residuals(one.values, one.weights, *known)
+        return one.tick.diagnosis(history.estimate, history.deviations, residuals, run.nis, run.degrees)
 
     def _refuse_undetermined(self, passed: Passed, found: OfStates) -> None:
         """Refuse ticks at which something is not determined.

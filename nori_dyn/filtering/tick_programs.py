@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,11 +26,12 @@ from nori_dyn.program.layout import OutputSlice, output_parts
 from nori_dyn.program.native_runs import NativeRuns
 from nori_dyn.program.tracing import Traced
 from nori_dyn.program.track_source import LEAST_LEFT, TrackShape
+from nori_dyn.solve.diagnosis import Diagnosis, spreads
 from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
 from nori_dyn.tables import listed
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Floats, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,13 +179,30 @@ class TickPrograms:
         return values[..., start : start + len(self.coordinates.row_names)]
 
     def measured_of(self, values: Floats) -> MeasurementRows:
-        """Measurement rows of the numbers (n_values,) that `rows` computes."""
+        """Measurement rows of the numbers (..., n_values) that `rows` computes."""
         rows, (_, n_v, _) = self.coordinates.rows, self.sizes
         n, p = len(self.coordinates.names), len(self.coordinates.row_names)
         ends = np.cumsum([len(rows.A), p, len(rows.X), n_v])
-        A, c, X, x, fading = np.split(values, ends)
+        A, c, X, x, fading = np.split(values, ends, axis=-1)
         A, X = dense(rows.places_of_A, A, (p, n)), dense(rows.places_of_X, X, (n_v, n))
         return MeasurementRows(A, c, X, x, fading)
+
+    def residuals(self, values: Floats, weights: Floats, u: Floats, P: Floats) -> tuple[Floats, Floats]:
+        """Residuals of the weighed rows, readings less estimates (..., p), and their expected spreads (..., p).
+
+        See `Diagnosis`.
+
+        Args:
+            values: numbers that `rows` computes (..., n_values).
+            weights: those of the rows (..., p).
+            u: the estimate of what is free (..., n).
+            P: its covariance (..., n, n).
+        """
+        measured = self.measured_of(values)
+        A, with_weight = measured.A, weights > 0
+        residuals = -((A @ u[..., None])[..., 0] + measured.c)
+        explained = ((A @ P) * A).sum(axis=-1)
+        return np.where(with_weight, residuals, np.nan), spreads(weights, explained)
 
     def beginning(self, state: MemoryState | None = None) -> SquareRootInformation:
         """Prior of the memory before the first reading: that of the sensors' config, or of a state that is given.
@@ -295,6 +314,18 @@ class TickPrograms:
         shares = np.moveaxis(bounded, 0, -1) * np.minimum(variances / before, 1.0)
         of_each = shared[..., places] / np.sqrt(np.where(variances > 0, variances, 1.0))[..., None, :]
         return half_widths(deviations, of_each, shares[..., None, :])
+
+    def diagnosis(
+        self,
+        estimate: Estimate,
+        deviations: Mapping[str, Floats],
+        residuals: tuple[Floats, Floats],
+        nis: Floats | float,
+        degrees: Indices | int,
+    ) -> Diagnosis:
+        """The verdict of residuals with their spreads; the chi-square is the normalised innovation squared."""
+        of = self.coordinates
+        return Diagnosis(estimate, deviations, of.row_names, of.sensor_of_rows, *residuals, nis, degrees)
 
     def _by_output(self, spread: Floats) -> dict[str, Floats]:
         """Numbers of all outputs (..., n_out) by their names, in their shapes."""

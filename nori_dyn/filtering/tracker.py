@@ -295,14 +295,27 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         dt = self.dt if dt is None else checked_time("dt", dt)
         return self._state_of(steps.predicted(dt), steps.time + dt, dt)
 
-    @property
-    def expected(self) -> MemoryState:
-        """What was known of what persists before the readings of the last tick, at its time.
+    def residuals(self) -> tuple[Floats, Floats]:
+        """Residuals (p,) of the weighed rows of the last tick and their expected spreads (p,), see `Diagnosis`.
+
+        Over its spread each is white noise of variance 1 where all that is told of noise is true: the normalised
+        innovation of one reading.
 
         Raises:
-            InputError: contacts are recognised, not told.
+            InputError: contacts are recognised, not told; there was no tick yet.
         """
-        return self._state_of(self._told("expected").prior, self.steps.time)
+        last = self._told("residuals").last
+        if last is None:
+            raise InputError("there was no tick yet: `step` takes one.")
+        tick, after = last.tick, last.posterior()
+        q, qd, y, weights = np.split(last.state, np.cumsum([*tick.system.input_sizes.values()])[:-1])
+        values = np.asarray(tick.rows(q, qd, y))
+        return tick.residuals(values, weights[tick.coordinates.weight_of_rows], after.u, after.covariance())
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The name of each weighed row of the present contact state, in the order of `residuals`."""
+        return self.steps.tick.coordinates.row_names
 
     def tick(self, dt: float | None = None) -> Status:
         """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
@@ -479,6 +492,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         singular: Singular = "refuse",
         causal: bool = True,
         state: MemoryState | None = None,
+        monitor: bool = False,
     ) -> History:
         """Estimate N ticks that were recorded: each from the readings up to it, or from all.
 
@@ -497,6 +511,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             causal: whether each is estimated from the readings up to it; otherwise from all of them. Where contacts are
                 recognised, these are the likeliest at each tick by all readings.
             state: what is known before the first.
+            monitor: whether the readings of each are judged by those before it, see `History.diagnosis`.
 
         Raises:
             InputError: as `step`, wrong shapes, times that do not increase; says of which tick.
@@ -519,6 +534,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             if contacts is not None:
                 whole = replace(whole, states=steps.programs.planned.numbers_of(contacts, N))
             run = ContactPasses(steps.programs, self.dt, prior, missing, singular)
+            run.judges = monitor
             if causal:
                 return History.joined(list(run.filtered(Cut(whole))))
             return History.joined(list(run.smoothed(Cut(whole)))[::-1])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 import nori_dyn as nd
 from benchmarks.real import icub_offsets, ur10e
@@ -21,7 +22,12 @@ pytestmark = pytest.mark.long
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 
-FOLDERS = {"icub_base": "icub_walking", "icub3_base": "icub3_walking_sim", "ur10e_bands": "ur10e"}
+FOLDERS = {
+    "icub_base": "icub_walking",
+    "icub3_base": "icub3_walking_sim",
+    "ur10e_bands": "ur10e",
+    "ur10e_pushes": "ur10e",
+}
 """Where the data of a module are, if not in a folder of its name."""
 
 
@@ -300,6 +306,16 @@ def test_zero_is_in_the_bands_of_torques_from_outside_on_an_arm_that_nothing_tou
     assert standing.expected >= 150
     assert standing.value >= 0.95 * standing.expected
     assert figure(results, "half of the widest band at rest").value <= 1.1
+
+
+@pytest.mark.parametrize("chosen", ["15", "60", "120"])
+def test_pushes_of_the_ur10e_are_seen_with_as_many_false_alarms_as_chosen(chosen):
+    results, title = results_of("ur10e_pushes"), f"with {chosen} false alarms an hour chosen"
+    found = figure(results, f"false alarms {title}")
+    assert poisson.ppf(0.025, found.expected) <= found.value <= poisson.ppf(0.975, found.expected)
+    pushes = figure(results, f"pushes that are seen {title}")
+    assert pushes.value == pushes.expected == 6
+    assert figure(results, f"median delay {title}").value <= 0.1
 
 
 def test_the_load_of_the_ur10e_is_weighed_while_it_moves():

@@ -31,6 +31,7 @@ MODULES: Mapping[str, str] = {
     "Summary": "trackers",
     "Tracked": "trackers",
     "Watched": "trackers",
+    "WatchedHistory": "trackers",
     "Conditioning": "observability",
     "ObservabilityReport": "observability",
     "Redundancy": "observability",

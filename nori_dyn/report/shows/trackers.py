@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nori_dyn.errors import named_contacts
 from nori_dyn.estimation.log_estimate import LogHistory
-from nori_dyn.filtering.collisions import Watched
+from nori_dyn.filtering.collisions import Watched, WatchedHistory
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, shown_delay
 from nori_dyn.filtering.history import History
@@ -43,8 +43,24 @@ def recognised_document(found: Recognised) -> Document:
 def watched_document(found: Watched) -> Document:
     """The document of a tick that was watched for collisions."""
     says = "yes" if found.collision else "no"
-    words = f"{says}: chi-square {number(found.statistic, 3)}, threshold {number(found.threshold, 3)}"
+    words = (
+        f"{says}: {found.reading} is off by {number(found.statistic, 3)} deviations, threshold "
+        f"{number(found.threshold, 3)}"
+    )
     return Document((Facts((("collision", words),)), *found.tracked.shown().parts))
+
+
+@shows(WatchedHistory)
+def watched_history_document(found: WatchedHistory) -> Document:
+    """The document of ticks that were watched for collisions."""
+    rows = tuple(
+        (f"{found.t[k]:.3f}", found.readings[found.furthest[k]], number(found.statistic[k], 3))
+        for k in found.begins.tolist()
+    )
+    facts = (("ticks", f"{len(found.t):,}, of {number(found.duration, 4)} s"), ("collisions", str(len(rows))))
+    words = f"Off by more than {number(found.threshold, 3)} deviations, smoothed."
+    table = Table("Collisions", ("begins [s]", "reading", "off by"), rows, left=(1,), most=MOST_NUMBERS)
+    return Document((Facts(facts), table, Paragraph(words)))
 
 
 @shows(MemoryState)

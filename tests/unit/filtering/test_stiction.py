@@ -55,7 +55,8 @@ def by_hand(j: int) -> dict[str, np.ndarray]:
     r = y[:, j] - nd.rnea(arm(), q.T, qd.T, zero)[j]
     square, level = qd[:, j] ** 2, COULOMB + MU * weight
     size = np.sqrt((WIDTH**2 * level**2 + 3 * SCATTER**2 * square) / (WIDTH**2 + square))
-    rate = (WIDTH**2 / REST + square / MOTION) / (WIDTH**2 + square)
+    shaken = (qd**2).sum(axis=1)  # by any joint that moves
+    rate = (WIDTH**2 / REST + shaken / MOTION) / (WIDTH**2 + shaken)
     before = np.diag([PUSH**2, 1 / 3])
     m, P, passed = np.zeros(2), before, []
     for k in range(len(t)):
