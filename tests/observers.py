@@ -37,13 +37,12 @@ class Observer:
     @property
     def systems(self) -> list[System]:
         """The systems of the states."""
-        return [self.plans.system] if isinstance(self.plans, Plan) else [self.plans[s].system for s in self.states]
+        return [self.plans.states[state].system for state in self.states]
 
     @cached_property
     def measurement_names(self) -> tuple[str, ...]:
         """The names of the readings of all states."""
-        every = [self.plans] if isinstance(self.plans, Plan) else self.plans.plans.values()
-        return SideBySide([one.system for one in every], "all").measurement_names
+        return SideBySide([one.system for one in self.plans.states.values()], "all").measurement_names
 
     def filter(self, backend: str) -> Filter:
         """A filter at its beginning; the same one each time."""

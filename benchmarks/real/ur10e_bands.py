@@ -25,7 +25,7 @@ STANDSTILL = 25
 """Samples that a joint stands still for at the least, where that counts."""
 UNKNOWN, LASTS = 100.0, 0.5
 """Deviation of a torque from outside, in that of the friction of a joint that moves, and how long it lasts [s]."""
-HAND, STAYS = "wrist_3_link", 600.0
+HAND, STAYS = "wrist_3_link", 1e4
 """What carries the load, and for how long it does [s]."""
 STARTS, ENDS = 1.7, 53.3
 """When the arm moves with it [s]."""

@@ -320,5 +320,5 @@ def test_pushes_of_the_ur10e_are_seen_with_as_many_false_alarms_as_chosen(chosen
 
 def test_the_load_of_the_ur10e_is_weighed_while_it_moves():
     soon, late = (figure(results_of("ur10e_bands"), f"mass of the load after {when}") for when in ("10 s", "all"))
-    assert soon.value == pytest.approx(soon.expected, rel=0.1)
-    assert late.value == pytest.approx(late.expected, rel=0.05)
+    assert soon.value == pytest.approx(soon.expected, rel=0.05)
+    assert late.value == pytest.approx(late.expected, rel=0.03)
