@@ -13,7 +13,6 @@ from collections.abc import ItemsView, Iterable, Mapping, Sequence, ValuesView
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
@@ -63,9 +62,6 @@ if TYPE_CHECKING:
     from nori_dyn.solve.derivative import EstimateDerivative
     from nori_dyn.solve.monitor import Monitor
     from nori_dyn.solve.switching import SwitchingSolver
-
-MAX_CONTACTS = 6
-"""Largest number of contacts of which all states are planned unless told which: 64 plans."""
 
 
 class PlanStates(tuple[ContactState, ...]):
@@ -495,7 +491,7 @@ def plan_set(
         return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
     plans: dict[ContactState, Plan] = {}
     left_out: dict[ContactState, str] = {}
-    for state in _wanted(sensors, states):
+    for state in sensors.contact_states(states):
         try:
             plans[state] = plan_system(
                 System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache, progress
@@ -531,24 +527,6 @@ def _with_centroidal(sensors: Any, outputs: Sequence[str] | None) -> Any:
     """The sensors with the centroidal quantities among the outputs, which are variables that they bring along."""
     names = [outputs] if isinstance(outputs, str) else [name for name in outputs or () if isinstance(name, str)]
     return sensors.with_centroidal(names) if isinstance(sensors, SensorSet) else sensors
-
-
-def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:
-    """Return contact states, each once, those with the most closed contacts first, then in the order of the config."""
-    names = sensors.contact_names
-    if not names:
-        raise PlanError(f"sensors '{sensors.name}' have no contacts, and so one state: leave `states` out.")
-    if states is None:
-        if len(names) > MAX_CONTACTS:
-            raise PlanError(
-                f"sensors '{sensors.name}' have {len(names)} contacts, and so {2 ** len(names)} contact states. Name "
-                "those that occur in `states`."
-            )
-        states = chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))
-    found = {sensors.contact_state(state) for state in states}
-    if not found:
-        raise PlanError("states is empty: name at least one contact state, or leave it out for all.")
-    return sorted(found, key=lambda state: (-len(state), [names.index(name) for name in state]))
 
 
 def plan_system(

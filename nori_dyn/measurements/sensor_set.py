@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
+from itertools import chain, combinations
 from types import GenericAlias
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from nori_dyn.errors import (
     InvalidConfigError,
     NoriError,
     NoriWarning,
+    PlanError,
     SensorConfigError,
     UnknownSensorNameError,
     named_contacts,
@@ -41,6 +43,9 @@ from nori_dyn.system.memory import Remembered, fading_parts
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.variables import CENTROIDAL, Variable, VariableKey, tree_variables
 from nori_dyn.tables import Shown
+
+MAX_CONTACTS = 6
+"""Largest number of contacts of which all states are taken unless told which: 64 of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +175,31 @@ class SensorSet(Shown):
             UnknownSensorNameError: there is no such contact.
         """
         return contact_state(self.contact_names, closed, f"sensors '{self.name}'")
+
+    def contact_states(self, states: Iterable[Iterable[str]] | None = None) -> list[ContactState]:
+        """Contact states, each once, those with the most closed contacts first, then in the order of the config.
+
+        Args:
+            states: those wanted, each the names of the contacts that are closed in it; all when None.
+
+        Raises:
+            PlanError: the set has no contacts, too many for all their states, or none is wanted.
+            UnknownSensorNameError: there is no such contact.
+        """
+        names = self.contact_names
+        if not names:
+            raise PlanError(f"sensors '{self.name}' have no contacts, and so one state: leave `states` out.")
+        if states is None:
+            if len(names) > MAX_CONTACTS:
+                raise PlanError(
+                    f"sensors '{self.name}' have {len(names)} contacts, and so {2 ** len(names)} contact states. Name "
+                    "those that occur in `states`."
+                )
+            states = chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))
+        found = {self.contact_state(state) for state in states}
+        if not found:
+            raise PlanError("states is empty: name at least one contact state, or leave it out for all.")
+        return sorted(found, key=lambda state: (-len(state), [names.index(name) for name in state]))
 
     def in_contact(self, *closed: str) -> SensorSet:
         """The set in a state: some contacts closed, all others open; it has no contacts any more.

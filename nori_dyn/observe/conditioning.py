@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,6 +82,26 @@ class Conditioning(Shown):
     def worst_sigma(self) -> Floats | None:
         """Largest deviation of each output over the configurations (n_outputs,); None where no row has one."""
         return None if self.sigma is None else np.asarray(self.sigma.max(axis=0))
+
+
+def together(parts: Sequence[Conditioning], poses: str) -> Conditioning:
+    """What was found of systems of the same robot and outputs, such as its contact states, as if at further poses.
+
+    Args:
+        parts: what was found of each; deviations are those of all, or none.
+        poses: what the configurations are, in words.
+    """
+    ranks, smallest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("ranks", "smallest"))
+    sigmas = [part.sigma for part in parts if part.sigma is not None]
+    return replace(
+        parts[0],
+        configurations=np.concatenate([part.configurations for part in parts]),
+        ranks=ranks,
+        smallest=smallest,
+        sigma=np.concatenate(sigmas) if len(sigmas) == len(parts) else None,
+        worst=np.lexsort((ranks, smallest))[:WORST],
+        poses=poses,
+    )
 
 
 def conditioning(

@@ -5,7 +5,7 @@ Source: own derivation (tests/unit/observe/test_redundancy.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,17 +39,50 @@ def readings(
 ) -> Readings:
     """Rows of sensors and outputs modulo the rows that are no sensor's, for almost all q, or all closed ones.
 
+    For arguments and errors see `readings_at`.
+    """
+    if not system.tree.closing_parts:
+        rows = field_rows(system, exact_system(system, seed))
+        return _readings(system, outputs, sensors, rows.measured, rows.variables)
+    reduction = Reduction(system, seed)
+    q = closed_looks(reduction, seed).configurations[0]
+    return next(readings_at(reduction, q[None], outputs, sensors))
+
+
+def readings_at(
+    reduction: Reduction,
+    Q: Floats,
+    outputs: Sequence[str] | None = None,
+    sensors: Mapping[RowKey, str] | None = None,
+) -> Iterator[Readings]:
+    """Yield rows of sensors and outputs modulo the rows that are no sensor's, in doubles, at configurations (N, nq).
+
     Args:
-        system: the robot with its sensors.
+        reduction: the robot with its sensors.
+        Q: the configurations.
         outputs: kinds or names of variables; None for all.
         sensors: by equation the sensor that it is of, for all that count as a sensor's; None for those that take a
             reading, each name a sensor.
-        seed: seed of the random point of the field.
 
     Raises:
         UnknownOutputError: an output that does not exist.
     """
-    measured, variables = _rows(system, seed)
+    split, scale = reduction.split, reduction.column_scale
+    of_sources = dict(zip(split.sources.tolist(), np.eye(len(split.sources)), strict=True))
+    for found in reduction.at_each(Q):
+        of_others = dict(zip(split.others.tolist(), found.X * scale, strict=True))
+        measured = _vectors(dict(zip(split.measured.tolist(), found.M * scale, strict=True)))
+        yield _readings(reduction.system, outputs, sensors, measured, _vectors(of_sources | of_others))
+
+
+def _readings(
+    system: System,
+    outputs: Sequence[str] | None,
+    sensors: Mapping[RowKey, str] | None,
+    measured: Mapping[int, Vector],
+    variables: Mapping[int, Vector],
+) -> Readings:
+    """Rows of sensors and outputs, of the vectors over the sources of what is measured and of the numbers of d."""
     if sensors is None:
         sensors = {row.key: row.name for row in system.measurements}
     columns = output_columns(system, resolve_outputs(system, outputs)).tolist()
@@ -64,23 +97,6 @@ def readings(
     found = {name: tuple(filter(None, map(known.remainder, vectors))) for name, vectors in own.items()}
     names = system.variable_names
     return Readings(found, {names[k]: known.remainder(variables[k]) for k in dict.fromkeys(columns)})
-
-
-def _rows(system: System, seed: int) -> tuple[Mapping[int, Vector], Mapping[int, Vector]]:
-    """The vectors over the sources of the rows that are measured, and of the numbers of d, by their number.
-
-    They are those at a random point of the field, or of doubles at a closed configuration.
-    """
-    if not system.tree.closing_parts:
-        rows = field_rows(system, exact_system(system, seed))
-        return rows.measured, rows.variables
-    reduction = Reduction(system, seed)
-    found = reduction.at(closed_looks(reduction, seed).configurations[0])
-    split, n_sources = reduction.split, len(reduction.split.sources)
-    of_sources = dict(zip(split.sources.tolist(), np.eye(n_sources), strict=True))
-    of_others = dict(zip(split.others.tolist(), found.X * reduction.column_scale, strict=True))
-    of_measured = dict(zip(split.measured.tolist(), found.M * reduction.column_scale, strict=True))
-    return _vectors(of_measured), _vectors(of_sources | of_others)
 
 
 def _vectors(rows: Mapping[int, Floats]) -> dict[int, Vector]:

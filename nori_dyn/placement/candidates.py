@@ -15,10 +15,11 @@ from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensor
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from nori_dyn.system.rows import RowKey
+from nori_dyn.system.rows import RowKey, SensorRow
 
 Cost = Annotated[FiniteFloat, Field(ge=0)]
 
@@ -32,6 +33,7 @@ class _CandidatesConfig(BaseModel):
     dynamics: Any = None
     measurements: list[Any] = []
     from_model: Any = False
+    contacts: dict[str, Any] = {}
     candidates: dict[str, Any]
     costs: dict[str, Cost] = {}
     together: dict[str, Annotated[list[str], Field(min_length=2)]] = {}
@@ -76,17 +78,16 @@ class Candidates:
             InvalidConfigError: content that does not follow the schema; says where.
             UnknownSensorNameError: a sensor type that does not exist.
         """
-        if isinstance(data, Mapping) and "contacts" in data:
-            raise InvalidConfigError(
-                "at contacts: candidates have none. Place sensors for each contact state by itself: write what holds "
-                "in it under measurements, and give the sensors chosen their contacts afterwards.",
-                ("contacts",),
-            )
         try:
             config = _CandidatesConfig.model_validate(data)
         except ValidationError as error:
             raise config_error(error, data, ConfigSchema(_CandidatesConfig, "a file of candidates")) from None
-        there = config.model_dump(include={"name", "source", "dynamics", "measurements", "from_model"})
+        there = config.model_dump(include={"name", "source", "dynamics", "measurements", "from_model", "contacts"})
+        if "contacts" in config.candidates:
+            raise InvalidConfigError(
+                "in candidates, at contacts: whether something touches is no choice. Write contacts beside candidates.",
+                ("candidates", "contacts"),
+            )
         choices = {"name": config.name, "measurements": [], **config.candidates}
         return Candidates(
             name=config.name,
@@ -99,10 +100,15 @@ class Candidates:
             budget=config.budget,
         )
 
-    def on(self, tree: KinematicTree) -> Choices:
+    def on(self, tree: KinematicTree, states: Iterable[Iterable[str]] | None = None) -> Choices:
         """The choices on a robot.
 
+        Args:
+            tree: the robot.
+            states: contact states in which they are to do, each the contacts that are closed in it; all when None.
+
         Raises:
+            PlanError: states of what has no contacts; too many for all.
             SensorConfigError: what the robot does not have, a choice that is in two bundles, none to choose from.
             UnknownSensorNameError: a cost, bundle or rule for what is no choice.
         """
@@ -122,13 +128,18 @@ class Candidates:
         choices: dict[str, list[str]] = {}
         for name in sensors:
             choices.setdefault(bundled.get(name, name), []).append(name)
-        system = System(tree, self.chosen(sensors.values()))
-        own_rows = system.sensor_rows[len(system.sensor_rows) - len(owners) :]  # what is there anyway comes first
+        has_states = bool(self.present.contacts) or states is not None
+        found = []
+        for state in self.present.contact_states(states) if has_states else [()]:
+            there = self.present.in_contact(*state)
+            system = System(tree, replace(there, measurements=(*there.measurements, *sensors.values())))
+            first = sum(len(bound(sensor, tree)) for sensor in there.measurements)  # what is there anyway comes first
+            rows = {SensorRow(first + k): bundled.get(name, name) for k, name in enumerate(owners)}
+            found.append(Offered(state, system, rows))
         return Choices(
             candidates=self,
-            system=system,
+            offered=tuple(found),
             sensors={choice: tuple(sensors[name] for name in names) for choice, names in choices.items()},
-            rows={row.key: bundled.get(name, name) for row, name in zip(own_rows, owners, strict=True)},
             costs={choice: self._cost(choice, {n: sensors[n].type for n in own}) for choice, own in choices.items()},
             must=tuple(dict.fromkeys(bundled.get(name, name) for name in self.must)),
             at_most_one=tuple(tuple(dict.fromkeys(bundled.get(n, n) for n in names)) for names in self.at_most_one),
@@ -140,12 +151,7 @@ class Candidates:
         Raises:
             InvalidConfigError: two sensors of one name.
         """
-        parts = self.present, self.choices
-        return replace(
-            self.present,
-            measurements=(*self.present.measurements, *sensors),
-            contacts=tuple(contact for part in parts for contact in part.contacts),
-        )
+        return replace(self.present, measurements=(*self.present.measurements, *sensors))
 
     def _check_names(self, names: Sequence[str], types: set[str]) -> None:
         """Check that costs, bundles and rules are about choices.
@@ -191,6 +197,10 @@ def load_candidates(
           from_model: {accelerometer: {sigma: 0.1}, force_torque: {sigma: 0.5}}
           measurements:
             - {type: joint_acceleration, joints: actuated, sigma: 1.0}
+        contacts:                           # as in a set of sensors: the choice has to do in each contact state
+          l_foot:
+            closed: [{type: rigid_contact, links: l_sole}]
+            open: [{type: external_wrench, links: l_sole, value: 0}]
         costs: {accelerometer: 40, force_torque: 3000, l_foot_ft: 0}    # by type or name; 1 where not given
         together: {imu: [head_acc, head_angular_acc]}                   # had together or not at all
         must: [l_foot_ft]
@@ -225,26 +235,44 @@ def load_candidates(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Offered:
+    """A robot in a contact state with all candidates.
+
+    Attributes:
+        state: the contacts that are closed; none where there are none.
+        system: the robot with all of them, and with what is there anyway.
+        rows: by equation the choice that it is of.
+    """
+
+    state: ContactState
+    system: System
+    rows: Mapping[RowKey, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Choices:
     """Candidates on a robot.
 
     Attributes:
         candidates: what they come from.
-        system: the robot with all of them, and with what is there anyway.
+        offered: the robot with all of them, in each contact state.
         sensors: by choice its sensors, each of which reads one place.
-        rows: by equation the choice that it is of.
         costs: by choice.
         must: choices that have to be taken.
         at_most_one: sets of choices of which one at most may be taken.
     """
 
     candidates: Candidates
-    system: System
+    offered: tuple[Offered, ...]
     sensors: Mapping[str, tuple[Measurement, ...]]
-    rows: Mapping[RowKey, str]
     costs: Mapping[str, float]
     must: tuple[str, ...]
     at_most_one: tuple[tuple[str, ...], ...]
+
+    @property
+    def system(self) -> System:
+        """The robot with all candidates, in the first contact state."""
+        return self.offered[0].system
 
     def cost(self, chosen: Iterable[str]) -> float:
         """Cost of some choices together."""

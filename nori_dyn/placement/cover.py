@@ -1,33 +1,29 @@
-"""The cheapest sensors whose rows cover some outputs: integer programs over what every set that suffices obeys.
+"""The cheapest sensors that suffice: integer programs over what every set that suffices obeys.
 
-A set of rows determines the outputs if its span holds theirs. With A any choices, t the number of independent outputs
-that they leave open and r_s the rank that a choice s adds to them, every set that suffices obeys
-
-    sum over s not in A of min(r_s, t) x_s >= t,
-
-since together with A it has rank t more than A. These inequalities for all A, with x_s in {0, 1}, are the problem:
-where the outputs are all of d they are those of a submodular cover. An integer program is solved over those found so
-far; what it chooses gives the next A, until it suffices: then it is the cheapest. Single rows that must determine
+Each requirement, that outputs are determined in a case or that they are precise, yields inequalities linear in x_s in
+{0, 1}, whether s is chosen, for any choices that do not meet it. An integer program is solved over those found so far;
+what it chooses gives the next ones, until it suffices: then it is the cheapest. Single rows that must determine
 everything are a matroid, for which the greedy choice is the cheapest.
 
-Source: Wolsey (1982), An analysis of the greedy algorithm for the submodular set covering problem, for the
-inequalities; Edmonds (1971), Matroids and the greedy algorithm; own derivation for outputs that are a part of d
-(tests/unit/placement/test_selection.py).
+Source: Edmonds (1971), Matroids and the greedy algorithm; for the inequalities see `nori_dyn.placement.cases` and
+`nori_dyn.placement.criterion`.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from nori_dyn.errors import NoPlacementError
-from nori_dyn.observe.field import Span, Vector
-from nori_dyn.observe.readings import readings
+from nori_dyn.errors import InputError, NoPlacementError
+from nori_dyn.observe.field import Span
 from nori_dyn.placement.candidates import Choices
+from nori_dyn.placement.cases import Case, Demand, Inequality, cases_of
+from nori_dyn.placement.criterion import Criterion, DeviationLimit
 from nori_dyn.program.silence import silent_stdout
 from nori_dyn.tables.progress import Progress
 
@@ -41,108 +37,138 @@ SHOWN = 6
 """Most names that are listed."""
 
 
+class Outcome(Protocol):
+    """What some choices do for a requirement."""
+
+    @property
+    def suffices(self) -> bool:
+        """Whether they meet it."""
+
+    def beside(self, name: str) -> Outcome:
+        """What they do together with a further one."""
+
+    def next(self, allowed: Iterable[str]) -> str | None:
+        """The further choice that is worth its cost most; None where none helps."""
+
+    def inequality(self, names: Iterable[str] | None = None) -> Inequality:
+        """What every set that meets it obeys and they do not, of all choices or some, if none fails."""
+
+    def inequalities(self, failed: Sequence[str]) -> Iterator[Inequality]:
+        """Yield what every set that suffices obeys; and they do not, once these have failed."""
+
+
+class Requirement(Protocol):
+    """What is asked of choices."""
+
+    def outcome(self, chosen: Iterable[str]) -> Outcome:
+        """What some choices do for it."""
+
+    def failing(self, chosen: Sequence[str]) -> tuple[str, ...] | None:
+        """Choices without which the others of some do not meet it; None where any may fail that are to."""
+
+
 @dataclass(slots=True, eq=False)
 class CoverProblem:
-    """Which choices determine the outputs.
+    """Which choices suffice.
 
     Attributes:
         choices: the candidates on the robot.
-        rows: by choice its rows, modulo what is known without any.
-        outputs: by name the row of each number that is asked for, modulo the same.
-        targets: independent rows that span them.
+        cases: where they have to determine the outputs.
+        limit: how precise the outputs have to be; None for any.
         rng: draws orders.
     """
 
     choices: Choices
-    rows: Mapping[str, tuple[Vector, ...]]
-    outputs: Mapping[str, Vector]
-    targets: tuple[Vector, ...]
+    cases: list[Case]
+    limit: DeviationLimit | None = None
     rng: random.Random = field(default_factory=random.Random)
 
     @staticmethod
-    def of(choices: Choices, outputs: Sequence[str] | None, seed: int) -> CoverProblem:
-        """The problem over the field."""
-        found = readings(choices.system, outputs, choices.rows, seed)
-        rows = {name: found.sensors.get(name, ()) for name in choices.sensors}
-        targets = tuple(Span.of(found.outputs.values()).basis.values())
-        return CoverProblem(choices, rows, found.outputs, targets, random.Random(seed))
+    def of(choices: Choices, outputs: Sequence[str] | None, seed: int, demand: Demand) -> CoverProblem:
+        """The problem of what is demanded.
 
-    def suffices(self, chosen: Iterable[str]) -> bool:
-        """Whether some choices determine the outputs."""
-        return not self.missing(self.span(chosen))
+        Raises:
+            UnknownOutputError: an output that does not exist.
+            NoPlacementError: not even all choices determine the outputs, or what has to be taken may not be.
+        """
+        problem = CoverProblem(choices, cases_of(choices, outputs, demand, seed), rng=random.Random(seed))
+        problem._check()
+        return problem
 
-    def span(self, chosen: Iterable[str]) -> Span:
-        """The span of some choices."""
-        return Span.of(row for name in chosen for row in self.rows[name])
+    def limit_to(self, criterion: Criterion, most: float) -> None:
+        """Ask for a deviation of the outputs that is at most so large.
 
-    def missing(self, span: Span) -> int:
-        """How many independent outputs a span leaves open."""
-        return Span.of(map(span.remainder, self.targets)).dimension
+        Raises:
+            InputError: it is not positive.
+            NoPlacementError: it is larger with all choices.
+        """
+        if not most > 0:
+            raise InputError(f"deviation is {most}: the largest that is allowed is positive.")
+        self.limit = DeviationLimit(criterion, most, self.choices.costs)
+        if (least := criterion.deviation(criterion.value(self.choices.costs))) > most:
+            raise NoPlacementError(
+                f"candidates '{self.choices.candidates.name}': with all {len(self.choices.costs)} of them the deviation "
+                f"of the outputs is {least:.4g}, more than {most:g}. Allow more, or offer candidates with less noise."
+            )
 
-    def gain(self, span: Span, name: str) -> int:
-        """The rank that a choice adds to a span."""
-        return Span.of(map(span.remainder, self.rows[name])).dimension
+    def suffices(self, chosen: Sequence[str]) -> bool:
+        """Whether some choices suffice."""
+        return self.lacking(chosen) is None
 
-    def check(self) -> None:
+    def lacking(self, chosen: Sequence[str]) -> tuple[Requirement, tuple[str, ...]] | None:
+        """A requirement that some choices do not meet once others of them have failed, and these; None if they do.
+
+        The case is looked at first from then on: what leaves outputs open once often does.
+        """
+        for number, case in enumerate(self.cases):
+            if (failed := case.failing(chosen)) is not None:
+                self.cases.insert(0, self.cases.pop(number))
+                return case, failed
+        return (self.limit, ()) if self.limit is not None and self.limit.failing(chosen) is not None else None
+
+    def _check(self) -> None:
         """Check that all choices together suffice, and that those that have to be taken may be.
 
         Raises:
             NoPlacementError: they do not.
         """
-        name = self.choices.candidates.name
-        if not self.choices.is_allowed(self.choices.must):
+        choices = self.choices
+        name, names = choices.candidates.name, [*choices.sensors]
+        if not choices.is_allowed(choices.must):
             raise NoPlacementError(
                 f"candidates '{name}': of those in 'must', 'at_most_one' allows only one. Change one of the two."
             )
-        span = self.span(self.rows)
-        open_ = [output for output, row in self.outputs.items() if span.remainder(row)]
-        if open_:
+        for case in self.cases:
+            if (failed := case.failing(names)) is None:
+                continue
+            open_ = case.outcome(set(names).difference(failed)).open
+            together = f"once {list_names(failed)} failed, the other {len(names) - len(failed)}"
             raise NoPlacementError(
-                f"candidates '{name}': all {len(self.rows)} of them together leave {len(open_)} of {len(self.outputs)} "
-                f"outputs open: {list_names(open_)}. Add candidates that see them, or say in 'measurements' what is "
-                "known.",
+                f"candidates '{name}': {together if failed else f'all {len(names)}'} of them together leave "
+                f"{len(open_)} of {len(case.outputs)} outputs open{case.words}: {list_names(open_)}. Add candidates "
+                "that see them, or say in 'measurements' what is known.",
                 open_,
             )
 
     def complete(self, chosen: Iterable[str]) -> tuple[str, ...] | None:
-        """Choices extended greedily until they suffice, without what is not needed; None where rules forbid.
-
-        The next choice is that of least cost for each output that it settles; where none settles one, for each rank.
-        """
+        """Choices extended greedily until they suffice, without what is not needed; None where rules forbid."""
         costs = self.choices.costs
         taken = [*chosen]
-        span = self.span(taken)
-        while missing := self.missing(span):
-            added = self._next(taken, span, missing)
-            if added is None:
-                return None
-            taken.append(added)
-            span.extend(self.rows[added])
+        while (found := self.lacking(taken)) is not None:
+            requirement, failed = found
+            outcome = requirement.outcome(name for name in taken if name not in failed)
+            while not outcome.suffices:
+                allowed = (name for name in costs if name not in taken and self.choices.is_allowed([*taken, name]))
+                added = outcome.next(allowed)
+                if added is None:
+                    return None
+                taken.append(added)
+                outcome = outcome.beside(added)
         for name in sorted(taken, key=lambda name: (-costs[name], name)):
             others = [other for other in taken if other != name]
             if name not in self.choices.must and self.suffices(others):
                 taken = others
         return self.choices.in_order(taken)
-
-    def _next(self, taken: Sequence[str], span: Span, missing: int) -> str | None:
-        """The next greedy choice beside those taken; None where the rules allow none that helps.
-
-        A choice settles no more outputs than it adds ranks, so those of less promise than the best are not looked at.
-        """
-        costs = self.choices.costs
-        allowed = [name for name in self.rows if name not in taken and self.choices.is_allowed([*taken, name])]
-        gains = {name: gain for name in allowed if (gain := self.gain(span, name))}
-        promising = sorted(gains, key=lambda name: (costs[name] / gains[name], name))
-        best: tuple[float, str] | None = None
-        for name in promising:
-            if best is not None and best[0] <= costs[name] / gains[name]:
-                break
-            larger = span.copy()
-            larger.extend(self.rows[name])
-            settled = missing - self.missing(larger)
-            if settled and (best is None or costs[name] / settled < best[0]):
-                best = costs[name] / settled, name
-        return best[1] if best is not None else next(iter(promising), None)
 
     def inequalities(self, chosen: Sequence[str]) -> Iterator[Inequality]:
         """Yield inequalities that choices that do not suffice break.
@@ -150,134 +176,135 @@ class CoverProblem:
         The fewer choices A has of those, the more other choices the inequality speaks of that are like them; the more
         it has of the others, the fewer can mend it. Both are tried, as far as it stays broken.
         """
-        others = sorted(set(self.rows) - set(chosen), key=lambda name: (self.choices.costs[name], name))
+        found = self.lacking(chosen)
+        if found is None:
+            return
+        requirement, failed = found
+        kept = [name for name in chosen if name not in failed]
+        others = sorted(set(self.choices.costs) - set(chosen), key=lambda name: (self.choices.costs[name], name))
         for _ in range(ORDERS):
-            yield self.inequality(self._extend(self.span(chosen), others))
-            yield self.inequality(self.span(self._drop_unneeded(chosen)))
+            yield from _extend(requirement.outcome(kept), others).inequalities(failed)
+            yield from requirement.outcome(self._drop_unneeded(requirement, kept)).inequalities(failed)
             self.rng.shuffle(others)
 
-    def _extend(self, span: Span, others: Iterable[str]) -> Span:
-        """A span with the choices that do not make it suffice, in an order."""
-        larger = span.copy()
-        for name in others:
-            trial = larger.copy()
-            trial.extend(self.rows[name])
-            if self.missing(trial):
-                larger = trial
-        return larger
-
-    def _drop_unneeded(self, chosen: Sequence[str]) -> list[str]:
+    def _drop_unneeded(self, requirement: Requirement, chosen: Sequence[str]) -> list[str]:
         """Choices that do not suffice without those that their inequality does not need, in a random order."""
         within = [*chosen]
         for name in self.rng.sample(within, len(within)):
             fewer = [other for other in within if other != name]
-            if self.inequality(self.span(fewer), chosen).is_broken(chosen):
+            if requirement.outcome(fewer).inequality(chosen).is_broken(chosen):
                 within = fewer
         return within
 
-    def inequality(self, span: Span, names: Iterable[str] | None = None) -> Inequality:
-        """The inequality of a span, or its terms on some choices."""
-        missing = self.missing(span)
-        names = self.rows if names is None else names
-        gains = {name: min(self.gain(span, name), missing) for name in names}
-        return Inequality({name: gain for name, gain in gains.items() if gain}, missing)
+
+def _extend(outcome: Outcome, others: Iterable[str]) -> Outcome:
+    """What choices do together with those of some others that do not make them suffice, in an order."""
+    for name in others:
+        larger = outcome.beside(name)
+        if not larger.suffices:
+            outcome = larger
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Inequality:
-    """What sets that suffice obey: a sum over their choices is at least so much.
+class Found:
+    """What a search found.
 
     Attributes:
-        coefficients: by choice; 0 where it is not given.
-        least: what the sum over the choices of a set is at least.
+        chosen: the cheapest choices so far; None where there are none.
+        bound: no choices that suffice cost less; infinite where none suffice.
+        method: how they were found, in words.
     """
 
-    coefficients: Mapping[str, int]
-    least: int
-
-    def is_broken(self, chosen: Iterable[str]) -> bool:
-        """Whether some choices break it."""
-        return sum(self.coefficients.get(name, 0) for name in chosen) < self.least
+    chosen: tuple[str, ...] | None
+    bound: float
+    method: str
 
 
-Found = tuple[tuple[str, ...], float, str]
-"""The choices, a bound on the cost of the cheapest, and how they were found."""
-
-
-def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> Found:
-    """The cheapest choices that determine the outputs, or after some seconds the best so far.
+def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> tuple[tuple[str, ...], float, str]:
+    """The cheapest choices that suffice, or after some seconds the best so far; a bound on the cost; and how.
 
     Raises:
         NoPlacementError: the rules allow none, or none was found in time.
     """
-    return _greedy_alone(problem) or _integer_program(problem, time.monotonic() + seconds, progress)
+    found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(time.monotonic() + seconds, progress)
+    if found.chosen is not None:
+        return found.chosen, found.bound, found.method
+    name = problem.choices.candidates.name
+    if found.bound == np.inf:
+        raise NoPlacementError(
+            f"candidates '{name}': 'at_most_one' leaves no set that determines the outputs. Relax it, or add "
+            "candidates."
+        )
+    raise NoPlacementError(
+        f"candidates '{name}': no set that 'at_most_one' allows was found in the time given. Give more, or relax the "
+        "rules."
+    )
 
 
 def _greedy_alone(problem: CoverProblem) -> Found | None:
-    """The greedy choice where it is the cheapest: single rows that must determine all that they say."""
-    outputs = Span.of(problem.targets)
-    is_matroid = all(len(rows) <= 1 for rows in problem.rows.values()) and not problem.choices.at_most_one
-    if not is_matroid or any(outputs.remainder(row) for rows in problem.rows.values() for row in rows):
+    """The greedy choice where it is the cheapest: single rows that must determine all that they say, in one case."""
+    case, *others = problem.cases
+    if others or case.survive or problem.limit or problem.choices.at_most_one:
+        return None
+    outputs = Span.of(case.targets)
+    if any(len(rows) > 1 or any(map(outputs.remainder, rows)) for rows in case.rows.values()):
         return None
     chosen = problem.complete(problem.choices.must)
     assert chosen is not None
-    return chosen, problem.choices.cost(chosen), "greedy, which is exact for single rows that must determine everything"
-
-
-def _integer_program(problem: CoverProblem, end: float, progress: Progress) -> Found:
-    """The cheapest choice by integer programs over more and more inequalities; the best so far at the end.
-
-    Raises:
-        NoPlacementError: the rules allow none, or none was found in time.
-    """
-    choices = problem.choices
-    program = _IntegerProgram(problem)
-    best = problem.complete(choices.must)
-    chosen: tuple[str, ...] = choices.must
-    bound = 0.0
-    while True:
-        program.inequalities.extend(problem.inequalities(chosen))
-        solved = program.solve(end - time.monotonic())
-        if solved is None:
-            break
-        chosen, previous, bound = solved[0], bound, solved[1]
-        if problem.suffices(chosen):
-            return chosen, bound, "integer program, proven to be the cheapest"
-        better = problem.complete(chosen) if bound > previous else None
-        if better is not None and (best is None or choices.cost(better) < choices.cost(best)):
-            best = better
-        if best is not None:
-            cost = choices.cost(best)
-            if bound >= cost - EQUAL_COSTS * max(1.0, cost):
-                return best, cost, "greedy, and proven to be the cheapest by an integer program"
-            progress(f"cheapest between {bound:g} and {cost:g}", bound / cost if cost else None)
-        if time.monotonic() > end:
-            break
-    if best is None:
-        raise NoPlacementError(
-            f"candidates '{choices.candidates.name}': no set that 'at_most_one' allows was found in the time given. "
-            "Give more, or relax the rules."
-        )
-    return best, bound, "greedy; the search ended before a cheaper set was ruled out"
+    method = "greedy, which is exact for single rows that must determine everything"
+    return Found(chosen, problem.choices.cost(chosen), method)
 
 
 @dataclass(slots=True, eq=False)
-class _IntegerProgram:
-    """The integer program over the inequalities so far."""
+class IntegerProgram:
+    """Integer programs over more and more inequalities, which hold on where more is asked for.
+
+    Attributes:
+        problem: what is asked for.
+        inequalities: those so far.
+    """
 
     problem: CoverProblem
     inequalities: list[Inequality] = field(default_factory=list)
 
-    def solve(self, seconds: float) -> tuple[tuple[str, ...], float] | None:
+    def cheapest(self, end: float, progress: Progress) -> Found:
+        """The cheapest choices that suffice; at the end of the time, by the clock of `time.monotonic`, the best so far."""
+        problem, choices = self.problem, self.problem.choices
+        best = problem.complete(choices.must)
+        chosen: tuple[str, ...] = choices.must
+        bound = 0.0
+        while True:
+            self.inequalities.extend(problem.inequalities(chosen))
+            solved = self._solve(end - time.monotonic())
+            if solved is None:
+                break
+            chosen, previous, bound = solved[0], bound, solved[1]
+            if bound == np.inf:
+                return Found(None, bound, "")
+            if problem.suffices(chosen):
+                return Found(chosen, bound, "integer program, proven to be the cheapest")
+            better = problem.complete(chosen) if bound > previous else None
+            if better is not None and (best is None or choices.cost(better) < choices.cost(best)):
+                best = better
+            if best is not None:
+                cost = choices.cost(best)
+                if bound >= cost - EQUAL_COSTS * max(1.0, cost):
+                    return Found(best, cost, "greedy, and proven to be the cheapest by an integer program")
+                progress(f"cheapest between {bound:g} and {cost:g}", bound / cost if cost else None)
+            if time.monotonic() > end:
+                break
+        return Found(best, bound, "greedy; the search ended before a cheaper set was ruled out")
+
+    def _solve(self, seconds: float) -> tuple[tuple[str, ...], float] | None:
         """The cheapest choices that obey the inequalities, and a bound on their cost; None if not in time.
 
-        Raises:
-            NoPlacementError: none obeys them.
+        The bound is infinite where none obeys them.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         choices = self.problem.choices
-        place = {name: k for k, name in enumerate(self.problem.rows)}
+        place = {name: k for k, name in enumerate(choices.costs)}
         n = len(place)
         matrix, low, high = np.zeros((len(self.inequalities) + len(choices.at_most_one), n)), [], []
         for r, inequality in enumerate(self.inequalities):
@@ -300,10 +327,7 @@ class _IntegerProgram:
                 options={"time_limit": max(seconds, 0.1), "mip_rel_gap": 0.0},
             )
         if found.status == 2:
-            raise NoPlacementError(
-                f"candidates '{choices.candidates.name}': 'at_most_one' leaves no set that determines the outputs. "
-                "Relax it, or add candidates."
-            )
+            return (), np.inf
         if found.status != 0:
             return None
         return tuple(name for name, k in place.items() if found.x[k] > 0.5), float(found.fun)

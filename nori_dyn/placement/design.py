@@ -1,11 +1,8 @@
 """The best sensors: those from which the outputs are known most precisely, by A- or D-optimality.
 
-With A_s the whitened rows of a choice s over what exact rows leave free, and x_s whether it is taken, the covariance of
-the outputs C z is C F^-1 C^T with the information F = A_0^T A_0 + sum of x_s A_s^T A_s. A is its trace, the sum of the
-variances; D is the logarithm of its determinant; both are means over configurations. Few choices are all tried; of
-many, a set that suffices is improved by further ones and by exchanges. Both criteria are convex in x, so the relaxed
-problem with 0 <= x_s <= 1 bounds the best possible: at any x the linear part of the criterion does, at its least over
-all that the rules allow.
+Few choices are all tried; of many, a set that suffices is improved by further ones and by exchanges. Both criteria are
+convex in the weights x of choices, see `nori_dyn.placement.criterion`, so the relaxed problem with 0 <= x_s <= 1 bounds
+the best possible: at any x the linear part of the criterion does, at its least over all that the rules allow.
 
 Source: Pukelsheim, Optimal Design of Experiments, ch. 5-6; Frank and Wolfe (1956); Fedorov (1972) for exchanges.
 """
@@ -16,27 +13,23 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 
-from nori_dyn.errors import InputError, NoPlacementError, SensorConfigError
+from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
-from nori_dyn.observe.deviations import OutputDeviations
-from nori_dyn.observe.numeric import Reduction
 from nori_dyn.placement.candidates import Candidates, Choices
+from nori_dyn.placement.cases import Demand, Where
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
+from nori_dyn.placement.criterion import Criterion, Kind
 from nori_dyn.placement.purchase import Purchase
-from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
-from nori_dyn.typing import Floats, Indices
-
-Criterion = Literal["A", "D"]
+from nori_dyn.typing import Floats
 
 CONFIGURATIONS = 8
 """Random configurations over which the criterion is averaged, unless told otherwise."""
@@ -50,14 +43,8 @@ RELAXED_STEPS = 60
 CLOSE = 1e-3
 """Share of the criterion at which the bound is close enough."""
 
-CLOSE_TO_DEPENDENT = 1e-9
-"""Share of an output below which it depends on others."""
-
 SECONDS_TO_START = 20.0
 """Time for a first set that determines the outputs."""
-
-VAGUE = 1e-10
-"""What is known of everything beforehand, as a share of the largest information, so that F is never singular."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,21 +66,23 @@ class Design(Shown):
         sigma: expected standard deviation of each of them, root mean square over the configurations (n_outputs,).
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
+        demand: where they determine the outputs, and what may fail.
         bought: the robot with them, and how exact the outputs are expected to be.
     """
 
     chosen: tuple[str, ...]
     cost: float
-    criterion: Criterion
+    criterion: Kind
     value: float
     bound: float
     method: str
     outputs: tuple[str, ...]
     units: tuple[str, ...]
-    n_independent: int
+    n_independent: float
     sigma: Floats
     sensors: SensorSet
     costs: Mapping[str, float]
+    demand: Demand
     bought: Purchase
 
     def __repr__(self) -> str:
@@ -112,11 +101,14 @@ def best_sensors(
     candidates: Candidates,
     k: int | None = None,
     outputs: Sequence[str] = ("tau",),
-    criterion: Criterion = "A",
+    criterion: Kind = "A",
     configurations: Any = None,
     n: int = CONFIGURATIONS,
     seed: int = 0,
     progress: Watched = None,
+    survive: int = 0,
+    where: Where = None,
+    states: Iterable[Iterable[str]] | None = None,
 ) -> Design:
     """The choice of sensors, at most k and within the budget, from which outputs are known most precisely.
 
@@ -127,10 +119,13 @@ def best_sensors(
         outputs: kinds or names of variables, as `nori_dyn.plan` takes them.
         criterion: "A" for the sum of variances, which wants outputs of one unit; "D" for the determinant of the
             covariance, of as many outputs as are independent, in any units.
-        configurations: over which to average (N, nq); `n` random ones within joint limits when None.
+        configurations: over which to average (N, nq); those of `where` when None, or `n` random ones within joint
+            limits.
         n: number of random configurations.
         seed: seed of everything random.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        survive, where, states: how many sensors may fail, and where the others have to determine the outputs, see
+            `nori_dyn.place`; precision is that of all of them at work.
 
     Raises:
         WrongKindError: not a robot.
@@ -153,21 +148,19 @@ def best_sensors(
         [0.16 0.17]
     """
     check_tree(tree, "nd.placement.best_sensors", "candidates")
-    if criterion not in ("A", "D"):
-        raise InputError(f"criterion is '{criterion}': it is 'A' (sum of variances) or 'D' (determinant).")
     if k is None and candidates.budget is None:
         raise InputError("how many sensors? Give k, or a budget in the candidates: more of them are always better.")
     if k is not None and k < 1:
         raise InputError(f"k is {k}: at least one sensor is to be chosen.")
     with progress_bar(f"placing sensors on {tree.name}", progress) as stage:
-        choices = candidates.on(tree)
-        _check_sigmas(choices)
+        choices = candidates.on(tree, states)
+        demand = Demand.of(choices, survive, where, seed)
+        problem = CoverProblem.of(choices, outputs, seed, demand)
+        configurations = demand.configurations if configurations is None else configurations
         Q = configurations_of(choices.system, configurations, n, seed)
         stage("information of each sensor")
-        judged = _Criterion.of(choices, outputs, criterion, Q, seed)
-        search = _ExchangeSearch(
-            choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged
-        )
+        judged = Criterion.of(choices, outputs, criterion, Q, seed)
+        search = ExchangeSearch(choices, len(choices.sensors) if k is None else k, problem, judged)
         start = search.start(stage)
         tried = search.of_all()
         exhaustive = tried is not None
@@ -186,122 +179,17 @@ def best_sensors(
             method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
             outputs=final.outputs,
             units=final.units,
-            n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
+            n_independent=judged.n_outputs,
             sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
             sensors=choices.sensor_set(chosen),
             costs={name: choices.costs[name] for name in chosen},
+            demand=demand,
             bought=bought,
         )
 
 
-def _check_sigmas(choices: Choices) -> None:
-    """Check that all candidates have noise.
-
-    Raises:
-        SensorConfigError: one has none.
-    """
-    for name, sensors in choices.sensors.items():
-        if any(sensor.sigma is None for sensor in sensors):
-            raise SensorConfigError(
-                f"candidates '{choices.candidates.name}': '{name}' has no sigma, so it would be known exactly and "
-                "nothing could be better. Give its standard deviation."
-            )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _InformationAt:
-    """What sensors tell at a configuration, over k numbers z that exact rows leave free.
-
-    Attributes:
-        present: the information of what is there anyway (k, k).
-        information: that of each choice (n_choices, k, k).
-        outputs: C (n_outputs, k).
-    """
-
-    present: Floats
-    information: Floats
-    outputs: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Criterion:
-    """How well outputs are known, of any weights x of the choices: the mean over some configurations.
-
-    Attributes:
-        names: the choices.
-        kind: "A" or "D".
-        at: the configurations.
-    """
-
-    names: tuple[str, ...]
-    kind: Criterion
-    at: tuple[_InformationAt, ...]
-
-    @staticmethod
-    def of(choices: Choices, outputs: Sequence[str], kind: Criterion, Q: Floats, seed: int) -> _Criterion:
-        """The criterion at configurations (N, nq)."""
-        system = choices.system
-        reduction = Reduction(system, seed)
-        deviations = OutputDeviations(reduction, resolve_outputs(system, outputs))
-        names = tuple(choices.sensors)
-        numbers = {name: k for k, name in enumerate(names)}
-        owners = np.full(system.shape[0], -1)
-        for key, name in choices.rows.items():
-            owners[system.row(key).slice] = numbers[name]
-        weighed = owners[deviations.weighed_rows]
-        at = []
-        independent: Indices | None = None
-        for found in reduction.at_each(Q, deviations.noisy):
-            A, C = deviations.whiten(found)
-            if independent is None:
-                independent = _independent(C) if kind == "D" else np.arange(len(C))
-            at.append(_at(A, C[independent], weighed, len(names)))
-        return _Criterion(names, kind, tuple(at))
-
-    def value(self, chosen: Iterable[str]) -> float:
-        """The criterion of some choices."""
-        taken = set(chosen)
-        return self.relaxed(np.array([float(name in taken) for name in self.names]))[0]
-
-    def relaxed(self, x: Floats, slope: bool = False) -> tuple[float, Floats]:
-        """The criterion of weights x (n_choices,), and its derivative by them where asked for."""
-        total, derivative = 0.0, np.zeros(len(x))
-        for at in self.at:
-            F = at.present + np.tensordot(x, at.information, axes=1)
-            G = la.cho_solve(la.cho_factor(F), at.outputs.T)  # F^-1 C^T
-            covariance = at.outputs @ G
-            if self.kind == "A":
-                total += float(np.trace(covariance))
-            else:
-                total += float(np.linalg.slogdet(covariance)[1])
-            if slope:
-                inner = G @ G.T if self.kind == "A" else G @ np.linalg.solve(covariance, G.T)
-                derivative -= np.tensordot(at.information, inner, axes=2)
-        return total / len(self.at), derivative / len(self.at)
-
-
-def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
-    """The information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
-    k = A.shape[1]
-    information = np.zeros((n, k, k))
-    for s in range(n):
-        rows = A[: len(owners)][owners == s]
-        information[s] = rows.T @ rows
-    rest = np.vstack([A[: len(owners)][owners < 0], A[len(owners) :]])
-    vague = VAGUE * np.square(np.linalg.norm(A, axis=1)).max(initial=0.0)
-    return _InformationAt(rest.T @ rest + vague * np.eye(k), information, C)
-
-
-def _independent(C: Floats) -> Indices:
-    """The numbers of rows of C (n_outputs, k) that are independent, in their order."""
-    size = np.linalg.norm(C, axis=1)
-    R, order = la.qr((C / np.where(size > 0, size, 1.0)[:, None]).T, mode="r", pivoting=True)
-    rank = int(np.sum(np.abs(np.diagonal(R)) > CLOSE_TO_DEPENDENT))
-    return np.sort(order[:rank])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ExchangeSearch:
+class ExchangeSearch:
     """The search for the best choices that the rules allow.
 
     Attributes:
@@ -314,7 +202,7 @@ class _ExchangeSearch:
     choices: Choices
     k: int
     problem: CoverProblem
-    criterion: _Criterion
+    criterion: Criterion
 
     def allows(self, chosen: Sequence[str]) -> bool:
         """Whether the rules allow some choices."""
@@ -328,7 +216,6 @@ class _ExchangeSearch:
         Raises:
             NoPlacementError: none were found.
         """
-        self.problem.check()
         few = replace(self.problem, choices=replace(self.choices, costs=dict.fromkeys(self.choices.sensors, 1.0)))
         for problem in (few, self.problem):
             chosen = cheapest(problem, SECONDS_TO_START, progress)[0]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nori_dyn.observe.conditioning import Conditioning, conditioning
+from nori_dyn.observe.conditioning import Conditioning, conditioning, together
 from nori_dyn.placement.candidates import Choices
 from nori_dyn.system.builder import System
 
@@ -17,10 +17,11 @@ class Purchase:
 
     Attributes:
         name: of the candidates.
-        system: the robot with them, and with what is there anyway.
+        system: the robot with them, and with what is there anyway, in the first contact state.
         readings: names of the equations of those that were chosen.
         offered: what there was to choose from, and what each costs.
-        expected: margins, and expected standard deviations of the outputs, at some configurations.
+        expected: margins, and expected standard deviations of the outputs, at some configurations, those of one
+            contact state after the other.
     """
 
     name: str
@@ -34,12 +35,16 @@ class Purchase:
         choices: Choices, chosen: Sequence[str], outputs: Sequence[str], configurations: Any, n: int, seed: int
     ) -> Purchase:
         """The purchase of some choices, judged at configurations (N, nq), or n random ones within limits when None."""
-        tree = choices.system.tree
-        system = System(tree, choices.sensor_set(chosen))
+        tree, sensors = choices.system.tree, choices.sensor_set(chosen)
+        systems = [System(tree, sensors.in_contact(*offered.state)) for offered in choices.offered]
+        parts = [conditioning(s, configurations, outputs, n, seed, workers=1, progress=False) for s in systems]
+        expected, *others = parts
+        if others:
+            expected = together(parts, f"{expected.poses}, in {len(parts)} contact states")
         return Purchase(
             name=choices.candidates.name,
-            system=system,
+            system=systems[0],
             readings=frozenset(e.name for c in chosen for sensor in choices.sensors[c] for e in sensor.on(tree)),
             offered=dict(choices.costs),
-            expected=conditioning(system, configurations, outputs, n, seed, workers=1, progress=False),
+            expected=expected,
         )

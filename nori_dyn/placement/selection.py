@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.observe.field import Span
+from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.placement.candidates import Candidates
+from nori_dyn.placement.cases import Demand, Where
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest, list_names
+from nori_dyn.placement.criterion import Criterion, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
@@ -24,25 +26,22 @@ def exchanges(problem: CoverProblem, chosen: Sequence[str]) -> Mapping[str, tupl
     """For each of some choices that suffice the others that could stand in for it, the cheapest first.
 
     Args:
-        problem: which choices determine the outputs.
+        problem: which choices suffice.
         chosen: the choices; those that have to be taken have no others. Empty where there is too much to look at.
     """
-    if len(chosen) * len(problem.rows) > MOST_LOOKS:
-        return {}
     rules = problem.choices
+    if len(chosen) * len(rules.costs) > MOST_LOOKS:
+        return {}
     found: dict[str, tuple[str, ...]] = {}
     for name in chosen:
-        others = [other for other in chosen if other != name]
-        span = problem.span(others)
-        missing = [left for output in problem.targets if (left := span.remainder(output))]
-        found[name] = tuple(
-            other
-            for other in sorted(problem.rows, key=lambda other: (rules.costs[other], other))
-            if other not in chosen
-            and name not in rules.must
-            and rules.is_allowed([*others, other])
-            and not any(map(Span.of(map(span.remainder, problem.rows[other])).remainder, missing))
-        )
+        kept = [other for other in chosen if other != name]
+        others = [] if name in rules.must else [other for other in rules.costs if other not in chosen]
+        for case in problem.cases:
+            others = case.outcome(kept).settled_by(others)
+        others = [other for other in others if rules.is_allowed([*kept, other])]
+        if problem.limit is not None or problem.cases[0].survive:
+            others = [other for other in others if problem.suffices([*kept, other])]
+        found[name] = tuple(sorted(others, key=lambda other: (rules.costs[other], other)))
     return found
 
 
@@ -63,6 +62,7 @@ class Placement(Shown):
         bound: no set that suffices costs less.
         method: how they were found, in words.
         outputs: what they determine.
+        demand: where they determine it, and what more was asked for.
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
         exchanges: by choice the others that could be had instead of it, the cheapest first; empty where it took too
@@ -75,6 +75,7 @@ class Placement(Shown):
     bound: float
     method: str
     outputs: tuple[str, ...]
+    demand: Demand
     sensors: SensorSet
     costs: Mapping[str, float]
     exchanges: Mapping[str, tuple[str, ...]]
@@ -96,23 +97,41 @@ def place(
     seconds: float = SECONDS,
     seed: int = 0,
     progress: Watched = None,
+    survive: int = 0,
+    where: Where = None,
+    states: Iterable[Iterable[str]] | None = None,
+    deviation: float | None = None,
+    criterion: Kind = "A",
 ) -> Placement:
-    """Find the cheapest choice of sensors that determines some outputs for almost all q.
+    """Find the cheapest choice of sensors that determines some outputs for almost all q, and where it is asked to.
 
     Args:
         tree: the robot.
         candidates: what there is to choose from.
         outputs: kinds or names of variables, as `nori_dyn.plan` takes them; None for all of d.
         seconds: time after which the best set so far is returned, with a bound on the cheapest.
-        seed: seed of the random point of the field, and of the order of the search.
+        seed: seed of the random point of the field, of poses, and of the order of the search.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+        survive: how many of the sensors chosen may fail, any of them, and the others still determine the outputs.
+        where: poses at which they have to as well: special ones by name, {"flat": ("l_sole", "r_sole")}, as
+            `nori_dyn.observability` takes them; configurations (N, nq), of a log or a motion; or a mapping of both,
+            {"walk": Q, "at_zero": None}.
+        states: contact states in which they have to, each the names of the contacts that are closed in it; all that
+            the candidates have when None.
+        deviation: the largest standard deviation of the outputs with all chosen sensors at work [their unit], see
+            `criterion`: the mean over the poses of `where`, or over random ones; None for any.
+        criterion: what that is: "A", root mean square of the outputs; "D", geometric mean of independent ones.
 
     Raises:
         WrongKindError: not a robot.
-        SensorConfigError: candidates that do not fit the robot.
+        SensorConfigError: candidates that do not fit the robot; one without a sigma where a deviation is asked for.
         UnknownOutputError: an output that does not exist.
-        InputError: a time that is not positive.
-        NoPlacementError: the outputs are not determined even with all candidates, or not within rules and budget.
+        UnknownPoseError, NoConfigurationError: special poses that do not exist, or in which the robot cannot be.
+        PlanError: contact states of candidates that have no contacts; too many for all.
+        InputError: a time or deviation that is not positive, a number of failures below zero, configurations of the
+            wrong shape.
+        NoPlacementError: the outputs are not determined even with all candidates, or not within rules and budget, or
+            not so precisely.
 
     Example:
         >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
@@ -125,14 +144,20 @@ def place(
         >>> found = nd.place(nd.autotree(2), candidates)
         >>> found.chosen, found.cost, found.is_optimal
         (('qdd:joint1', 'qdd:joint2'), 20.0, True)
+        >>> nd.place(nd.autotree(2), candidates, survive=1).chosen
+        ('qdd:joint1', 'qdd:joint2', 'acc:link2')
     """
     check_tree(tree, "nd.place", "candidates")
     if not seconds > 0:
         raise InputError(f"seconds is {seconds}: the search needs time.")
     with progress_bar(f"placing sensors on {tree.name}", progress) as stage:
-        choices = candidates.on(tree)
-        problem = CoverProblem.of(choices, outputs, seed)
-        problem.check()
+        choices = candidates.on(tree, states)
+        demand = Demand.of(choices, survive, where, seed)
+        problem = CoverProblem.of(choices, outputs, seed, demand)
+        kinds = outputs or choices.system.kinds
+        if deviation is not None:
+            Q = configurations_of(choices.system, demand.configurations, CONFIGURATIONS, seed)
+            problem.limit_to(Criterion.of(choices, kinds, criterion, Q, seed), deviation)
         chosen, bound, method = cheapest(problem, seconds, stage)
         cost = choices.cost(chosen)
         if candidates.budget is not None and cost > candidates.budget + EQUAL_COSTS * cost:
@@ -149,8 +174,9 @@ def place(
             bound=min(bound, cost),
             method=method,
             outputs=tuple(outputs) if outputs is not None else ("all",),
+            demand=demand,
             sensors=choices.sensor_set(chosen),
             costs={name: choices.costs[name] for name in chosen},
             exchanges=exchanges(problem, chosen),
-            bought=Purchase.of(choices, chosen, outputs or choices.system.kinds, None, CONFIGURATIONS, seed),
+            bought=Purchase.of(choices, chosen, kinds, demand.configurations, CONFIGURATIONS, seed),
         )

@@ -2,8 +2,10 @@
 
 import contextlib
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.observe.report import observability
 from nori_dyn.placement import selection
 from nori_dyn.placement.candidates import Candidates
+from nori_dyn.placement.cases import Demand
 from nori_dyn.placement.cover import CoverProblem
 from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import Placement, place
@@ -32,13 +35,13 @@ KINDS = {
 }
 
 
-def random_candidates(seed: int) -> tuple[KinematicTree, Candidates, tuple[str, ...] | None]:
+def random_candidates(seed: int, more: int = 0) -> tuple[KinematicTree, Candidates, tuple[str, ...] | None]:
     """A small robot, random candidates of one row or several, random rules, and what is asked for."""
     rng = np.random.default_rng(seed)
     tree = autotree(4, 1 + seed % 2, 0.7, 0.9)
     single_rows = seed % 3 == 0
     entries, costs = [], {}
-    for _ in range(9):
+    for _ in range(9 + more):
         kind = str(rng.choice([*KINDS][: 2 if single_rows else None]))
         owner = str(rng.choice(tree.joint_names if KINDS[kind] == "joints" else tree.names))
         if {"type": kind, KINDS[kind]: owner} not in entries:
@@ -58,49 +61,77 @@ def random_candidates(seed: int) -> tuple[KinematicTree, Candidates, tuple[str, 
     return tree, Candidates.from_dict(data), outputs
 
 
-def least_cost(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ...] | None, seed: int) -> float | None:
-    """The least cost over all subsets that suffice and that the rules allow; None where there is none."""
-    choices = candidates.on(tree)
-    system = choices.system
-    D = system.D(tree.random_configuration(seed)).toarray()
-    own = {name: [] for name in choices.sensors}
-    fixed = []
-    for row in system.rows:
-        own.get(choices.rows.get(row.key), fixed).extend(range(row.slice.start, row.slice.stop))
-    values, V = np.linalg.svd(D[fixed])[1:]
-    N = V[int(np.sum(values > 1e-9 * values[0])) :].T
-    wanted = [outputs is None or any(name.startswith(o) for o in outputs) for name in system.variable_names]
-    best = None
-    for k in range(len(own) + 1):
-        for some in itertools.combinations(own, k):
-            cost = sum(choices.costs[name] for name in some)
-            rules = all(len(set(some) & set(group)) <= 1 for group in choices.at_most_one)
-            if not rules or not set(choices.must) <= set(some) or (best is not None and cost >= best):
-                continue
-            left = N
-            if rows := [r for name in some for r in own[name]]:
-                _, values, V = np.linalg.svd(D[rows] @ N)
-                left = N @ V[int(np.sum(values > 1e-9)) :].T
-            if np.abs(left[wanted]).max(initial=0) < 1e-7:
-                best = cost
-    return best
+class Judge:
+    """Which subsets determine the outputs at some configurations (N, nq) in each contact state."""
+
+    def __init__(self, tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ...] | None, Q: Any):
+        self.choices = candidates.on(tree)
+        self.cases = []
+        for offered in self.choices.offered:
+            system = offered.system
+            wanted = [outputs is None or any(name.startswith(o) for o in outputs) for name in system.variable_names]
+            for q in Q:
+                D = system.D(q).toarray()
+                own, fixed = {name: [] for name in self.choices.sensors}, []
+                for row in system.rows:
+                    own.get(offered.rows.get(row.key), fixed).extend(range(row.slice.start, row.slice.stop))
+                _, values, V = np.linalg.svd(D[fixed])
+                N = V[int(np.sum(values > 1e-9 * values[0])) :].T
+                self.cases.append((N, {name: D[rows] @ N for name, rows in own.items()}, wanted))
+        self.known: dict[tuple[str, ...], bool] = {}
+
+    def determines(self, some: tuple[str, ...]) -> bool:
+        if some not in self.known:
+            self.known[some] = all(self.at(case, some) for case in self.cases)
+        return self.known[some]
+
+    def at(self, case: tuple[Any, ...], some: tuple[str, ...]) -> bool:
+        N, own, wanted = case
+        if some:
+            _, values, V = np.linalg.svd(np.vstack([own[name] for name in some]))
+            N = N @ V[int(np.sum(values > 1e-9)) :].T
+        return np.abs(N[wanted]).max(initial=0) < 1e-7
+
+    def allowed(self, survive: int) -> Iterator[tuple[str, ...]]:
+        """Yield the subsets that suffice, whichever so many fail, and that the rules allow."""
+        for k in range(len(self.choices.sensors) + 1):
+            for some in itertools.combinations(self.choices.sensors, k):
+                rules = all(len(set(some) & set(group)) <= 1 for group in self.choices.at_most_one)
+                if rules and set(self.choices.must) <= set(some):
+                    if all(self.determines(rest) for rest in itertools.combinations(some, max(k - survive, 0))):
+                        yield some
+
+    def least_cost(self, survive: int = 0) -> float | None:
+        """The least cost of those; None where there are none."""
+        return min(map(self.choices.cost, self.allowed(survive)), default=None)
 
 
-@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 100), marks=pytest.mark.long)])
-def test_the_cheapest_of_all_subsets(seeds):
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.long)])
+def test_the_cheapest_of_all_subsets_of_which_any_may_fail_at_poses_and_in_contact_states(seeds):
+    """A robot that stands on its last link at times, at poses at which its joints are parallel or at zero."""
+    found = 0
     for seed in seeds:
-        tree, candidates, outputs = random_candidates(seed)
-        expected = least_cost(tree, candidates, outputs, seed)
+        tree, candidates, outputs = random_candidates(seed, more=4)
+        if seed % 3 == 1:
+            touch = {"type": "external_wrench", "links": tree.names[-1], "components": ["mx", "my", "mz"], "value": 0}
+            open_ = {"type": "external_wrench", "links": tree.names[-1], "components": ["fx", "fy", "fz"], "value": 0}
+            there = [{**NO_WRENCH, "links": {"except": tree.names[-1]}}, touch]
+            contacts = {"tip": {"closed": [], "open": [open_]}}
+            present = nd.SensorSet.from_dict({"name": "random", "measurements": there, "contacts": contacts})
+            candidates = replace(candidates, present=present)
+        survive = 1 + (seed % 5 == 4)
+        where = {"at_zero": None, "walk": tree.random_configurations(2, seed)} if seed % 2 else None
+        Q = [tree.random_configuration(seed), *([np.zeros(tree.nq), *where["walk"]] if where else [])]
+        expected = Judge(tree, candidates, outputs, Q).least_cost(survive)
         if expected is None:
             with pytest.raises(NoPlacementError):
-                place(tree, candidates, outputs)
+                place(tree, candidates, outputs, survive=survive, where=where)
             continue
-        found = place(tree, candidates, outputs, seed=seed)
-        assert found.is_optimal, seed
-        assert found.cost == pytest.approx(expected), seed
-        assert found.cost == pytest.approx(sum(found.costs.values())), seed
-        report = observability(System(tree, found.sensors), where=None)
-        assert not [name for name in report.unobservable if outputs is None or name.startswith(outputs)], seed
+        placed = place(tree, candidates, outputs, seed=seed, survive=survive, where=where)
+        assert placed.is_optimal, seed
+        assert placed.cost == pytest.approx(expected), seed
+        found += 1
+    assert found >= len(seeds) / 3
 
 
 def candidates_of(**changes) -> Candidates:
@@ -212,9 +243,9 @@ def test_exchanges_are_all_that_suffice(seeds):
 
 def test_what_takes_too_long_is_left_out(monkeypatch):
     tree, candidates, outputs = random_candidates(0)
-    problem = CoverProblem.of(candidates.on(tree), outputs, 0)
+    problem = CoverProblem.of(choices := candidates.on(tree), outputs, 0, Demand.of(choices, 0, None, 0))
     monkeypatch.setattr(selection, "MOST_LOOKS", 1)
-    assert selection.exchanges(problem, list(problem.rows)) == {}
+    assert selection.exchanges(problem, list(choices.costs)) == {}
 
 
 TREE = nd.autotree(12)

@@ -1,0 +1,248 @@
+"""How precisely outputs are known with some sensors: A- and D-optimality, and what every set that precise obeys.
+
+With A_s the whitened rows of a choice s over what exact rows leave free, and x_s whether it is taken, the covariance of
+the outputs C z is C F^-1 C^T with the information F(x) = A_0^T A_0 + sum of x_s A_s^T A_s. A is its trace, the sum of
+the variances; D is the logarithm of its determinant; both are means over configurations and contact states.
+
+The precision p, 1 / A or exp(-D / n), is a concave function of F, and p(c F) = c p(F). So at any x its tangent bounds it:
+every set y obeys p(y) <= p_0 + sum of w_s y_s, w_s the derivative of p by x_s at x and p_0 the part of what is there
+anyway. Sets that are at least so precise obey a linear inequality, which is what integer programs take.
+
+Source: Pukelsheim, Optimal Design of Experiments, ch. 5-6, for concavity (information functions).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.linalg as la
+
+from nori_dyn.errors import InputError, SensorConfigError
+from nori_dyn.observe.deviations import OutputDeviations
+from nori_dyn.observe.numeric import Reduction
+from nori_dyn.placement.candidates import Choices, Offered
+from nori_dyn.placement.cases import Inequality
+from nori_dyn.planning.outputs import Output, resolve_outputs
+from nori_dyn.typing import Floats, Indices
+
+Kind = Literal["A", "D"]
+
+CLOSE_TO_DEPENDENT = 1e-9
+"""Share of an output below which it depends on others."""
+
+VAGUE = 1e-10
+"""What is known of everything beforehand, as a share of the largest information, so that F is never singular."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _InformationAt:
+    """What sensors tell at a configuration, over k numbers z that exact rows leave free.
+
+    Attributes:
+        present: the information of what is there anyway (k, k).
+        information: that of each choice (n_choices, k, k).
+        outputs: C (n_outputs, k).
+    """
+
+    present: Floats
+    information: Floats
+    outputs: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Criterion:
+    """How well outputs are known, of any weights x of the choices: the mean over configurations and contact states.
+
+    Attributes:
+        names: the choices.
+        kind: "A" or "D".
+        at: the configurations, in each contact state.
+    """
+
+    names: tuple[str, ...]
+    kind: Kind
+    at: tuple[_InformationAt, ...]
+
+    @staticmethod
+    def of(choices: Choices, outputs: Sequence[str], kind: Kind, Q: Floats, seed: int) -> Criterion:
+        """The criterion at configurations (N, nq).
+
+        Raises:
+            InputError: another criterion.
+            SensorConfigError: a candidate without a sigma.
+            UnknownOutputError: an output that does not exist.
+        """
+        if kind not in ("A", "D"):
+            raise InputError(f"criterion is '{kind}': it is 'A' (sum of variances) or 'D' (determinant).")
+        for name, sensors in choices.sensors.items():
+            if any(sensor.sigma is None for sensor in sensors):
+                raise SensorConfigError(
+                    f"candidates '{choices.candidates.name}': '{name}' has no sigma, so it would be known exactly and "
+                    "nothing could be better. Give its standard deviation."
+                )
+        names = tuple(choices.sensors)
+        at: list[_InformationAt] = []
+        for offered in choices.offered:
+            at += _each(offered, resolve_outputs(offered.system, outputs), names, kind, Q, seed)
+        return Criterion(names, kind, tuple(at))
+
+    def weights(self, chosen: Iterable[str]) -> Floats:
+        """The weights (n_choices,) of some choices: 1 where they are taken."""
+        taken = set(chosen)
+        return np.array([float(name in taken) for name in self.names])
+
+    def value(self, chosen: Iterable[str]) -> float:
+        """The criterion of some choices."""
+        return self.relaxed(self.weights(chosen))[0]
+
+    def relaxed(self, x: Floats, slope: bool = False) -> tuple[float, Floats]:
+        """The criterion of weights x (n_choices,), and its derivative by them where asked for."""
+        total, derivative = 0.0, np.zeros(len(x))
+        for at in self.at:
+            F = at.present + np.tensordot(x, at.information, axes=1)
+            G = la.cho_solve(la.cho_factor(F), at.outputs.T)  # F^-1 C^T
+            covariance = at.outputs @ G
+            if self.kind == "A":
+                total += float(np.trace(covariance))
+            else:
+                total += float(np.linalg.slogdet(covariance)[1])
+            if slope:
+                inner = G @ G.T if self.kind == "A" else G @ np.linalg.solve(covariance, G.T)
+                derivative -= np.tensordot(at.information, inner, axes=2)
+        return total / len(self.at), derivative / len(self.at)
+
+    @property
+    def n_outputs(self) -> float:
+        """How many outputs are judged; the mean over contact states of what is independent, for "D"."""
+        return float(np.mean([len(at.outputs) for at in self.at]))
+
+    def deviation(self, value: float) -> float:
+        """The standard deviation that a value stands for: root mean square of the outputs, or geometric mean."""
+        if self.kind == "A":
+            return math.sqrt(value / self.n_outputs) if value > 0 else 0.0
+        return math.exp(value / (2 * self.n_outputs)) if self.n_outputs else 0.0
+
+
+def _each(
+    offered: Offered, outputs: Sequence[Output], names: Sequence[str], kind: Kind, Q: Floats, seed: int
+) -> Iterator[_InformationAt]:
+    """Yield what sensors tell at each of some configurations (N, nq), in a contact state."""
+    system = offered.system
+    reduction = Reduction(system, seed)
+    deviations = OutputDeviations(reduction, outputs)
+    numbers = {name: k for k, name in enumerate(names)}
+    owners = np.full(system.shape[0], -1)
+    for key, name in offered.rows.items():
+        owners[system.row(key).slice] = numbers[name]
+    weighed = owners[deviations.weighed_rows]
+    independent: Indices | None = None
+    for found in reduction.at_each(Q, deviations.noisy):
+        A, C = deviations.whiten(found)
+        if independent is None:
+            independent = _independent(C) if kind == "D" else np.arange(len(C))
+        yield _at(A, C[independent], weighed, len(names))
+
+
+def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
+    """The information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
+    k = A.shape[1]
+    information = np.zeros((n, k, k))
+    for s in range(n):
+        rows = A[: len(owners)][owners == s]
+        information[s] = rows.T @ rows
+    rest = np.vstack([A[: len(owners)][owners < 0], A[len(owners) :]])
+    vague = VAGUE * np.square(np.linalg.norm(A, axis=1)).max(initial=0.0)
+    return _InformationAt(rest.T @ rest + vague * np.eye(k), information, C)
+
+
+def _independent(C: Floats) -> Indices:
+    """The numbers of rows of C (n_outputs, k) that are independent, in their order."""
+    size = np.linalg.norm(C, axis=1)
+    R, order = la.qr((C / np.where(size > 0, size, 1.0)[:, None]).T, mode="r", pivoting=True)
+    rank = int(np.sum(np.abs(np.diagonal(R)) > CLOSE_TO_DEPENDENT))
+    return np.sort(order[:rank])
+
+
+CLOSE_TO_LIMIT = 1e-7
+"""Share by which a tangent is moved away, so that rounding of an integer program cuts off no set that obeys it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviationLimit:
+    """The largest deviation of the outputs, with all chosen sensors at work.
+
+    Attributes:
+        criterion: what it is of.
+        most: the largest deviation.
+        costs: by choice.
+    """
+
+    criterion: Criterion
+    most: float
+    costs: Mapping[str, float]
+
+    def outcome(self, chosen: Iterable[str]) -> Precision:
+        """How precise outputs are with some choices."""
+        return Precision(self, self.criterion.weights(chosen))
+
+    def failing(self, chosen: Sequence[str]) -> tuple[str, ...] | None:
+        """None where some choices are precise enough; nothing needs to fail where they are not."""
+        return None if self.outcome(chosen).suffices else ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Precision:
+    """How precise outputs are with some choices.
+
+    Attributes:
+        limit: what is asked for.
+        x: which choices are taken (n_choices,).
+    """
+
+    limit: DeviationLimit
+    x: Floats
+
+    @property
+    def deviation(self) -> float:
+        """The deviation of the outputs."""
+        criterion = self.limit.criterion
+        return criterion.deviation(criterion.relaxed(self.x)[0])
+
+    @property
+    def suffices(self) -> bool:
+        """Whether they are precise enough."""
+        return self.deviation <= self.limit.most
+
+    def beside(self, name: str) -> Precision:
+        """How precise they are with a further choice."""
+        return Precision(self.limit, np.where(np.array(self.limit.criterion.names) == name, 1.0, self.x))
+
+    def next(self, allowed: Iterable[str]) -> str | None:
+        """The choice that lowers the logarithm of the deviation most for its cost; what costs nothing first."""
+        now, costs = math.log(self.deviation), self.limit.costs
+        gains = {name: now - math.log(self.beside(name).deviation) for name in allowed}
+        helping = [name for name, gain in gains.items() if gain > 0]
+        return min(helping, key=lambda name: (costs[name] / gains[name], name), default=None)
+
+    def inequality(self, names: Iterable[str] | None = None) -> Inequality:
+        """The tangent of the precision, of all choices or some, as a share of what is lacking."""
+        criterion = self.limit.criterion
+        value, slope = criterion.relaxed(self.x, slope=True)
+        if criterion.kind == "A":
+            precision, w = criterion.n_outputs / value, -criterion.n_outputs / value**2 * slope
+        else:
+            precision = math.exp(-value / criterion.n_outputs)
+            w = -precision / criterion.n_outputs * slope
+        lacking = self.limit.most**-2 - max(precision - float(w @ self.x), 0.0)
+        own = dict(zip(criterion.names, np.clip(w / lacking, 0.0, 1.0).tolist(), strict=True))
+        wanted = criterion.names if names is None else names
+        return Inequality({name: own[name] for name in wanted if own[name] > 0}, 1.0 - CLOSE_TO_LIMIT)
+
+    def inequalities(self, failed: Sequence[str]) -> Iterator[Inequality]:
+        """Yield the tangent; and that one more of the others is needed, as all that are taken do not suffice."""
+        yield self.inequality()
+        yield Inequality({name: 1 for name, x in zip(self.limit.criterion.names, self.x, strict=True) if not x}, 1)
