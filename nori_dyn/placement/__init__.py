@@ -20,10 +20,12 @@ from typing import Any
 _HOME = {
     "Candidates": "candidates",
     "Design": "design",
+    "ParetoFront": "pareto",
     "Placement": "selection",
     "Purchase": "purchase",
     "best_sensors": "design",
     "load_candidates": "candidates",
+    "pareto_front": "pareto",
     "place": "selection",
 }
 __all__ = sorted(_HOME)

@@ -24,7 +24,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.model.tree import KinematicTree, NamedFrame
+from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.field import Span, Vector
 from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.poses import configurations_where
@@ -35,7 +35,7 @@ from nori_dyn.placement.candidates import Choices
 from nori_dyn.typing import Floats
 
 Where: TypeAlias = Mapping[str, Frames | Floats | None] | Floats | None
-"""Poses by what they are called: frames of a special pose, or configurations (N, nq); the latter alone; None for none."""
+"""Poses by what they are called, frames of special ones or configurations (N, nq); the latter alone; None for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,6 @@ class Case:
         rows: by choice its rows, modulo what is known without any.
         outputs: by name the row of each number that is asked for, modulo the same.
         targets: independent rows that span them.
-        costs: by choice.
         survive: any so many of the choices may fail.
         seed: seed of what is random where choices fail.
     """
@@ -73,16 +72,15 @@ class Case:
     rows: Mapping[str, tuple[Vector, ...]]
     outputs: Mapping[str, Vector]
     targets: tuple[Vector, ...]
-    costs: Mapping[str, float]
     survive: int
     seed: int
 
     @staticmethod
-    def of(words: str, found: Readings, costs: Mapping[str, float], survive: int, seed: int) -> Case:
-        """The case in which readings are so."""
-        rows = {name: found.sensors.get(name, ()) for name in costs}
+    def of(words: str, found: Readings, names: Iterable[str], survive: int, seed: int) -> Case:
+        """The case in which choices, by their names, read so."""
+        rows = {name: found.sensors.get(name, ()) for name in names}
         targets = tuple(Span.of(found.outputs.values()).basis.values())
-        return Case(words, rows, found.outputs, targets, costs, survive, seed)
+        return Case(words, rows, found.outputs, targets, survive, seed)
 
     def outcome(self, chosen: Iterable[str]) -> Rank:
         """What some choices determine."""
@@ -143,12 +141,12 @@ class Rank:
         """The rank that a choice adds."""
         return Span.of(map(self.span.remainder, self.case.rows[name])).dimension
 
-    def next(self, allowed: Iterable[str]) -> str | None:
+    def next(self, allowed: Iterable[str], costs: Mapping[str, float]) -> str | None:
         """The choice of least cost for each output that it settles; where none settles one, for each rank.
 
         A choice settles no more outputs than it adds ranks, so those of less promise than the best are not looked at.
         """
-        costs, missing = self.case.costs, self.missing
+        missing = self.missing
         gains = {name: gain for name in allowed if (gain := self.gain(name))}
         promising = sorted(gains, key=lambda name: (costs[name] / gains[name], name))
         best: tuple[float, str] | None = None
@@ -241,5 +239,5 @@ def cases_of(choices: Choices, outputs: Sequence[str] | None, demand: Demand, se
             assert reduction is not None
             at_each = enumerate(readings_at(reduction, Q, outputs, offered.rows))
             looks += [(f" at {name}, no. {k}{closed}", each) for k, each in at_each]
-        found += [Case.of(words, each, choices.costs, demand.survive, seed) for words, each in looks]
+        found += [Case.of(words, each, choices.sensors, demand.survive, seed) for words, each in looks]
     return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.observe.field import Span
-from nori_dyn.placement.candidates import Choices
+from nori_dyn.placement.candidates import Candidates, Choices
 from nori_dyn.placement.cases import Case, Demand, Inequality, cases_of
 from nori_dyn.placement.criterion import Criterion, DeviationLimit
 from nori_dyn.program.silence import silent_stdout
@@ -47,7 +47,7 @@ class Outcome(Protocol):
     def beside(self, name: str) -> Outcome:
         """What they do together with a further one."""
 
-    def next(self, allowed: Iterable[str]) -> str | None:
+    def next(self, allowed: Iterable[str], costs: Mapping[str, float]) -> str | None:
         """The further choice that is worth its cost most; None where none helps."""
 
     def inequality(self, names: Iterable[str] | None = None) -> Inequality:
@@ -104,11 +104,12 @@ class CoverProblem:
         """
         if not most > 0:
             raise InputError(f"deviation is {most}: the largest that is allowed is positive.")
-        self.limit = DeviationLimit(criterion, most, self.choices.costs)
+        self.limit = DeviationLimit(criterion, most)
         if (least := criterion.deviation(criterion.value(self.choices.costs))) > most:
             raise NoPlacementError(
-                f"candidates '{self.choices.candidates.name}': with all {len(self.choices.costs)} of them the deviation "
-                f"of the outputs is {least:.4g}, more than {most:g}. Allow more, or offer candidates with less noise."
+                f"candidates '{self.choices.candidates.name}': with all {len(self.choices.costs)} of them the "
+                f"deviation of the outputs is {least:.4g}, more than {most:g}. Allow more, or offer candidates with "
+                "less noise."
             )
 
     def suffices(self, chosen: Sequence[str]) -> bool:
@@ -159,7 +160,7 @@ class CoverProblem:
             outcome = requirement.outcome(name for name in taken if name not in failed)
             while not outcome.suffices:
                 allowed = (name for name in costs if name not in taken and self.choices.is_allowed([*taken, name]))
-                added = outcome.next(allowed)
+                added = outcome.next(allowed, costs)
                 if added is None:
                     return None
                 taken.append(added)
@@ -208,38 +209,58 @@ def _extend(outcome: Outcome, others: Iterable[str]) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found.
+    """What a search for the cheapest choices found.
 
     Attributes:
-        chosen: the cheapest choices so far; None where there are none.
+        chosen: the cheapest so far.
+        cost: what they cost; infinite where none were found.
         bound: no choices that suffice cost less; infinite where none suffice.
         method: how they were found, in words.
     """
 
-    chosen: tuple[str, ...] | None
+    chosen: tuple[str, ...]
+    cost: float
     bound: float
     method: str
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether none are cheaper, for certain."""
+        return self.cost < np.inf and self.cost - EQUAL_COSTS * max(1.0, self.cost) <= self.bound
 
-def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> tuple[tuple[str, ...], float, str]:
-    """The cheapest choices that suffice, or after some seconds the best so far; a bound on the cost; and how.
+    def check(self, candidates: Candidates) -> None:
+        """Check that something was found, within the budget of the candidates.
+
+        Raises:
+            NoPlacementError: the rules allow none, none was found in time, or it costs too much.
+        """
+        name, budget = candidates.name, candidates.budget
+        if self.bound == np.inf:
+            raise NoPlacementError(
+                f"candidates '{name}': 'at_most_one' leaves no set that suffices. Relax it, or add candidates."
+            )
+        if self.cost == np.inf:
+            raise NoPlacementError(
+                f"candidates '{name}': no set that 'at_most_one' allows was found in the time given. Give more, or "
+                "relax the rules."
+            )
+        if budget is not None and self.cost > budget + EQUAL_COSTS * self.cost:
+            least = "costs" if self.is_proven else f"costs at least {self.bound:g}; the cheapest found"
+            raise NoPlacementError(
+                f"candidates '{name}': no set within the budget of {budget:g} is known to suffice: the cheapest "
+                f"{least} {self.cost:g} ({list_names(self.chosen)}). Raise the budget, or ask for fewer outputs."
+            )
+
+
+def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> Found:
+    """The cheapest choices that suffice, or after some seconds the best so far.
 
     Raises:
-        NoPlacementError: the rules allow none, or none was found in time.
+        NoPlacementError: the rules and the budget allow none, or none was found in time.
     """
     found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(time.monotonic() + seconds, progress)
-    if found.chosen is not None:
-        return found.chosen, found.bound, found.method
-    name = problem.choices.candidates.name
-    if found.bound == np.inf:
-        raise NoPlacementError(
-            f"candidates '{name}': 'at_most_one' leaves no set that determines the outputs. Relax it, or add "
-            "candidates."
-        )
-    raise NoPlacementError(
-        f"candidates '{name}': no set that 'at_most_one' allows was found in the time given. Give more, or relax the "
-        "rules."
-    )
+    found.check(problem.choices.candidates)
+    return found
 
 
 def _greedy_alone(problem: CoverProblem) -> Found | None:
@@ -252,8 +273,8 @@ def _greedy_alone(problem: CoverProblem) -> Found | None:
         return None
     chosen = problem.complete(problem.choices.must)
     assert chosen is not None
-    method = "greedy, which is exact for single rows that must determine everything"
-    return Found(chosen, problem.choices.cost(chosen), method)
+    cost, method = problem.choices.cost(chosen), "greedy, which is exact for single rows that must determine everything"
+    return Found(chosen, cost, cost, method)
 
 
 @dataclass(slots=True, eq=False)
@@ -269,11 +290,11 @@ class IntegerProgram:
     inequalities: list[Inequality] = field(default_factory=list)
 
     def cheapest(self, end: float, progress: Progress) -> Found:
-        """The cheapest choices that suffice; at the end of the time, by the clock of `time.monotonic`, the best so far."""
+        """The cheapest choices that suffice; at the end, by the clock of `time.monotonic`, the best so far."""
         problem, choices = self.problem, self.problem.choices
-        best = problem.complete(choices.must)
-        chosen: tuple[str, ...] = choices.must
-        bound = 0.0
+        greedy = problem.complete(choices.must)
+        best, cost = greedy or (), choices.cost(greedy) if greedy is not None else np.inf
+        chosen, bound = choices.must, 0.0
         while True:
             self.inequalities.extend(problem.inequalities(chosen))
             solved = self._solve(end - time.monotonic())
@@ -281,20 +302,19 @@ class IntegerProgram:
                 break
             chosen, previous, bound = solved[0], bound, solved[1]
             if bound == np.inf:
-                return Found(None, bound, "")
+                return Found((), bound, bound, "")
             if problem.suffices(chosen):
-                return Found(chosen, bound, "integer program, proven to be the cheapest")
+                return Found(chosen, bound, bound, "integer program, proven to be the cheapest")
             better = problem.complete(chosen) if bound > previous else None
-            if better is not None and (best is None or choices.cost(better) < choices.cost(best)):
-                best = better
-            if best is not None:
-                cost = choices.cost(best)
-                if bound >= cost - EQUAL_COSTS * max(1.0, cost):
-                    return Found(best, cost, "greedy, and proven to be the cheapest by an integer program")
+            if better is not None and choices.cost(better) < cost:
+                best, cost = better, choices.cost(better)
+            if bound >= cost - EQUAL_COSTS * max(1.0, cost):
+                return Found(best, cost, cost, "greedy, and proven to be the cheapest by an integer program")
+            if cost < np.inf:
                 progress(f"cheapest between {bound:g} and {cost:g}", bound / cost if cost else None)
             if time.monotonic() > end:
                 break
-        return Found(best, bound, "greedy; the search ended before a cheaper set was ruled out")
+        return Found(best, cost, bound, "greedy; the search ended before a cheaper set was ruled out")
 
     def _solve(self, seconds: float) -> tuple[tuple[str, ...], float] | None:
         """The cheapest choices that obey the inequalities, and a bound on their cost; None if not in time.
@@ -330,7 +350,8 @@ class IntegerProgram:
             return (), np.inf
         if found.status != 0:
             return None
-        return tuple(name for name, k in place.items() if found.x[k] > 0.5), float(found.fun)
+        chosen = tuple(name for name, k in place.items() if found.x[k] > 0.5)
+        return chosen, choices.cost(chosen)  # the objective is off by the rounding of x
 
 
 def list_names(names: Sequence[str]) -> str:

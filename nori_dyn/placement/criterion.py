@@ -4,9 +4,9 @@ With A_s the whitened rows of a choice s over what exact rows leave free, and x_
 the outputs C z is C F^-1 C^T with the information F(x) = A_0^T A_0 + sum of x_s A_s^T A_s. A is its trace, the sum of
 the variances; D is the logarithm of its determinant; both are means over configurations and contact states.
 
-The precision p, 1 / A or exp(-D / n), is a concave function of F, and p(c F) = c p(F). So at any x its tangent bounds it:
-every set y obeys p(y) <= p_0 + sum of w_s y_s, w_s the derivative of p by x_s at x and p_0 the part of what is there
-anyway. Sets that are at least so precise obey a linear inequality, which is what integer programs take.
+The precision p, n / A or exp(-D / n) of n outputs, is a concave function of F, and p(c F) = c p(F). So its tangent at
+any x bounds it: every set y obeys p(y) <= p_0 + sum of w_s y_s, w_s the derivative of p by x_s at x and p_0 the part of
+what is there anyway. Sets that are at least so precise obey a linear inequality, which is what integer programs take.
 
 Source: Pukelsheim, Optimal Design of Experiments, ch. 5-6, for concavity (information functions).
 """
@@ -23,7 +23,7 @@ import scipy.linalg as la
 
 from nori_dyn.errors import InputError, SensorConfigError
 from nori_dyn.observe.deviations import OutputDeviations
-from nori_dyn.observe.numeric import Reduction
+from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
 from nori_dyn.placement.candidates import Choices, Offered
 from nori_dyn.placement.cases import Inequality
 from nori_dyn.planning.outputs import Output, resolve_outputs
@@ -34,8 +34,11 @@ Kind = Literal["A", "D"]
 CLOSE_TO_DEPENDENT = 1e-9
 """Share of an output below which it depends on others."""
 
-VAGUE = 1e-10
-"""What is known of everything beforehand, as a share of the largest information, so that F is never singular."""
+VAGUE = 1e-12
+"""What is known of everything beforehand, as a share of the information of all choices, so that F is never singular."""
+
+AVERAGED = 8
+"""Random configurations over which the criterion is averaged, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +47,7 @@ class _InformationAt:
 
     Attributes:
         present: the information of what is there anyway (k, k).
-        information: that of each choice (n_choices, k, k).
+        information: that of each choice (n_choices, k, k), such that that of all with what is there is I.
         outputs: C (n_outputs, k).
     """
 
@@ -150,13 +153,15 @@ def _each(
 def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
     """The information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
     k = A.shape[1]
+    _, size, V = la.svd(np.vstack([A, np.zeros((max(0, k - len(A)), k))]), full_matrices=False)
+    natural = V.T / np.maximum(size, RANK_TOLERANCE * size.max(initial=np.finfo(float).tiny))  # F of all becomes I
+    A, C = A @ natural, C @ natural
     information = np.zeros((n, k, k))
     for s in range(n):
         rows = A[: len(owners)][owners == s]
         information[s] = rows.T @ rows
     rest = np.vstack([A[: len(owners)][owners < 0], A[len(owners) :]])
-    vague = VAGUE * np.square(np.linalg.norm(A, axis=1)).max(initial=0.0)
-    return _InformationAt(rest.T @ rest + vague * np.eye(k), information, C)
+    return _InformationAt(rest.T @ rest + VAGUE * np.eye(k), information, C)
 
 
 def _independent(C: Floats) -> Indices:
@@ -178,12 +183,10 @@ class DeviationLimit:
     Attributes:
         criterion: what it is of.
         most: the largest deviation.
-        costs: by choice.
     """
 
     criterion: Criterion
     most: float
-    costs: Mapping[str, float]
 
     def outcome(self, chosen: Iterable[str]) -> Precision:
         """How precise outputs are with some choices."""
@@ -221,9 +224,9 @@ class Precision:
         """How precise they are with a further choice."""
         return Precision(self.limit, np.where(np.array(self.limit.criterion.names) == name, 1.0, self.x))
 
-    def next(self, allowed: Iterable[str]) -> str | None:
+    def next(self, allowed: Iterable[str], costs: Mapping[str, float]) -> str | None:
         """The choice that lowers the logarithm of the deviation most for its cost; what costs nothing first."""
-        now, costs = math.log(self.deviation), self.limit.costs
+        now = math.log(self.deviation)
         gains = {name: now - math.log(self.beside(name).deviation) for name in allowed}
         helping = [name for name, gain in gains.items() if gain > 0]
         return min(helping, key=lambda name: (costs[name] / gains[name], name), default=None)

@@ -24,15 +24,12 @@ from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.placement.candidates import Candidates, Choices
 from nori_dyn.placement.cases import Demand, Where
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
-from nori_dyn.placement.criterion import Criterion, Kind
+from nori_dyn.placement.criterion import AVERAGED, Criterion, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.typing import Floats
-
-CONFIGURATIONS = 8
-"""Random configurations over which the criterion is averaged, unless told otherwise."""
 
 MOST_SETS = 4000
 """Sets up to which all are tried."""
@@ -103,7 +100,7 @@ def best_sensors(
     outputs: Sequence[str] = ("tau",),
     criterion: Kind = "A",
     configurations: Any = None,
-    n: int = CONFIGURATIONS,
+    n: int = AVERAGED,
     seed: int = 0,
     progress: Watched = None,
     survive: int = 0,
@@ -124,8 +121,9 @@ def best_sensors(
         n: number of random configurations.
         seed: seed of everything random.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
-        survive, where, states: how many sensors may fail, and where the others have to determine the outputs, see
-            `nori_dyn.place`; precision is that of all of them at work.
+        survive: how many of the sensors chosen may fail, see `nori_dyn.place`; precision is with all at work.
+        where: poses at which the outputs have to be determined as well, see `nori_dyn.place`.
+        states: contact states, see `nori_dyn.place`.
 
     Raises:
         WrongKindError: not a robot.
@@ -160,7 +158,8 @@ def best_sensors(
         Q = configurations_of(choices.system, configurations, n, seed)
         stage("information of each sensor")
         judged = Criterion.of(choices, outputs, criterion, Q, seed)
-        search = ExchangeSearch(choices, len(choices.sensors) if k is None else k, problem, judged)
+        budget = math.inf if candidates.budget is None else candidates.budget
+        search = ExchangeSearch(choices, len(choices.sensors) if k is None else k, problem, judged, budget)
         start = search.start(stage)
         tried = search.of_all()
         exhaustive = tried is not None
@@ -197,17 +196,18 @@ class ExchangeSearch:
         k: the largest number of them.
         problem: which of them determine the outputs.
         criterion: how well.
+        budget: the largest cost.
     """
 
     choices: Choices
     k: int
     problem: CoverProblem
     criterion: Criterion
+    budget: float
 
     def allows(self, chosen: Sequence[str]) -> bool:
         """Whether the rules allow some choices."""
-        budget = self.choices.candidates.budget
-        is_cheap = budget is None or self.choices.cost(chosen) <= budget * (1 + EQUAL_COSTS)
+        is_cheap = self.choices.cost(chosen) <= self.budget * (1 + EQUAL_COSTS)
         return len(chosen) <= self.k and is_cheap and self.choices.is_allowed(chosen)
 
     def start(self, progress: Progress) -> tuple[str, ...]:
@@ -216,14 +216,16 @@ class ExchangeSearch:
         Raises:
             NoPlacementError: none were found.
         """
-        few = replace(self.problem, choices=replace(self.choices, costs=dict.fromkeys(self.choices.sensors, 1.0)))
-        for problem in (few, self.problem):
-            chosen = cheapest(problem, SECONDS_TO_START, progress)[0]
+        free = replace(self.choices, candidates=replace(self.choices.candidates, budget=None))
+        few = replace(free, costs=dict.fromkeys(free.sensors, 1.0))
+        found = []
+        for choices in (few, free):
+            chosen = cheapest(replace(self.problem, choices=choices), SECONDS_TO_START, progress).chosen
             if self.allows(chosen):
                 return chosen
-        budget = self.choices.candidates.budget
-        within = f"at most {self.k} sensors" + ("" if budget is None else f" and a budget of {budget:g}")
-        fewest = cheapest(few, SECONDS_TO_START, progress)[0]
+            found.append(chosen)
+        fewest, chosen = found
+        within = f"at most {self.k} sensors" + ("" if self.budget == math.inf else f" and a budget of {self.budget:g}")
         raise NoPlacementError(
             f"candidates '{self.choices.candidates.name}': {within}: no choice was found that determines the outputs. "
             f"The fewest that do are {len(fewest)}, for {self.choices.cost(fewest):g}; the cheapest cost "
@@ -292,9 +294,9 @@ class ExchangeSearch:
 
         names = list(self.choices.sensors)
         rows, most = [np.ones(len(names))], [float(self.k)]
-        if (budget := self.choices.candidates.budget) is not None:
+        if self.budget < math.inf:
             rows.append(np.array([self.choices.costs[name] for name in names]))
-            most.append(budget)
+            most.append(self.budget)
         for some in self.choices.at_most_one:
             rows.append(np.array([float(name in some) for name in names]))
             most.append(1.0)

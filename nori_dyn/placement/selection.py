@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nori_dyn.errors import InputError, NoPlacementError
+from nori_dyn.errors import InputError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest, list_names
-from nori_dyn.placement.criterion import Criterion, Kind
+from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
+from nori_dyn.placement.criterion import AVERAGED, Criterion, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
@@ -156,23 +156,16 @@ def place(
         problem = CoverProblem.of(choices, outputs, seed, demand)
         kinds = outputs or choices.system.kinds
         if deviation is not None:
-            Q = configurations_of(choices.system, demand.configurations, CONFIGURATIONS, seed)
+            Q = configurations_of(choices.system, demand.configurations, AVERAGED, seed)
             problem.limit_to(Criterion.of(choices, kinds, criterion, Q, seed), deviation)
-        chosen, bound, method = cheapest(problem, seconds, stage)
-        cost = choices.cost(chosen)
-        if candidates.budget is not None and cost > candidates.budget + EQUAL_COSTS * cost:
-            least = "costs" if bound >= cost - EQUAL_COSTS * cost else f"costs at least {bound:g}; the cheapest found"
-            raise NoPlacementError(
-                f"candidates '{candidates.name}': no set within the budget of {candidates.budget:g} is known to "
-                f"suffice: the cheapest {least} {cost:g} ({list_names(chosen)}). Raise the budget, or ask for fewer "
-                "outputs."
-            )
+        cheap = cheapest(problem, seconds, stage)
+        chosen = cheap.chosen
         stage("precision of the outputs")
         return Placement(
             chosen=chosen,
-            cost=cost,
-            bound=min(bound, cost),
-            method=method,
+            cost=cheap.cost,
+            bound=min(cheap.bound, cheap.cost),
+            method=cheap.method,
             outputs=tuple(outputs) if outputs is not None else ("all",),
             demand=demand,
             sensors=choices.sensor_set(chosen),

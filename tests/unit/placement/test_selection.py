@@ -47,7 +47,7 @@ def random_candidates(seed: int, more: int = 0) -> tuple[KinematicTree, Candidat
         if {"type": kind, KINDS[kind]: owner} not in entries:
             entries.append({"type": kind, KINDS[kind]: owner})
     for number, entry in enumerate(entries):
-        entry["name"] = f"s{number}"
+        entry |= {"name": f"s{number}", "sigma": 0.1 * (1 + number)}
         costs[entry["name"]] = float(rng.integers(1, 12))
     names = [entry["name"] for entry in entries]
     rules = {}
@@ -75,6 +75,8 @@ class Judge:
                 own, fixed = {name: [] for name in self.choices.sensors}, []
                 for row in system.rows:
                     own.get(offered.rows.get(row.key), fixed).extend(range(row.slice.start, row.slice.stop))
+                    if not row.is_exact:
+                        D[row.slice] /= np.array(row.equation.sigma)[:, None]
                 _, values, V = np.linalg.svd(D[fixed])
                 N = V[int(np.sum(values > 1e-9 * values[0])) :].T
                 self.cases.append((N, {name: D[rows] @ N for name, rows in own.items()}, wanted))
@@ -92,14 +94,22 @@ class Judge:
             N = N @ V[int(np.sum(values > 1e-9)) :].T
         return np.abs(N[wanted]).max(initial=0) < 1e-7
 
+    def deviation(self, some: tuple[str, ...]) -> float:
+        """Root mean square of the standard deviations of the outputs with such a subset, which determines them."""
+        variances = []
+        for N, own, wanted in self.cases:
+            half = N[wanted] @ np.linalg.pinv(np.vstack([own[name] for name in some]), rcond=1e-10)
+            variances += [np.sum(half**2, axis=1)]
+        return float(np.sqrt(np.mean(variances)))
+
     def allowed(self, survive: int) -> Iterator[tuple[str, ...]]:
         """Yield the subsets that suffice, whichever so many fail, and that the rules allow."""
         for k in range(len(self.choices.sensors) + 1):
             for some in itertools.combinations(self.choices.sensors, k):
                 rules = all(len(set(some) & set(group)) <= 1 for group in self.choices.at_most_one)
-                if rules and set(self.choices.must) <= set(some):
-                    if all(self.determines(rest) for rest in itertools.combinations(some, max(k - survive, 0))):
-                        yield some
+                rests = itertools.combinations(some, max(k - survive, 0))
+                if rules and set(self.choices.must) <= set(some) and all(map(self.determines, rests)):
+                    yield some
 
     def least_cost(self, survive: int = 0) -> float | None:
         """The least cost of those; None where there are none."""

@@ -1,0 +1,71 @@
+"""The Pareto front of cost and deviation, against all subsets, each judged by the covariance of D as a whole."""
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import InputError, NoPlacementError
+from nori_dyn.placement import pareto
+from nori_dyn.placement.pareto import pareto_front
+from nori_dyn.placement.selection import place
+from tests.unit.placement.test_selection import Judge, random_candidates
+
+
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 70), marks=pytest.mark.long)])
+def test_the_front_of_all_subsets(seeds):
+    found = 0
+    for seed in seeds:
+        tree, candidates, outputs = random_candidates(seed)
+        outputs, survive, Q = outputs or ("a", "tau"), seed % 2, tree.random_configurations(2, seed)
+        judge = Judge(tree, candidates, outputs, [tree.random_configuration(seed), *Q])
+        judged = Judge(tree, candidates, outputs, Q)
+        subsets = [(judge.choices.cost(some), judged.deviation(some)) for some in judge.allowed(survive)]
+        expected = []
+        for cost, deviation in sorted(subsets):
+            if not expected or deviation < expected[-1][1] * (1 - 1e-5):
+                expected.append((cost, deviation))
+        if not expected:
+            with pytest.raises(NoPlacementError):
+                pareto_front(tree, candidates, outputs, survive=survive, where=Q)
+            continue
+        front = pareto_front(tree, candidates, outputs, survive=survive, where=Q)
+        assert front.is_complete, seed
+        points = [(point.cost, point.deviation) for point in front.points]
+        np.testing.assert_allclose(points, expected, rtol=1e-5, err_msg=str(seed))
+        deviations = [judged.deviation(point.chosen) for point in front.points]
+        np.testing.assert_allclose(deviations, [point.deviation for point in front.points], rtol=1e-5, err_msg=str(seed))
+        found += 1
+    assert found >= len(seeds) / 2
+
+
+def test_a_point_is_the_cheapest_of_its_deviation():
+    tree, candidates, _ = random_candidates(0)
+    front = pareto_front(tree, candidates)
+    for point in front.points:
+        found = place(tree, candidates, deviation=point.deviation * (1 + 1e-6))
+        assert (found.cost, found.is_optimal) == (point.cost, True)
+    best = front.points[-1].deviation
+    with pytest.raises(NoPlacementError, match="with all"):
+        place(tree, candidates, deviation=0.99 * best)
+
+
+def test_a_search_that_ends_early_says_so(monkeypatch):
+    tree, candidates, _ = random_candidates(0)
+    whole = pareto_front(tree, candidates)
+    monkeypatch.setattr(pareto, "SHARE", -1.0)
+    hasty = pareto_front(tree, candidates)
+    assert not hasty.is_complete
+    for point in hasty.points:
+        assert point.bound <= min(p.deviation for p in whole.points if p.cost <= point.cost) <= point.deviation
+    one = pareto_front(tree, candidates, seconds=1e-9)
+    assert (len(one.points), one.is_complete) == (1, False)
+    assert one.bound <= whole.points[-1].cost
+
+
+def test_what_cannot_be_asked():
+    tree, candidates, _ = random_candidates(0)
+    with pytest.raises(InputError, match="seconds"):
+        pareto_front(tree, candidates, seconds=0)
+    with pytest.raises(InputError, match="survive is -1"):
+        pareto_front(tree, candidates, survive=-1)
+    with pytest.raises(InputError, match="deviation is 0"):
+        place(tree, candidates, deviation=0)
