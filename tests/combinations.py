@@ -641,9 +641,8 @@ class Placed(Weighed):
     """Sensors that were chosen among candidates: what is estimated with them."""
 
     def planned(self, sensors: nd.SensorSet) -> nd.Plan:
-        content = {"name": "shop", "measurements": [UNLOADED], "candidates": self.config}
-        if sensors.contact_names:
-            content["contacts"] = {TIP: {"closed": [], "open": []}}
+        content = sensors.to_dict() | {"candidates": self.config}
+        content["measurements"] = content["measurements"][len(self.config["measurements"]) :]
         self.found = nd.place(self.robot, nd.placement.Candidates.from_dict(content), OUTPUTS)
         return nd.plan(self.robot, self.found.sensors, OUTPUTS)
 

@@ -70,6 +70,15 @@ Differentiated = Annotated[
 ]
 
 
+POSES = ("parallel", "coplanar", "flat", "double_support", "closed", "at_zero", "at_limits")
+"""The special poses of `nori_dyn.observe.poses`."""
+
+SPECIAL_POSES = f"Special poses to look at, such as parallel:l_sole,r_sole; repeatable. {', '.join(POSES)}."
+
+PosesFile = Annotated[
+    Path | None, typer.Option("--poses", help="Poses to look at: .csv, .csv.gz or .npz, with q as in a log.")
+]
+
 Criterion = Literal["A", "D"]
 """Optimality criterion: trace (A) or determinant (D) of the covariance."""
 
@@ -167,6 +176,21 @@ def how_differentiated(said: str | None) -> Differentiate:
     if said is None or said == "none":
         return "auto" if said is None else None
     return int(said) if said.lstrip("+-").isdecimal() else cast("Differentiate", said)
+
+
+def special_poses(asked: Sequence[str]) -> dict[str, Sequence[str]]:
+    """Special poses and the frames that they are on, named on the command line as `NAME:FRAME,FRAME`."""
+    where: dict[str, Sequence[str]] = {}
+    for text in asked:
+        name, _, frames = text.partition(":")
+        if name not in POSES:
+            raise typer.BadParameter(
+                f"'{name}' is not a special pose. Known: {', '.join(POSES)}.", param_hint="--where"
+            )
+        if name in where:
+            raise typer.BadParameter(f"'{name}' is given twice.", param_hint="--where")
+        where[name] = tuple(frame.strip() for frame in frames.split(",") if frame.strip())
+    return where
 
 
 def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nori_dyn.cli.common import (
+    SPECIAL_POSES,
     Base,
     Components,
     Json,
     Keep,
     Lock,
     Mended,
+    PosesFile,
     in_contact,
     is_given,
     is_planned,
@@ -24,6 +26,7 @@ from nori_dyn.cli.common import (
     print_json,
     refuse_given,
     robot_options,
+    special_poses,
 )
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -36,28 +39,8 @@ if TYPE_CHECKING:
     from nori_dyn.observe.conditioning import Conditioning
     from nori_dyn.observe.report import ObservabilityReport, Where
 
-POSES = ("parallel", "coplanar", "flat", "double_support", "closed", "at_zero", "at_limits")
-"""The special poses of `nori_dyn.observe.poses`."""
-
 SWEPT = 200
 """Number of random poses to sweep."""
-
-
-def _where(asked: list[str] | None) -> Where:
-    """Special poses that are asked for, as `NAME:FRAME,FRAME`; "auto" for none."""
-    if not asked:
-        return "auto"
-    where: dict[str, Sequence[str]] = {}
-    for text in asked:
-        name, _, frames = text.partition(":")
-        if name not in POSES:
-            raise typer.BadParameter(
-                f"'{name}' is not a special pose. Known: {', '.join(POSES)}.", param_hint="--where"
-            )
-        if name in where:
-            raise typer.BadParameter(f"'{name}' is given twice.", param_hint="--where")
-        where[name] = tuple(frame.strip() for frame in frames.split(",") if frame.strip())
-    return where
 
 
 OF_DYNAMICS = ["contacts", "poses", "where", "samples", "outputs", "failing", "states", "html", "workers", "scheduler"]
@@ -84,16 +67,10 @@ def observe(
         str | None,
         typer.Option(help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none."),
     ] = None,
-    poses: Annotated[
-        Path | None, typer.Option(help="Poses to sweep: .csv, .csv.gz or .npz, with q as in a log.")
-    ] = None,
+    poses: PosesFile = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="POSE:FRAMES",
-            help=f"Special poses to look at, such as parallel:l_sole,r_sole; repeatable. {', '.join(POSES)}. "
-            "The likely ones when left out.",
-        ),
+        typer.Option(metavar="POSE:FRAMES", help=f"{SPECIAL_POSES} The likely ones when left out."),
     ] = None,
     samples: Annotated[
         int,
@@ -178,7 +155,7 @@ def observe(
     from nori_dyn.report.shows.models import tree_figures
     from nori_dyn.report.shows.observability import conditioning_document, redundancy_document, report_document
 
-    asked = _where(where)
+    asked: Where = special_poses(where) if where else "auto"
     if workers is not None and scheduler is not None:
         raise typer.BadParameter("with --scheduler, the workers are the cluster's.", param_hint="--workers")
     if html is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nori_dyn.cli.common import (
+    SPECIAL_POSES,
     Base,
     Components,
     Criterion,
@@ -15,12 +16,16 @@ from nori_dyn.cli.common import (
     Keep,
     Lock,
     Mended,
+    PosesFile,
     Robot,
     Strict,
     load,
+    named_contacts,
     next_command,
     print_json,
+    refuse_given,
     robot_options,
+    special_poses,
 )
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.report.terminal import show
@@ -29,6 +34,7 @@ from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.placement.design import Design
+    from nori_dyn.placement.pareto import ParetoFront
     from nori_dyn.placement.selection import Placement
 
 SECONDS = 60.0
@@ -36,6 +42,7 @@ SECONDS = 60.0
 
 
 def place_(
+    ctx: typer.Context,
     robot: Robot,
     candidates: Annotated[Path, typer.Option(help="A YAML file: what is there, what there is to choose from, costs.")],
     outputs: Annotated[
@@ -45,9 +52,41 @@ def place_(
         int | None,
         typer.Option(min=1, metavar="K", help="The best K sensors instead of the cheapest that suffice. Needs sigmas."),
     ] = None,
+    pareto: Annotated[
+        bool,
+        typer.Option(
+            "--pareto",
+            help="All sets of which no other is both cheaper and more precise, instead of the cheapest. Needs sigmas.",
+        ),
+    ] = False,
+    deviation: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="The cheapest from which outputs have a deviation of at most so much."),
+    ] = None,
     criterion: Annotated[
-        Criterion, typer.Option(help="Of the best: A for the least sum of variances, D for the least determinant.")
+        Criterion,
+        typer.Option(
+            help="What is least or limited: A, the sum of variances or root mean square; D, the determinant of the "
+            "covariance or geometric mean."
+        ),
     ] = "A",
+    survive: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many of the chosen sensors, any of them, may fail.")
+    ] = 0,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="POSE:FRAMES", help=f"{SPECIAL_POSES} The choice has to suffice there too."),
+    ] = None,
+    poses: PosesFile = None,
+    contacts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATE",
+            help="A contact state in which the choice has to suffice: l_foot,r_foot, or none; repeatable. All when "
+            "left out.",
+        ),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="With --pareto, the picture to draw: .png, .svg or .pdf.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write what was found as a web page that stands alone.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the chosen sensors as a YAML file for --sensors.")] = None,
     base: Base = "fixed",
@@ -60,44 +99,77 @@ def place_(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Choose sensors: the cheapest that suffice, or the best K.
+    """Choose sensors: the cheapest that suffice, the best K, or what precision costs.
 
     Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
+
+    Example: nori-dyn place panda.urdf --candidates what_to_buy.yaml --survive 1 --pareto --plot front.png
     """
     import yaml
 
+    from nori_dyn.logs.log import configurations_in
     from nori_dyn.placement.candidates import load_candidates
     from nori_dyn.placement.design import best_sensors
+    from nori_dyn.placement.pareto import ParetoFront, pareto_front
     from nori_dyn.placement.selection import place
     from nori_dyn.report.html import save_html
+    from nori_dyn.report.pictures import check_picture_name, draw_front
     from nori_dyn.report.shows.models import tree_figures
+    from nori_dyn.system.builder import System
 
-    for file in (out, html):
+    if pareto:
+        refuse_given(ctx, ("best", "deviation", "out"), "does not go with --pareto.")
+    elif best is not None:
+        refuse_given(ctx, ("deviation",), "does not go with --best.")
+    if not pareto:
+        refuse_given(ctx, ("plot",), "needs --pareto.")
+    if plot is not None:
+        check_picture_name(plot)
+    for file in (out, html, plot):
         if file is not None:
             check_writable(file)
     wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
+    kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
     tree = load(robot, base, lock, keep, components, strict, inertias)
     choose_from = load_candidates(candidates, robot, tree)
-    found: Placement | Design
+    at: dict[str, Any] = {**special_poses(where or ())}
+    if poses is not None:
+        at[poses.name] = configurations_in(poses, System(tree, choose_from.present.in_contact()))
+    states = None if contacts is None else [named_contacts(state) for state in contacts]
+    demand: dict[str, Any] = {"survive": survive, "where": at or None, "states": states, "seed": seed}
+    found: Placement | Design | ParetoFront
     with progress_bar("placement") as stage:
-        if best is None:
-            found = place(tree, choose_from, wanted, seconds, seed, stage)
+        if pareto:
+            found = pareto_front(tree, choose_from, kinds, criterion, seconds=seconds, progress=stage, **demand)
+        elif best is None:
+            found = place(
+                tree, choose_from, wanted, seconds, progress=stage, deviation=deviation, criterion=criterion, **demand
+            )
         else:
-            kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
-            found = best_sensors(tree, choose_from, best, kinds, criterion, seed=seed, progress=stage)
-    if out is not None:
+            found = best_sensors(tree, choose_from, best, kinds, criterion, progress=stage, **demand)
+    if plot is not None and isinstance(found, ParetoFront):
+        draw_front(found, plot)
+    if out is not None and not isinstance(found, ParetoFront):
         write_bytes(out, yaml.safe_dump(_without_empty(found.sensors.to_dict()), sort_keys=False).encode())
     if html is not None:
         save_html(found, html)
     if as_json:
         print_json({**tree_figures(tree), **found.to_dict()})
         return
+    if isinstance(found, ParetoFront):
+        drawn = [f"Picture drawn: {unbroken(str(plot))}."] if plot is not None else []
+        show(
+            found.shown(),
+            *drawn,
+            "To buy one of them: --deviation X instead of --pareto takes the cheapest so precise.",
+        )
+        return
     if out is None:
         show(found.shown(), "To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`.")
         return
-    then = next_command(
-        "plan", robot, "--sensors", out, *robot_options(base, lock, keep, components, inertias), "--outputs", outputs
-    )
+    options = *robot_options(base, lock, keep, components, inertias), "--outputs", outputs
+    all_states = ("--contacts", "all") if found.sensors.contacts else ()
+    then = next_command("plan", robot, "--sensors", out, *options, *all_states)
     show(found.shown(), f"Sensors written to {unbroken(str(out))}.", then)
 
 

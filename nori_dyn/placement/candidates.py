@@ -134,7 +134,7 @@ class Candidates:
             there = self.present.in_contact(*state)
             system = System(tree, replace(there, measurements=(*there.measurements, *sensors.values())))
             first = sum(len(bound(sensor, tree)) for sensor in there.measurements)  # what is there anyway comes first
-            rows = {SensorRow(first + k): bundled.get(name, name) for k, name in enumerate(owners)}
+            rows: dict[RowKey, str] = {SensorRow(first + k): bundled.get(name, name) for k, name in enumerate(owners)}
             found.append(Offered(state, system, rows))
         return Choices(
             candidates=self,

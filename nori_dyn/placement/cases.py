@@ -27,7 +27,7 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.field import Span, Vector
 from nori_dyn.observe.numeric import Reduction, checked_configurations
-from nori_dyn.observe.poses import configurations_where
+from nori_dyn.observe.poses import POSES, configurations_where
 from nori_dyn.observe.readings import Readings, readings, readings_at
 from nori_dyn.observe.redundancy import Parity
 from nori_dyn.observe.report import LOOKS, Frames
@@ -204,8 +204,8 @@ class Demand:
         found: dict[str, Floats] = {}
         given = where if isinstance(where, Mapping) else {} if where is None else {"the poses given": where}
         for name, poses in given.items():
-            if poses is None or any(isinstance(each, str | NamedFrame) for each in poses):
-                frames = [] if poses is None else [*poses]
+            frames = [each for each in poses if isinstance(each, str | NamedFrame)] if poses is not None else []
+            if frames or poses is None or (name in POSES and not len(poses)):
                 called = ", ".join(frame if isinstance(frame, str) else frame.name for frame in frames)
                 label = f"{name} of {called}" if called else name
                 found[label] = configurations_where(tree, name, frames, LOOKS, seed)

@@ -42,17 +42,17 @@ AVERAGED = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _InformationAt:
-    """What sensors tell at a configuration, over k numbers z that exact rows leave free.
+class _Information:
+    """What sensors tell at M configurations, over k numbers z that exact rows leave free.
 
     Attributes:
-        present: the information of what is there anyway (k, k).
-        information: that of each choice (n_choices, k, k), such that that of all with what is there is I.
-        outputs: C (n_outputs, k).
+        present: the information of what is there anyway (M, k, k).
+        choices: that of each choice (n_choices, M k k); that of all with what is there anyway is I.
+        outputs: C (M, n_outputs, k).
     """
 
     present: Floats
-    information: Floats
+    choices: Floats
     outputs: Floats
 
 
@@ -63,12 +63,12 @@ class Criterion:
     Attributes:
         names: the choices.
         kind: "A" or "D".
-        at: the configurations, in each contact state.
+        at: the configurations in each contact state, those of one size together.
     """
 
     names: tuple[str, ...]
     kind: Kind
-    at: tuple[_InformationAt, ...]
+    at: tuple[_Information, ...]
 
     @staticmethod
     def of(choices: Choices, outputs: Sequence[str], kind: Kind, Q: Floats, seed: int) -> Criterion:
@@ -88,10 +88,14 @@ class Criterion:
                     "nothing could be better. Give its standard deviation."
                 )
         names = tuple(choices.sensors)
-        at: list[_InformationAt] = []
+        at: dict[tuple[int, ...], list[tuple[Floats, Floats, Floats]]] = {}
         for offered in choices.offered:
-            at += _each(offered, resolve_outputs(offered.system, outputs), names, kind, Q, seed)
-        return Criterion(names, kind, tuple(at))
+            for found in _each(offered, resolve_outputs(offered.system, outputs), names, kind, Q, seed):
+                at.setdefault(found[2].shape, []).append(found)
+        stacked = [[np.stack(parts) for parts in zip(*group, strict=True)] for group in at.values()]
+        return Criterion(
+            names, kind, tuple(_Information(F, A.swapaxes(0, 1).reshape(len(names), -1), C) for F, A, C in stacked)
+        )
 
     def weights(self, chosen: Iterable[str]) -> Floats:
         """The weights (n_choices,) of some choices: 1 where they are taken."""
@@ -106,22 +110,25 @@ class Criterion:
         """The criterion of weights x (n_choices,), and its derivative by them where asked for."""
         total, derivative = 0.0, np.zeros(len(x))
         for at in self.at:
-            F = at.present + np.tensordot(x, at.information, axes=1)
-            G = la.cho_solve(la.cho_factor(F), at.outputs.T)  # F^-1 C^T
+            F = at.present + (x @ at.choices).reshape(at.present.shape)
+            G = np.linalg.solve(F, at.outputs.swapaxes(1, 2))  # F^-1 C^T
             covariance = at.outputs @ G
             if self.kind == "A":
-                total += float(np.trace(covariance))
+                total += float(np.trace(covariance, axis1=1, axis2=2).sum())
             else:
-                total += float(np.linalg.slogdet(covariance)[1])
+                total += float(np.linalg.slogdet(covariance)[1].sum())
             if slope:
-                inner = G @ G.T if self.kind == "A" else G @ np.linalg.solve(covariance, G.T)
-                derivative -= np.tensordot(at.information, inner, axes=2)
-        return total / len(self.at), derivative / len(self.at)
+                half = G.swapaxes(1, 2)
+                inner = G @ (half if self.kind == "A" else np.linalg.solve(covariance, half))
+                derivative -= at.choices @ inner.ravel()
+        n = sum(len(at.outputs) for at in self.at)
+        return total / n, derivative / n
 
     @property
     def n_outputs(self) -> float:
         """How many outputs are judged; the mean over contact states of what is independent, for "D"."""
-        return float(np.mean([len(at.outputs) for at in self.at]))
+        sizes = [at.outputs.shape[:2] for at in self.at]
+        return float(sum(M * n for M, n in sizes) / sum(M for M, _ in sizes))
 
     def deviation(self, value: float) -> float:
         """The standard deviation that a value stands for: root mean square of the outputs, or geometric mean."""
@@ -132,8 +139,8 @@ class Criterion:
 
 def _each(
     offered: Offered, outputs: Sequence[Output], names: Sequence[str], kind: Kind, Q: Floats, seed: int
-) -> Iterator[_InformationAt]:
-    """Yield what sensors tell at each of some configurations (N, nq), in a contact state."""
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Yield what sensors tell at each of some configurations (N, nq) in a contact state, see `_Information`."""
     system = offered.system
     reduction = Reduction(system, seed)
     deviations = OutputDeviations(reduction, outputs)
@@ -150,8 +157,11 @@ def _each(
         yield _at(A, C[independent], weighed, len(names))
 
 
-def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
-    """The information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
+def _at(A: Floats, C: Floats, owners: Indices, n: int) -> tuple[Floats, Floats, Floats]:
+    """The information of whitened rows A (rows, k), by the number of the choice that each is of, and the outputs.
+
+    A number of -1 is that of no choice.
+    """
     k = A.shape[1]
     _, size, V = la.svd(np.vstack([A, np.zeros((max(0, k - len(A)), k))]), full_matrices=False)
     natural = V.T / np.maximum(size, RANK_TOLERANCE * size.max(initial=np.finfo(float).tiny))  # F of all becomes I
@@ -161,7 +171,7 @@ def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _InformationAt:
         rows = A[: len(owners)][owners == s]
         information[s] = rows.T @ rows
     rest = np.vstack([A[: len(owners)][owners < 0], A[len(owners) :]])
-    return _InformationAt(rest.T @ rest + VAGUE * np.eye(k), information, C)
+    return rest.T @ rest + VAGUE * np.eye(k), information, C
 
 
 def _independent(C: Floats) -> Indices:

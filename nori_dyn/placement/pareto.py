@@ -82,10 +82,12 @@ class ParetoFront(Shown):
             the budget.
         criterion: "A": a deviation is the root mean square of those of the outputs, over the poses; "D": their
             geometric mean, of those that are independent.
-        outputs: numbers of d that are judged.
+        outputs: what is judged, as it was asked for.
+        n_outputs: how many numbers of d that is.
         unit: the SI unit of deviations; "" where outputs have several.
         demand: where sets determine the outputs, and what may fail.
         offered: what there was to choose from, and what each costs.
+        types: by candidate its type of sensor, or its own name where it is several.
     """
 
     name: str
@@ -94,9 +96,11 @@ class ParetoFront(Shown):
     bound: float
     criterion: Kind
     outputs: tuple[str, ...]
+    n_outputs: int
     unit: str
     demand: Demand
     offered: Mapping[str, float]
+    types: Mapping[str, str]
 
     def __repr__(self) -> str:
         return f"ParetoFront({len(self.points)} points, bound {self.bound:g})"
@@ -168,7 +172,7 @@ def pareto_front(
         Q = configurations_of(choices.system, demand.configurations, n, seed)
         stage("information of each sensor")
         judged = Criterion.of(choices, outputs, criterion, Q, seed)
-        names, units, _ = output_rows(choices.system, resolve_outputs(choices.system, outputs))
+        _, units, _ = output_rows(choices.system, resolve_outputs(choices.system, outputs))
         points, bound = _search(problem, judged, end, stage)
         return ParetoFront(
             name=candidates.name,
@@ -176,10 +180,12 @@ def pareto_front(
             points=tuple(points),
             bound=bound,
             criterion=criterion,
-            outputs=names,
+            outputs=tuple(outputs),
+            n_outputs=len(units),
             unit=units[0] if len(set(units)) == 1 else "",
             demand=demand,
             offered=dict(choices.costs),
+            types={n: s[0].type if len(s) == 1 else n for n, s in choices.sensors.items()},
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError, InputError, UnknownOutputError
-from nori_dyn.io.extras import needed
-from nori_dyn.io.files import write_bytes
+from nori_dyn.errors import InputError, UnknownOutputError
 from nori_dyn.logs.fields import EXTRAS
 from nori_dyn.logs.formats.writer import SIGMA, TIME
 from nori_dyn.logs.log import whole_table
 from nori_dyn.model.joints import FORCE, MOTION, UNITS
+from nori_dyn.report.pictures import check_picture_name, empty_figure, save_figure
 from nori_dyn.typing import Floats
 
 MOST_PANELS = 12
 """Largest number of panels in a picture."""
-
-ENDINGS = (".png", ".svg", ".pdf")
 
 WORDS = {
     "fx": "external wrench on {}",
@@ -72,18 +68,6 @@ class EstimateLine:
         if component:
             return EstimateLine(column, f"{words}: {HALVES[component]}", component, UNITS[component])
         return EstimateLine(column, words, owner or column, "")
-
-
-def check_picture_name(path: str | Path) -> None:
-    """Check that a picture can be drawn, and that its name says of what kind it is.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        FileFormatError: the name ends otherwise.
-    """
-    needed("a picture", "plot", "matplotlib")
-    if not str(path).endswith(ENDINGS):
-        raise FileFormatError(f"{path}: must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
 
 
 def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -153,11 +137,7 @@ def _choose(path: str | Path, known: Sequence[str], names: Sequence[str]) -> lis
 def _draw(
     panels: Mapping[str, Sequence[EstimateLine]], columns: Mapping[str, Floats], title: str, path: str | Path
 ) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 1.2 + 2.6 * len(panels)), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10, 1.2 + 2.6 * len(panels), 120)
     n = len(next(iter(columns.values())))
     x = columns.get(TIME, np.arange(n, dtype=float))
     rows: Any = figure.subplots(len(panels), 1, sharex=True, squeeze=False)
@@ -178,6 +158,4 @@ def _draw(
     rows[-1, 0].set_xlabel("time [s]" if TIME in columns else "sample")
     bands = "; bands: ± 2 standard deviations" if any(SIGMA in name for name in columns) else ""
     figure.suptitle(f"{title}{bands}", fontsize=12)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(path).suffix[1:])
-    write_bytes(path, buffer.getvalue())
+    save_figure(figure, path)

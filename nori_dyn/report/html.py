@@ -23,11 +23,12 @@ from nori_dyn.identification.findings import Identification
 from nori_dyn.io.files import write_bytes
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.placement.design import Design
+from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report.identification_page import identification_page
 from nori_dyn.report.layout import Page
 from nori_dyn.report.log_page import log_page
-from nori_dyn.report.page import observability_page, placement_page
+from nori_dyn.report.page import front_page, observability_page, placement_page
 from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.tables import spaced
 
@@ -50,9 +51,11 @@ def to_html(
         return rendered(observability_page(found, conditioning, redundancy, outputs))
     if isinstance(found, Placement | Design):
         return rendered(placement_page(found))
+    if isinstance(found, ParetoFront):
+        return rendered(front_page(found))
     if isinstance(found, Identification):
         return rendered(identification_page(found))
-    expected = "what nd.observability, nd.place, nd.placement.best_sensors or nd.identify returns"
+    expected = "what nd.observability, nd.place, nd.placement.best_sensors, .pareto_front or nd.identify returns"
     example = "nd.tools.save_html(nd.observability(system), 'page.html')"
     raise WrongKindError("nd.tools.save_html", expected, found, example)
 
@@ -88,7 +91,7 @@ def rendered(page: Page) -> str:
 
 
 def save_html(
-    found: ObservabilityReport | Placement | Design | Identification,
+    found: ObservabilityReport | Placement | Design | ParetoFront | Identification,
     path: str | Path,
     conditioning: Conditioning | None = None,
     redundancy: Redundancy | None = None,
@@ -97,8 +100,8 @@ def save_html(
     """Write a page for the browser that stands alone.
 
     Args:
-        found: what `nd.observability`, `nd.place`, `nd.placement.best_sensors` or `nd.identify` returns; the latter
-            with `curves=True` has readings over the time drawn as well.
+        found: what `nd.observability`, `nd.place`, `nd.placement.best_sensors`, `nd.placement.pareto_front` or
+            `nd.identify` returns; the latter with `curves=True` has readings over the time drawn as well.
         path: the file.
         conditioning: of a report, margins and expected deviations over many configurations: `nd.conditioning`.
         redundancy: of a report, what sensors may fail: `nd.redundancy`.

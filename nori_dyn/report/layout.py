@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from nori_dyn.report.front_drawing import FrontDrawing
 from nori_dyn.report.skeleton import Skeleton
 from nori_dyn.report.time_plots import DrawnPanel, Plots, Strip
 from nori_dyn.report.tree_drawing import TreeDrawing
@@ -60,7 +61,9 @@ class Section:
     kind: str = ""
 
 
-PagePart: TypeAlias = str | Part | Note | Fold | Box | Section | TreeDrawing | Skeleton | DrawnPanel | Strip
+PagePart: TypeAlias = (
+    str | Part | Note | Fold | Box | Section | TreeDrawing | FrontDrawing | Skeleton | DrawnPanel | Strip
+)
 
 
 @dataclass(frozen=True, slots=True)

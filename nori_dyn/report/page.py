@@ -15,8 +15,10 @@ from nori_dyn.observe.learned import Learned
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.placement.design import Design
+from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report import findings
+from nori_dyn.report.front_drawing import FrontDrawing
 from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section, under_heading
 from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.shows import placement
@@ -291,4 +293,26 @@ def placement_page(found: Placement | Design) -> Page:
         ("Which of the candidates ", bought.name, " does ", robot.name, " need?"),
         replace(answer, sentences=(f"{better[:1].upper()}{better[1:]}. {purpose}", accuracy)),
         (Box((chosen, _robot(drawing)), "column"), Box(tuple(second), "column")),
+    )
+
+
+def front_page(front: ParetoFront) -> Page:
+    """Make the page of a Pareto front: the drawing, and the sets as a table and in full."""
+    answer = placement.front_verdict(front)
+    better, *others = answer.sentences
+    in_full = [(f"{point.cost:,g}", listed(point.chosen)) for point in front.points]
+    offered = Table("All candidates", ("candidate", "cost"), tuple((n, f"{c:,g}") for n, c in front.offered.items()))
+    folds = [
+        Fold("All sensors of each set", (Table("Sets of sensors", ("cost", "sensors"), tuple(in_full), left=(1,)),)),
+        Fold(f"All {len(front.offered)} candidates", (offered,)),
+    ]
+    table = replace(placement.front_table(front), title="Sets of sensors")
+    return Page(
+        f"{answer.heading}: {front.name} on {front.robot}",
+        ("What does precision cost ", front.robot, " with the candidates ", front.name, "?"),
+        replace(answer, sentences=(f"{better[:1].upper()}{better[1:]}.", *others)),
+        (
+            Section("Cost and deviation", (FrontDrawing.of(front), placement.front_method(front)), "front"),
+            Section("The sets", (table, *folds), "sets"),
+        ),
     )

@@ -1,20 +1,26 @@
-"""Pictures of a plan: the matrix as it is assembled, as it is solved, and its factors."""
+"""Pictures of a plan, its matrix as it is assembled, as it is solved, and its factors; and of a Pareto front."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.errors import FileFormatError
 from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
+from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.planning.graph import MULTIPLIER
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.system.variables import kind_in_words
 from nori_dyn.typing import Indices
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = {"a": "#0072b2", "f": "#d55e00", "tau": "#009e73", "fx": "#999999", "qdd": "#cc79a7", "tau_J": "#56b4e9"}
 OTHERS = "#e69f00"
@@ -31,6 +37,93 @@ LABELS = {
 }
 
 
+ENDINGS = (".png", ".svg", ".pdf")
+
+ROOM = 0.03
+"""Share of the costs that the label of a set takes."""
+
+DECADE = 10.0
+"""Ratio of deviations from which on they are drawn on a logarithmic scale."""
+
+
+def check_picture_name(path: str | Path) -> None:
+    """Check that a picture can be drawn, and that its name says of what kind it is.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        FileFormatError: the name ends otherwise.
+    """
+    needed("a picture", "plot", "matplotlib")
+    if not str(path).endswith(ENDINGS):
+        raise FileFormatError(f"{path}: must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+
+
+def empty_figure(width: float, height: float, dpi: int) -> Figure:
+    """A figure of such a size [inches], without a window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | Path, ending: str = "") -> None:
+    """Write a figure in the format of an ending, or of that of its name.
+
+    Raises:
+        FileFormatError: the file cannot be written.
+    """
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=(ending or Path(path).suffix)[1:])
+    write_bytes(path, buffer.getvalue())
+
+
+def draw_front(front: ParetoFront, path: str | Path) -> None:
+    """Draw a Pareto front: the least deviation for each cost, and how many sensors each set has.
+
+    Args:
+        front: what `nori_dyn.placement.pareto_front` returns.
+        path: the picture to write: .png, .svg or .pdf.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        FileFormatError: the file cannot be written, or its name ends otherwise.
+    """
+    check_picture_name(path)
+    cost, deviation = np.array([(point.cost, point.deviation) for point in front.points]).T
+    proven = np.array([point.is_optimal for point in front.points])
+    figure = empty_figure(8, 5, 120)
+    axes: Any = figure.subplots()
+    axes.step(cost, deviation, where="post", color=COLOURS["a"], linewidth=1.2, zorder=1)
+    for which, face, label in ((proven, COLOURS["a"], "proven"), (~proven, "white", "best found")):
+        if which.any():
+            axes.scatter(
+                cost[which], deviation[which], s=36, color=face, edgecolors=COLOURS["a"], label=label, zorder=2
+            )
+    if not proven.all():
+        bounds = np.array([point.bound for point in front.points])[~proven]
+        axes.vlines(cost[~proven], bounds, deviation[~proven], color=OTHERS, label="not ruled out", zorder=0)
+        axes.legend(frameon=False)
+    labelled = -np.inf
+    for point in front.points:
+        if point.cost - labelled >= ROOM * np.ptp(cost):
+            at, labelled = (point.cost, point.deviation), point.cost
+            axes.annotate(f"{len(point.chosen)}", at, (4, 4), textcoords="offset points", fontsize=8, color="#555555")
+    mean = "root mean square" if front.criterion == "A" else "geometric mean"
+    axes.set(
+        xlabel="cost",
+        ylabel=f"deviation, {mean} of {front.n_outputs} outputs{f' [{front.unit}]' * bool(front.unit)}",
+    )
+    if deviation.min() > 0 and deviation.max() > DECADE * deviation.min():
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    axes.set_title(f"{front.name} on {front.robot}: sets by cost, with their number of sensors", fontsize=11)
+    save_figure(figure, path)
+
+
 def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     """Write a PNG of D as assembled, D permuted and its factors L + U, coloured by the kind of variable.
 
@@ -39,9 +132,6 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
         FileFormatError: the file cannot be written.
     """
     needed("a picture", "plot", "matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     graph = plan.graph()
     n = len(graph) // 2
     row_step, column_step = (np.array([graph.nodes[side, k]["step"] for k in range(n)]) for side in ("row", "column"))
@@ -60,16 +150,13 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
         (f"P D Q, ordering '{graph.graph['ordering']}'", row_step[row], column_step[column], column),
         (f"L + U, fill-in {work.fill_in}", row_step[rows], column_step[columns], columns),
     ]
-    figure = Figure(figsize=(15, 6), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(15, 6, 150)
     for axes, (title, i, j, owner) in zip(figure.subplots(1, 3), panels, strict=True):
         _spy(axes, title, n, i, j, kinds[owner], [*dict.fromkeys(kinds.tolist())])
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, markerscale=5)
     figure.suptitle(f"{plan.system.tree.name}, {plan.system.sensors.name}: {n} equations and unknowns", fontsize=14)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    write_bytes(path, buffer.getvalue())
+    save_figure(figure, path, ".png")
 
 
 def _spy(axes, title: str, n: int, i: Indices, j: Indices, kinds: NDArray[np.str_], known: Sequence[str]) -> None:  # type: ignore[no-untyped-def]

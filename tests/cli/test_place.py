@@ -78,6 +78,57 @@ def test_what_nothing_replaces_is_said_to_be_irreplaceable(told, tmp_path):
     assert ["qdd:wrist_3_joint", "7", "irreplaceable"] in [line.split() for line in lines]
 
 
+TOUCHED = """
+contacts:
+  tool:
+    closed: []
+    open: [{type: external_wrench, links: wrist_3_link, value: 0}]
+"""
+
+
+def test_sensors_of_which_any_may_fail_at_poses_and_in_contact_states(told, figures, refused, tmp_path):
+    path, out, poses = tmp_path / "touched.yaml", tmp_path / "chosen.yaml", tmp_path / "poses.csv"
+    cell = "candidates:\n  measurements:\n    - {type: force_torque, joints: wrist_3_joint, sigma: 1}"
+    there = UR5.replace("links: all, value", "links: {except: wrist_3_link}, value")
+    path.write_text(there.replace("candidates:\n  measurements:", cell) + TOUCHED)
+    names = ["shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3"]
+    poses.write_text(",".join(f"q:{name}_joint" for name in names) + "\n" + "0,1,0,0,1,0\n" * 2)
+    command = "place", ROBOTS["ur5"], "--candidates", path, "--outputs", "tau:wrist_3_joint"
+    asked = "--survive", "1", "--where", "at_zero", "--poses", poses, "--out", out
+    lines = told(*command, *asked).splitlines()
+    said = " ".join(lines)
+    assert "at almost every pose, at_zero (3 poses) and poses.csv (2 poses), in each of 2 contact states" in said
+    assert "whichever one of them fails." in said
+    assert lines[-1].endswith("--contacts all")
+    assert max(len(line) for line in lines if str(out) not in line) <= 80
+    assert told("plan", ROBOTS["ur5"], "--sensors", out, "--outputs", "tau:wrist_3_joint", "--contacts", "all")
+    found = figures(*command, "--contacts", "none")
+    assert (found["survive"], found["contact_states"], found["cost"]) == (0, [[]], 1)
+    assert "unknown contact 'foot'" in refused(*command, "--contacts", "foot")
+    assert "is not a special pose" in refused(*command, "--where", "lying", status=2)
+    assert "outputs open" in refused(*command, "--survive", "12")
+
+
+def test_the_front_as_table_picture_and_page(told, figures, refused, ur5, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture, page = tmp_path / "front.png", tmp_path / "front.html"
+    command = "place", ROBOTS["ur5"], "--candidates", ur5, "--outputs", "tau:wrist_2_joint,tau:wrist_3_joint"
+    output = told(*command, "--pareto", "--plot", picture, "--html", page)
+    assert "no set is both cheaper and more precise than one of them" in plain(output)
+    assert picture.read_bytes()[1:4] == b"PNG"
+    assert "sets of sensors" in page.read_text()
+    points = figures(*command, "--pareto")["points"]
+    assert all(point["is_optimal"] for point in points)
+    for point in points[:2]:
+        found = figures(*command, "--deviation", str(point["deviation"] * 1.000001))
+        assert found["cost"] == point["cost"]
+    refused(*command, "--pareto", "--deviation", "1", status=2)
+    refused(*command, "--pareto", "--best", "2", status=2)
+    refused(*command, "--best", "2", "--deviation", "1", status=2)
+    refused(*command, "--plot", picture, status=2)
+    assert "more than 0.001" in refused(*command, "--deviation", "0.001")
+
+
 REFUSED = [
     ("name: a\ncandidates: 3\n", "bad.yaml:2: at candidates"),
     ("name: a\ncandidates:\n  measurements:\n    - {type: joint_torque, joint: all}\n", "bad.yaml:4: in candidates"),

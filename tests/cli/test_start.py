@@ -13,7 +13,7 @@ import pytest
 import typer.main
 
 import nori_dyn as nd
-from nori_dyn.cli import app, identify, observe, place
+from nori_dyn.cli import app, common, identify, observe, place
 from nori_dyn.cli.renamed import RENAMED, renamed
 from nori_dyn.errors import ModelError
 from nori_dyn.observe.conditioning import SWEPT
@@ -63,7 +63,7 @@ def test_help_and_wrong_usage_import_nothing_heavy():
 
 
 def test_what_help_says_is_so():
-    assert tuple(POSES) == observe.POSES
+    assert tuple(POSES) == common.POSES
     assert SWEPT == observe.SWEPT
     assert SECONDS == place.SECONDS
     for asked, function in ((identify.WANTED, nd.identify), (identify.EXCITED, nd.exciting_motion)):

@@ -36,6 +36,7 @@ MODULES: Mapping[str, str] = {
     "ObservabilityReport": "observability",
     "Redundancy": "observability",
     "Design": "placement",
+    "ParetoFront": "placement",
     "Placement": "placement",
     "ExcitingMotion": "exciting_motion",
     "Identifiability": "identifiability",

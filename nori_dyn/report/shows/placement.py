@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nori_dyn.placement.cases import Demand
 from nori_dyn.placement.design import Design
+from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.shows.observability import deviations_parts
@@ -15,6 +19,8 @@ from nori_dyn.tables import Document, Paragraph, Part, Table, listed, number, sh
 SHOWN = 8
 """Most outputs that are named in a sentence."""
 
+ALMOST_EVERY = "almost every pose"
+
 
 def verdict(found: Placement | Design) -> Verdict:
     """How many sensors, and for what; whether anything is better, what they determine, and how exactly."""
@@ -22,13 +28,25 @@ def verdict(found: Placement | Design) -> Verdict:
         is_best, heading = found.is_optimal, f"{_sensors(found)} for {found.cost:,g}"
         better = "the cheapest possible" if is_best else f"the cheapest costs at least {number(found.bound)}"
         outputs = "everything" if found.outputs == ("all",) else listed(found.outputs, SHOWN)
-        purpose = f"They determine {outputs} at almost every pose."
+        purpose = f"They determine {outputs} at {where(found.demand)}."
     else:
         what = "sum of variances" if found.criterion == "A" else "determinant of the covariance"
         is_best, heading = found.gap == 0, f"{_sensors(found)} of the least {what}"
         better = "no choice is better" if is_best else f"no choice has deviations more than {found.gap:.1%} smaller"
-        purpose = f"They cost {found.cost:,g}."
+        asked = f", and determine the outputs at {where(found.demand)}" if where(found.demand) != ALMOST_EVERY else ""
+        purpose = f"They cost {found.cost:,g}{asked}."
     return Verdict("yes" if is_best else "sometimes", heading, (better, purpose, describe_worst(found.bought.expected)))
+
+
+def where(demand: Demand) -> str:
+    """In words where outputs are determined, and what may fail."""
+    poses = [f"{name} ({len(Q):,} {'pose' if len(Q) == 1 else 'poses'})" for name, Q in demand.at.items()]
+    places = " and ".join([", ".join([ALMOST_EVERY, *poses[:-1]]), *poses[-1:]])
+    n = len(demand.states)
+    states = f", in {'the contact state' if n == 1 else f'each of {n} contact states'}" if n else ""
+    who = "one" if demand.survive == 1 else f"{demand.survive}"
+    fails = f", whichever {who} of them {'fails' if demand.survive == 1 else 'fail'}" if demand.survive else ""
+    return f"{places}{states}{fails}"
 
 
 def _sensors(found: Placement | Design) -> str:
@@ -69,6 +87,81 @@ def placement_document(found: Placement) -> Document:
     return Document(_parts(found), figures)
 
 
+def front_verdict(front: ParetoFront) -> Verdict:
+    """How many sets, from what cost to what; whether they are proven; what they determine."""
+    points, n = front.points, len(front.points)
+    proven = sum(point.is_optimal for point in points)
+    heading = f"{n:,} {'set' if n == 1 else 'sets'} of sensors, for {points[0].cost:,g}"
+    heading += f" to {points[-1].cost:,g}" if n > 1 else ""
+    if front.is_complete:
+        better = "no set is both cheaper and more precise than one of them, and there are no others"
+    else:
+        better = f"{proven:,} of them are proven: no set is as cheap and more precise; the time was too short for more"
+    purpose = f"Each determines {listed(front.outputs, SHOWN)} at {where(front.demand)}."
+    return Verdict("yes" if front.is_complete else "sometimes", heading, (better, purpose, _described(front)))
+
+
+def _described(front: ParetoFront) -> str:
+    mean = "root mean square" if front.criterion == "A" else "geometric mean"
+    return f"A deviation is the {mean} of those of {front.n_outputs:,} outputs, with all sensors at work."
+
+
+def front_table(front: ParetoFront) -> Table:
+    """The sets, the cheapest first, and how much more precise others of that cost could be where it is not proven."""
+    unit = f" [{front.unit}]" if front.unit else ""
+    columns = ("cost", "sensors", f"deviation{unit}", *(() if front.is_complete else ("at best",)), "which")
+    rows = []
+    for point in front.points:
+        best = () if front.is_complete else ("proven" if point.is_optimal else number(point.bound),)
+        size = f"{point.cost:,g}", str(len(point.chosen)), number(point.deviation)
+        types = Counter(front.types[name] for name in point.chosen)
+        rows.append((*size, *best, listed(f"{n} {unbroken(name)}" for name, n in types.most_common())))
+    return Table("", columns, tuple(rows), left=(len(columns) - 1,))
+
+
+@shows(ParetoFront)
+def front_document(front: ParetoFront) -> Document:
+    """The document of a Pareto front."""
+    better, *sentences = front_verdict(front).sentences
+    points = [
+        {
+            "cost": point.cost,
+            "deviation": point.deviation,
+            "bound": point.bound,
+            "is_optimal": point.is_optimal,
+            "chosen": list(point.chosen),
+            "sensors": point.sensors.to_dict(),
+        }
+        for point in front.points
+    ]
+    figures = {
+        "points": points,
+        "is_complete": front.is_complete,
+        "bound": front.bound if front.bound < math.inf else None,
+        "criterion": front.criterion,
+        "outputs": list(front.outputs),
+        "n_outputs": front.n_outputs,
+        "unit": front.unit,
+        "candidates": dict(front.offered),
+        **_asked(front.demand),
+    }
+    lead = f"{front_verdict(front).heading}:"
+    return Document((Paragraph(f"{better}.", lead), *sentences, front_table(front), front_method(front)), figures)
+
+
+def front_method(front: ParetoFront) -> str:
+    """Among how many they were found."""
+    return f"Found among {len(front.offered):,} candidates by integer programs with a limit on the deviation."
+
+
+def _asked(demand: Demand) -> dict[str, Any]:
+    return {
+        "survive": demand.survive,
+        "where": {name: Q.tolist() for name, Q in demand.at.items()},
+        "contact_states": [list(state) for state in demand.states],
+    }
+
+
 @shows(Design)
 def design_document(found: Design) -> Document:
     """The document of the best sensors."""
@@ -97,4 +190,5 @@ def _figures(found: Placement | Design) -> dict[str, Any]:
         "candidates": dict(found.bought.offered),
         "expected": found.bought.expected.to_dict(),
         "sensors": found.sensors.to_dict(),
+        **_asked(found.demand),
     }

@@ -32,7 +32,9 @@ def test_the_front_of_all_subsets(seeds):
         points = [(point.cost, point.deviation) for point in front.points]
         np.testing.assert_allclose(points, expected, rtol=1e-5, err_msg=str(seed))
         deviations = [judged.deviation(point.chosen) for point in front.points]
-        np.testing.assert_allclose(deviations, [point.deviation for point in front.points], rtol=1e-5, err_msg=str(seed))
+        np.testing.assert_allclose(
+            deviations, [point.deviation for point in front.points], rtol=1e-5, err_msg=str(seed)
+        )
         found += 1
     assert found >= len(seeds) / 2
 

@@ -17,6 +17,7 @@ from nori_dyn.observe.redundancy import Redundancy, redundancy
 from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.design import Design, best_sensors
+from nori_dyn.placement.pareto import ParetoFront, pareto_front
 from nori_dyn.placement.selection import Placement, place
 from nori_dyn.report.findings import advice
 from nori_dyn.report.html import save_html, to_html
@@ -65,15 +66,14 @@ def failing(system: System) -> Redundancy:
     return Redundancy(system.variable_names, names, names[:2], lost, ((names[0],), (names[1],), names[2:4]), 2)
 
 
+CHOICES = [
+    {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+    {"type": "joint_torque", "joints": "all", "sigma": 1},
+]
 CANDIDATES = {
     "name": "shop",
     "measurements": [{"type": "external_wrench", "links": "all", "value": 0}],
-    "candidates": {
-        "measurements": [
-            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-            {"type": "joint_torque", "joints": "all", "sigma": 1},
-        ]
-    },
+    "candidates": {"measurements": CHOICES},
     "costs": {"joint_torque": 30, "joint_acceleration": 7},
 }
 
@@ -85,7 +85,18 @@ def bought(name: str) -> Placement | Design:
 
 
 @cache
+def front() -> ParetoFront:
+    ends = ["panda_joint1", "panda_joint7"]
+    joints = {"measurements": [{**entry, "joints": ends} for entry in CHOICES]}
+    read = {"type": "joint_torque", "joints": {"except": ends}, "sigma": 1}
+    shop = {**CANDIDATES, "measurements": [*CANDIDATES["measurements"], read], "candidates": joints}
+    return pareto_front(load("panda"), Candidates.from_dict(shop))
+
+
+@cache
 def page_of(name: str) -> str:
+    if name == "front":
+        return to_html(front())
     if name not in CASES:
         return to_html(bought(name))
     system, report = case(name)
@@ -195,10 +206,24 @@ def test_a_placement_says_what_to_buy_its_price_and_its_precision(name):
     assert ("instead of it" in said) == (name == "cheapest")
 
 
+def test_a_front_is_drawn_with_each_of_its_sets():
+    found, root = front(), parsed(page_of("front"))
+    drawn = [title.text for title in root.findall(".//svg/circle/title")]
+    rows = [[text(cell) for cell in row] for row in root.iter("tr")]
+    assert len(drawn) == len(found.points) > 3
+    for point, title in zip(found.points, drawn, strict=True):
+        cost, size, deviation = f"{point.cost:,g}", len(point.chosen), number(point.deviation)
+        assert title == f"{size} sensors for {cost}: {deviation}"
+        assert any(row[:3] == [cost, str(size), deviation] for row in rows)
+        assert [cost, ", ".join(point.chosen)] in rows
+    heights = [float(circle.get("cy")) for circle in root.findall(".//svg/circle")]
+    assert heights == sorted(heights)
+
+
 # ------------------------------------------------------------------------------------ a sound file
 
 
-@pytest.mark.parametrize("name", [*CASES, "cheapest", "best"])
+@pytest.mark.parametrize("name", [*CASES, "cheapest", "best", "front"])
 def test_page_is_sound_and_stands_alone(name):
     page = page_of(name)
     root = parsed(page)
