@@ -2,7 +2,9 @@
 
 candidates = nd.placement.load_candidates("shop.yaml")
 nd.place(tree, candidates, outputs=("tau",)).chosen     the cheapest, proven where it can be
+nd.place(tree, candidates, survive=1).chosen            any one of them may fail
 nd.placement.best_sensors(tree, candidates, k=8).chosen           the most precise for their number
+nd.placement.pareto_front(tree, candidates).points      those of which no other is both cheaper and more precise
 
 Example:
     >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}

@@ -159,7 +159,7 @@ def pareto_front(
         ... })
         >>> front = nd.placement.pareto_front(nd.autotree(2), candidates)
         >>> [(point.cost, round(point.deviation, 2)) for point in front.points]  # [N m]
-        []
+        [(20.0, 0.44), (25.0, 0.17), (35.0, 0.17)]
     """
     check_tree(tree, "nd.placement.pareto_front", "candidates")
     if not seconds > 0:

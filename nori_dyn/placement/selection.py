@@ -136,16 +136,16 @@ def place(
     Example:
         >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
         >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
-        >>> imu = {"type": "accelerometer", "links": "link2", "sigma": 0.1}
+        >>> turns = {"type": "angular_accelerometer", "links": "link2", "sigma": 0.1}
         >>> candidates = nd.placement.Candidates.from_dict({
-        ...     "name": "shop", "measurements": [unloaded], "candidates": {"measurements": [motion, imu]},
-        ...     "costs": {"joint_acceleration": 10, "accelerometer": 15},
+        ...     "name": "shop", "measurements": [unloaded], "candidates": {"measurements": [motion, turns]},
+        ...     "costs": {"joint_acceleration": 10, "angular_accelerometer": 15},
         ... })
         >>> found = nd.place(nd.autotree(2), candidates)
         >>> found.chosen, found.cost, found.is_optimal
         (('qdd:joint1', 'qdd:joint2'), 20.0, True)
         >>> nd.place(nd.autotree(2), candidates, survive=1).chosen
-        ('qdd:joint1', 'qdd:joint2', 'acc:link2')
+        ('qdd:joint1', 'qdd:joint2', 'angular_acc:link2')
     """
     check_tree(tree, "nd.place", "candidates")
     if not seconds > 0:
