@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,9 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowKey, SensorRow
+
+EQUAL_COSTS = 1e-9
+"""Share of a cost, or of a criterion, by which two are still equal."""
 
 Cost = Annotated[FiniteFloat, Field(ge=0)]
 
@@ -260,6 +264,8 @@ class Choices:
         costs: by choice.
         must: choices that have to be taken.
         at_most_one: sets of choices of which one at most may be taken.
+        most: how many may be taken at most.
+        budget: the largest cost of those taken; what the candidates say is not among the rules unless it is asked for.
     """
 
     candidates: Candidates
@@ -268,6 +274,8 @@ class Choices:
     costs: Mapping[str, float]
     must: tuple[str, ...]
     at_most_one: tuple[tuple[str, ...], ...]
+    most: float = math.inf
+    budget: float = math.inf
 
     @property
     def system(self) -> System:
@@ -279,9 +287,10 @@ class Choices:
         return sum(self.costs[name] for name in chosen)
 
     def is_allowed(self, chosen: Iterable[str]) -> bool:
-        """Whether no two of some choices exclude each other."""
+        """Whether the rules allow some choices: how many, what they cost, and which together."""
         taken = set(chosen)
-        return all(len(taken.intersection(some)) <= 1 for some in self.at_most_one)
+        is_cheap = self.cost(taken) <= self.budget * (1 + EQUAL_COSTS)
+        return is_cheap and len(taken) <= self.most and all(len(taken.intersection(s)) <= 1 for s in self.at_most_one)
 
     def in_order(self, chosen: Iterable[str]) -> tuple[str, ...]:
         """Choices in the order of the candidates."""

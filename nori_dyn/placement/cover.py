@@ -21,7 +21,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.observe.field import Span
-from nori_dyn.placement.candidates import Candidates, Choices
+from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
 from nori_dyn.placement.cases import Case, Demand, Inequality, cases_of
 from nori_dyn.placement.criterion import Criterion, DeviationLimit
 from nori_dyn.program.silence import silent_stdout
@@ -29,9 +29,6 @@ from nori_dyn.tables.progress import Progress
 
 ORDERS = 3
 """Orders in which a set that does not suffice is extended, each to an inequality."""
-
-EQUAL_COSTS = 1e-9
-"""Share of a cost, or of a criterion, by which two are still equal."""
 
 SHOWN = 6
 """Most names that are listed."""
@@ -326,16 +323,21 @@ class IntegerProgram:
         choices = self.problem.choices
         place = {name: k for k, name in enumerate(choices.costs)}
         n = len(place)
-        matrix, low, high = np.zeros((len(self.inequalities) + len(choices.at_most_one), n)), [], []
+        rules: list[tuple[Mapping[str, float], float]] = [(dict.fromkeys(s, 1.0), 1.0) for s in choices.at_most_one]
+        if choices.most < np.inf:
+            rules.append((dict.fromkeys(place, 1.0), choices.most))
+        if choices.budget < np.inf:
+            rules.append((choices.costs, choices.budget * (1 + EQUAL_COSTS)))
+        matrix, low, high = np.zeros((len(self.inequalities) + len(rules), n)), [], []
         for r, inequality in enumerate(self.inequalities):
             for name, value in inequality.coefficients.items():
                 matrix[r, place[name]] = value
             low.append(float(inequality.least))
             high.append(np.inf)
-        for r, some in enumerate(choices.at_most_one, start=len(self.inequalities)):
-            matrix[r, [place[name] for name in some]] = 1.0
+        for r, (terms, most) in enumerate(rules, start=len(self.inequalities)):
+            matrix[r, [place[name] for name in terms]] = [*terms.values()]
             low.append(-np.inf)
-            high.append(1.0)
+            high.append(most)
         lower = np.zeros(n)
         lower[[place[name] for name in choices.must]] = 1.0
         with silent_stdout():

@@ -37,6 +37,9 @@ CLOSE_TO_DEPENDENT = 1e-9
 VAGUE = 1e-12
 """What is known of everything beforehand, as a share of the information of all choices, so that F is never singular."""
 
+BETTER = 1e-6
+"""Share of a deviation from which on another is more precise."""
+
 AVERAGED = 8
 """Random configurations over which the criterion is averaged, unless told otherwise."""
 

@@ -1,16 +1,17 @@
 """The best sensors: those from which the outputs are known most precisely, by A- or D-optimality.
 
-Few choices are all tried; of many, a set that suffices is improved by further ones and by exchanges. Both criteria are
-convex in the weights x of choices, see `nori_dyn.placement.criterion`, so the relaxed problem with 0 <= x_s <= 1 bounds
-the best possible: at any x the linear part of the criterion does, at its least over all that the rules allow.
+A set that suffices is improved by further choices and by exchanges, and by sets that are more precise, as integer
+programs find them, until there are none. Where that takes too long, the relaxed problem with weights 0 <= x_s <= 1
+bounds the best possible: both criteria are convex in x, see `nori_dyn.placement.criterion`, so at any x the linear part
+of the criterion does, at its least over all that the rules allow.
 
 Source: Pukelsheim, Optimal Design of Experiments, ch. 5-6; Frank and Wolfe (1956); Fedorov (1972) for exchanges.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,18 +22,15 @@ from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
-from nori_dyn.placement.candidates import Candidates, Choices
+from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
-from nori_dyn.placement.criterion import AVERAGED, Criterion, Kind
+from nori_dyn.placement.cover import CoverProblem, IntegerProgram, cheapest
+from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.typing import Floats
-
-MOST_SETS = 4000
-"""Sets up to which all are tried."""
 
 RELAXED_STEPS = 60
 """Steps of the relaxed problem, for the bound."""
@@ -40,8 +38,14 @@ RELAXED_STEPS = 60
 CLOSE = 1e-3
 """Share of the criterion at which the bound is close enough."""
 
+PROVEN = ", and proven to be the best by integer programs"
+UNPROVEN = "; the bound is that of the relaxed problem"
+
 SECONDS_TO_START = 20.0
 """Time for a first set that determines the outputs."""
+
+SECONDS_TO_PROVE = 5.0
+"""Time for sets that are more precise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,14 +162,15 @@ def best_sensors(
         Q = configurations_of(choices.system, configurations, n, seed)
         stage("information of each sensor")
         judged = Criterion.of(choices, outputs, criterion, Q, seed)
-        budget = math.inf if candidates.budget is None else candidates.budget
-        search = ExchangeSearch(choices, len(choices.sensors) if k is None else k, problem, judged, budget)
-        start = search.start(stage)
-        tried = search.of_all()
-        exhaustive = tried is not None
-        chosen = tried or search.by_exchanges(start, stage)
+        rules = replace(
+            choices,
+            most=math.inf if k is None else k,
+            budget=math.inf if candidates.budget is None else candidates.budget,
+        )
+        search = ExchangeSearch(rules, replace(problem, choices=rules), judged)
+        chosen, is_best = search.best(search.start(stage), stage)
         value = judged.value(chosen)
-        bound = value if exhaustive else min(value, search.bound(chosen, stage))
+        bound = value if is_best else min(value, search.bound(chosen, stage))
         bought = Purchase.of(choices, chosen, outputs, configurations, n, seed)
         final = bought.expected
         assert final.sigma is not None
@@ -175,7 +180,7 @@ def best_sensors(
             criterion=criterion,
             value=value,
             bound=bound,
-            method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
+            method=f"exchanges{PROVEN if is_best else UNPROVEN}",
             outputs=final.outputs,
             units=final.units,
             n_independent=judged.n_outputs,
@@ -192,23 +197,14 @@ class ExchangeSearch:
     """The search for the best choices that the rules allow.
 
     Attributes:
-        choices: the candidates on the robot.
-        k: the largest number of them.
+        choices: the candidates on the robot, with all rules.
         problem: which of them determine the outputs.
         criterion: how well.
-        budget: the largest cost.
     """
 
     choices: Choices
-    k: int
     problem: CoverProblem
     criterion: Criterion
-    budget: float
-
-    def allows(self, chosen: Sequence[str]) -> bool:
-        """Whether the rules allow some choices."""
-        is_cheap = self.choices.cost(chosen) <= self.budget * (1 + EQUAL_COSTS)
-        return len(chosen) <= self.k and is_cheap and self.choices.is_allowed(chosen)
 
     def start(self, progress: Progress) -> tuple[str, ...]:
         """Choices within the rules that determine the outputs.
@@ -216,33 +212,35 @@ class ExchangeSearch:
         Raises:
             NoPlacementError: none were found.
         """
-        free = replace(self.choices, candidates=replace(self.choices.candidates, budget=None))
+        rules = self.choices
+        free = replace(rules, candidates=replace(rules.candidates, budget=None), most=math.inf, budget=math.inf)
         few = replace(free, costs=dict.fromkeys(free.sensors, 1.0))
         found = []
         for choices in (few, free):
             chosen = cheapest(replace(self.problem, choices=choices), SECONDS_TO_START, progress).chosen
-            if self.allows(chosen):
+            if rules.is_allowed(chosen):
                 return chosen
             found.append(chosen)
         fewest, chosen = found
-        within = f"at most {self.k} sensors" + ("" if self.budget == math.inf else f" and a budget of {self.budget:g}")
+        limits = {f"at most {rules.most} sensors": rules.most, f"a budget of {rules.budget:g}": rules.budget}
+        within = " and ".join(words for words, limit in limits.items() if limit < math.inf)
         raise NoPlacementError(
             f"candidates '{self.choices.candidates.name}': {within}: no choice was found that determines the outputs. "
             f"The fewest that do are {len(fewest)}, for {self.choices.cost(fewest):g}; the cheapest cost "
             f"{self.choices.cost(chosen):g}."
         )
 
-    def of_all(self) -> tuple[str, ...] | None:
-        """The best of all choices; None where they are too many to try."""
-        free = [name for name in self.choices.sensors if name not in self.choices.must]
-        sizes = range(min(self.k - len(self.choices.must), len(free)) + 1)
-        if sum(math.comb(len(free), size) for size in sizes) > MOST_SETS:
-            return None
-        sets = [(*self.choices.must, *some) for size in sizes for some in itertools.combinations(free, size)]
-        judged = [
-            (self.criterion.value(chosen), self.choices.in_order(chosen)) for chosen in sets if self.allows(chosen)
-        ]
-        return next(chosen for _, chosen in sorted(judged) if self.problem.suffices(chosen))
+    def best(self, start: tuple[str, ...], progress: Progress) -> tuple[tuple[str, ...], bool]:
+        """The best choices that were found, from some on, and whether none are better, for certain."""
+        program, end = IntegerProgram(self.problem), time.monotonic() + SECONDS_TO_PROVE
+        chosen = self.by_exchanges(start, progress)
+        while deviation := self.criterion.deviation(self.criterion.value(chosen)):
+            self.problem.limit = DeviationLimit(self.criterion, deviation * (1 - BETTER))
+            found = program.cheapest(end, progress)
+            if found.cost == math.inf:
+                return chosen, found.bound == math.inf
+            chosen = self.by_exchanges(found.chosen, progress)
+        return chosen, True
 
     def by_exchanges(self, start: tuple[str, ...], progress: Progress) -> tuple[str, ...]:
         """Choices that no further one and no exchange of one improves."""
@@ -261,11 +259,11 @@ class ExchangeSearch:
         """The choices with one more; where the rules allow none, those with one exchanged for another."""
         others = [name for name in self.choices.sensors if name not in chosen]
         more = [self.choices.in_order((*chosen, name)) for name in others]
-        if allowed := [some for some in more if self.allows(some)]:
+        if allowed := [some for some in more if self.choices.is_allowed(some)]:
             return allowed
         fewer = [[name for name in chosen if name != gone] for gone in chosen if gone not in self.choices.must]
         swapped = [self.choices.in_order((*some, name)) for some in fewer for name in others]
-        return [some for some in swapped if self.allows(some)]
+        return [some for some in swapped if self.choices.is_allowed(some)]
 
     def bound(self, chosen: tuple[str, ...], progress: Progress) -> float:
         """Lower bound of the criterion over weights 0 <= x <= 1 within the rules, by the method of Frank and Wolfe."""
@@ -293,10 +291,11 @@ class ExchangeSearch:
         from scipy.optimize import linprog
 
         names = list(self.choices.sensors)
-        rows, most = [np.ones(len(names))], [float(self.k)]
-        if self.budget < math.inf:
-            rows.append(np.array([self.choices.costs[name] for name in names]))
-            most.append(self.budget)
+        rows, most = [], []
+        for terms, limit in ((dict.fromkeys(names, 1.0), self.choices.most), (self.choices.costs, self.choices.budget)):
+            if limit < math.inf:
+                rows.append(np.array([terms[name] for name in names]))
+                most.append(limit)
         for some in self.choices.at_most_one:
             rows.append(np.array([float(name in some) for name in names]))
             most.append(1.0)

@@ -21,10 +21,10 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.observe.deviations import output_rows
-from nori_dyn.placement.candidates import Candidates
+from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, IntegerProgram
-from nori_dyn.placement.criterion import AVERAGED, Criterion, DeviationLimit, Kind
+from nori_dyn.placement.cover import CoverProblem, IntegerProgram
+from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
 from nori_dyn.placement.design import ExchangeSearch
 from nori_dyn.placement.selection import SECONDS
 from nori_dyn.planning.outputs import resolve_outputs
@@ -32,11 +32,8 @@ from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
-BETTER = 1e-6
-"""Share of a deviation by which the next set has to be more precise."""
-
 BETTER_UNPROVEN = 0.05
-"""The same beyond a set of which it takes too long to prove that none is better."""
+"""Share of a deviation by which the next set has to be more precise where it took too long to prove that none is."""
 
 SHARE = 1 / 8
 """Share of the time left that a point may take."""
@@ -214,7 +211,7 @@ def _search(
         if found.bound > budget or found.cost > budget or (points and now > end) or found.cost == math.inf:
             return points, math.inf if found.bound > budget else max(bound, found.bound)
         bound = max(bound, found.bound)
-        search = ExchangeSearch(choices, len(choices.costs), problem, judged, found.cost)
+        search = ExchangeSearch(replace(choices, budget=found.cost), problem, judged)
         chosen = search.by_exchanges(found.chosen, progress)
         deviation = judged.deviation(judged.value(chosen))
         cost = choices.cost(chosen)

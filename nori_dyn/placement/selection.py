@@ -9,9 +9,9 @@ from nori_dyn.errors import InputError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
-from nori_dyn.placement.candidates import Candidates
+from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
+from nori_dyn.placement.cover import CoverProblem, cheapest
 from nori_dyn.placement.criterion import AVERAGED, Criterion, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
