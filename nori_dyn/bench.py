@@ -15,19 +15,26 @@ import numpy as np
 from nori_dyn.errors import named_contacts
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.synthetic import autotree
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.bound import FUSED, Bound, plan_bound
+from nori_dyn.program.functions import CompiledFunction, compile
 from nori_dyn.report.shows.systems import robot_in_words
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
 from nori_dyn.tables.progress import Progress
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Array, Floats
 
 Quartiles: TypeAlias = tuple[float, float, float]
 """Lower quartile, median and upper quartile."""
 
 TICK, BATCH = "tick", "batch"
 """Runs: that which the others are compared with, and that of many states."""
+
+CHAINS = 4000, 12_000
+"""Products summed, each with the one before: what the longer chain takes more is the time of a cycle."""
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""
@@ -36,7 +43,8 @@ COUNTS = ("additions", "multiplications", "divisions", "total")
 
 NOTES = (
     "times a tick: medians and quartiles of the ratios, round by round. tick: on arrays that the caller fills; solve: "
-    "takes and returns arrays, and checks them; batch: `solve_batch` in one thread.",
+    "takes and returns arrays, and checks them; batch: `solve_batch` in one thread. bound: the longest chain of "
+    "operations that need one another, or all operations at the rate at which processors begin them, without checks.",
 )
 
 
@@ -91,6 +99,8 @@ class StateTimes:
         backend: name of the backend that ran it.
         seconds: time of a state in each round [s], by run: a tick first.
         refactorised: share of the states of a batch that were re-factorised with pivoting.
+        bound: of a tick.
+        cycle: time of a cycle in each round [s].
     """
 
     closed: ContactState
@@ -98,6 +108,13 @@ class StateTimes:
     backend: str
     seconds: dict[str, list[float]]
     refactorised: float
+    bound: Bound
+    cycle: list[float]
+
+    @property
+    def cycles(self) -> Quartiles:
+        """Quartiles of the cycles of a tick, round by round."""
+        return quartiles(np.array(self.seconds[TICK]) / np.array(self.cycle))
 
     def ratio(self, run: str) -> Quartiles:
         """Quartiles of how many times as long as a tick a run takes, round by round."""
@@ -139,12 +156,15 @@ class PlanTimes:
         share = max(state.refactorised for state in self.states)
         afresh = (f"re-factorised with pivoting: {100 * share:.2g} % of a batch.",) if share else ()
         operations = ("Counted operations of a tick, sines and cosines left out", (*which, *COUNTS), tuple(counts))
+        limits = tuple(self._limits(state) for state in self.states)
+        bounds = ("Cycles of a tick", (*which, "bound", "chain", "operations", "measured", "of the bound"), limits)
         columns = (*which, "run", "median [us]", "quartiles", "times a tick", "quartiles")
         rounds = f"Time of a state, in {self.rounds} rounds; a batch has {self.batch:,} states"
         return Document(
             (
                 Facts(facts),
                 Table(*operations, left=text),
+                Table(*bounds, left=text),
                 Table(rounds, columns, tuple(times), (*NOTES, *afresh), left=(*text, len(which))),
             )
         )
@@ -154,6 +174,12 @@ class PlanTimes:
         below, times, above = (number(ratio) for ratio in state.ratio(run))
         ratios = ("", "") if run == TICK else (times, f"{below} - {above}")
         return middle, f"{low} - {high}", *ratios
+
+    def _limits(self, state: StateTimes) -> tuple[str, ...]:
+        name = (named_contacts(state.closed),) if len(self.states) > 1 else ()
+        least, (_, cycles, _) = state.bound, state.cycles
+        counts = (least.cycles, least.chain, least.issue, round(cycles))
+        return *name, *(f"{count:,}" for count in counts), f"{100 * least.cycles / cycles:.0f} %"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, the time of each round included, as JSON has it."""
@@ -169,6 +195,8 @@ class PlanTimes:
                     "closed": list(state.closed),
                     "operations": {kind: getattr(state.plan.cost, kind) for kind in COUNTS},
                     "backend": state.backend,
+                    "bound": {"chain": state.bound.chain, "operations": state.bound.issue},
+                    "cycle": state.cycle,
                     "seconds": {
                         run: {"median": quartiles(times)[1], "rounds": times} for run, times in state.seconds.items()
                     },
@@ -201,7 +229,7 @@ def measure(
         PlanError: a plan that is determined over time only.
         SingularSystemError: the first state has no unique solution.
     """
-    found = []
+    found, chains = [], [dependent(n) for n in CHAINS]
     for k, (closed, one) in enumerate(plan.states.items()):
         where = f", {named_contacts(closed)}" if closed else ""
         progress(f"compiling{where}", k / len(plan.states))
@@ -216,13 +244,28 @@ def measure(
             BATCH: lambda of=solver, at=(Q, Qd, Y), out=estimates: (  # type: ignore[misc]
                 of.solve_batch(*at, singular="nan", out=out)
             ),
+            **{f"chain {k}": chain.tick for k, chain in enumerate(chains)},
         }
         progress(f"measuring{where}", (k + 0.5) / len(plan.states))
         times = in_turns(calls, rounds, seconds)
         times[BATCH] = [x / batch for x in times[BATCH]]
+        short, long = (np.array(times.pop(f"chain {k}")) for k in range(len(chains)))
+        cycle = (long - short) / (FUSED * (CHAINS[1] - CHAINS[0]))
         share = float(np.mean(estimates.fell_back))
-        found.append(StateTimes(closed, one, solver.backend, times, share))
+        found.append(StateTimes(closed, one, solver.backend, times, share, plan_bound(one), cycle.tolist()))
     return PlanTimes(plan.sensors.name, tuple(found), batch, rounds)
+
+
+def dependent(n: int) -> CompiledFunction:
+    """A program whose only work is a chain of n products, each summed with the one before."""
+
+    def chain(tree: KinematicTree, q: Array) -> Array:
+        x = q[0]
+        for _ in range(n):
+            x = x * q[1] + q[2]
+        return np.array([x])
+
+    return compile(chain, autotree(3))
 
 
 def random_states(system: System, n: int, seed: int) -> tuple[Floats, Floats, Floats]:

@@ -13,7 +13,8 @@ from nori_dyn.model.limbs import isomorphic_limbs
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.over_time import without_prior
 from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
-from nori_dyn.planning.search import Stability
+from nori_dyn.planning.search import Stability, is_large
+from nori_dyn.program.bound import plan_bound
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.registry import is_compiled
 from nori_dyn.program.layout import output_parts
@@ -34,7 +35,7 @@ MOST_OUTPUTS = 24
 
 @shows(EliminationPlan)
 def state_document(plan: EliminationPlan) -> Document:
-    """The document of a plan; nothing of it is computed anew."""
+    """The document of a plan."""
     system, best = plan.system, plan.tried[0]
     rows, columns = system.shape
     if system.is_weighted:
@@ -54,6 +55,7 @@ def state_document(plan: EliminationPlan) -> Document:
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
         ("ordering", _ordering(plan)),
         ("operations", f"{plan.cost.total:,} per tick, from q, qd and y to the outputs{_refined(system)}"),
+        ("bound", _bound(plan)),
         ("stability", _in_words(plan.stability)),
     )
     note = system.note_on_offsets
@@ -93,6 +95,15 @@ def cost_figures(cost: Cost) -> dict[str, int]:
         "divisions": cost.divisions,
         "total": cost.total,
     }
+
+
+def _bound(plan: EliminationPlan) -> str:
+    """What no processor is faster than, in words; "" of large systems, whose elimination would be traced for it."""
+    if is_large(plan.system):
+        return ""
+    least = plan_bound(plan)
+    chain = f"{least.chain:,} by the longest chain, {least.issue:,} by the operations"
+    return f"{least.cycles:,} cycles per tick at least: {chain}"
 
 
 def _learned(plan: EliminationPlan) -> str:
