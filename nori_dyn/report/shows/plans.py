@@ -102,8 +102,7 @@ def _bound(plan: EliminationPlan) -> str:
     if is_large(plan.system):
         return ""
     least = plan_bound(plan)
-    chain = f"{least.chain:,} by the longest chain, {least.issue:,} by the operations"
-    return f"{least.cycles:,} cycles per tick at least: {chain}"
+    return f"{least.cycles:,} cycles per tick or more: {least.chain:,} by dependence, {least.issue:,} by issue"
 
 
 def _learned(plan: EliminationPlan) -> str:
