@@ -208,7 +208,7 @@ class Demand:
             if frames or poses is None or (name in POSES and not len(poses)):
                 called = ", ".join(frame if isinstance(frame, str) else frame.name for frame in frames)
                 label = f"{name} of {called}" if called else name
-                found[label] = configurations_where(tree, name, frames, LOOKS, seed)
+                found[label] = np.unique(configurations_where(tree, name, frames, LOOKS, seed), axis=0)
             else:
                 found[name] = checked_configurations(poses, tree.nq)
                 if not len(found[name]):

@@ -112,7 +112,8 @@ def place(
         seconds: time after which the best set so far is returned, with a bound on the cheapest.
         seed: seed of the random point of the field, of poses, and of the order of the search.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
-        survive: how many of the sensors chosen may fail, any of them, and the others still determine the outputs.
+        survive: how many of the choices may fail, any of them, and the others still determine the outputs; what is had
+            together fails together.
         where: poses at which they have to as well: special ones by name, {"flat": ("l_sole", "r_sole")}, as
             `nori_dyn.observability` takes them; configurations (N, nq), of a log or a motion; or a mapping of both,
             {"walk": Q, "at_zero": None}.

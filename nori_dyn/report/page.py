@@ -306,13 +306,14 @@ def front_page(front: ParetoFront) -> Page:
         Fold("All sensors of each set", (Table("Sets of sensors", ("cost", "sensors"), tuple(in_full), left=(1,)),)),
         Fold(f"All {len(front.offered)} candidates", (offered,)),
     ]
-    table = replace(placement.front_table(front), title="Sets of sensors")
+    method = placement.front_method(front) + ("" if front.is_complete else " Hollow points are not proven.")
+    table = replace(placement.front_table(front, spread=True), title="Sets of sensors")
     return Page(
         f"{answer.heading}: {front.name} on {front.robot}",
         ("What does precision cost ", front.robot, " with the candidates ", front.name, "?"),
         replace(answer, sentences=(f"{better[:1].upper()}{better[1:]}.", *others)),
         (
-            Section("Cost and deviation", (FrontDrawing.of(front), placement.front_method(front)), "front"),
-            Section("The sets", (table, *folds), "sets"),
+            Section("Cost and deviation", (FrontDrawing.of(front), method), "front", "whole"),
+            Section("The sets", (table, *folds), "sets", "whole"),
         ),
     )

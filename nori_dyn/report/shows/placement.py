@@ -106,17 +106,26 @@ def _described(front: ParetoFront) -> str:
     return f"A deviation is the {mean} of those of {front.n_outputs:,} outputs, with all sensors at work."
 
 
-def front_table(front: ParetoFront) -> Table:
-    """The sets, the cheapest first, and how much more precise others of that cost could be where it is not proven."""
-    unit = f" [{front.unit}]" if front.unit else ""
-    columns = ("cost", "sensors", f"deviation{unit}", *(() if front.is_complete else ("at best",)), "which")
+def front_table(front: ParetoFront, spread: bool = False) -> Table:
+    """The sets, the cheapest first, and how much more precise others of that cost could be where it is not proven.
+
+    Args:
+        front: the front.
+        spread: whether each type of sensor has a column.
+    """
+    unit, is_open = f" {unbroken(f'[{front.unit}]')}" if front.unit else "", not front.is_complete
+    counts = [Counter(front.types[name] for name in point.chosen) for point in front.points]
+    types = [*dict.fromkeys(front.types[name] for name in front.offered if any(front.types[name] in c for c in counts))]
     rows = []
-    for point in front.points:
-        best = () if front.is_complete else ("proven" if point.is_optimal else number(point.bound),)
-        size = f"{point.cost:,g}", str(len(point.chosen)), number(point.deviation)
-        types = Counter(front.types[name] for name in point.chosen)
-        rows.append((*size, *best, listed(f"{n} {unbroken(name)}" for name, n in types.most_common())))
-    return Table("", columns, tuple(rows), left=(len(columns) - 1,))
+    for point, count in zip(front.points, counts, strict=True):
+        best = ("proven" if point.is_optimal else number(point.bound),) if is_open else ()
+        which = [str(count[name] or "") for name in types]
+        if not spread:
+            which = [listed(f"{n} {unbroken(name)}" for name, n in count.most_common())]
+        rows.append((f"{point.cost:,g}", str(len(point.chosen)), number(point.deviation), *best, *which))
+    last = [name.replace("_", " ") for name in types] if spread else ["which"]
+    columns = ("cost", "sensors", f"deviation{unit}", *(("at best",) if is_open else ()), *last)
+    return Table("", columns, tuple(rows), left=() if spread else (len(columns) - 1,))
 
 
 @shows(ParetoFront)

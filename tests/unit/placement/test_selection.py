@@ -251,6 +251,14 @@ def test_exchanges_are_all_that_suffice(seeds):
     assert judged > len(seeds)
 
 
+def test_priors_of_a_robot_are_no_choices():
+    """Friction at rest is a variable with a prior, whose rows come after those of all sensors."""
+    friction = nd.components.Friction(joints="all", coulomb=0.5, width=0.05, stiction={"scatter": 0.6})
+    found = place(autotree(3).replace(components=(friction,)), candidates_of())
+    assert found.chosen == ("qdd:joint1", "qdd:joint2", "qdd:joint3")
+    assert all(others == ("tau:joint1", "tau:joint2", "tau:joint3") for others in found.exchanges.values())
+
+
 def test_what_takes_too_long_is_left_out(monkeypatch):
     tree, candidates, outputs = random_candidates(0)
     problem = CoverProblem.of(choices := candidates.on(tree), outputs, 0, Demand.of(choices, 0, None, 0))
