@@ -19,6 +19,8 @@ from nori_dyn.typing import Booleans, Floats
 
 LOGS = "exciting_1", "exciting_2", "one_joint_2", "one_joint_5"
 """All logs in which nothing touches the arm."""
+FRICTION = "weight_friction", "quadratic_friction"
+"""What is looked for of friction beside viscous and Coulomb's."""
 FAST, STILL = 0.05, 0.002
 """Speed above which a joint is in motion, and up to which it stands still [rad/s]; between, it turns back."""
 STANDSTILL = 25
@@ -37,7 +39,7 @@ def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
     folder = data / "real" / "ur10e"
     robot, logs, found, noise = identified(folder)
-    title = "torques of joints that move, with friction by the weight they carry"
+    title = "torques of joints that move, with friction by weight and squared velocity"
     results: list[Finding | Figure] = [judged(DATA, title, AGAINST, JOINTS, found)]
     scatter = np.array([fit.held_out for fit in found.fits])
     plan = nd.plan(nd.System(robot, sensors(robot, scatter, noise)), outputs=names(robot))
@@ -56,7 +58,7 @@ def run(data: Path) -> list[Finding | Figure]:
     both = nd.identify(
         [*list(logs.values())[:2]],
         with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW),
-        [*ALL, "weight_friction"],
+        [*ALL, *FRICTION],
         loaded=loaded,
         load_on=HAND,
         held_out=0,
@@ -76,8 +78,7 @@ def identified(folder: Path) -> tuple[nd.KinematicTree, dict[str, nd.Log], nd.re
     logs = {name: nd.read_log(folder / f"{name}.csv.gz", beside("ur10e.log.yaml")) for name in LOGS}
     how = {"held_out": logs["exciting_2"], "differentiate": WINDOW, "moving": MOVING}
     found, raw = (
-        nd.identify(logs["exciting_1"], arm, [*ALL, "weight_friction"], cutoff=cutoff, **how)
-        for cutoff in (CUTOFF, None)
+        nd.identify(logs["exciting_1"], arm, [*ALL, *FRICTION], cutoff=cutoff, **how) for cutoff in (CUTOFF, None)
     )
     scatter, whole = (np.array([fit.held_out for fit in one.fits]) for one in (found, raw))
     return found.with_stiction(), logs, found, np.sqrt(whole**2 - scatter**2)

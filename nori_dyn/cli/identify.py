@@ -72,8 +72,9 @@ def identify(
     parameters: Annotated[
         str | None,
         typer.Option(
-            help="What to look for, with commas: inertias, friction, weight_friction, rotors, springs, offsets, gains, "
-            "names such as m:forearm, or patterns such as viscous:l_*. `offsets` alone calibrates sensors. "
+            help="What to look for, with commas: inertias, friction, quadratic_friction, weight_friction, rotors, "
+            "springs, offsets, gains, names such as m:forearm, or patterns such as viscous:l_*. `offsets` alone "
+            "calibrates sensors. "
             f"{WANTED} when left out; "
             f"with --excite {EXCITED}."
         ),

@@ -1,4 +1,4 @@
-"""Friction of joints: viscous, Coulomb's with the weight that the joint carries, Stribeck's, and at rest."""
+"""Friction of joints: viscous, quadratic, Coulomb's with the weight that the joint carries, Stribeck's, and at rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, FiniteFloat, model_validator
 
 from nori_dyn.algebra.scalars import is_zero, sqrt
 from nori_dyn.algebra.spatial import scaled, zeros
@@ -51,7 +51,7 @@ class Stiction(BaseModel):
 class Friction(OnJoints):
     """The friction of joints, which the motor has to overcome: `damping` and `frictionloss` of MJCF, URDF's dynamics.
 
-        tau_i = tau_J_i + viscous qd_i + F qd_i / sqrt(qd_i^2 + width^2)
+        tau_i = tau_J_i + viscous qd_i + (F + quadratic qd_i^2) qd_i / sqrt(qd_i^2 + width^2)
         F = coulomb + mu |weight_i(q)| + (static - coulomb) / (1 + (qd_i / stribeck)^2)
 
     The sign of the velocity is a smooth one, so that equations stay the same at all velocities: it has 0.9 of its size
@@ -65,6 +65,8 @@ class Friction(OnJoints):
     Attributes:
         joints: which joints.
         viscous: [N m s/rad or N s/m].
+        quadratic: [N m s^2/rad^2 or N s^2/m^2]; below zero where viscous friction levels off, as in greased gears: at
+            the speeds of the log that it was found on, and not far beyond.
         coulomb: of a joint that moves fast and carries no weight [N m or N].
         mu: the share of the torque or force by which the joint holds the robot's weight that is added to it.
         static: of one that only just moves, where that is more [N m or N]; as `coulomb` when None.
@@ -74,11 +76,13 @@ class Friction(OnJoints):
 
     Source: Hess and Soom, Friction at a lubricated line contact operating at oscillating sliding velocities (1990) for
     the curve; Hamon, Gautier and Garrec, Dynamic identification of robots with a dry friction model depending on load
-    and velocity (2010) for mu; a smooth sign and stiction as a variable are ours (docs/design.md, 4.13).
+    and velocity (2010) for mu and for what is not linear in the velocity; a smooth sign and stiction as a variable are
+    ours (docs/design.md, 4.13).
     """
 
     type: Literal["friction"] = "friction"
     viscous: NotNegative = 0.0
+    quadratic: FiniteFloat = 0.0
     coulomb: NotNegative = 0.0
     mu: NotNegative = 0.0
     static: NotNegative | None = None
@@ -88,6 +92,7 @@ class Friction(OnJoints):
 
     COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {
         "viscous": ("N m s/rad", "N s/m"),
+        "quadratic": ("N m s^2/rad^2", "N s^2/m^2"),
         "coulomb": ("N m", "N"),
         "mu": ("", ""),
     }
@@ -127,8 +132,9 @@ class Friction(OnJoints):
             qd: its velocity.
             weight: the torque or force by which the joint holds the robot's weight (n, ...); none when None.
         """
-        level = self.level(qd, weight)
-        force = scaled(self.viscous, qd)
+        level, force = self.level(qd, weight), scaled(self.viscous, qd)
+        if not is_zero(self.quadratic):
+            level = scaled(self.quadratic, qd * qd) + (0.0 if level is None else level)
         return np.asarray(force if level is None else force + scaled(level, qd / sqrt(qd * qd + self.width**2)))
 
     def by_weight(self, at: Kinematics, i: int, more: Array) -> Array:

@@ -228,6 +228,7 @@ def notes_on_curves(tree: KinematicTree, form: str) -> list[str]:
     found: dict[str, dict[str, None]] = {}
     for friction in (component for component in tree.components if isinstance(component, Friction)):
         curves = {
+            "quadratic friction": friction.quadratic != 0,
             "Stribeck's friction": friction.static is not None and friction.static > friction.coulomb,
             "friction by the weight (mu)": friction.mu > 0,
             "stiction": friction.stiction is not None,

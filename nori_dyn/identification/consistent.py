@@ -43,6 +43,7 @@ LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "mu": 0.0, "rotor
 
 VAGUE: Mapping[Kind, float] = {
     "viscous": 1e2,
+    "quadratic": 1e2,
     "coulomb": 1e2,
     "mu": 0.2,
     "rotor": 1e1,

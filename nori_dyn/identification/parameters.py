@@ -41,7 +41,7 @@ TEN: tuple[tuple[Kind, str, str], ...] = (
 
 INERTIAL: tuple[Kind, ...] = ("m", "mc", "I")
 OF_READINGS: tuple[Kind, ...] = ("offset", "gain")
-OF_MOTION: tuple[Kind, ...] = ("viscous", "coulomb", "mu", "rotor")
+OF_MOTION: tuple[Kind, ...] = ("viscous", "quadratic", "coulomb", "mu", "rotor")
 """Those that a joint that stands still does not identify."""
 
 
@@ -58,6 +58,7 @@ NEW: Mapping[type[OnJoints], Mapping[str, Any]] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "inertias": tuple(f"{kind}:*" for kind in INERTIAL),
     "friction": ("viscous:*", "coulomb:*"),
+    "quadratic_friction": ("quadratic:*",),
     "weight_friction": ("mu:*",),
     "rotors": ("rotor:*",),
     "springs": ("stiffness:*", "preload:*"),

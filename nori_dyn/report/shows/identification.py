@@ -38,7 +38,7 @@ WORST = 5
 TERMS = 3
 """Most terms of a combination that are shown; all others are counted."""
 
-COLUMNS = ("viscous", "coulomb", "mu", "rotor", "stiffness", "preload", "offset", "gain")
+COLUMNS = ("viscous", "quadratic", "coulomb", "mu", "rotor", "stiffness", "preload", "offset", "gain")
 """Kinds of parameters that have a column."""
 
 ON_LINKS = (

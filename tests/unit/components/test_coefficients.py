@@ -11,10 +11,13 @@ from tests.trees import random_state
 
 Q, QD = np.linspace(-2.0, 2.0, 9)[None], np.linspace(-3.0, 3.0, 9)[None]
 
+NOTHING = {"viscous": 0.0, "quadratic": 0.0, "coulomb": 0.0, "mu": 0.0}
+
 CASES = [
-    (Friction(joints="all", viscous=0.3, coulomb=0.7), {"viscous": 0.3, "coulomb": 0.7, "mu": 0.0}),
-    (Friction(joints="all", static=0.7), {"viscous": 0.0, "coulomb": 0.0, "mu": 0.0}),
-    (Friction(joints="all", mu=0.2), {"viscous": 0.0, "coulomb": 0.0, "mu": 0.2}),
+    (Friction(joints="all", viscous=0.3, coulomb=0.7), {**NOTHING, "viscous": 0.3, "coulomb": 0.7}),
+    (Friction(joints="all", static=0.7), NOTHING),
+    (Friction(joints="all", mu=0.2), {**NOTHING, "mu": 0.2}),
+    (Friction(joints="all", quadratic=-0.2), {**NOTHING, "quadratic": -0.2}),
     (Rotor(joints="all", inertia=2e-5, gear=-100.0), {"rotor": 0.2}),
     (Spring(joints="all", stiffness=7.0), {"stiffness": 7.0, "preload": 0.0}),
     (Spring(joints="all", stiffness=7.0, reference=0.3, preload=0.5), {"stiffness": 7.0, "preload": 0.5 + 7.0 * 0.3}),
@@ -43,6 +46,12 @@ def test_a_spring_gives_its_preload_where_it_is_slack():
     assert_close(constant.force(Q, QD), np.full(Q.shape, 2.0), ROUNDING)
     assert Spring.model_validate(constant.to_dict()) == constant
     assert Spring(joints="all", stiffness=7.0).to_dict() == {"type": "spring", "joints": "all", "stiffness": 7.0}
+
+
+def test_quadratic_friction_is_against_the_motion():
+    friction = Friction(joints="all", viscous=2.0, quadratic=-0.3, coulomb=1.0, width=1e-9)
+    assert_close(friction.force(Q, QD), 2.0 * QD - 0.3 * QD * np.abs(QD) + np.sign(QD), ROUNDING)
+    assert Friction(joints="all", quadratic=0.5).level(QD, None) is None  # nothing holds it at rest
 
 
 def test_stribecks_curve_is_linear_in_the_coulomb_part():

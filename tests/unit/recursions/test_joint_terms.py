@@ -28,7 +28,7 @@ ROTORS = (
     nd.components.Rotor(joints="joint2", inertia=0.1),
 )
 PASSIVE = (
-    nd.components.Friction(joints="actuated", viscous=0.4, coulomb=0.7, static=1.1, width=0.05),
+    nd.components.Friction(joints="actuated", viscous=0.4, quadratic=-0.1, coulomb=0.7, static=1.1, width=0.05),
     nd.components.Spring(joints=["joint2", "joint5"], stiffness=9.0, reference=0.3),
     nd.components.Tendon(
         name="belt", role="passive", joints={"joint2": 0.5, "joint5": -1.0}, stiffness=20.0, damping=3.0, rest=0.2
