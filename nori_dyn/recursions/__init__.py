@@ -6,6 +6,7 @@ H = nd.recursions.crba(tree, q)                         also minverse, its inver
 M, Mdot, C = nd.recursions.coriolis(tree, q, qd)        also christoffel; times_C, for C qd_r without C
 nd.recursions.rnea_derivatives(tree, q, qd, qdd)        also aba_derivatives, hybrid_dynamics_derivatives
 J = nd.recursions.jacobian(tree, q, "tool")             also jacobian_rate
+nd.recursions.delassus(tree, q, ["l_foot", "r_foot"])   also operational_space_inertia, its inverse
 L = nd.recursions.ltl(H, expanded_parents(tree))        also ltdl, ltl_in_place, solve_ltl, ...
 nd.recursions.com_coordinates(tree, q, qd)              also coordinate_change
 nd.recursions.centroidal(tree, q, qd)                   centre of mass and momentum; also momentum_rate, zmp
@@ -24,6 +25,7 @@ from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import CoordinateChange, com_coordinates, coordinate_change
 from nori_dyn.recursions.coriolis import Coriolis, coriolis, times_C
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
+from nori_dyn.recursions.delassus import delassus, operational_space_inertia
 from nori_dyn.recursions.derivatives import (
     ForwardDynamicsDerivatives,
     HybridDynamicsDerivatives,
@@ -70,6 +72,7 @@ __all__ = [
     "coriolis",
     "coriolis_force",
     "crba",
+    "delassus",
     "expanded_parents",
     "gravity_force",
     "hybrid_dynamics",
@@ -84,6 +87,7 @@ __all__ = [
     "ltl_in_place",
     "minverse",
     "momentum_rate",
+    "operational_space_inertia",
     "rnea",
     "rnea_derivatives",
     "solve_L",

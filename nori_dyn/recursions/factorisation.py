@@ -189,12 +189,18 @@ def solve_ltdl(factors: LTDL, parents: Sequence[int], b: Array) -> Array:
     return solve_L(L, parents, np.array([x / d for x, d in zip(y, D, strict=True)], dtype=y.dtype), unit=True)
 
 
+def forward_rows(factors: LTDL, parents: Sequence[int], B: Array) -> list[Array]:
+    """Return L^-T B for H = L^T D L and B (n, m, ...), row by row."""
+    L, rows = factors.L, list(B)
+    for k, below in reversed(list(enumerate(descendants(parents)))):
+        rows[k] = combination(rows[k], [L[j, k] for j in below], [rows[j] for j in below], subtracted=True)
+    return rows
+
+
 def solve_rows(factors: LTDL, parents: Sequence[int], B: Array) -> Array:
     """Return H^-1 B (n, m, ...) for H = L^T D L and B (n, m, ...), whole rows at a time."""
     L, D = factors
-    rows = list(B)
-    for k, below in reversed(list(enumerate(descendants(parents)))):
-        rows[k] = combination(rows[k], [L[j, k] for j in below], [rows[j] for j in below], subtracted=True)
+    rows = forward_rows(factors, parents, B)
     for k, row in enumerate(rows):
         above = list(ancestors(parents, k))
         rows[k] = combination(divided(row, D[k]), [L[k, j] for j in above], [rows[j] for j in above], subtracted=True)

@@ -27,7 +27,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.composites import root_transforms
 from nori_dyn.recursions.crba import inertia_factors
-from nori_dyn.recursions.factorisation import LTDL
+from nori_dyn.recursions.factorisation import LTDL, forward_rows
 from nori_dyn.recursions.sparsity import depth_sums, expanded_parents
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
@@ -73,14 +73,13 @@ def inverse_by_factors(tree: KinematicTree, q: Array) -> Array:
 
 def inverse_of(factors: LTDL, parents: Sequence[int]) -> Array:
     """Return the inverse (n, n, ...) of L^T D L with the sparsity of a tree."""
-    L, D = factors
+    D = factors.D
     n = len(D)
 
     # Rows of Y = L^-T: L^T Y = 1.
-    Y = list(zeros((n, n), D))
-    for k, below in reversed(list(enumerate(descendants(parents)))):
-        Y[k][k] = 1
-        Y[k] = combination(Y[k], [L[j, k] for j in below], [Y[j] for j in below], subtracted=True)
+    one = zeros((n, n), D)
+    one[range(n), range(n)] = 1
+    Y = forward_rows(factors, parents, one)
 
     # Rows of Y^T D^-1 Y, from the diagonal on.
     scaled = [divided(Y_k, D_k) for D_k, Y_k in zip(D, Y, strict=True)]
