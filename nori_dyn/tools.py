@@ -4,6 +4,7 @@
     nd.tools.random_tree(10, seed=0)                        a robot at random, of any joints
     nd.tools.sensors_from_model("arm.urdf")                 the sensors that a robot's own file describes
     motion = nd.tools.joint_motion(t, q)                    qd and qdd from encoders alone, with standard deviations
+    nd.tools.ContactLocalizer(tracker, surfaces)            which link is touched, by which force and where
     nd.tools.save_html(report, "page.html")                 a report, a placement or an identification as a web page
     nd.tools.save_robot(found.robot, "arm.urdf", "new.urdf")   the file of a robot, corrected
     nd.tools.save_payload(found.payload("tool0"), "tool.script")   what it carries, as its vendor's software takes it
@@ -21,18 +22,24 @@ from nori_dyn.descriptions.identified import save_robot
 from nori_dyn.descriptions.payloads import save_payload
 from nori_dyn.descriptions.robot_names import robots
 from nori_dyn.descriptions.sensor_configs import sensors_from_model
+from nori_dyn.descriptions.surfaces import surfaces
 from nori_dyn.filtering.collisions import CollisionDetector
+from nori_dyn.filtering.localization import ContactLocalizer
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
 from nori_dyn.logs.motion.joint_model import JointNoise
 from nori_dyn.logs.motion.joint_motion import joint_motion
 from nori_dyn.model.closure import closed
+from nori_dyn.model.surface import Surface
 from nori_dyn.model.synthetic import random_tree
+from nori_dyn.observe.touches import touch_observability
 from nori_dyn.report.html import save_html
 
 __all__ = [
     "CollisionDetector",
+    "ContactLocalizer",
     "JointNoise",
     "LogMapping",
+    "Surface",
     "closed",
     "joint_motion",
     "load_components",
@@ -44,4 +51,6 @@ __all__ = [
     "save_payload",
     "save_robot",
     "sensors_from_model",
+    "surfaces",
+    "touch_observability",
 ]

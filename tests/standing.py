@@ -17,7 +17,7 @@ FEET = np.array([[0.02, 0.2, 0.0], [0.0, -0.2, 0.0]])
 """Where the feet stand in the world [m]."""
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
-LAWS_ELSEWHERE = {"centroidal", "gyroscope", "imu", "zero_velocity"}
+LAWS_ELSEWHERE = {"centroidal", "gyroscope", "imu", "touch", "zero_velocity"}
 """Sensors that add variables or read the state of a base: tests/unit/measurements has their laws."""
 
 SIGMA = {"acc": 0.05, "gyro": 0.01, "standing": 0.01}

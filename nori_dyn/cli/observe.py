@@ -133,6 +133,9 @@ def observe(
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
 
+    Where links may be touched, by the `touch` of the sensors, it tells on which a touch is localized, and which of them
+    no reading tells apart.
+
     Example: nori-dyn observe panda.urdf --parameters inertias,friction
     """
     if parameters is not None:
@@ -170,6 +173,9 @@ def observe(
     else:
         tree = load(robot, base, lock, keep, components, strict and inertias != "nearest", inertias)
         known = load_sensors(sensors, robot, tree)
+    if known.touch is not None:
+        _show_touches(ctx, tree, known, seed, as_json)
+        return
     system = System(tree, in_contact(known, contacts))
     if states is not None and not system.memory:
         raise typer.BadParameter("nothing persists: the sensors have no `memory`.", param_hint="--states")
@@ -227,6 +233,22 @@ def _show_identifiable(
         print_json(found.to_dict())
     else:
         show(found.shown())
+
+
+def _show_touches(ctx: typer.Context, tree: KinematicTree, sensors: SensorSet, seed: int, as_json: bool) -> None:
+    """Show on which links a touch is localized, and which links are told apart; exit 1 where these are not all."""
+    from nori_dyn.observe.touches import touch_observability
+
+    refuse_given(
+        ctx, [name for name in OF_DYNAMICS if name != "workers"], "does not go with sensors that have `touch`."
+    )
+    found = touch_observability(tree, sensors, seed)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show(found.shown())
+    if not found.suffices:
+        raise typer.Exit(1)
 
 
 def _planned(path: str) -> tuple[KinematicTree, SensorSet]:

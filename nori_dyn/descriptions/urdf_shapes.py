@@ -1,4 +1,4 @@
-"""Visual shapes of the links of a URDF: boxes, spheres, cylinders and meshes, for pictures."""
+"""Shapes of the links of a URDF, visual or for collisions: boxes, spheres, cylinders, capsules and meshes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +17,12 @@ from nori_dyn.typing import Floats
 
 SCHEMES = ("package://", "model://", "file://")
 
-SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length")}
+SIZES = {
+    "box": ("size",),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+}
 """The attributes with the sizes of what is no mesh."""
 
 SEARCHED = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
@@ -25,13 +31,14 @@ SEARCHED = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A visual shape of a link.
+    """A shape of a link.
 
     Attributes:
         link: the name of the link.
         X: transform from the link's coordinates to those of the shape.
-        kind: "box", "sphere", "cylinder" or "mesh".
-        size: edges of a box, radius of a ball, radius and length of a cylinder, factors of a mesh along its axes.
+        kind: "box", "sphere", "cylinder", "capsule" or "mesh".
+        size: edges of a box, radius of a ball, radius and length of a cylinder or capsule, factors of a mesh along its
+            axes.
         mesh: the file of a mesh; None where it is not found.
         colour: red, green, blue and opacity, from 0 to 1; None where the file does not say.
     """
@@ -44,8 +51,8 @@ class Shape:
     colour: tuple[float, ...] | None = None
 
 
-def urdf_shapes(path: str | os.PathLike[str]) -> tuple[Shape, ...]:
-    """Visual shapes of the links of a URDF; malformed ones are left out.
+def urdf_shapes(path: str | os.PathLike[str], of: Literal["visual", "collision"] = "visual") -> tuple[Shape, ...]:
+    """Shapes of the links of a URDF, visual or for collisions; malformed ones are left out.
 
     Raises:
         FileFormatError: not a readable file, or not XML.
@@ -54,17 +61,17 @@ def urdf_shapes(path: str | os.PathLike[str]) -> tuple[Shape, ...]:
     colours = {each.get("name"): _colour(each) for each in root.findall("material")}
     found = []
     for link in root.findall("link"):
-        for visual in link.findall("visual"):
-            found += list(_shapes(Path(path), link.get("name", ""), visual, colours))
+        for shape in link.findall(of):
+            found += list(_shapes(Path(path), link.get("name", ""), shape, colours))
     return tuple(found)
 
 
 def _shapes(
-    path: Path, link: str, visual: Element, colours: dict[str | None, tuple[float, ...] | None]
+    path: Path, link: str, shape: Element, colours: dict[str | None, tuple[float, ...] | None]
 ) -> Iterator[Shape]:
-    material = visual.find("material")
+    material = shape.find("material")
     colour = None if material is None else _colour(material) or colours.get(material.get("name"))
-    X, geometry = _place(visual.find("origin")), visual.find("geometry")
+    X, geometry = _place(shape.find("origin")), shape.find("geometry")
     for each in [] if geometry is None else geometry:
         if each.tag == "mesh":
             scale = _numbers(each.get("scale"), 3) or (1.0, 1.0, 1.0)

@@ -487,6 +487,8 @@ def plan_set(
         sensors = load_sensors(sensors)
     check_sensors(sensors, "nd.plan")
     sensors = cast(SensorSet, _with_centroidal(sensors, outputs))
+    if isinstance(sensors, SensorSet):
+        sensors = sensors.touching(tree)
     if not getattr(sensors, "contact_names", ()) and states is None:
         return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
     plans: dict[ContactState, Plan] = {}

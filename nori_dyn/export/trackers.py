@@ -150,6 +150,7 @@ def _judging(shape: TrackShape, model: HypothesisModel, contact_names: Sequence[
         text += listed_table(name, table.tolist(), "double")
     for name, integers in (
         ("state_distances", numbers.apart),
+        ("state_closes", numbers.closes.astype(int)),
         ("state_order", order),
         ("state_counts", counts),
         ("state_ends", ends),

@@ -165,6 +165,11 @@ class HypothesisModel:
         """In how many contacts states differ (S, S)."""
         return distances(self.states)
 
+    @cached_property
+    def closes(self) -> Booleans:
+        """Whether contacts close from a state, a row for each, to another, and none opens (S, S)."""
+        return np.array([[set(before) < set(after) for after in self.states] for before in self.states])
+
     def transitions(self, dt: float) -> Floats:
         """Return the probability of each state after a time [s] (S, S), a row for each state before."""
         return transitions(self.apart, self.n_contacts, self.options.rate, dt)

@@ -156,7 +156,7 @@ class NumpyHypothesisStep:
         """Prior of the memory under each hypothesis that is judged."""
         if self._motion is None:
             return dict.fromkeys(judged, self._before)
-        motion = self.motion(dt)
+        of, motion = self._of, self.motion(dt)
         carried: dict[int, SquareRootInformation] = {}
         found = {}
         for h in judged:
@@ -165,7 +165,9 @@ class NumpyHypothesisStep:
             for g in parts:
                 if g not in carried:
                     carried[g] = predict(self.afters[g], motion)
-            found[h] = mixed([(float(share[g]), carried[g]) for g in parts])
+            closing = share[parts] @ of.closes[parts, h] / share[parts].sum()
+            jump = np.sqrt(closing) * np.array(self._of_tick.jumps)
+            found[h] = mixed([(float(share[g]), carried[g]) for g in parts], jump if jump.any() else None)
         return found
 
 
@@ -174,6 +176,7 @@ def hypothesis_numbers(of: HypothesisModel, longest: float) -> HypothesisNumbers
     return HypothesisNumbers(
         counting=of.counting,
         apart=of.apart,
+        closes=of.closes,
         weights=of.exact_weights,
         row_logs=of.row_logs[of.of_cases],
         free_logs=of.free_logs,

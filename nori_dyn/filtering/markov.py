@@ -81,7 +81,7 @@ def looked_back_over(probabilities: Floats, steps: Floats, transitions: Callable
     return found
 
 
-def mixed(parts: Iterable[tuple[float, SquareRootInformation]]) -> SquareRootInformation:
+def mixed(parts: Iterable[tuple[float, SquareRootInformation]], jump: Floats | None = None) -> SquareRootInformation:
     """Return one normal density with the mean and the covariance of a mixture of several.
 
     No covariance is formed: P = C C^T with the columns sqrt(w_i) [R_i^-1, m_i - m], and C is made triangular. Where one
@@ -89,9 +89,10 @@ def mixed(parts: Iterable[tuple[float, SquareRootInformation]]) -> SquareRootInf
 
     Args:
         parts: their weights and square-root forms.
+        jump: standard deviation of what is added to each number (n,); None adds nothing.
     """
     each = list(parts)
-    if len(each) == 1 or any((np.diag(known.R) == 0.0).any() for _, known in each):
+    if (len(each) == 1 and jump is None) or any((np.diag(known.R) == 0.0).any() for _, known in each):
         return max(each, key=lambda one: one[0])[1]
     w = np.array([share for share, _ in each])
     w /= w.sum()
@@ -100,6 +101,8 @@ def mixed(parts: Iterable[tuple[float, SquareRootInformation]]) -> SquareRootInf
     eye = np.eye(len(m))
     roots = [la.solve_triangular(known.R, eye) for _, known in each]
     C = np.hstack([np.sqrt(w_i) * np.column_stack([L, m_i - m]) for w_i, L, m_i in zip(w, roots, means, strict=True)])
+    if jump is not None:
+        C = np.hstack([C, np.diag(jump)])
     (L,) = la.qr(C[::-1].T, mode="r")
     U = L[: len(m)].T[::-1, ::-1]
     R = np.triu(la.solve_triangular(U, eye))

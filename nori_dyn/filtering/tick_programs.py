@@ -126,6 +126,7 @@ class TickPrograms:
             exact=of.exact_readings.tolist(),
             weight_of=of.weight_of_rows.tolist(),
             walk=[walk for walk, _ in laws],
+            jump=self.jumps if any(self.jumps) else (),
             inverse_time=[0.0 if T is None else 1 / T for _, T in laws],
             fading=[fading.get(k, -1) for k in range(len(laws))],
             base=base_place(self.memory_names),
@@ -138,6 +139,11 @@ class TickPrograms:
             return None
         with self._watch(f"compiling runs of {self.system.tree.name}"):
             return NativeRuns(self.shape, needed_compiler("the native filter"))
+
+    @cached_property
+    def jumps(self) -> tuple[float, ...]:
+        """Standard deviation of how far each number of the memory changes where a contact switches (k,)."""
+        return tuple(x for one in self.coordinates.memory for x in one.jump or (0.0,) * len(one.mean))
 
     def motion(self, measured: MeasurementRows, dt: float, knows_rates: bool = True) -> MotionModel:
         """Return how the memory moves on from a tick.

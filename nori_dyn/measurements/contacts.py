@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.system.variables import TOUCH
 
 ContactState: TypeAlias = tuple[str, ...]
 """The names of the contacts that are closed, in the order of the config; all others are open."""
@@ -26,6 +27,11 @@ class Contact:
     name: str
     closed: tuple[Measurement, ...]
     open: tuple[Measurement, ...]
+
+    @property
+    def is_touch(self) -> bool:
+        """Whether it stands for a link that may be touched, see `measurements.touch`."""
+        return any(row.type == TOUCH for row in self.closed)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of its config."""

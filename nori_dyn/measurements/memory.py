@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, SerializerFunctionWrapHandler, model_serializer
 
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
@@ -21,11 +21,13 @@ from nori_dyn.measurements.floating_base import (
     floating_root,
     gravity_size,
 )
+from nori_dyn.measurements.touch import touch_prior
+from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.variables import OFFSET, STICTION, ComponentKey, Unknown, Variable, VariableKey
+from nori_dyn.system.variables import OFFSET, STICTION, TOUCH, ComponentKey, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 SPEED = "qd"
@@ -49,6 +51,10 @@ class Memory(BaseModel):
           offsets: {of: offset, walk: 0.01}
           push: {of: "fx:hand", walk: 5.0, time_constant: 1.0, sigma: 20}
 
+    The wrench of a touch, which `touch` in a config stands for:
+
+          touch: {of: touch, sigma: [30, 30, 30, 30, 30, 30], walk: 4, time_constant: 100, jump: 30}
+
     Without a filter each tick has their initial prior.
 
     Attributes:
@@ -61,6 +67,7 @@ class Memory(BaseModel):
         time_constant: time in which they decay to 1 / e [s]; without it they stay.
         sigma: standard deviation at first; without it nothing is known. Offsets have theirs in the sensor's entry.
         mean: their initial mean.
+        jump: how far they change where contacts that are recognised close and none opens, as a standard deviation.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,6 +79,13 @@ class Memory(BaseModel):
     time_constant: Positive | None = None
     sigma: Positive | list[Positive] | None = None
     mean: FiniteFloat | list[FiniteFloat] = 0.0
+    jump: Walk | list[Walk] = 0.0
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, fields: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out a jump that there is none of, so that fingerprints of configs stay."""
+        content: dict[str, object] = fields(self)
+        return {name: value for name, value in content.items() if name != "jump" or value}
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -101,7 +115,20 @@ class Memory(BaseModel):
                 )
             yield BaseRates(root)
             yield gravity_size(root, tree.gravity)
+        if TOUCH in self.wanted:
+            yield self._touch()
         yield from self.speeds(tree)
+
+    def _touch(self) -> Equation:
+        """The rows by which the wrench of a touch is known at first.
+
+        Raises:
+            SensorConfigError: no sigma; a wrong number of values.
+        """
+        sigma = per_component("the sigma of the touch", self.sigma, FORCE)
+        if sigma is None:
+            raise SensorConfigError("give how large wrenches of touches are as `sigma` [N m, N].")
+        return touch_prior(per_component("the mean of the touch", self.mean, FORCE) or (), sigma)
 
     def speeds(self, tree: KinematicTree) -> Iterator[Equation]:
         """Yield the rows that read the velocities given to a tick, with the variables that these are.
@@ -155,7 +182,7 @@ class Memory(BaseModel):
             )
         mean = per_component(f"the mean of '{v.name}'", self.mean, v.components) or ()
         sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
-        known_by = f"{GROUP}:{v.name}"
+        known_by = own.name if own is not None and v.kind == TOUCH else f"{GROUP}:{v.name}"
         if v.kind == BASE:
             sigma = (SIGMAS[v.key.component],) * 3
         if v.kind == OFFSET and isinstance(own, VariableReading):
@@ -168,7 +195,9 @@ class Memory(BaseModel):
         walk = per_component(f"the walk of '{v.name}'", self.walk, v.components) or ()
         if v.kind == BASE and v.key.component == "gravity":
             walk = (GRAVITY_WALK,) * 3
-        return Remembered(name, v, mean, sigma, walk, self.time_constant, self._rate(v, variables), known_by)
+        jump = per_component(f"the jump of '{v.name}'", self.jump, v.components) or ()
+        rate = self._rate(v, variables)
+        return Remembered(name, v, mean, sigma, walk, self.time_constant, rate, known_by, jump=jump)
 
     def _rate(self, v: Variable, variables: Sequence[Variable]) -> VariableKey | None:
         if v.kind == BASE:

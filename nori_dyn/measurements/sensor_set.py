@@ -36,12 +36,13 @@ from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.memory import Memory, beginnings
 from nori_dyn.measurements.registry import measurement_types
+from nori_dyn.measurements.touch import TouchedLinks
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered, fading_parts
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
-from nori_dyn.system.variables import CENTROIDAL, Variable, VariableKey, tree_variables
+from nori_dyn.system.variables import CENTROIDAL, TOUCH, Variable, VariableKey, tree_variables
 from nori_dyn.tables import Shown
 
 MAX_CONTACTS = 6
@@ -61,6 +62,7 @@ class SensorSet(Shown):
             `measurements`. A set that has any is many sets: `in_contact` chooses one, `nd.plan` plans them all, and
             `nd.System` refuses it.
         memory: the state from tick to tick, by a name each: for `nd.Tracker`.
+        touch: links that may be touched anywhere, one at a time; `touching` makes contacts of them.
 
     Raises:
         InvalidConfigError: two sensors of one name; a sensor with an offset
@@ -78,6 +80,7 @@ class SensorSet(Shown):
     dynamics: DynamicsNoise | None = None
     contacts: tuple[Contact, ...] = ()
     memory: tuple[tuple[str, Memory], ...] = ()
+    touch: TouchedLinks | None = None
 
     def __post_init__(self) -> None:
         seen = _named(self.measurements, set(), ("measurements",))
@@ -121,7 +124,7 @@ class SensorSet(Shown):
         except ValidationError as error:
             raise config_error(error, data, ConfigSchema(config_model(), "a set of sensors")) from None
         contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
-        more = config.source, config.dynamics, contacts, tuple(config.memory.items())
+        more = config.source, config.dynamics, contacts, tuple(config.memory.items()), config.touch
         if not config.from_model:
             return SensorSet(config.name, tuple(config.measurements), *more)
         if of_model is None:
@@ -150,13 +153,18 @@ class SensorSet(Shown):
         noise = {} if self.dynamics is None else {"dynamics": self.dynamics.model_dump(by_alias=True)}
         contacts = {"contacts": {c.name: c.to_dict() for c in self.contacts}} if self.contacts else {}
         memory = {"memory": {name: each.model_dump() for name, each in self.memory}} if self.memory else {}
-        return {"name": self.name, "source": self.source, **noise, "measurements": measurements, **contacts, **memory}
+        touch = {"touch": self.touch.model_dump(by_alias=True)} if self.touch else {}
+        described = {"name": self.name, "source": self.source, **noise, "measurements": measurements}
+        return described | contacts | memory | touch
 
     @property
     def fingerprint(self) -> str:
         """A hash of all that the equations depend on beside the tree."""
         content = self.to_dict()
-        parts = content["measurements"], *(content[key] for key in ("dynamics", "contacts", "memory") if key in content)
+        parts = (
+            content["measurements"],
+            *(content[key] for key in ("dynamics", "contacts", "memory", "touch") if key in content),
+        )
         return hashlib.sha256(json.dumps(parts[0] if len(parts) == 1 else parts, sort_keys=True).encode()).hexdigest()
 
     def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
@@ -180,7 +188,8 @@ class SensorSet(Shown):
         """Contact states, each once, those with the most closed contacts first, then in the order of the config.
 
         Args:
-            states: those wanted, each the names of the contacts that are closed in it; all when None.
+            states: those wanted, each the names of the contacts that are closed in it; all when None, of links that may
+                be touched one at a time.
 
         Raises:
             PlanError: the set has no contacts, too many for all their states, or none is wanted.
@@ -190,12 +199,15 @@ class SensorSet(Shown):
         if not names:
             raise PlanError(f"sensors '{self.name}' have no contacts, and so one state: leave `states` out.")
         if states is None:
-            if len(names) > MAX_CONTACTS:
+            touched = [contact.name for contact in self.contacts if contact.is_touch]
+            others = [name for name in names if name not in touched]
+            if len(others) > MAX_CONTACTS:
                 raise PlanError(
-                    f"sensors '{self.name}' have {len(names)} contacts, and so {2 ** len(names)} contact states. Name "
+                    f"sensors '{self.name}' have {len(others)} contacts, and so {2 ** len(others)} contact states. Name "
                     "those that occur in `states`."
                 )
-            states = chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))
+            closed = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
+            states = [(*state, *link) for state in closed for link in [(), *zip(touched)]]
         found = {self.contact_state(state) for state in states}
         if not found:
             raise PlanError("states is empty: name at least one contact state, or leave it out for all.")
@@ -218,6 +230,21 @@ class SensorSet(Shown):
         rows = [row for c in self.contacts for row in (c.closed if c.name in state else c.open)]
         name = f"{self.name} ({named_contacts(state)})" if self.contacts else self.name
         return replace(self, name=name, measurements=(*self.measurements, *rows), contacts=())
+
+    def touching(self, tree: KinematicTree) -> SensorSet:
+        """The set with a contact for each link that may be touched, and the wrench of the touch as state.
+
+        Raises:
+            SensorConfigError: a name that the robot does not have, or that of another contact.
+        """
+        if self.touch is None:
+            return self
+        contacts = (*self.contacts, *self.touch.contacts(tree))
+        names = [contact.name for contact in contacts]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise SensorConfigError(f"sensors '{self.name}': '{twice}' is a contact, and a link that may be touched.")
+        memory = (*self.memory, (TOUCH, Memory.model_validate(self.touch.memory)))
+        return replace(self, contacts=contacts, memory=memory, touch=None)
 
     def with_centroidal(self, outputs: Iterable[str]) -> SensorSet:
         """The set with the centroidal quantities that some outputs name, where it does not have them."""
@@ -245,6 +272,12 @@ class SensorSet(Shown):
                 f"sensors '{self.name}' have contacts ({names}), of which some may be closed. Choose a state "
                 f"with .in_contact({listed}) or --contacts {names.replace(' ', '')}, or plan all of them with "
                 "nd.plan(tree, sensors) or --contacts all."
+            )
+        if self.touch:
+            raise SensorConfigError(
+                f"sensors '{self.name}' have links that may be touched. Plan the states of all with "
+                "nd.plan(tree, sensors) or --contacts all; nd.tools.touch_observability(tree, sensors), or nori-dyn "
+                "observe, says what they tell of touches."
             )
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):
@@ -409,7 +442,7 @@ def _config_model(types: tuple[type[Measurement], ...]) -> type[BaseModel]:
     contact = create_model(
         "ContactConfig", __config__=ConfigDict(extra="forbid"), closed=(entries, ...), open=(entries, ...)
     )
-    contacts: Any = GenericAlias(dict, (Annotated[str, Field(pattern=r"^[\w.-]+$")], contact))
+    contacts: Any = GenericAlias(dict, (Annotated[str, Field(pattern=r"^[\w./-]+$")], contact))
     return create_model(
         "SensorConfig",
         __config__=ConfigDict(extra="forbid"),
@@ -420,4 +453,5 @@ def _config_model(types: tuple[type[Measurement], ...]) -> type[BaseModel]:
         measurements=(entries, ...),
         contacts=(contacts, {}),
         memory=(dict[Annotated[str, Field(min_length=1)], Memory], {}),
+        touch=(TouchedLinks | None, None),
     )

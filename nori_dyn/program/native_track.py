@@ -265,6 +265,7 @@ class HypothesisNumbers:
     Attributes:
         counting: of each of S states, which weighed rows count (p,).
         apart: in how many contacts states differ (S, S).
+        closes: whether contacts close from a state to another, and none opens (S, S).
         weights: of weighed rows that hold exactly where they count; 0 of others (p,).
         row_logs: what each weighed row of a case adds to the logarithm of the density of a state that has it.
         free_logs: what each number of u outside the memory adds, where a state leaves it undetermined (n_s,).
@@ -278,6 +279,7 @@ class HypothesisNumbers:
 
     counting: Sequence[Booleans]
     apart: Indices
+    closes: Booleans
     weights: Floats
     row_logs: Floats
     free_logs: Floats
@@ -341,6 +343,7 @@ class NativeHypotheses:
             "row_logs": numbers.row_logs.copy(),
             "free_logs": numbers.free_logs.copy(),
             "apart": numbers.apart.astype(np.int32),
+            "closes": numbers.closes.astype(np.int32),
             "order": order,
             "counts": counts,
             "ends": ends,

@@ -66,6 +66,7 @@ class TrackShape:
         weight_of: for each weighed row the number of its weight.
         walk: of each number of the memory, its standard deviation after a second.
         inverse_time: one over the time constant of each; 0 where it stays.
+        jump: of each the standard deviation of its change where a contact switches; empty where none has any.
         fading: which of the rows' last numbers says it at each tick; -1 where it is constant.
         of_case: for each weighed row whether it is of a case of a contact; empty where there are no hypotheses.
         base: where the state of a floating base begins in the memory; None where it is none of it.
@@ -85,6 +86,7 @@ class TrackShape:
     weight_of: Sequence[int] = ()
     walk: Sequence[float] = ()
     inverse_time: Sequence[float] = ()
+    jump: Sequence[float] = ()
     fading: Sequence[int] = ()
     of_case: Sequence[bool] = ()
     heavy: Sequence[bool] = ()
@@ -243,8 +245,9 @@ def _case_tables(shape: TrackShape, lanes: int) -> str:
         "mixing_ends": [2 * j + 3 for j in range(shape.k)],
         "of_case": cases,
     }
-    sizes = defined({"COMMON": len(common), "CASES": len(cases)})
-    return sizes + "".join(listed_table(name, values) for name, values in tables.items())
+    sizes = defined({"COMMON": len(common), "CASES": len(cases), "JUMPS": len(shape.jump)})
+    text = sizes + "".join(listed_table(name, values) for name, values in tables.items())
+    return text + listed_table("jump", shape.jump, "double")
 
 
 def ordered_rows(

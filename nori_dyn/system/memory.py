@@ -37,6 +37,7 @@ class Remembered:
         rate: the variable that is its derivative by time; None where it has none.
         known_by: names of the rows of the tick that are its initial prior: a filter applies them once.
         part: what says its time constant at each state, `time_constant` being the longest; None where that is constant.
+        jump: standard deviation of its change where a contact switches, a number a component; empty where it has none.
     """
 
     memory: str
@@ -48,6 +49,7 @@ class Remembered:
     rate: VariableKey | None
     known_by: str
     part: Fading | None = None
+    jump: tuple[float, ...] = ()
 
     @staticmethod
     def fading(memory: str, variable: Variable, part: Fading) -> Remembered:

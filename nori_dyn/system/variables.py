@@ -31,6 +31,9 @@ STICTION: Kind = "stiction"
 PAYLOAD: Kind = "payload"
 """The inertial parameters of what a link carries beside itself: see `components.unknown_payload`."""
 
+TOUCH: Kind = "touch"
+"""The wrench of a touch anywhere: see `measurements.touch`."""
+
 CENTROIDAL: Kind = "centroidal"
 """The centre of mass, and the momentum about it: see `measurements.centroidal`."""
 
@@ -48,6 +51,7 @@ WORDS: Mapping[Kind, str] = {
     "qd": "joint velocity",
     STICTION: "stiction of joint",
     PAYLOAD: "payload of link",
+    TOUCH: "wrench of touch",
     CENTROIDAL: "centroidal quantity",
 }
 """What variables are called; those of kinds that are not here are called by their kind."""

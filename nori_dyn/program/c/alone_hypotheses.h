@@ -1,7 +1,7 @@
 /* A tracker that recognises contacts and stands alone, after hypotheses.h and alone.h.
 
    The unit says before, beside: N_STATES, N_CONTACTS, REACH, RATE, PART, LIKELY, see `hypotheses`; the tables of its fields:
-   exact_weights, case_logs, loose_logs, state_distances, state_order, state_counts, state_ends; and state_bits: of each
+   exact_weights, case_logs, loose_logs, state_distances, state_closes, state_order, state_counts, state_ends; and state_bits: of each
    state, the sum of the bits of the contacts that are closed. */
 
 _Static_assert(sizeof(judging) + 2 * N_STATES * sizeof(prior) <= sizeof(((FILTER *)0)->room), "there is room");
@@ -34,6 +34,7 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
                      .row_logs = case_logs,
                      .free_logs = loose_logs,
                      .apart = state_distances,
+                     .closes = state_closes,
                      .order = state_order,
                      .counts = state_counts,
                      .ends = state_ends,

@@ -56,7 +56,7 @@ typedef struct {
     void *work;
     double *probabilities, *expected, *logs, *transitions;
     const double *weights, *row_logs, *free_logs;
-    const int *apart, *order, *counts, *ends;
+    const int *apart, *closes, *order, *counts, *ends;
     int *prior_of;
     double rate, dt, part, likely;
     int n, n_contacts, reach, has_begun, best;

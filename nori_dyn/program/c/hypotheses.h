@@ -89,8 +89,9 @@ static void expect(hypotheses *at, double dt) {
 }
 
 /* One normal density with the mean and the covariance of a mixture: P = C C^T with the columns sqrt(share) [R^-1,
-   mean - that of all], with C made triangular part by part, its rows from the last one up. */
-static void mix(hypotheses *at, judging *w, const double *share, prior *into) {
+   mean - that of all], with C made triangular part by part, its rows from the last one up. Numbers that jump where
+   contacts close have sqrt(closing) jump more, as a part of its own. */
+static void mix(hypotheses *at, judging *w, const double *share, double closing, prior *into) {
     double *const M = (double *)w->mixing, left;
     int is_first = 1;
     for (int i = 0; i < K; ++i) w->mean[i] = 0;
@@ -102,9 +103,11 @@ static void mix(hypotheses *at, judging *w, const double *share, prior *into) {
         for (int i = 0; i < K; ++i) w->mean[i] += share[g] * ((double *)part->inverse)[i * MEMORY_WIDTH + K];
     }
     memset(M, 0, sizeof w->mixing);
-    for (int g = 0; g < at->n; ++g) {
-        if (share[g] == 0) continue;
-        const double root = sqrt(share[g]), *const from = (double *)w->priors[g].inverse;
+    for (int g = 0; g <= at->n; ++g) {
+        const int jumps = g == at->n;
+        const double part = jumps ? closing : share[g], root = sqrt(part);
+        if (part == 0) continue;
+        const double *const from = (double *)w->priors[g].inverse;
         if (!is_first)
             for (int j = K; j-- > 0;) {
                 memmove(M + (2 * j + 1) * MEMORY_WIDTH, M + j * MEMORY_WIDTH, sizeof(double) * MEMORY_WIDTH);
@@ -112,8 +115,11 @@ static void mix(hypotheses *at, judging *w, const double *share, prior *into) {
             }
         for (int i = 0; i < K; ++i) {
             const double *const row = from + i * MEMORY_WIDTH;
-            M[K - 1 - i] = root * (row[K] - w->mean[i]);
-            for (int l = i; l < K; ++l) M[(2 * (K - l)) * MEMORY_WIDTH + K - 1 - i] = root * row[l];
+            M[K - 1 - i] = jumps ? 0 : root * (row[K] - w->mean[i]);
+            if (jumps)
+                M[(2 * (K - i)) * MEMORY_WIDTH + K - 1 - i] = root * jump[i];
+            else
+                for (int l = i; l < K; ++l) M[(2 * (K - l)) * MEMORY_WIDTH + K - 1 - i] = root * row[l];
         }
         memory_columns(2 * K + 1, w->mixing, mixing_ends, &left, w);
         is_first = 0;
@@ -163,9 +169,13 @@ static void find_priors(hypotheses *at, judging *w, double dt) {
             ++parts;
         }
         at->prior_of[h] = largest;
-        if (parts == 1 || !all_known) continue;
-        for (int g = 0; g < n; ++g) share[g] /= sum;
-        mix(at, w, share, w->priors + n + h);
+        double closing = 0;
+        for (int g = 0; g < n; ++g) {
+            share[g] /= sum;
+            if (JUMPS && at->closes[g * n + h]) closing += share[g];
+        }
+        if ((parts == 1 && closing == 0) || !all_known) continue;
+        mix(at, w, share, closing, w->priors + n + h);
         at->prior_of[h] = n + h;
     }
 }

@@ -1,0 +1,138 @@
+"""Surfaces of a robot's links, by the collision shapes of its URDF or MJCF file."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.descriptions.mjcf_model import MjcfModel, compiled, rotation
+from nori_dyn.descriptions.robots import robot_file
+from nori_dyn.descriptions.urdf_shapes import urdf_shapes
+from nori_dyn.errors import ModelError, NoriWarning
+from nori_dyn.io.extras import needed
+from nori_dyn.model.surface import Surface, box, capsule, cylinder, sphere
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.tables import listed
+from nori_dyn.typing import Floats
+
+SPACING = 0.01
+"""How far points of a surface are apart [m]."""
+
+
+def surfaces(robot: str | os.PathLike[str], tree: KinematicTree, spacing: float = SPACING) -> dict[str, Surface]:
+    """Return the surface of each link of a robot that has collision shapes in its file.
+
+    Boxes, spheres, cylinders and capsules; meshes (.stl, .obj) by MuJoCo, the extra `mjcf`. Shapes of links that are
+    lumped into others are on those. A mesh that is not found, or of another format, is left out with a warning.
+
+    Args:
+        robot: the robot's file, or its name, as for `nd.load_robot`.
+        tree: the robot, loaded from there.
+        spacing: how far points are apart [m].
+
+    Raises:
+        FileFormatError, ModelError: as `nd.load_robot`.
+        MissingExtraError: an MJCF model or a mesh, and mujoco is not installed.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("rod.urdf").write_text('''<robot name="rod"><link name="world"/>
+        ... <link name="rod"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+        ...   </inertial><collision><geometry><cylinder radius="0.05" length="0.4"/></geometry></collision></link>
+        ... <joint name="hinge" type="continuous"><parent link="world"/><child link="rod"/></joint></robot>''')
+        >>> found = nd.tools.surfaces("rod.urdf", nd.load_urdf("rod.urdf"))
+        >>> round(found["rod"].area, 2), found["rod"].points.shape[1]
+        (0.14, 3)
+    """
+    path, root = robot_file(robot)
+    found: dict[str, list[Floats]] = {}
+    lost, known = [], {*tree.names, *tree.frames}
+    for shape in _of_mjcf(compiled(path)) if root == "mujoco" else _of_urdf(path):
+        name = next((name for name in (f"{shape.link}/body", shape.link) if name in known), None)
+        if shape.triangles is None:
+            lost.append(shape.link)
+        elif name is not None and not (on := tree.frame(name)).on_world:
+            X = shape.X @ on.X
+            corners = shape.triangles @ np.asarray(X.E, dtype=float) + np.asarray(X.r, dtype=float)
+            found.setdefault(tree.names[on.link], []).append(corners)
+    if lost:
+        what = f"robot '{tree.name}': meshes of {listed(lost, 4)} are not found, or not .stl or .obj: left out."
+        warnings.warn(what, NoriWarning, stacklevel=2)
+    return {link: Surface.of(np.concatenate(own), spacing) for link, own in found.items()}
+
+
+class Solid(NamedTuple):
+    """A collision shape.
+
+    Attributes:
+        link: the link, or frame, that it is on.
+        X: transform from there to the shape.
+        triangles: its surface (m, 3, 3) [m]; None of a mesh that cannot be read.
+    """
+
+    link: str
+    X: Transform
+    triangles: Floats | None
+
+
+def _of_urdf(path: Path) -> Iterator[Solid]:
+    makes: dict[str, Callable[..., Floats]] = {
+        "box": lambda *size: box(size),
+        "cylinder": cylinder,
+        "capsule": capsule,
+        "sphere": sphere,
+    }
+    for shape in urdf_shapes(path, "collision"):
+        if shape.kind != "mesh":
+            yield Solid(shape.link, shape.X, makes[shape.kind](*shape.size))
+        else:
+            yield Solid(shape.link, shape.X, None if shape.mesh is None else _mesh(shape.mesh, shape.size))
+
+
+def _mesh(path: Path, scale: tuple[float, ...]) -> Floats | None:
+    """Return the triangles of a mesh; None of a format that MuJoCo does not know."""
+    mujoco = needed(f"the mesh {path.name}", "mjcf", "mujoco")
+    if path.suffix.lower() not in (".stl", ".obj"):
+        return None
+    spec = mujoco.MjSpec()
+    spec.add_mesh(name="mesh", file=str(path), scale=list(scale), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="mesh")
+    try:
+        model = spec.compile()
+    except ValueError as error:
+        raise ModelError(f"{path}: MuJoCo does not take the mesh: {' '.join(str(error).split())}") from None
+    return np.asarray(_triangles(model, 0) @ rotation(model.mesh_quat[0]).T + model.mesh_pos[0])
+
+
+def _triangles(model: Any, mesh: int) -> Floats:
+    """Return the triangles of a mesh of a model, in the axes that MuJoCo gives it."""
+    vertex, face = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
+    vertices = model.mesh_vert[vertex : vertex + model.mesh_vertnum[mesh]]
+    return np.asarray(vertices[model.mesh_face[face : face + model.mesh_facenum[mesh]]], dtype=float)
+
+
+def _of_mjcf(mjcf: MjcfModel) -> Iterator[Solid]:
+    """Yield the geoms that collide, but for planes, height fields and signed distance functions."""
+    m, kinds = mjcf.model, mjcf.mujoco.mjtGeom
+    makes: dict[int, Callable[[Floats], Floats]] = {
+        int(kinds.mjGEOM_BOX): lambda size: box(2 * size),
+        int(kinds.mjGEOM_SPHERE): lambda size: sphere(size[0]),
+        int(kinds.mjGEOM_CYLINDER): lambda size: cylinder(size[0], 2 * size[1]),
+        int(kinds.mjGEOM_CAPSULE): lambda size: capsule(size[0], 2 * size[1]),
+        int(kinds.mjGEOM_ELLIPSOID): lambda size: sphere(1.0) * size,
+    }
+    for k in range(m.ngeom):
+        kind, body = int(m.geom_type[k]), mjcf.links[m.geom_bodyid[k]]
+        if not m.geom_contype[k] and not m.geom_conaffinity[k]:
+            continue
+        if kind != int(kinds.mjGEOM_MESH) and kind not in makes:
+            continue
+        mesh = kind not in makes
+        triangles = _triangles(m, int(m.geom_dataid[k])) if mesh else makes[kind](np.array(m.geom_size[k]))
+        yield Solid(body, Transform(rotation(m.geom_quat[k]).T, np.array(m.geom_pos[k])), triangles)
