@@ -147,7 +147,8 @@ def _touch(
         point, normal = one.points[k], one.normals[k]
         world = poses[link].E.T @ point + poses[link].r
         others = (j for j in range(tree.n_links) if j != link)
-        if not any(surfaces[j].encloses(poses[j].E @ (world - poses[j].r)) for j in others):
+        covered = any(surfaces[j].encloses((poses[j].E @ (world - poses[j].r))[None])[0] for j in others)
+        if not covered and not surfaces[link].encloses((point + 1e-4 * normal)[None])[0]:
             break
     across = np.cross(normal, rng.normal(size=3))
     angle = np.arccos(rng.uniform(np.cos(CONE), 1.0))

@@ -16,6 +16,7 @@ from nori_dyn.descriptions.robots import robot_file
 from nori_dyn.descriptions.urdf_shapes import urdf_shapes
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.extras import needed
+from nori_dyn.model.kinematics import positions
 from nori_dyn.model.surface import Surface, box, capsule, cylinder, sphere
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import listed
@@ -24,12 +25,20 @@ from nori_dyn.typing import Floats
 SPACING = 0.01
 """How far points of a surface are apart [m]."""
 
+POSES = 8
+"""At how many random configurations points are looked for that a neighbour covers."""
+
+OUTSIDE = 1e-4
+"""How far outside a surface there is no other shape of its link [m]."""
+
 
 def surfaces(robot: str | os.PathLike[str], tree: KinematicTree, spacing: float = SPACING) -> dict[str, Surface]:
     """Return the surface of each link of a robot that has collision shapes in its file.
 
     Boxes, spheres, cylinders and capsules; meshes (.stl, .obj) by MuJoCo, the extra `mjcf`. Shapes of links that are
-    lumped into others are on those. A mesh that is not found, or of another format, is left out with a warning.
+    lumped into others are on those. A mesh that is not found, or of another format, is left out with a warning. Points
+    within another shape of the link, or within its neighbours wherever the joint between stands, are left out: nothing
+    touches them.
 
     Args:
         robot: the robot's file, or its name, as for `nd.load_robot`.
@@ -64,7 +73,27 @@ def surfaces(robot: str | os.PathLike[str], tree: KinematicTree, spacing: float 
     if lost:
         what = f"robot '{tree.name}': meshes of {listed(lost, 4)} are not found, or not .stl or .obj: left out."
         warnings.warn(what, NoriWarning, stacklevel=2)
-    return {link: Surface.of(np.concatenate(own), spacing) for link, own in found.items()}
+    return _exposed(tree, {link: Surface.of(np.concatenate(own), spacing) for link, own in found.items()})
+
+
+def _exposed(tree: KinematicTree, surfaces: dict[str, Surface]) -> dict[str, Surface]:
+    """Return surfaces without points within another shape of the link, or always within its neighbours."""
+    neighbours = [(tree.names[i], tree.names[tree.parents[i]]) for i in range(tree.n_links) if not tree.is_root(i)]
+    pairs = [pair for pair in (*neighbours, *(pair[::-1] for pair in neighbours)) if surfaces.keys() >= {*pair}]
+    always = {link: np.arange(len(one.points)) for link, one in surfaces.items()}
+    for q in tree.random_configurations(POSES, 0):
+        at = positions(tree, q).X_0
+        poses = {name: at[i] for i, name in enumerate(tree.names)}
+        for link, left in always.items():
+            covered = np.zeros(len(left), dtype=bool)
+            for other in (other for one, other in pairs if one == link):
+                X = poses[other] @ poses[link].inverse()
+                covered |= surfaces[other].encloses((surfaces[link].points[left] - X.r) @ X.E.T)
+            always[link] = left[covered]
+    own = {link: one.encloses(one.points + OUTSIDE * one.normals) for link, one in surfaces.items()}
+    for link, left in always.items():
+        own[link][left] = True
+    return {link: one.keeping(~own[link]) for link, one in surfaces.items()}
 
 
 class Solid(NamedTuple):

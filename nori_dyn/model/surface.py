@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Booleans, Floats
 
 SIDES = 32
 """Sides of a solid of revolution."""
+
+AT_ONCE = 100
+"""Points that are looked at in one array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,16 +61,25 @@ class Surface:
         a, b, c = np.moveaxis(self.triangles, 1, 0)
         return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2
 
-    def encloses(self, point: Floats) -> bool:
-        """Whether a point (3,) is inside: by the solid angle under which it sees the surface.
+    def encloses(self, points: Floats) -> Booleans:
+        """Whether points (n, 3) are inside: by the solid angle under which they see the surface.
 
         Source: van Oosterom and Strackee, IEEE Trans. Biomedical Engineering 30, 1983.
         """
-        a, b, c = np.moveaxis(self.triangles - point, 1, 0)
-        la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
-        across = np.sum(a * np.cross(b, c), axis=1)
-        along = la * lb * lc + np.sum(a * b, axis=1) * lc + np.sum(b * c, axis=1) * la + np.sum(c * a, axis=1) * lb
-        return float(np.arctan2(across, along).sum()) > np.pi  # 2 pi inside, 0 outside
+        inside = ((points > self.triangles.min(axis=(0, 1))) & (points < self.triangles.max(axis=(0, 1)))).all(axis=1)
+        for part in np.array_split(np.flatnonzero(inside), 1 + inside.sum() // AT_ONCE):
+            a, b, c = np.moveaxis(self.triangles - points[part, None, None], 2, 0)
+            la, lb, lc = (np.sqrt(np.sum(x * x, axis=-1)) for x in (a, b, c))
+            across = np.sum(a * np.cross(b, c), axis=-1)
+            along = (
+                la * lb * lc + np.sum(a * b, axis=-1) * lc + np.sum(b * c, axis=-1) * la + np.sum(c * a, axis=-1) * lb
+            )
+            inside[part] = np.arctan2(across, along).sum(axis=-1) > np.pi  # 2 pi inside, 0 outside
+        return np.asarray(inside)
+
+    def keeping(self, kept: Booleans) -> Surface:
+        """Return the surface with some of its points (n,) only."""
+        return replace(self, points=self.points[kept], normals=self.normals[kept])
 
 
 def box(size: Sequence[float] | Floats) -> Floats:
