@@ -1,11 +1,11 @@
 """A Panda in MuJoCo that is touched anywhere on its surface while it moves: link, force and point are known.
 
 It follows slow sums of sines over most of its range by its dynamics, a spring and a damper a joint. Every .3 s a force
-of 10 to 50 N pushes for .15 s at a random point of its collision meshes that no other link covers, into the surface,
-within 30 degrees of its normal. Joint positions, velocities and torques, and the wrench between its base and its first
-link, are read with noise at 1 kHz. `python -m benchmarks.real.touched_panda` prints how often the link is right, how
-far points are off, and what a tick takes; with the base's force-torque sensor and without. Without it accelerations
-are read as well, as differences of velocities, which tell a touch from a motion at its first tick.
+of 10 to 50 N pushes for .15 s at a random point of its collision meshes, where other links leave a centimetre of room,
+into the surface, within 30 degrees of its normal. Joint positions, velocities and torques, and the wrench between its
+base and its first link, are read with noise at 1 kHz. `python -m benchmarks.real.touched_panda` prints how often the
+link is right, how far points are off, and what a tick takes; with the base's force-torque sensor and without. Without
+it accelerations are read as well, as differences of velocities, which tell a touch from a motion at its first tick.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import nori_dyn as nd
+from nori_dyn.descriptions.surfaces import CLEARANCE, OUTSIDE
 from nori_dyn.interop.urdf import link_name, to_urdf
 from nori_dyn.io.extras import needed
 from nori_dyn.model.kinematics import positions
@@ -145,10 +146,10 @@ def _touch(
         one = nd.tools.Surface.of(surfaces[link].triangles, 0.05, int(rng.integers(2**31)))
         k = rng.integers(len(one.points))
         point, normal = one.points[k], one.normals[k]
-        world = poses[link].E.T @ point + poses[link].r
+        world = poses[link].E.T @ (point + CLEARANCE * normal) + poses[link].r
         others = (j for j in range(tree.n_links) if j != link)
         covered = any(surfaces[j].encloses((poses[j].E @ (world - poses[j].r))[None])[0] for j in others)
-        if not covered and not surfaces[link].encloses((point + 1e-4 * normal)[None])[0]:
+        if not covered and not surfaces[link].encloses((point + OUTSIDE * normal)[None])[0]:
             break
     across = np.cross(normal, rng.normal(size=3))
     angle = np.arccos(rng.uniform(np.cos(CONE), 1.0))

@@ -28,6 +28,9 @@ SPACING = 0.01
 POSES = 8
 """At how many random configurations points are looked for that a neighbour covers."""
 
+CLEARANCE = 0.01
+"""How far from a neighbour what touches a point has room [m]."""
+
 OUTSIDE = 1e-4
 """How far outside a surface there is no other shape of its link [m]."""
 
@@ -37,8 +40,8 @@ def surfaces(robot: str | os.PathLike[str], tree: KinematicTree, spacing: float 
 
     Boxes, spheres, cylinders and capsules; meshes (.stl, .obj) by MuJoCo, the extra `mjcf`. Shapes of links that are
     lumped into others are on those. A mesh that is not found, or of another format, is left out with a warning. Points
-    within another shape of the link, or within its neighbours wherever the joint between stands, are left out: nothing
-    touches them.
+    within another shape of the link, or a centimetre from its neighbours wherever the joint between stands, are left
+    out: nothing touches them.
 
     Args:
         robot: the robot's file, or its name, as for `nd.load_robot`.
@@ -77,9 +80,10 @@ def surfaces(robot: str | os.PathLike[str], tree: KinematicTree, spacing: float 
 
 
 def _exposed(tree: KinematicTree, surfaces: dict[str, Surface]) -> dict[str, Surface]:
-    """Return surfaces without points within another shape of the link, or always within its neighbours."""
+    """Return surfaces without points within another shape of the link, or always at a neighbour of it."""
     neighbours = [(tree.names[i], tree.names[tree.parents[i]]) for i in range(tree.n_links) if not tree.is_root(i)]
     pairs = [pair for pair in (*neighbours, *(pair[::-1] for pair in neighbours)) if surfaces.keys() >= {*pair}]
+    reached = {link: one.points + CLEARANCE * one.normals for link, one in surfaces.items()}
     always = {link: np.arange(len(one.points)) for link, one in surfaces.items()}
     for q in tree.random_configurations(POSES, 0):
         at = positions(tree, q).X_0
@@ -88,7 +92,7 @@ def _exposed(tree: KinematicTree, surfaces: dict[str, Surface]) -> dict[str, Sur
             covered = np.zeros(len(left), dtype=bool)
             for other in (other for one, other in pairs if one == link):
                 X = poses[other] @ poses[link].inverse()
-                covered |= surfaces[other].encloses((surfaces[link].points[left] - X.r) @ X.E.T)
+                covered |= surfaces[other].encloses((reached[link][left] - X.r) @ X.E.T)
             always[link] = left[covered]
     own = {link: one.encloses(one.points + OUTSIDE * one.normals) for link, one in surfaces.items()}
     for link, left in always.items():

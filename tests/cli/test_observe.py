@@ -293,3 +293,21 @@ def test_what_is_learned_over_several_poses(told, refused, figures, tmp_path):
     assert "nothing persists: the sensors have no" in refused(
         "observe", str(ROBOTS["ur5"]), "--sensors", "inverse_dynamics", "--states", "2", status=2
     )
+
+
+def test_touches_that_torques_tell(run, told, tmp_path):
+    path = tmp_path / "touch.yaml"
+    row, memory = "{type: joint_torque, joints: all, sigma: 0.1}", "{speed: {of: qd, rate: qdd, noise: 0.001}}"
+    path.write_text(f"name: touch\nmeasurements: [{row}]\nmemory: {memory}\ntouch: {{links: all}}\n")
+    panda = ("panda", "--lock=panda_finger_joint1", "--lock=panda_finger_joint2", "--sensors", path)
+    status, output, errors = run("observe", *panda)
+    assert (status, errors) == (1, "")
+    text = plain(output)
+    assert "determine force and line of action of a touch on panda_link5, panda_link6, panda_link7." in text
+    found = json.loads(run("observe", *panda, "--json")[1])
+    assert [one["rank"] for one in found["links"]] == [1, 2, 3, 4, 5, 6, 6]
+    status, _, errors = run("observe", *panda, "--failing", "0")
+    assert status == 2
+    assert "sensors that have `touch`" in plain(errors)
+    path.write_text(path.read_text().replace(row, f"{row}, {{type: force_torque, joints: {{at: 0}}, sigma: 0.1}}"))
+    assert run("observe", *panda)[0] == 0
