@@ -203,8 +203,8 @@ class SensorSet(Shown):
             others = [name for name in names if name not in touched]
             if len(others) > MAX_CONTACTS:
                 raise PlanError(
-                    f"sensors '{self.name}' have {len(others)} contacts, and so {2 ** len(others)} contact states. Name "
-                    "those that occur in `states`."
+                    f"sensors '{self.name}' have {len(others)} contacts, and so {2 ** len(others)} contact states. "
+                    "Name those that occur in `states`."
                 )
             closed = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
             states = [(*state, *link) for state in closed for link in [(), *zip(touched)]]
