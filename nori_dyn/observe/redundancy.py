@@ -97,7 +97,7 @@ def redundancy(
         raise InputError(f"size is {size}: failing sets have at least 1 sensor.")
     with progress_bar(f"redundancy of {system.sensors.name}", progress) as stage:
         found = readings(system, outputs, seed=seed)
-        parity = Parity.of(found, seed)
+        parity = _Parity.of(found, seed)
         names = tuple(found.sensors)
         lost = {name: gone for name in names if (gone := parity.lost_without(name))}
         failing: list[tuple[str, ...]] = [(name,) for name in lost]
@@ -121,7 +121,7 @@ def redundancy(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parity:
+class _Parity:
     """How the rows of sensors depend on one another, and outputs on them.
 
     Attributes:
@@ -137,7 +137,7 @@ class Parity:
     any_output: Vector
 
     @staticmethod
-    def of(found: Readings, seed: int) -> Parity:
+    def of(found: Readings, seed: int) -> _Parity:
         """The parity of the rows of some sensors."""
         rng = random.Random(seed)
         columns, start = {}, 0
@@ -156,7 +156,7 @@ class Parity:
             left = span.remainder(row)
             if min(left, default=first) >= first:
                 outputs[name] = {column - first: value for column, value in left.items()}
-        return Parity(columns, parity, outputs, _combine(outputs.values(), rng))
+        return _Parity(columns, parity, outputs, _combine(outputs.values(), rng))
 
     def lost_without(self, sensor: str) -> tuple[str, ...]:
         """The outputs that the failure of one sensor loses."""

@@ -29,7 +29,6 @@ from nori_dyn.observe.field import Span, Vector
 from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.poses import POSES, configurations_where
 from nori_dyn.observe.readings import Readings, readings, readings_at
-from nori_dyn.observe.redundancy import Parity
 from nori_dyn.observe.report import LOOKS, Frames
 from nori_dyn.placement.candidates import Choices
 from nori_dyn.typing import Floats
@@ -65,7 +64,6 @@ class Case:
         outputs: by name the row of each number that is asked for, modulo the same.
         targets: independent rows that span them.
         survive: any so many of the choices may fail.
-        seed: seed of what is random where choices fail.
     """
 
     words: str
@@ -73,14 +71,13 @@ class Case:
     outputs: Mapping[str, Vector]
     targets: tuple[Vector, ...]
     survive: int
-    seed: int
 
     @staticmethod
-    def of(words: str, found: Readings, names: Iterable[str], survive: int, seed: int) -> Case:
+    def of(words: str, found: Readings, names: Iterable[str], survive: int) -> Case:
         """The case in which choices, by their names, read so."""
         rows = {name: found.sensors.get(name, ()) for name in names}
         targets = tuple(Span.of(found.outputs.values()).basis.values())
-        return Case(words, rows, found.outputs, targets, survive, seed)
+        return Case(words, rows, found.outputs, targets, survive)
 
     def outcome(self, chosen: Iterable[str]) -> Rank:
         """What some choices determine."""
@@ -88,14 +85,10 @@ class Case:
 
     def failing(self, chosen: Sequence[str]) -> tuple[str, ...] | None:
         """Choices without which the others of some leave outputs open; None where any may fail that are to."""
-        if self.outcome(chosen).missing:
-            return ()
-        if not self.survive:
-            return None
-        outputs = {str(k): row for k, row in enumerate(self.targets)}
-        parity = Parity.of(Readings({name: self.rows[name] for name in chosen}, outputs), self.seed)
-        sets = itertools.combinations(chosen, min(self.survive, len(chosen)))
-        return next((some for some in sets if parity.loses_without(some)), None)
+        for some in [(), *itertools.combinations(chosen, min(self.survive, len(chosen)))]:
+            if self.outcome(name for name in chosen if name not in some).missing:
+                return some
+        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,5 +232,5 @@ def cases_of(choices: Choices, outputs: Sequence[str] | None, demand: Demand, se
             assert reduction is not None
             at_each = enumerate(readings_at(reduction, Q, outputs, offered.rows))
             looks += [(f" at {name}, no. {k}{closed}", each) for k, each in at_each]
-        found += [Case.of(words, each, choices.sensors, demand.survive, seed) for words, each in looks]
+        found += [Case.of(words, each, choices.sensors, demand.survive) for words, each in looks]
     return found

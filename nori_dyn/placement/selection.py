@@ -19,7 +19,7 @@ from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Watched, progress_bar
 
 MOST_LOOKS = 10_000
-"""Most pairs of a chosen sensor and another that are looked at."""
+"""Most pairs of a chosen sensor and another that are looked at, in all cases and with what fails."""
 
 
 def exchanges(problem: CoverProblem, chosen: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
@@ -30,7 +30,8 @@ def exchanges(problem: CoverProblem, chosen: Sequence[str]) -> Mapping[str, tupl
         chosen: the choices; those that have to be taken have no others. Empty where there is too much to look at.
     """
     rules = problem.choices
-    if len(chosen) * len(rules.costs) > MOST_LOOKS:
+    checks = 1 + len(chosen) * problem.cases[0].survive + (problem.limit is not None)
+    if len(chosen) * len(rules.costs) * len(problem.cases) * checks > MOST_LOOKS:
         return {}
     found: dict[str, tuple[str, ...]] = {}
     for name in chosen:

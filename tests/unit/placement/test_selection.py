@@ -259,6 +259,16 @@ def test_priors_of_a_robot_are_no_choices():
     assert all(others == ("tau:joint1", "tau:joint2", "tau:joint3") for others in found.exchanges.values())
 
 
+def test_a_set_survives_at_each_of_many_poses():
+    tree, candidates = autotree(4, 1, 0.7, 0.9), candidates_of(costs={"joint_torque": 2.5})
+    Q = tree.random_configurations(100, 0)
+    found = place(tree, candidates, survive=1, where={"walk": Q})
+    judge = Judge(tree, candidates, ("tau",), Q)
+    assert len(found.chosen) > 4
+    assert all(map(judge.determines, itertools.combinations(found.chosen, len(found.chosen) - 1)))
+    assert len(found.demand.configurations) == 100
+
+
 def test_what_takes_too_long_is_left_out(monkeypatch):
     tree, candidates, outputs = random_candidates(0)
     problem = CoverProblem.of(choices := candidates.on(tree), outputs, 0, Demand.of(choices, 0, None, 0))
