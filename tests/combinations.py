@@ -610,16 +610,18 @@ class Identified(Exact):
         ticks = ticks_of(self.planned(self.sensors), noise=0.0, n=self.SAMPLES)
         for name, part in zip(names, np.array_split(np.arange(self.SAMPLES), len(names)), strict=True):
             t, q, qd, y = (each[part] for each in ticks[:4])
-            np.savez(self.folder / name, t=t, q=q, qd=qd, y=y)
+            closed = {f"{CONTACT}{TIP}": [float(bool(ticks.closed[k])) for k in part]}
+            np.savez(self.folder / name, t=t, q=q, qd=qd, y=y, **closed)
         return [self.folder / name for name in names]
 
     def identified(self, logs: Sequence[Path]) -> nd.results.Identification:
         wrong = self.robot.replace(I=1.1 * self.robot.I)
-        return nd.identify(logs, nd.System(wrong, self.sensors), ["inertias"], physical=False, backend="numpy")
+        return nd.identify(logs, wrong, ["inertias"], sensors=self.sensors, physical=False, backend="numpy")
 
     @cached_property
     def expected(self) -> Floats:
-        wrong, self.plan = self.plan, self.planned(sensors_on(self.robot, self.config, False))
+        has_contacts = bool(self.sensors.contact_names)
+        wrong, self.plan = self.plan, self.planned(sensors_on(self.robot, self.config, has_contacts))
         found, self.plan = super().expected, wrong
         return found
 
@@ -628,7 +630,7 @@ class Identified(Exact):
 
     def many_logs(self) -> None:
         found = self.identified(self.recorded("first.npz", "second.npz"))
-        plan = nd.plan(found.robot, sensors_on(self.robot, self.config, False), OUTPUTS)
+        plan = nd.plan(found.robot, sensors_on(self.robot, self.config, bool(self.sensors.contact_names)), OUTPUTS)
         self.assert_ticked(self.runner_of(plan))
 
     def page(self) -> None:

@@ -22,6 +22,7 @@ from nori_dyn.cli.common import (
     Strict,
     how_differentiated,
     load,
+    named_contacts,
     next_command,
     print_json,
     refuse_given,
@@ -34,7 +35,10 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
+    from nori_dyn.filtering.history import History
     from nori_dyn.identification.findings import Identification
+    from nori_dyn.logs.log import Log
+    from nori_dyn.logs.motion.differentiation import Differentiate
 
 WANTED = "inertias,friction,rotors,offsets"
 """Parameters that are identified unless others are named."""
@@ -43,8 +47,8 @@ EXCITED = "inertias,friction"
 """Parameters that a motion is to tell unless others are named."""
 
 OF_LOGS = (
-    *("mapping", "held_out", "loaded", "load_on", "known", "physical", "robust", "moving", "cutoff", "differentiate"),
-    *("dt", "missing", "components_out", "payload_out", "payload_frame", "html", "backend"),
+    *("contacts", "recognise", "mapping", "held_out", "loaded", "load_on", "known", "physical", "robust", "moving"),
+    *("cutoff", "differentiate", "dt", "missing", "components_out", "payload_out", "payload_frame", "html", "backend"),
 )
 OF_MOTION = (
     *("duration", "harmonics", "criterion", "joint", "position", "speed", "acceleration", "torque", "rate"),
@@ -68,6 +72,19 @@ def identify(
     ] = None,
     mapping: Annotated[
         Path | None, typer.Option(help="A YAML file that ties the logs' columns to the robot, as in `estimate`.")
+    ] = None,
+    contacts: Annotated[
+        str | None,
+        typer.Option(
+            help="Of sensors with contacts, those that are closed throughout: l_foot,r_foot, or none. Otherwise "
+            "columns contact:l_foot and so on of the logs say it at each sample, by 1 and 0."
+        ),
+    ] = None,
+    recognise: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN", help="A plan, of sensors with memory and the same contacts, that recognises them."
+        ),
     ] = None,
     parameters: Annotated[
         str | None,
@@ -220,7 +237,6 @@ def identify(
     from nori_dyn.estimation.system import System
     from nori_dyn.identification.exciting_motion import check_table
     from nori_dyn.identification.identify import identify as identified
-    from nori_dyn.identification.identify import with_sensors
     from nori_dyn.logs.log import read_log
     from nori_dyn.report.html import save_html
 
@@ -266,11 +282,18 @@ def identify(
     tree = load(robot, base, lock, keep, components, strict, inertias)
     if payload_frame is not None:
         tree.frame(payload_frame)  # refused before the work
-    system = with_sensors(tree) if sensors is None else System(tree, load_sensors(sensors, robot, tree))
+    read = [read_log(path, mapping) for path in logs or ()]
+    told: History | tuple[str, ...] | None = None if contacts is None else named_contacts(contacts)
+    if recognise is not None:
+        if told is not None:
+            raise typer.BadParameter("contacts are told or recognised.", param_hint="--recognise")
+        told = _recognised(read[0], recognise, how_differentiated(differentiate), dt, missing)
     found = identified(
-        [read_log(path, mapping) for path in logs or ()],
-        system,
+        read,
+        tree,
         wanted,
+        sensors=None if sensors is None else load_sensors(sensors, robot, tree),
+        contacts=told,
         held_out=read_log(held_out, mapping) if share is None else share,
         loaded=[read_log(path, mapping) for path in loaded or ()],
         load_on=load_on,
@@ -330,6 +353,20 @@ def identify(
         typer.echo(f"failed: {problem}", err=True)
     if problems:
         raise typer.Exit(1)
+
+
+def _recognised(log: Log, plan: Path, differentiate: Differentiate, dt: float | None, missing: Missing) -> History:
+    """Contacts of a log, as a plan recognises them."""
+    from nori_dyn.estimation.log_estimate import LogHistory, estimate
+    from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.tracker import tracking
+    from nori_dyn.filtering.hypotheses import Hypotheses
+
+    tracked = tracking(plan)
+    hypotheses = (tracked.hypotheses if tracked else None) or Hypotheses()
+    found = estimate(log, Plan.load(plan), differentiate, dt, missing, contacts=hypotheses)
+    assert isinstance(found, LogHistory)  # as what recognises has memory
+    return found.history
 
 
 def _written(found: Identification, written: Mapping[str, Path], is_robot_kept: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -228,7 +229,10 @@ def _show_identifiable(
     from nori_dyn.identification.identifiability import identifiability
 
     wanted = [word.strip() for word in parameters.split(",") if word.strip()]
-    found = identifiability(System(tree, load_sensors(sensors, robot, tree)), wanted, still or (), seed)
+    known = load_sensors(sensors, robot, tree)
+    states = (state for n in range(len(known.contact_names) + 1) for state in combinations(known.contact_names, n))
+    systems = [System(tree, known.in_contact(*state)) for state in states]
+    found = identifiability(systems, wanted, still or (), seed)
     if as_json:
         print_json(found.to_dict())
     else:

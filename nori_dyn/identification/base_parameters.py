@@ -9,6 +9,8 @@ what its parameters make it read. So there are combinations that motions at will
 identify, and possible ones do not: a robot that flies freely moves the same way with all of its masses doubled. These
 are ties.
 
+Robots with loops or couplings make closed motions only, and the rank is taken in doubles there: `random_motions`.
+
 Of dependent columns the first, from the root to the tips, are kept as independent, and the others are combinations of
 these: W phi = W_B (phi_B + K phi_D), as the rules of Khalil and Dombre regroup parameters into the link before.
 
@@ -29,10 +31,16 @@ from scipy.linalg import lstsq
 from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.field_points import FieldPoints, random_numbers
 from nori_dyn.algebra.prime_field import PRIME
-from nori_dyn.algebra.ranges import numbers
-from nori_dyn.errors import InputError
-from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.parameters import Parameters
+from nori_dyn.identification.random_motions import (
+    enough,
+    possible_motions,
+    random_motions,
+    rows_at,
+    stacked,
+    still_numbers,
+    unknowns_at,
+)
 from nori_dyn.identification.regression import Regression
 from nori_dyn.observe.field import FieldVector, Span
 from nori_dyn.observe.field_positions import FieldPositions
@@ -41,6 +49,9 @@ from nori_dyn.typing import Array, Floats
 
 ENTRY_DEGREE = 64
 """Bound on the degree of an entry of W a joint on the way to it, in the random numbers, cleared of denominators."""
+
+WHOLE = 1e-9
+"""Distance from a whole number below which a factor in doubles is taken for it."""
 
 AT_ONCE = 8
 """Random motions that are looked at together."""
@@ -59,7 +70,9 @@ class BaseParameters:
             others of the independent ones: these.
         locked: the joints that stand still.
         n_unknown: how many of the unknown wrenches of a sample its rows determine; these rows say nothing more.
-        error: bound on the probability that the number of combinations is wrong.
+        error: bound on the probability that the number of combinations is wrong; None where it is numerical.
+        gap: there, how many times less, at the least, is left of columns that are taken as dependent than of others;
+            infinite where the rank is exact.
     """
 
     parameters: Parameters
@@ -69,7 +82,8 @@ class BaseParameters:
     ties: Mapping[int, tuple[int, ...]]
     locked: tuple[str, ...]
     n_unknown: int
-    error: float
+    error: float | None
+    gap: float = np.inf
 
     @property
     def rank(self) -> int:
@@ -106,44 +120,88 @@ class BaseParameters:
         return tuple(names[c] + ("" if c in self.alone else " +") for c in self.independent)
 
 
-def base_parameters(regression: Regression, locked: Iterable[str] = (), seed: int = 0) -> BaseParameters:
-    """Base parameters of a regression.
+def base_parameters(
+    regressions: Regression | Sequence[Regression], locked: Iterable[str] = (), seed: int = 0
+) -> BaseParameters:
+    """Base parameters of a regression, or of those of a robot's contact states together.
 
     Args:
-        regression: the regression.
+        regressions: the regressions, over the same parameters.
         locked: joints that stand still, wherever.
         seed: seed of the random motions.
 
     Raises:
         UnknownModelNameError: a joint that the robot does not have.
-        InputError: a robot with loops or couplings.
+        NotClosedError: loops that cannot be closed.
     """
-    if regression.system.tree.closing_parts:
-        names = ", ".join(f"'{part.name}'" for part in regression.system.tree.closing_parts)
-        raise InputError(
-            f"robot '{regression.system.tree.name}' has loops or couplings ({names}): which of its parameters are "
-            "identifiable is known for trees only. Load it without these, components=False, to see what it would be "
-            "without them."
-        )
-    tree, locked = regression.system.tree, tuple(locked)
+    regressions = (regressions,) if isinstance(regressions, Regression) else tuple(regressions)
+    tree, locked = regressions[0].system.tree, tuple(locked)
     bodies = [tree.joint(name) for name in locked]
-    motions = _FieldMotions(regression, bodies, random.Random(seed))
-    anyhow = _Stacked.of(motions.rows)
-    possible = _Stacked.of(motions.possible_rows) if motions.are_limited else anyhow
-    order = motions.order
+    of = _where_closed if tree.closing_parts else _exactly
+    return of(regressions, bodies, locked, seed)
+
+
+def _exactly(
+    regressions: Sequence[Regression], bodies: Sequence[int], locked: tuple[str, ...], seed: int
+) -> BaseParameters:
+    """Base parameters over a prime field."""
+    rng = random.Random(seed)
+    parameters = regressions[0].parameters
+    order, phi = column_order(parameters), random_numbers(rng, len(parameters))
+    states = [_FieldMotions(each, bodies, rng, phi) for each in regressions]
+    anyhow = _Stacked.of([each.rows for each in states])
+    are_limited = any(each.are_limited for each in states)
+    possible = _Stacked.of([each.possible_rows for each in states]) if are_limited else anyhow
     independent = tuple(order[pivot] for pivot in sorted(anyhow.span.basis))
     seen = set(independent)
     dependent = tuple(column for column in order if column not in seen)
     exact = anyhow.exact(order, independent, dependent)
-    K = _in_doubles(regression, bodies, independent, dependent, exact, seed)
+    K = _in_doubles(regressions, bodies, independent, dependent, exact, seed)
     ties = {
         order[tied]: tuple(order[pivot] for pivot in sorted(possible.span.basis) if tied in possible.span.basis[pivot])
         for tied in sorted(anyhow.span.basis.keys() - possible.span.basis.keys())
     }
-    degree = ENTRY_DEGREE * (max(tree.depths()) + 1)
+    degree = ENTRY_DEGREE * (max(regressions[0].system.tree.depths()) + 1)
     n_motions = anyhow.n_motions + possible.n_motions
     error = min(1.0, (len(independent) + 1) * (n_motions + 1) * degree / PRIME)
-    return BaseParameters(regression.parameters, independent, dependent, K, ties, locked, anyhow.n_unknown, error)
+    return BaseParameters(parameters, independent, dependent, K, ties, locked, anyhow.n_unknown, error)
+
+
+def _where_closed(
+    regressions: Sequence[Regression], bodies: Sequence[int], locked: tuple[str, ...], seed: int
+) -> BaseParameters:
+    """Base parameters in doubles, at closed motions."""
+    rng = np.random.default_rng(seed)
+    parameters = regressions[0].parameters
+    order, n = np.array(column_order(parameters), dtype=np.intp), len(parameters)
+    motions = [random_motions(each, bodies, enough(each, n), rng) for each in regressions]
+    anyhow = stacked(regressions, motions, order)
+    independent = order[list(anyhow.independent)]
+    is_dependent = np.isin(order, independent, invert=True)
+    K = anyhow.factors[:, is_dependent]
+    for value in (1, -1, 2, -2):
+        K[np.abs(K - value) < WHOLE] = value
+    phi = rng.uniform(0.5, 2.0, size=n)
+    able = [possible_motions(each, bodies, enough(each, n), rng, phi) for each in regressions]
+    possible = stacked(regressions, able, independent)
+    ties = {
+        int(independent[k]): tuple(independent[j] for j in np.array(possible.independent)[possible.factors[:, k] != 0])
+        for k in range(len(independent))
+        if k not in possible.independent
+    }
+    n_unknown = max(unknowns_at(each, values) for each, values in zip(regressions, motions, strict=True))
+    gap = min(anyhow.gap, possible.gap)
+    return BaseParameters(
+        parameters,
+        tuple(independent.tolist()),
+        tuple(order[is_dependent].tolist()),
+        K,
+        ties,
+        locked,
+        n_unknown,
+        None,
+        gap,
+    )
 
 
 @dataclass(frozen=True)
@@ -161,14 +219,21 @@ class _Stacked:
     n_motions: int
 
     @staticmethod
-    def of(rows_of: Callable[[int], Iterator[tuple[list[FieldVector], int]]]) -> _Stacked:
-        """Stack the rows of motions, so many of which at once are given, until one more adds nothing."""
+    def of(states: Iterable[Callable[[int], Iterator[tuple[list[FieldVector], int]]]]) -> _Stacked:
+        """Stack the rows of motions in each contact state, so many of which at once are given.
+
+        One more adds nothing at last.
+        """
         span, n_unknown, n_motions = Span(), 0, 0
-        while True:
-            for rows, n in rows_of(AT_ONCE):
-                n_unknown, n_motions = max(n_unknown, n), n_motions + 1
-                if not span.extend(rows):
-                    return _Stacked(span, n_unknown, n_motions)
+        for rows_of in states:
+            is_more = True
+            while is_more:
+                for rows, n in rows_of(AT_ONCE):
+                    n_unknown, n_motions = max(n_unknown, n), n_motions + 1
+                    if not span.extend(rows):
+                        is_more = False
+                        break
+        return _Stacked(span, n_unknown, n_motions)
 
     def exact(self, order: Sequence[int], independent: Sequence[int], dependent: Sequence[int]) -> Array:
         """K over the field (n_independent, n_dependent)."""
@@ -204,15 +269,14 @@ class _FieldMotions:
         regression: the regression.
         bodies: whose joints stand still.
         rng: draws the motions.
+        phi: the parameters of a robot, for motions that it can make (n_parameters,).
     """
 
-    def __init__(self, regression: Regression, bodies: Sequence[int], rng: random.Random) -> None:
-        self._regression, self._rng = regression, rng
-        self.order = column_order(regression.parameters)
-        self._place = {column: k for k, column in enumerate(self.order)}
-        self._still_q, self._still_v = _still(regression, bodies)
+    def __init__(self, regression: Regression, bodies: Sequence[int], rng: random.Random, phi: Array) -> None:
+        self._regression, self._rng, self._phi = regression, rng, phi
+        self._place = {column: k for k, column in enumerate(column_order(regression.parameters))}
+        self._still_q, self._still_v = still_numbers(regression, bodies)
         self._positions = FieldPositions(regression.graph, regression.system.tree, regression.inputs["q"], rng)
-        self._phi = self._random(len(regression.parameters))
         self._unread = [row for row, reading in enumerate(regression.reads) if reading < 0]
         self._own = {regression.inputs["y"][k].index: row for row, k in enumerate(regression.reads) if k >= 0}
 
@@ -294,16 +358,8 @@ class _FieldMotions:
         return random_numbers(self._rng, n)
 
 
-def _still(regression: Regression, bodies: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Numbers of q, and freedoms, of joints that stand still."""
-    tree = regression.system.tree
-    return [k for i in bodies for k in numbers(tree.q_slices[i])], [
-        k for i in bodies for k in numbers(tree.v_slices[i])
-    ]
-
-
 def _in_doubles(
-    regression: Regression,
+    regressions: Sequence[Regression],
     bodies: Sequence[int],
     independent: Sequence[int],
     dependent: Sequence[int],
@@ -313,27 +369,11 @@ def _in_doubles(
     """K, of which the field says where it is zero, from as many random motions as determine it well."""
     if not (independent and dependent):
         return np.zeros((len(independent), len(dependent)))
-    rows = _random_rows(regression, bodies, len(independent), np.random.default_rng(seed))
+    rng, n = np.random.default_rng(seed), len(independent)
+    rows = np.vstack([rows_at(each, random_motions(each, bodies, enough(each, n), rng)) for each in regressions])
     scale = np.linalg.norm(rows[:, independent], axis=0)
     K: Floats = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
     K[exact == 0] = 0.0
     for value in (1, -1, 2, -2):
         K[exact == value % PRIME] = value
     return K
-
-
-def _random_rows(regression: Regression, bodies: Sequence[int], rank: int, rng: np.random.Generator) -> Floats:
-    """Rows of W (rows, columns) of random motions that determine some combinations well."""
-    tree = regression.system.tree
-    n = 4 * (rank // max(regression.n_rows - len(regression.unknowns), 1) + 8)
-    still_q, still_v = _still(regression, bodies)
-    Q = tree.random_configurations(n, rng)
-    Q[:, still_q] = Q[0, still_q]
-    Qd, Qdd = rng.normal(size=(2, n, tree.nv))
-    Qd[:, still_v] = Qdd[:, still_v] = 0.0
-    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": rng.normal(size=(n, regression.system.ny))}
-    values = {x.index: state[name][:, k] for name, array in regression.inputs.items() for k, x in enumerate(array)}
-    entries = regression.graph.evaluate([*regression.W.values(), *regression.N.values(), *regression.c], values)
-    W, N, _ = regression.dense(np.broadcast_to(entries, (len(entries), n)).T)
-    rows = without_unknowns(W, N, np.zeros(regression.n_rows, dtype=bool)) if regression.unknowns else W
-    return rows.reshape(-1, W.shape[2])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.identification.evidence import Evidence
+from nori_dyn.identification.moments import LEAST
 from nori_dyn.typing import Floats
 
 
@@ -18,7 +19,7 @@ class ReadingFit:
     Attributes:
         name: the reading, or the row of known value.
         unit: its SI unit.
-        n: number of samples.
+        n: number of samples, each by the share of it that unknown wrenches leave.
         spread: standard deviation of what was read.
         before: rms of the residual by the model as it was.
         after: by the parameters found.
@@ -66,13 +67,15 @@ def fits_of(
     """
     fits = []
     for k, name in enumerate(names):
+        if not any(log.rows[k].n for log in logs):
+            continue  # unknown wrenches explain whatever it reads
         log, by = (held_out[-1], values_without) if held_out else (logs[-1], values)
         m, reading = log.rows[k], log.rows[k].unit("reading")
         fits.append(
             ReadingFit(
                 name=name,
                 unit=units.get(name, ""),
-                n=sum(log.rows[k].n for log in logs),
+                n=round(sum(log.rows[k].n for log in logs)),
                 spread=m.spread(reading),
                 before=_rms(k, logs, before),
                 after=_rms(k, logs, values),
@@ -88,4 +91,4 @@ def fits_of(
 def _rms(row: int, logs: Sequence[Evidence], values: Floats) -> float:
     """Root mean square over some logs of the residuals of a row, in units of its reading."""
     total = sum(log.rows[row].rms(log.residual(row, values)) ** 2 * log.rows[row].n for log in logs)
-    return float(np.sqrt(total / max(sum(log.rows[row].n for log in logs), 1)))
+    return float(np.sqrt(total / max(sum(log.rows[row].n for log in logs), LEAST)))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from nori_dyn.errors import InputError
+from nori_dyn.filtering.history import History
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.bodies import check_known, consistent_estimate
+from nori_dyn.identification.elimination import row_names
 from nori_dyn.identification.estimation import Solution, solved
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.moment_accumulator import HuberPseudoValues
@@ -18,10 +21,14 @@ from nori_dyn.identification.moments import Moments
 from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.problem import IdentificationProblem
-from nori_dyn.identification.regression import Regression
+from nori_dyn.identification.regression import Regression, regressions_of
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import Differentiator
+from nori_dyn.logs.reading import SampleReader
+from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
@@ -29,12 +36,20 @@ from nori_dyn.system.variables import OFFSET
 from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Floats
 
+SAME_TIME = 1e-6
+"""Most by which the times of a sample and of its recognised contacts may differ [s]."""
+
+Contacts: TypeAlias = tuple[str, ...] | History | None
+"""The contacts that are closed throughout, those that were recognised, or None where a log tells them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdentifyOptions:
     """How logs are identified from; see `identify`."""
 
-    system: System
+    systems: Mapping[ContactState, System]
+    contact_names: tuple[str, ...]
+    contacts: Contacts
     differentiation: Differentiator | None
     dt: float | None
     moving: float | None
@@ -44,6 +59,31 @@ class IdentifyOptions:
     is_physical: bool
     hulls: Mapping[str, Any]
     has_curves: bool
+
+    @property
+    def tree(self) -> KinematicTree:
+        """The robot."""
+        return next(iter(self.systems.values())).tree
+
+    def reader(self, missing: Missing) -> SampleReader:
+        """Reader of the samples of a log."""
+        names, contacts = self.contact_names, self.contacts
+        closed = next(iter(self.systems)) if isinstance(contacts, History) else contacts
+        return SampleReader(self.systems, names, closed, self.differentiation, missing)
+
+    def in_contact(self, samples: Samples) -> Samples:
+        """Samples with the contacts that were recognised at their times, where they were; others as they are."""
+        history = self.contacts
+        if not isinstance(history, History) or history.contacts is None or samples.t is None:
+            return samples
+        nearest = np.minimum(np.searchsorted(history.t, samples.t - SAME_TIME), len(history.t) - 1)
+        is_known = np.abs(history.t[nearest] - samples.t) < SAME_TIME
+        return replace(samples, contacts=history.contacts.closed[nearest].astype(float)).at(is_known)
+
+    @property
+    def sensors(self) -> str:
+        """The sensors, for messages."""
+        return f"sensors '{' | '.join(system.sensors.name for system in self.systems.values())}'"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,14 +121,14 @@ class Formulation:
 
     Attributes:
         options: how logs are read.
-        regression: the rows.
+        regressions: the rows of each contact state.
         problem: the parameters.
         sigma: standard deviation of each row by its sensor (n_rows,), 1 where it has none.
         is_declared: whether all have one.
     """
 
     options: IdentifyOptions
-    regression: Regression
+    regressions: tuple[Regression, ...]
     problem: IdentificationProblem
     sigma: Floats
     is_declared: bool
@@ -113,31 +153,37 @@ class Formulation:
         Raises:
             InputError, UnknownNameError: see `identify`.
         """
-        system = options.system
+        tree = options.tree
         if load_on is not None:
-            system.tree.link(load_on)
+            tree.link(load_on)
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
-        regression = Regression.of(system, wanted, taken_at=taken_at)
-        problem = IdentificationProblem(base_parameters(regression.without_gains()), load_on, known)
+        regressions = regressions_of([*options.systems.values()], wanted, taken_at=taken_at)
+        problem = IdentificationProblem(base_parameters([each.without_gains() for each in regressions]), load_on, known)
         if not problem.columns:
             raise InputError(
-                f"sensors '{system.sensors.name}' identify no combination of these parameters of '{system.tree.name}', "
-                f"however it moves: {_why_unidentifiable(regression)}"
+                f"{options.sensors} identify no combination of these parameters of '{tree.name}', however it moves: "
+                f"{_why_unidentifiable(regressions)}"
             )
-        _check_scale(regression, problem)
+        _check_scale(regressions, problem)
         if options.is_physical:
             check_known(problem)
         given: dict[str, float] = {}
-        for row in system.rows:
+        for row in (row for system in options.systems.values() for row in system.rows):
             if row.equation.sigma is not None:
-                given |= zip(row.component_names, row.equation.sigma, strict=True)
-        sigma = np.array([given.get(name, 1.0) for name in regression.row_names])
-        return Formulation(options, regression, problem, sigma, all(name in given for name in regression.row_names))
+                given = dict(zip(row.component_names, row.equation.sigma, strict=True)) | given
+        names = row_names(regressions)
+        sigma = np.array([given.get(name, 1.0) for name in names])
+        return Formulation(options, regressions, problem, sigma, all(name in given for name in names))
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """The rows of all contact states."""
+        return row_names(self.regressions)
 
     @property
-    def row_names(self) -> tuple[str, ...]:
-        """The rows whose residuals have a standard deviation of their own: all together where wrenches are unknown."""
-        return ("all rows, unknown wrenches taken out",) if self.regression.unknowns else self.regression.row_names
+    def is_weighed_anew(self) -> bool:
+        """Whether samples depend on the deviations of rows, which are not declared: they weigh unknown wrenches."""
+        return not self.is_declared and any(each.unknowns for each in self.regressions)
 
     def without_still(self, still: Sequence[str]) -> Formulation:
         """Take friction and rotors of joints that stand still as known: noise would determine these.
@@ -166,7 +212,7 @@ class Formulation:
     def prior(self, logs: Sequence[LogMoments]) -> ParameterPrior:
         """Prior of the free parameters, with the offsets that sensors declare."""
         declared: dict[str, tuple[float, float]] = {}
-        for row in self.options.system.rows:
+        for row in next(iter(self.options.systems.values())).rows:
             equation = row.equation
             if isinstance(equation, VariableReading) and equation.key.kind == OFFSET and equation.value is not None:
                 sigma = equation.sigma or (np.inf,) * len(equation.value)
@@ -180,14 +226,17 @@ class Formulation:
         """Least-squares estimate from logs, each up to some segment."""
         parts = [slice(end) for end in ends or [None] * len(logs)]
         evidence = [self.evidence(log, part) for log, part in zip(logs, parts, strict=True)]
-        sigma, is_known = (np.ones(1), False) if self.regression.unknowns else (self.sigma, self.is_declared)
-        return solved(evidence, prior, sigma, is_known, self.problem.base_of_free)
+        return solved(evidence, prior, self.sigma, self.is_declared, self.problem.base_of_free)
+
+    def weighed(self, log: LogMoments, solution: Solution) -> Floats:
+        """Standard deviations of the rows of a log by an estimate, gains counted in (rows,)."""
+        evidence = self.evidence(log)
+        gains = [evidence.gain(k, solution.values) for k in range(len(self.row_names))]
+        return np.asarray(np.abs(gains) * solution.sigma)
 
     def robust(self, log: LogMoments, solution: Solution) -> HuberPseudoValues:
         """Residuals about an estimate, by which those of a log that are far off count less."""
-        evidence = self.evidence(log)
-        gains = [evidence.gain(k, solution.values) for k in range(len(self.row_names))]
-        return HuberPseudoValues(evidence.beta(solution.values), np.abs(gains) * solution.sigma)
+        return HuberPseudoValues(self.evidence(log).beta(solution.values), self.weighed(log, solution))
 
     def returned(self, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """All parameters, inertias physically consistent where that was asked, and notes."""
@@ -196,16 +245,17 @@ class Formulation:
         return self.problem.whole(solution.values), ()
 
 
-def _check_scale(regression: Regression, problem: IdentificationProblem) -> None:
+def _check_scale(regressions: Sequence[Regression], problem: IdentificationProblem) -> None:
     """Check that something gives the scale of forces, where all that read them have unknown gains.
 
     Raises:
         InputError: nothing does.
     """
     free = {problem.all_parameters[k].name for k in problem.free}
-    readings = [name for name, reads in zip(regression.row_names, regression.reads, strict=True) if reads >= 0]
+    rows = [row for each in regressions for row in zip(each.row_names, each.reads, each.c, strict=True)]
+    readings = [name for name, reads, _ in rows if reads >= 0]
     has_gains = bool(readings) and all(f"gain:{name}" in free for name in readings)
-    if has_gains and all(c.is_zero for c in regression.c) and not any(problem.known.values()):
+    if has_gains and all(c.is_zero for *_, c in rows) and not any(problem.known.values()):
         raise InputError(
             "the gains of all sensors are free, and nothing fixes the scale of forces: all gains, inertias and "
             "friction could be twice as large. Give one known value, known={'m:load': 2.5} (--known m:load=2.5) for a "
@@ -213,9 +263,10 @@ def _check_scale(regression: Regression, problem: IdentificationProblem) -> None
         )
 
 
-def _why_unidentifiable(regression: Regression) -> str:
+def _why_unidentifiable(regressions: Sequence[Regression]) -> str:
     """Say why the sensors determine nothing, and what to do."""
-    if not regression.unknowns:
+    unknowns = [name for each in regressions for name in each.unknowns]
+    if not unknowns:
         return "no reading depends on one. Name others, or add force sensors."
-    unknown = ", ".join(dict.fromkeys(name.rpartition(".")[0] or name for name in regression.unknowns))
+    unknown = ", ".join(dict.fromkeys(name.rpartition(".")[0] or name for name in unknowns))
     return f"unknown wrenches ({unknown}) could explain all that they read. Add sensors that measure these."

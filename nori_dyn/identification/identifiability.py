@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
+from nori_dyn.identification.elimination import row_names
 from nori_dyn.identification.parameters import Parameter, Parameters
-from nori_dyn.identification.regression import Regression
+from nori_dyn.identification.regression import regressions_of
 from nori_dyn.renamed import Renamed
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
@@ -80,8 +81,8 @@ class Identifiability(Shown, Renamed):
         return self.base.rank
 
     @property
-    def error(self) -> float:
-        """Bound on the probability that something here is wrong."""
+    def error(self) -> float | None:
+        """Bound on the probability that something here is wrong; None where the rank is numerical."""
         return self.base.error
 
     @cached_property
@@ -134,15 +135,20 @@ class Identifiability(Shown, Renamed):
 
 
 def identifiability(
-    system: System, parameters: str | Iterable[str] = ("inertias",), locked: str | Iterable[str] = (), seed: int = 0
+    system: System | Sequence[System],
+    parameters: str | Iterable[str] = ("inertias",),
+    locked: str | Iterable[str] = (),
+    seed: int = 0,
 ) -> Identifiability:
     """Decide which parameters of a robot are identifiable from its sensors: alone, in which combinations, or never.
 
     The motion is taken to be known, and as rich as it can be; a log may identify fewer. The rank is exact: elimination
-    over a prime field at random motions, no tolerance, wrong with probability `error`.
+    over a prime field at random motions, no tolerance, wrong with probability `error`. Of a robot with loops or
+    couplings it is taken in doubles, at random closed motions.
 
     Args:
-        system: the robot and its sensors, for one 'identification' or 'identification_floating'.
+        system: the robot and its sensors, for one 'identification' or 'identification_floating'; or those of each
+            contact state that occurs, which identify together.
         parameters: words ("inertias", "friction", "rotors", "springs", "offsets", "gains"), names such as "m:forearm",
             or patterns, "viscous:l_*". Offsets that the sensors declare are among them by themselves. All others are
             taken to be what the model says.
@@ -153,7 +159,8 @@ def identifiability(
         WrongKindError: not a system.
         UnknownNameError: a parameter that does not exist.
         UnknownModelNameError: a joint that the robot does not have.
-        InputError: no sensor says anything of forces; a robot with loops or couplings.
+        InputError: no sensor says anything of forces.
+        NotClosedError: loops that cannot be closed.
 
     Source: Gautier (1991) for the problem; docs/design.md, 4.11.
 
@@ -167,10 +174,15 @@ def identifiability(
         >>> found.identifiable["rotor:joint2"], found.identifiable["I:link2.xx"]
         ('alone', 'never')
     """
-    check_system(system, "nd.identifiability")
-    regression = Regression.of(system, [parameters] if isinstance(parameters, str) else list(parameters), seed)
-    base = base_parameters(regression, (locked,) if isinstance(locked, str) else locked, seed)
-    return Identifiability(system.tree.name, system.sensors.name, base, regression.unknowns, regression.row_names)
+    systems = list(system) if isinstance(system, Sequence) else [system]
+    for each in systems:
+        check_system(each, "nd.identifiability")
+    wanted = [parameters] if isinstance(parameters, str) else list(parameters)
+    regressions = regressions_of(systems, wanted, seed)
+    base = base_parameters(regressions, (locked,) if isinstance(locked, str) else locked, seed)
+    unknowns = tuple(dict.fromkeys(name for each in regressions for name in each.unknowns))
+    sensors = " | ".join(each.sensors.name for each in systems)
+    return Identifiability(systems[0].tree.name, sensors, base, unknowns, row_names(regressions))
 
 
 def _described(each: Parameter) -> dict[str, str]:

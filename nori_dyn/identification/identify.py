@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError
+from nori_dyn.filtering.history import History
 from nori_dyn.identification.bodies import with_load
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
@@ -40,7 +41,10 @@ from nori_dyn.identification.plausibility import (
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings
 from nori_dyn.logs.log import Log, read_log
+from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
+from nori_dyn.logs.reading import SampleReader
+from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
@@ -51,6 +55,9 @@ from nori_dyn.typing import Floats
 
 ROBUST_ROUNDS = 4
 """Times that a log is read again where residuals that are far off are to count less."""
+
+SIGMA_ROUNDS = 2
+"""Times that logs are read again where unknown wrenches are weighed by deviations of rows that are not declared."""
 
 WEIGHT_ROUNDS = 2
 """Times that logs are read again where friction depends on weight: that is the weight of what was found before."""
@@ -67,6 +74,8 @@ def identify(
     system: System | KinematicTree,
     parameters: Sequence[str] = ("inertias", "friction", "rotors", "offsets"),
     *,
+    sensors: SensorSet | str | None = None,
+    contacts: Iterable[str] | History | None = None,
     held_out: Given | Sequence[Given] | float = 1 / 3,
     loaded: Given | Sequence[Given] = (),
     load_on: str | None = None,
@@ -94,6 +103,10 @@ def identify(
         system: the robot and its sensors; a robot alone has those of the set "identification", which are joint torques,
             or of "identification_floating" where its base floats. Accelerations of the
             joints are read, made of velocities (`differentiate`), or estimated from accelerometers.
+        sensors: of a robot alone, its sensors: a set, or the name of a shipped one. Those with `contacts` are of one
+            set of rows in each contact state, and samples count in that of theirs.
+        contacts: of sensors with contacts, those that are closed throughout; or how they were recognised, the `history`
+            of `nd.estimate(log, plan, contacts="recognise")`; None takes them from the log.
         parameters: what to look for: words ("inertias", "friction", "rotors", "springs", "offsets", "gains"), names
             ("m:forearm", "viscous:elbow") or patterns ("I:*", "*:l_*"). All others are known from the model.
         held_out: the share at the end of each log that is left out of a first fit, on which that is judged; or other
@@ -139,8 +152,10 @@ def identify(
         >>> print(max(fit.after for fit in found.fits) < 1e-6)
         True
     """
+    unloaded, carrying = _logs(logs), _logs(loaded)
+    others = () if isinstance(held_out, float | int) else _logs(held_out)
     options = IdentifyOptions(
-        system=with_sensors(system) if isinstance(system, KinematicTree) else system,
+        **_in_contact(system, sensors, contacts, [*unloaded, *carrying, *others]),
         differentiation=differentiator(differentiate, dt),
         dt=dt,
         moving=moving,
@@ -159,12 +174,10 @@ def identify(
     if not 0 <= share < 1:
         raise InputError(f"the share held out is {share:g}: it must be at least 0 and less than 1.")
     with progress_bar("identifying", progress) as stage:
-        others = () if isinstance(held_out, float | int) else _logs(held_out)
-        unloaded, carrying = _logs(logs), _logs(loaded)
         if not unloaded and not carrying:
             raise InputError("there is no log to identify from.")
         if carrying and load_on is None:
-            tip = options.system.tree.names[-1]
+            tip = options.tree.names[-1]
             raise InputError(f"which link carries the load? Name it: load_on='{tip}' (--load-on {tip}).")
 
         def estimated(taken_at: Floats | None) -> tuple[_Estimation, LogReader]:
@@ -175,13 +188,25 @@ def identify(
             moments = [*map(reader.read, unloaded), *(reader.read(log, is_loaded=True) for log in carrying)]
             validation = [*map(reader.read, others)]
             stage("estimating")
-            still = still_joints(options.system.tree, moments)
+            still = still_joints(options.tree, moments)
             formulation = formulation.without_still(still)
             prior = formulation.prior(moments)
             solution, weighted = formulation.solution(moments, prior), moments
+            for _ in range(SIGMA_ROUNDS if formulation.is_weighed_anew else 0):
+                moments, validation = (
+                    [reader.read(each.log, each.is_loaded, formulation.weighed(each, solution)) for each in of]
+                    for of in (moments, validation)
+                )
+                solution, weighted = formulation.solution(moments, prior), moments
             for _ in range(ROBUST_ROUNDS if robust else 0):
                 weighted = [
-                    reader.read(each.log, each.is_loaded, formulation.robust(each, solution)) for each in weighted
+                    reader.read(
+                        each.log,
+                        each.is_loaded,
+                        formulation.weighed(each, solution) if formulation.is_weighed_anew else None,
+                        formulation.robust(each, solution),
+                    )
+                    for each in weighted
                 ]
                 solution = formulation.solution(weighted, prior)
             return _Estimation(formulation, moments, weighted, validation, still, prior, solution), reader
@@ -245,13 +270,12 @@ class _Estimation:
         """Judge the estimate, on other logs or on a share of each at its end."""
         formulation, solution, weighted = self.formulation, self.solution, self.weighted
         problem, names, evidence = formulation.problem, formulation.row_names, formulation.evidence
-        has_unknowns = bool(formulation.regression.unknowns)
         held_out, without, words = self.held_out(share)
         logs = [evidence(each) for each in weighted]
         before, plain = problem.before[problem.free], problem.whole(solution.values)
         values, notes = formulation.returned(solution)
         judged = values if without is solution else formulation.returned(without)[0]
-        late = delays(names, logs, solution, weighted[0].dt) if not has_unknowns else {}
+        late = delays(names, logs, solution, weighted[0].dt)
         inverse = solve_triangular(triangular(np.array(solution.prior.L)), np.eye(len(before)))
         singular = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.identifiable)]
         directions = 1.0 / np.sqrt(1.0 + singular**2)
@@ -262,11 +286,11 @@ class _Estimation:
         doubts += turned_signs(problem.parameters, plain)
         doubts += contradicted_priors(solution.checks)
         doubts += late_readings(late)
-        doubts += [] if has_unknowns else opposite_readings(names, logs, before)
+        doubts += opposite_readings(names, logs, before)
         identified = [each.name for each in combinations if each.is_identified]
         doubts += weak_motion(self.still, identified, int(np.sum(directions < IDENTIFIED)), len(directions))
         first = {each.is_loaded: each for each in reversed(self.validation or weighted)}
-        drawn = sorted(first) if formulation.options.has_curves and not has_unknowns else ()
+        drawn = sorted(first) if formulation.options.has_curves else ()
         return Identification(
             problem=problem,
             values=values,
@@ -274,7 +298,7 @@ class _Estimation:
             solution=solution,
             fits=fits_of(
                 names,
-                force_readings(formulation.options.system),
+                {n: unit for each in formulation.options.systems.values() for n, unit in force_readings(each).items()},
                 [evidence(each) for each in self.moments],
                 held_out,
                 before,
@@ -292,19 +316,65 @@ class _Estimation:
             prior_covariance=inverse @ inverse.T,
             logs=tuple(each.name for each in weighted),
             held_out=words,
-            curves=tuple(reader.curves(first[k], evidence(first[k]), before, values[problem.free]) for k in drawn),
+            curves=tuple(
+                reader.curves(first[k], evidence(first[k]), before, values[problem.free], solution.sigma) for k in drawn
+            ),
         )
 
 
 def _end(moments: LogMoments, share: float) -> int:
     """Number of segments before the last ones that hold a share of the samples."""
-    counts = np.cumsum([segment[0].n for segment in moments.segments])
+    counts = np.cumsum([sum(row.n for row in segment) for segment in moments.segments])
     return int(np.searchsorted(counts, (1.0 - share) * counts[-1], side="right"))
 
 
 def with_sensors(tree: KinematicTree) -> System:
     """A robot with the sensors that are taken where none are named."""
     return System(tree, load_sensors(SENSORS[any(isinstance(joint, Free) for joint in tree.joints)]))
+
+
+def _in_contact(
+    system: System | KinematicTree,
+    sensors: SensorSet | str | None,
+    contacts: Iterable[str] | History | None,
+    logs: Sequence[Log],
+) -> dict[str, Any]:
+    """The systems of the contact states that occur, the names of the contacts, and what tells which are closed.
+
+    Raises:
+        InputError: contacts of sensors that have none; contacts of several logs that were recognised in one.
+        UnknownSensorNameError: there is no such contact.
+    """
+    if isinstance(system, System):
+        if sensors is not None:
+            raise InputError("a System has its sensors: give the robot, to name others.")
+        tree, chosen = system.tree, None
+    else:
+        tree = system
+        chosen = load_sensors(sensors) if isinstance(sensors, str) else sensors
+    names = () if chosen is None else chosen.contact_names
+    if chosen is None or not names:
+        if contacts is not None:
+            raise InputError("the sensors have no contacts. Give the robot, and `sensors` that have.")
+        if chosen is not None:
+            system = System(tree, chosen)
+        only = system if isinstance(system, System) else with_sensors(tree)
+        return {"systems": {ALWAYS: only}, "contact_names": (), "contacts": None}
+    if isinstance(contacts, History):
+        if contacts.contacts is None or contacts.contacts.names != names or len(logs) != 1:
+            raise InputError(
+                f"the contacts were not recognised by sensors with the contacts {', '.join(names)}, or not in one log "
+                "alone. Write what was recognised into the logs: a column contact:NAME, 1 where it is closed."
+            )
+        states = {tuple(np.array(names)[row]) for row in np.unique(contacts.contacts.closed, axis=0)}
+    elif contacts is not None:
+        contacts = chosen.contact_state(contacts)
+        states = {contacts}
+    else:
+        every = {state: System(tree, chosen.in_contact(*state)) for state in ((), names)}  # have all readings
+        states = set().union(*(SampleReader(every, names).states(log) for log in logs))
+    systems = {state: System(tree, chosen.in_contact(*state)) for state in sorted(states)}
+    return {"systems": systems, "contact_names": names, "contacts": contacts}
 
 
 def _logs(given: Given | Sequence[Given]) -> list[Log]:

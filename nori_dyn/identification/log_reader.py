@@ -9,16 +9,17 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.curves import Curves, Thinned
+from nori_dyn.identification.elimination import EliminatedRows, Motion
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.formulation import Formulation, LogMoments
 from nori_dyn.identification.joint_accelerations import JointAccelerations
 from nori_dyn.identification.moment_accumulator import HuberPseudoValues, MomentAccumulator, MovingRows
 from nori_dyn.identification.regression import torques_of
+from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
-from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.motion.differentiation import JUMP
-from nori_dyn.logs.reading import Chunk, SampleReader
+from nori_dyn.logs.reading import Chunk
 from nori_dyn.logs.report import LogReport, look_at
 from nori_dyn.logs.samples import Samples
 from nori_dyn.system.inputs import Missing
@@ -38,28 +39,42 @@ class LogReader:
     """
 
     def __init__(self, formulation: Formulation, stage: Progress) -> None:
-        self._options, self._regression, self._sigma = formulation.options, formulation.regression, formulation.sigma
-        self._program = self._regression.program(formulation.problem.columns, self._options.backend)
-        self._motion, self._stage = JointAccelerations(self._options.system), stage
+        self._options, self._sigma = formulation.options, formulation.sigma
+        columns, backend = formulation.problem.columns, self._options.backend
+        self._rows = EliminatedRows.of(formulation.regressions, columns, backend)
+        self._accelerations = {state: JointAccelerations(each) for state, each in self._options.systems.items()}
+        self._stage = stage
 
-    def read(self, log: Log, is_loaded: bool = False, robust: HuberPseudoValues | None = None) -> LogMoments:
+    def read(
+        self,
+        log: Log,
+        is_loaded: bool = False,
+        sigma: Floats | None = None,
+        robust: HuberPseudoValues | None = None,
+    ) -> LogMoments:
         """Moments of a log, in which the robot carries the load or does not.
+
+        Args:
+            log: the log.
+            is_loaded: whether it carries the load.
+            sigma: standard deviations of the rows (rows,), by which unknown wrenches are weighed; those of the sensors
+                when None.
+            robust: estimates before; None counts all alike.
 
         Raises:
             InputError: no sample of it counts.
         """
         options, report = self._options, LogReport()
-        systems = {ALWAYS: options.system}
         accumulator: MomentAccumulator | None = None
         dt, n = options.dt, 0
-        low, high = np.full(options.system.tree.nq, np.inf), np.full(options.system.tree.nq, -np.inf)
+        low, high = np.full(options.tree.nq, np.inf), np.full(options.tree.nq, -np.inf)
         for chunk, samples, dt, runs in self._chunks(log, options.missing, report, options.dt):
-            accumulator = accumulator or self._accumulator(dt, robust)
+            accumulator = accumulator or self._accumulator(dt, sigma, robust)
             for part, is_new in runs:
                 if is_new:
                     accumulator.restart()
-                accumulator.add(*self._state(samples, part), dt)
-            look_at(report, systems, chunk.samples, n, dt, by_model=False, units=log.units_of_motion)
+                accumulator.add(self._motion(samples.at(part)), dt)
+            look_at(report, options.systems, chunk.samples, n, dt, by_model=False, units=log.units_of_motion)
             n += len(samples)
             low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
             high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
@@ -78,7 +93,7 @@ class LogReader:
             )
         return LogMoments(log, segments, is_loaded, n, dt, low, high, report.doubts)
 
-    def curves(self, moments: LogMoments, evidence: Evidence, before: Floats, values: Floats) -> Curves:
+    def curves(self, moments: LogMoments, evidence: Evidence, before: Floats, values: Floats, sigma: Floats) -> Curves:
         """Readings of a log over time, beside what parameters predict.
 
         Args:
@@ -86,19 +101,19 @@ class LogReader:
             evidence: its rows.
             before: the free parameters by the model as it was (n,).
             values: their estimates (n,).
+            sigma: standard deviations of the rows (rows,), by which unknown wrenches are weighed.
         """
-        n_rows = self._regression.n_rows
+        n_rows = len(self._rows.names)
         gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
-        accumulator, thinned = self._accumulator(moments.dt, None), Thinned()
+        accumulator, thinned = self._accumulator(moments.dt, sigma, None), Thinned()
         for chunk, samples, dt, runs in self._chunks(moments.log, "drop", LogReport(), moments.dt):
-            at = samples.numbers.astype(float) if samples.t is None else samples.t
             for part, is_new in runs:
                 if is_new:
                     accumulator.restart()
-                made = accumulator.filtered(*self._state(samples, part), dt, at[part])
-                old = made.read + accumulator.residuals(made.entries, evidence.beta(before))
-                new = made.read + accumulator.residuals(made.entries, evidence.beta(values)) / gains
-                thinned.add(np.column_stack([made.t, made.read, old, new]))
+                for made in accumulator.filtered(self._motion(samples.at(part)), dt):
+                    old = made.read + accumulator.residuals(made.entries, evidence.beta(before))
+                    new = made.read + accumulator.residuals(made.entries, evidence.beta(values)) / gains
+                    thinned.add(np.column_stack([made.t, made.read, old, new]))
             self._stage(f"{moments.log.path.name[-24:]}, curves", chunk.done)
             unit = "sample" if samples.t is None else "s"
         t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
@@ -112,34 +127,43 @@ class LogReader:
 
         Of each run it says whether it does not follow the samples before it.
         """
-        options = self._options
-        reader = SampleReader({ALWAYS: options.system}, differentiation=options.differentiation, missing=missing)
+        reader = self._options.reader(missing)
         last: Samples | None = None
         for chunk in reader.chunks(log, report.counts):
-            samples = _whole(chunk.samples)
+            samples = _whole(self._options.in_contact(chunk.samples))
             dt = _step(samples) if dt is None else dt
             follows = _follows(samples, last, dt)
             yield chunk, samples, dt, [(part, bool(part.start) or not follows) for part in _runs(samples, dt)]
             last = samples
 
-    def _state(self, samples: Samples, part: slice) -> tuple[Floats, Floats, Floats, Floats]:
-        """Positions, velocities, accelerations and readings of some samples."""
-        q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
-        return q, qd, self._motion.accelerations(q, qd, y), y
+    def _motion(self, samples: Samples) -> Motion:
+        """The motion of samples, with their accelerations."""
+        qdd, state = np.zeros_like(samples.qd), np.zeros(len(samples), dtype=np.intp)
+        numbers = {each: k for k, each in enumerate(self._accelerations)}
+        for each, places in samples_by_state(samples).items():
+            y = samples.record.own_readings(each, samples.y[places])
+            qdd[places] = self._accelerations[each].accelerations(samples.q[places], samples.qd[places], y)
+            state[places] = numbers[each]
+        t = samples.numbers.astype(float) if samples.t is None else samples.t
+        return Motion(samples.q, samples.qd, qdd, samples.y, state, t)
 
-    def _accumulator(self, dt: float | None, robust: HuberPseudoValues | None) -> MomentAccumulator:
+    def _accumulator(
+        self, dt: float | None, sigma: Floats | None, robust: HuberPseudoValues | None
+    ) -> MomentAccumulator:
         cutoff, speed = self._options.cutoff, self._options.moving
         if cutoff is not None and dt is None:
             raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
         decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
-        names = self._regression.row_names
-        moving = None if speed is None else MovingRows(speed, torques_of(self._options.system, names))
-        return MomentAccumulator(self._regression, self._program, self._sigma, decimation, robust, moving)
+        systems = self._options.systems.values()
+        moving = None if speed is None else MovingRows(speed, torques_of(systems, self._rows.names))
+        return MomentAccumulator(self._rows, self._sigma if sigma is None else sigma, decimation, robust, moving)
 
 
 def _whole(samples: Samples) -> Samples:
     """Samples all of whose readings are numbers."""
-    is_whole: Booleans = np.asarray(np.isfinite(samples.y).all(axis=1))
+    is_whole: Booleans = np.zeros(len(samples), dtype=bool)
+    for state, places in samples_by_state(samples).items():
+        is_whole[places] = np.isfinite(samples.record.own_readings(state, samples.y[places])).all(axis=1)
     return samples if is_whole.all() else samples.at(is_whole)
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import accumulate
 
 import numpy as np
 
-from nori_dyn.identification.elimination import without_unknowns
+from nori_dyn.identification.elimination import EliminatedRows, Motion, SampleRows
 from nori_dyn.identification.filtering import Decimation
-from nori_dyn.identification.moments import EXTRA, Moments, Segments, row_moments
-from nori_dyn.identification.regression import Regression, RegressorProgram
+from nori_dyn.identification.moments import Segments, row_moments
 from nori_dyn.typing import Floats, Indices
 
-AT_ONCE = 4096
-"""Samples that are taken at a time: what they make fits the caches."""
+AT_ONCE = 1 << 21
+"""Numbers of W that are taken at a time."""
 
 HUBER = 1.345
 """Residuals beyond so many standard deviations count less: 95 % efficient under normal noise."""
@@ -44,12 +44,14 @@ class HuberPseudoValues:
     values: Floats
     sigma: Floats
 
-    def pseudo_values(self, residuals: Floats, counts: Floats | None = None) -> Floats:
-        """Pseudo-values in place of residuals (n, rows), of which those count that are not 0 in `counts`."""
-        most = HUBER * self.sigma
-        n = np.full(len(most), len(residuals)) if counts is None else np.sum(counts, axis=0)
-        is_within = np.where(np.abs(residuals) <= most, 1.0 if counts is None else counts, 0.0)
-        share = np.maximum(np.sum(is_within, axis=0) / np.maximum(n, 1.0), LEAST_WITHIN)
+    def pseudo_values(self, residuals: Floats, counts: Floats, shares: Floats) -> Floats:
+        """Pseudo-values in place of residuals (n, rows), of which those count that are not 0 in `counts`.
+
+        They vary as those of whole samples times the root of their share (n, rows).
+        """
+        most = HUBER * self.sigma * np.sqrt(shares)
+        is_within = np.where(np.abs(residuals) <= most, counts, 0.0)
+        share = np.maximum(np.sum(is_within, axis=0) / np.maximum(np.sum(counts, axis=0), 1.0), LEAST_WITHIN)
         return np.asarray(np.clip(residuals, -most, most) / share)
 
 
@@ -70,31 +72,12 @@ class MovingRows:
         return np.where((np.abs(qd[:, self.freedoms]) > self.speed) | (self.freedoms < 0), 1.0, 0.0)
 
 
-class FilteredSamples(NamedTuple):
-    """Samples behind the filter.
-
-    Attributes:
-        entries: of the program (n, ...).
-        read: what each row reads (n, rows), 0 of those that read nothing.
-        rates: how fast that changes (n, rows).
-        counts: 1 where a row counts (n, rows), 0 elsewhere; None where all do.
-        t: times (n,).
-    """
-
-    entries: Floats
-    read: Floats
-    rates: Floats
-    counts: Floats | None
-    t: Floats
-
-
 class MomentAccumulator:
     """Accumulates the moments of samples, in order.
 
     Args:
-        regression: the regression.
-        program: its columns that are wanted.
-        sigma: standard deviation of each row, by which those with unknown wrenches are weighed; 1 where not known.
+        rows: the rows.
+        sigma: standard deviation of each row, by which unknown wrenches are estimated; 1 where not known.
         decimation: the filter; None leaves samples as they are.
         robust: estimates before; None counts all alike.
         moving: which rows count only while their joint moves; None counts all.
@@ -102,96 +85,64 @@ class MomentAccumulator:
 
     def __init__(
         self,
-        regression: Regression,
-        program: RegressorProgram,
+        rows: EliminatedRows,
         sigma: Floats,
         decimation: Decimation | None = None,
         robust: HuberPseudoValues | None = None,
         moving: MovingRows | None = None,
     ) -> None:
-        self._program, self._sigma, self._decimation, self._robust = program, sigma, decimation, robust
+        self._rows, self._sigma, self._decimation, self._robust = rows, sigma, decimation, robust
         self._moving = moving
-        self._reads = np.array(regression.reads)
-        self._has_unknowns, self._is_exact = bool(regression.unknowns), np.array(regression.is_exact)
         self.segments = Segments()
 
-    def add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
-        """Add samples that follow those before, dt [s] apart, each argument (n, ...)."""
-        self.segments.expect(len(q) // (1 if self._decimation is None else self._decimation.step))
-        for first in range(0, len(q), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
-            self._add(q[part], qd[part], qdd[part], y[part], dt)
+    def add(self, part: Motion, dt: float | None) -> None:
+        """Add samples that follow those before, dt [s] apart."""
+        self.segments.expect(len(part.q) // (1 if self._decimation is None else self._decimation.step))
+        for samples in self.filtered(part, dt):
+            constants = np.array(samples.entries[:, self._rows.layout.constants])
+            if self._robust is not None:
+                residuals = self.residuals(samples.entries, self._robust.values)
+                constants += self._robust.pseudo_values(residuals, samples.counts, samples.shares) - residuals
+            first = 0
+            while first < len(constants):
+                chosen = slice(first, first + self.segments.size)
+                own = SampleRows(*(each[chosen] for each in samples))
+                self.segments.add(row_moments(self._rows, own, constants[chosen]), len(own.t))
+                first = chosen.stop
 
     def restart(self) -> None:
         """Begin anew: the next samples do not follow those before."""
         if self._decimation is not None:
             self._decimation.restart()
 
-    def filtered(
-        self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None, t: Floats | None = None
-    ) -> FilteredSamples:
-        """Filter samples: as many as it leaves."""
-        entries = self._program.entries(q, qd, qdd, y)
-        read = np.zeros((len(q), len(self._reads)))
-        read[:, self._reads >= 0] = y[:, self._reads[self._reads >= 0]]
-        rates = np.zeros_like(read)
-        if dt is not None and len(read) > 1:
-            rates[:] = np.gradient(read, dt, axis=0)
-        at = np.zeros(len(q)) if t is None else t
-        counts = None if self._moving is None else self._moving.counts(qd)
-        if self._decimation is None:
-            return FilteredSamples(entries, read, rates, counts, at)
-        parts = [entries, read, rates, at[:, None], *([] if counts is None else [counts])]
-        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-        rows = np.split(self._decimation.add(np.concatenate(parts, axis=1)), ends, axis=1)
-        if counts is not None:
-            counts = np.where(rows[4] > WHOLLY, 1.0, 0.0)
-        return FilteredSamples(rows[0], rows[1], rows[2], counts, rows[3][:, 0])
+    def filtered(self, motion: Motion, dt: float | None) -> Iterator[SampleRows]:
+        """Yield the rows of samples, as many as the filter leaves."""
+        n_rows, n_columns, _ = self._rows.layout.shape
+        step = max(AT_ONCE // (n_rows * (n_rows + n_columns)), 1)
+        rates = np.zeros_like(motion.y)
+        if dt is not None and len(rates) > 1:
+            rates = np.nan_to_num(np.gradient(motion.y, dt, axis=0), posinf=0.0, neginf=0.0)
+        for first in range(0, len(rates), step):
+            part = slice(first, first + step)
+            own = motion.at(part)
+            counts = np.ones((len(own.q), n_rows)) if self._moving is None else self._moving.counts(own.qd)
+            found = self._rows.samples(own, rates[part], self._sigma, counts)
+            yield found if self._decimation is None else _filtered(found, self._decimation)
 
     def residuals(self, entries: Floats, values: Floats) -> Floats:
         """Residual of each row (n, rows) for values of the columns of the program."""
-        layout = self._program.layout
+        layout = self._rows.layout
         found: Floats = np.array(entries[:, layout.constants])
         for row, (own, columns) in enumerate(layout.rows):
             found[:, row] += entries[:, own] @ values[columns]
         return found
 
-    def _add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
-        entries, read, rates, counts, _ = self.filtered(q, qd, qdd, y, dt)
-        constants = self._constants(entries, counts)
-        first = 0
-        while first < len(entries):
-            part = slice(first, first + self.segments.size)
-            own = None if counts is None else counts[part]
-            rows = self._moments(entries[part], read[part], rates[part], own, constants[part])
-            self.segments.add(rows, len(entries[part]))
-            first = part.stop
 
-    def _moments(
-        self, entries: Floats, read: Floats, rates: Floats, counts: Floats | None, constants: Floats
-    ) -> list[Moments]:
-        """Moments of each row."""
-        if self._has_unknowns:
-            return [self._without_unknowns(entries if counts is None else entries[counts.all(axis=1)])]
-        return row_moments(self._program.layout, entries, read, rates, counts, constants)
-
-    def _constants(self, entries: Floats, counts: Floats | None) -> Floats:
-        """Residual of each row without parameters (n, rows)."""
-        constants = np.array(entries[:, self._program.layout.constants])
-        if self._robust is None or self._has_unknowns:
-            return constants
-        residuals = self.residuals(entries, self._robust.values)
-        return constants + self._robust.pseudo_values(residuals, counts) - residuals
-
-    def _without_unknowns(self, entries: Floats) -> Moments:
-        """Moments of all rows together, unknown wrenches eliminated."""
-        W, N, c = self._program.dense(entries)
-        both = np.concatenate([W, c[:, :, None]], axis=2) / self._sigma[:, None]
-        left = without_unknowns(both, N / self._sigma[:, None], self._is_exact).reshape(-1, both.shape[2])
-        k = both.shape[2] - 1
-        rows = np.zeros((len(left), k + len(EXTRA)), order="F")
-        rows[:, :k], rows[:, -1] = left[:, :k], left[:, k]
-        if self._robust is not None:
-            residuals = left[:, :k] @ self._robust.values + left[:, k]
-            rows[:, -1] += self._robust.pseudo_values(residuals[:, None])[:, 0] - residuals
-        return Moments.of(np.arange(k), rows)
+def _filtered(samples: SampleRows, decimation: Decimation) -> SampleRows:
+    """Samples behind a filter, as many as it leaves: those count of whose window nearly all do."""
+    parts = [each if each.ndim > 1 else each[:, None] for each in samples]
+    ends = [*accumulate(each.shape[1] for each in parts)][:-1]
+    found = np.split(decimation.add(np.concatenate(parts, axis=1)), ends, axis=1)
+    entries, read, late, counts, shares, t = found
+    whole = np.where(counts > WHOLLY, 1.0, 0.0)
+    return SampleRows(entries, read, late, whole, np.clip(shares, 0.0, 1.0), t[:, 0])

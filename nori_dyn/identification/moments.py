@@ -1,12 +1,15 @@
 """Moments of the samples of a reading, kept as a triangular factor: flat memory, however many there are.
 
-The rows of a reading over some samples, [W e 1 y c], are kept as the triangular factor of their QR decomposition. All
+The rows of a reading over some samples, [W E 1 y c], are kept as the triangular factor of their QR decomposition. All
 that is asked of them later is an inner product of two combinations of their columns, (A u) . (A v) = (R u) . (R v).
 Least squares on factors put below one another are those on all rows (square-root information, Lawson and Hanson, ch.
 27), and no square of W is ever formed.
 
     y   what the sensor reads,    c   the residual without parameters: known terms less y
-    e   the rate of y, whose factor is by how much the reading is late,    1   for means
+    E   the rates of readings, whose factors are by how much these are late,    1   for means
+
+Where unknown wrenches are eliminated, a row is a share s of a sample: W, E and c are what is left of them, and y and 1
+count times the root of s.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dgeqrt
 
-from nori_dyn.identification.regression import RegressorLayout
+from nori_dyn.identification.elimination import EliminatedRows, SampleRows
 from nori_dyn.typing import Floats, Indices
 
-EXTRA = ("rate", "one", "reading", "constant")
-"""The columns after those of the parameters."""
+EXTRA = ("one", "reading", "constant")
+"""The columns after those of the parameters and rates."""
+
+LEAST = 1e-6
+"""Samples that a row with less has: unknown wrenches explain whatever it reads."""
 
 SMALLEST = 8
 """Samples of a segment of a short log."""
@@ -36,40 +42,52 @@ class Moments:
 
     Attributes:
         columns: the parameters that it depends on (k,).
-        n: number of samples that count.
-        R: triangular factor of [W e 1 y c] (k + 4, k + 4).
+        delayed: the rows of the readings whose delays it depends on (m,).
+        n: number of samples that count, each by its share.
+        R: triangular factor of [W E 1 y c] (k + m + 3, k + m + 3).
     """
 
     columns: Indices
-    n: int
+    delayed: Indices
+    n: float
     R: Floats
 
     @staticmethod
-    def of(columns: Sequence[int] | Indices, rows: Floats, n: int | None = None) -> Moments:
-        """Factorise rows [W e 1 y c] (n, k + 4), which are overwritten where they lie column by column.
+    def of(
+        columns: Sequence[int] | Indices, rows: Floats, n: float | None = None, delayed: Sequence[int] = (0,)
+    ) -> Moments:
+        """Factorise rows [W E 1 y c] (n, k + m + 3), which are overwritten where they lie column by column.
 
         Args:
             columns: the parameters that they depend on.
             rows: the rows, those of samples that do not count zero.
             n: how many samples count; all when None.
+            delayed: the rows of the readings whose delays they depend on.
         """
-        return Moments(np.asarray(columns, dtype=np.intp), len(rows) if n is None else n, triangular(rows))
+        own = np.asarray(columns, dtype=np.intp), np.asarray(delayed, dtype=np.intp)
+        return Moments(*own, len(rows) if n is None else n, triangular(rows))
 
     @staticmethod
     def joined(parts: Sequence[Moments]) -> Moments:
         """Moments of the samples of several together."""
         if len(parts) == 1:
             return parts[0]
-        return Moments(parts[0].columns, sum(p.n for p in parts), triangular(np.vstack([p.R for p in parts])))
+        R = triangular(np.vstack([p.R for p in parts]))
+        return Moments(parts[0].columns, parts[0].delayed, sum(p.n for p in parts), R)
 
     @property
     def k(self) -> int:
         """Number of parameters that it depends on."""
         return len(self.columns)
 
+    @property
+    def rates(self) -> Floats:
+        """Columns of R of the rates (k + m + 3, m)."""
+        return self.R[:, self.k : self.k + len(self.delayed)]
+
     def residual(self, values: Floats) -> Floats:
-        """Combination of columns (k + 4,) that is the residual W phi + c for values of all parameters."""
-        return np.concatenate([values[self.columns], [0.0, 0.0, 0.0, 1.0]])
+        """Combination of columns that is the residual W phi + c for values of all parameters."""
+        return np.concatenate([values[self.columns], np.zeros(len(self.delayed)), [0.0, 0.0, 1.0]])
 
     def prediction(self, values: Floats) -> Floats:
         """Combination of columns that is the predicted reading: y and the residual."""
@@ -78,7 +96,7 @@ class Moments:
     def unit(self, name: str) -> Floats:
         """Combination that is one of the columns `EXTRA`."""
         unit = np.zeros(len(self.R))
-        unit[self.k + EXTRA.index(name)] = 1.0
+        unit[EXTRA.index(name) - len(EXTRA)] = 1.0
         return unit
 
     def inner(self, u: Floats, v: Floats) -> float:
@@ -87,11 +105,11 @@ class Moments:
 
     def mean(self, u: Floats) -> float:
         """Mean of a combination of columns."""
-        return self.inner(u, self.unit("one")) / max(self.n, 1)
+        return self.inner(u, self.unit("one")) / max(self.n, LEAST)
 
     def rms(self, u: Floats) -> float:
         """Root of the mean square of a combination of columns."""
-        return float(np.linalg.norm(self.R @ u) / np.sqrt(max(self.n, 1)))
+        return float(np.linalg.norm(self.R @ u) / np.sqrt(max(self.n, LEAST)))
 
     def spread(self, u: Floats) -> float:
         """Standard deviation of a combination of columns."""
@@ -100,7 +118,9 @@ class Moments:
     def correlation(self, u: Floats, v: Floats) -> float:
         """Correlation of two combinations of columns; nan where one does not vary."""
         both = self.spread(u) * self.spread(v)
-        return (self.inner(u, v) / max(self.n, 1) - self.mean(u) * self.mean(v)) / both if both > 0 else float("nan")
+        return (
+            (self.inner(u, v) / max(self.n, LEAST) - self.mean(u) * self.mean(v)) / both if both > 0 else float("nan")
+        )
 
     def gradient(self, values: Floats) -> Floats:
         """Sum over the samples of W^T times the residual (k,)."""
@@ -108,7 +128,7 @@ class Moments:
         return own
 
     def rows(self, n: int) -> Floats:
-        """Rows [W c] (k + 4, n + 1) over all n parameters, whose least squares are those of all samples."""
+        """Rows [W c] (k + m + 3, n + 1) over all n parameters, whose least squares are those of all samples."""
         found = np.zeros((len(self.R), n + 1))
         found[:, self.columns] = self.R[:, : self.k]
         found[:, -1] = self.R[:, -1]
@@ -125,40 +145,28 @@ def triangular(rows: Floats) -> Floats:
     return R if n >= k else np.vstack([R, np.zeros((k - n, k))])
 
 
-def row_moments(
-    layout: RegressorLayout,
-    entries: Floats,
-    y: Floats,
-    rates: Floats,
-    weights: Floats | None = None,
-    constants: Floats | None = None,
-) -> list[Moments]:
-    """Moments of each row of a regressor without unknown wrenches.
+def row_moments(rows: EliminatedRows, samples: SampleRows, constants: Floats) -> list[Moments]:
+    """Moments of each row over n samples.
 
     Args:
-        layout: where its numbers belong.
-        entries: these, for n samples (n, ...).
-        y: what each row reads (n, rows), 0 of those that read nothing.
-        rates: how fast that changes (n, rows).
-        weights: how much each residual counts (n, rows): 1 when None; where it is 0, the sample is none of that row.
-        constants: the residual of each row without parameters (n, rows); that of the entries when None.
+        rows: the rows.
+        samples: their numbers.
+        constants: the residual of each row without parameters (n, rows).
     """
     found = []
-    constants = entries[:, layout.constants] if constants is None else constants
-    for row, (own, columns) in enumerate(layout.rows):
+    sizes, shares = np.sqrt(samples.shares), samples.counts * samples.shares
+    for row, ((own, columns), (late, readings)) in enumerate(zip(rows.layout.rows, rows.delays, strict=True)):
         k = len(own)
-        rows = np.empty((len(entries), k + len(EXTRA)), order="F")
+        table = np.empty((len(constants), k + len(late) + len(EXTRA)), order="F")
         for at, entry in enumerate(own):
-            rows[:, at] = entries[:, entry]
-        rows[:, k] = rates[:, row]
-        rows[:, k + 1] = 1.0
-        rows[:, k + 2] = y[:, row]
-        rows[:, k + 3] = constants[:, row]
-        n = len(rows)
-        if weights is not None:
-            rows *= np.sqrt(weights[:, row])[:, None]
-            n = int(np.count_nonzero(weights[:, row]))
-        found.append(Moments.of(columns, rows, n))
+            table[:, at] = samples.entries[:, entry]
+        table[:, k : k + len(late)] = samples.late[:, late]
+        table[:, -3] = sizes[:, row]
+        table[:, -2] = samples.read[:, row] * sizes[:, row]
+        table[:, -1] = constants[:, row]
+        if not samples.counts[:, row].all():
+            table *= samples.counts[:, [row]]
+        found.append(Moments.of(columns, table, float(np.sum(shares[:, row])), readings))
     return found
 
 

@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.formulation import LogMoments
-from nori_dyn.identification.moments import EXTRA, triangular
+from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.model.tree import KinematicTree
@@ -146,25 +146,32 @@ def delays(names: Sequence[str], logs: Sequence[Evidence], solution: Solution, d
     if dt is None or not logs:
         return {}
     prior = solution.prior
-    n, rows = len(prior.values), len(names)
+    n = len(prior.values)
+    every = [m for log in logs for m in log.rows]
+    changing = {int(j) for m in every for j, rate in zip(m.delayed, m.rates.T, strict=True) if rate.any()}
+    readings = sorted(changing)
+    place, rows = {reading: k for k, reading in enumerate(readings)}, len(readings)
     stacked = []
     for log in logs:
+        gains = np.array([log.gain(k, solution.values) for k in range(len(names))])
         for k, m in enumerate(log.rows):
             own = log.over(k, m, solution.values)
             late = np.zeros((len(own), rows))
-            late[:, k] = -m.R[:, m.k + EXTRA.index("rate")]
+            for j, rate in zip(m.delayed.tolist(), m.rates.T, strict=True):
+                if j in place:
+                    late[:, place[j]] = -rate * gains[j] / gains[k]
             stacked.append(np.column_stack([own[:, :-1], late, own[:, -1]]) / solution.sigma[k])
     known = np.column_stack([prior.L, np.zeros((len(prior.L), rows)), -prior.L @ prior.values])
     T = triangular(np.vstack([*stacked, known]))
     d = T[n : n + rows, n : n + rows]
-    if (np.abs(np.diag(d)) == 0).any():
+    if not rows or (np.abs(np.diag(d)) == 0).any():
         return {}
     late_by = solve_triangular(d, -T[n : n + rows, n + rows])
     explained = _explained(T, n, rows)
     left = float(T[-1, -1] ** 2)
     return {
-        name: float(late_by[k])
-        for k, name in enumerate(names)
+        names[reading]: float(late_by[k])
+        for k, reading in enumerate(readings)
         if abs(late_by[k]) > 0.5 * dt and explained[k] > LATE * (left / rows + explained[k])
     }
 

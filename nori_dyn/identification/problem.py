@@ -15,7 +15,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
-from nori_dyn.identification.moments import Moments
+from nori_dyn.identification.moments import LEAST, Moments
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import pull_back, with_known
 from nori_dyn.identification.prior import ParameterPrior
@@ -189,7 +189,7 @@ class IdentificationProblem:
         for m in (m for rows in logs for m in rows):
             u = m.unit("reading") if m.rms(m.unit("reading")) > 0 else m.unit("constant")
             read = m.rms(u)
-            own = np.linalg.norm(m.R[:, : m.k], axis=0) / np.sqrt(max(m.n, 1))
+            own = np.linalg.norm(m.R[:, : m.k], axis=0) / np.sqrt(max(m.n, LEAST))
             found = np.divide(read, own, out=np.zeros(m.k), where=own > 0)
             sizes[m.columns] = np.maximum(sizes[m.columns], found)
         sizes[sizes == 0] = 1.0

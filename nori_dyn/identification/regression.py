@@ -13,7 +13,7 @@ Source: Nori (3); Atkeson, An and Hollerbach (1986) for the linearity in inertia
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -35,7 +35,7 @@ from nori_dyn.observe.exact import ExactTree, exact_positions
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
-from nori_dyn.system.rows import RowBlock, SensorRow
+from nori_dyn.system.rows import ComponentRow, RowBlock, SensorRow
 from nori_dyn.system.trace import configuration_inputs
 from nori_dyn.system.variables import LOAD, OFFSET, VariableKey
 from nori_dyn.tables import listed, spaced
@@ -100,6 +100,7 @@ class Regression:
         W: the entries that are not zero for all motions, by row and parameter.
         N: those, by row and w.
         c: for each row.
+        closing: what loops and couplings say of accelerations: zero in every motion.
         total: W phi + N w + c as one expression, of phi, w and the inputs.
         phi: as inputs of `total`.
         w: as inputs of `total`.
@@ -116,12 +117,19 @@ class Regression:
     W: Mapping[tuple[int, int], Expr]
     N: Mapping[tuple[int, int], Expr]
     c: tuple[Expr, ...]
+    closing: tuple[Expr, ...]
     total: tuple[Expr, ...]
     phi: tuple[Expr, ...]
     w: tuple[Expr, ...]
 
     @staticmethod
-    def of(system: System, wanted: Sequence[str], seed: int = 0, taken_at: Floats | None = None) -> Regression:
+    def of(
+        system: System,
+        wanted: Sequence[str],
+        seed: int = 0,
+        taken_at: Floats | None = None,
+        readings: Mapping[str, str] | None = None,
+    ) -> Regression:
         """Regress a system's readings on parameters, where the motion is known.
 
         Args:
@@ -129,6 +137,8 @@ class Regression:
             wanted: the parameters, see `Parameters.of`. Offsets that the sensors declare are among them by themselves.
             seed: seed of the random point of the fingerprints.
             taken_at: the inertias whose weight friction depends on (n_links, 6, 6); those of the robot when None.
+            readings: those of forces that may have an offset and a gain, with their units; those of the system when
+                None.
 
         Raises:
             UnknownNameError: a parameter that does not exist.
@@ -136,7 +146,8 @@ class Regression:
         """
         wanted = [wanted] if isinstance(wanted, str) else list(wanted)
         declared = [name for v in system.variables if v.kind == OFFSET for name in v.component_names]
-        parameters = Parameters.of(system.tree, [*wanted, *declared], force_readings(system))
+        own = force_readings(system) if readings is None else readings
+        parameters = Parameters.of(system.tree, [*wanted, *declared], own)
         graph = Graph(seed)
         arrays = {
             "q": np.array(configuration_inputs(graph, system.tree), dtype=object),
@@ -252,6 +263,14 @@ class RegressorProgram:
         return self.layout.dense(entries)
 
 
+def regressions_of(
+    systems: Sequence[System], wanted: Sequence[str], seed: int = 0, taken_at: Floats | None = None
+) -> tuple[Regression, ...]:
+    """The regressions of a robot's contact states, over the same parameters; see `Regression.of`."""
+    readings = {name: unit for system in systems for name, unit in force_readings(system).items()}
+    return tuple(Regression.of(system, wanted, seed, taken_at, readings) for system in systems)
+
+
 def force_readings(system: System) -> dict[str, str]:
     """Readings of a system that depend on forces, each with its unit."""
     at = moving(positions(system.tree, system.tree.neutral_configuration()), np.zeros(system.tree.nv))
@@ -274,9 +293,10 @@ def scalar_readings(system: System, *kinds: str) -> Iterator[tuple[RowBlock, int
                     yield row, k, first + int(at[0]), float(own[at[0]])
 
 
-def torques_of(system: System, names: Sequence[str]) -> Indices:
-    """Freedom of the joint whose torque each row reads, -1 where it reads no such."""
-    found = {row.component_names[k]: freedom for row, k, freedom, _ in scalar_readings(system, "tau", LOAD)}
+def torques_of(systems: Iterable[System], names: Sequence[str]) -> Indices:
+    """Freedom of the joint whose torque each row of some systems reads, -1 where it reads no such."""
+    read = (each for system in systems for each in scalar_readings(system, "tau", LOAD))
+    found = {row.component_names[k]: freedom for row, k, freedom, _ in read}
     return np.array([found.get(name, -1) for name in names], dtype=np.intp)
 
 
@@ -372,6 +392,12 @@ class _Forward:
                 offset = 0.0 if has_own else self._phi.get(f"{OFFSET}:{name}", 0.0)
                 yield name, row.y.start + k if n else -1, row.is_exact, self._graph.expr(terms[k] + offset)
 
+    def closing(self) -> Iterator[Expr]:
+        """Yield the rows of loops, couplings and held tendons."""
+        for row in self._system.rows:
+            if isinstance(row.key, ComponentRow):
+                yield from map(self._graph.expr, self._sum(row))
+
     def regression(
         self,
         system: System,
@@ -418,6 +444,7 @@ class _Forward:
             W={(row, k): entry for (row, k), entry in found.items() if k < n},
             N={(row, felt.index(k - n)): entry for (row, k), entry in found.items() if k >= n},
             c=tuple(constants),
+            closing=tuple(self.closing()),
             total=tuple(terms),
             phi=tuple(phi),
             w=tuple(wrenches[k] for k in felt),

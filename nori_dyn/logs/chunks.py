@@ -102,9 +102,7 @@ def configurations(source: LogSource, binding: Binding) -> Floats:
         FileFormatError: the log is damaged.
     """
     _check_has("q", source, binding)
-    parts = [
-        _built(rows, source, binding, (), BufferPool()) for rows in rows_of(binding, source.read(binding.wanted), {})
-    ]
+    parts = list(raw_samples(source, binding))
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
     found = Samples.joined(parts)
@@ -112,6 +110,16 @@ def configurations(source: LogSource, binding: Binding) -> Floats:
         value = found.q[k, j]
         raise InputError(f"{found.place(k)}: column '{found.called(binding.record.names[j])}' is {shown_value(value)}.")
     return found.q
+
+
+def raw_samples(source: LogSource, binding: Binding) -> Iterator[Samples]:
+    """Yield the samples of a log as they are, which may lack anything.
+
+    Raises:
+        FileFormatError: the log is damaged.
+    """
+    for rows in rows_of(binding, source.read(binding.wanted), {}):
+        yield _built(rows, source, binding, None, BufferPool())
 
 
 def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> tuple[str, ...]:

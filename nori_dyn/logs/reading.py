@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.ahead import prefetched
 from nori_dyn.logs.checks import check_readings, samples_by_state, usable
-from nori_dyn.logs.chunks import LogCounts, lacking, samples_of
+from nori_dyn.logs.chunks import LogCounts, lacking, raw_samples, samples_of
 from nori_dyn.logs.formats.source import LogSource, abbreviated, suggestion
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
@@ -52,6 +55,24 @@ class SampleReader:
     closed: ContactState | None = None
     differentiation: Differentiator | None = None
     missing: Missing = "refuse"
+
+    def states(self, log: Log) -> set[ContactState]:
+        """The contact states that occur in a log.
+
+        Raises:
+            InputError: the log does not tell which contacts are closed.
+            FileFormatError: it is damaged.
+            MappingError: the mapping fits neither the log nor the robot.
+        """
+        found: set[ContactState] = set()
+        with log.opened(self.systems, self.contacts) as (source, binding):
+            self._check_contacts(binding)
+            for samples in raw_samples(source, binding):
+                assert samples.contacts is not None
+                is_known = np.isin(samples.contacts, (0, 1)).all(axis=1)
+                rows = np.unique(samples.contacts[is_known], axis=0) == 1
+                found |= {tuple(compress(self.contacts, row)) for row in rows.tolist()}
+        return found
 
     def chunks(self, log: Log, counts: LogCounts) -> Iterator[Chunk]:
         """Yield the samples of a log that can be estimated.

@@ -73,7 +73,11 @@ def _facts(found: Identifiability) -> Iterator[tuple[str, str]]:
     if found.unknowns:
         taken = f"{found.base.n_unknown:,} numbers of each sample go into finding them, and say nothing of parameters"
         yield "unknown wrenches", f"{listed(found.unknowns, SHOWN)}: {taken}"
-    yield "exactness", f"rank over a prime field, wrong with a probability below {number(found.error, 1)}"
+    if found.error is None:
+        gap = number(found.base.gap, 1)
+        yield "exactness", f"rank in doubles at closed motions; what is taken as zero is {gap} times below the rest"
+    else:
+        yield "exactness", f"rank over a prime field, wrong with a probability below {number(found.error, 1)}"
 
 
 def _rows(found: Identifiability) -> Iterator[tuple[str, str, str, str]]:

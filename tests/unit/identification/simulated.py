@@ -1,5 +1,6 @@
 """Robots that move as sums of sines, with other inertias than their model says; torques are those of the recursion."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -37,18 +38,24 @@ def changed(tree: nd.KinematicTree, seed: int, share: float = 0.3) -> tuple[np.n
     return values, parameters.applied(values)
 
 
-def drawn(tree: nd.KinematicTree, rng: np.random.Generator) -> tuple[nd.KinematicTree, np.ndarray]:
+def drawn(
+    tree: nd.KinematicTree, rng: np.random.Generator, least: float = -np.inf
+) -> tuple[nd.KinematicTree, np.ndarray]:
     """A robot whose inertias are as far from those of a model as is expected of them, and its ten parameters.
 
     The pseudo-inertia [[S, h], [h^T, m]] of each link is L (1 + E) L^T, where that of the model is L L^T, and E has
-    symmetric entries of variance 1 on the diagonal, 1/2 off it. A body need not have it.
+    symmetric entries of variance 1 on the diagonal, 1/2 off it. A body need not have it, unless `least` is above zero:
+    the least eigenvalue of 1 + E. Massless links stay so.
     """
     I = tree.I.copy()
-    for i in range(tree.n_links):
+    for i in np.flatnonzero(tree.I[:, 5, 5]):
         m, x, y, z, xx, xy, yy, xz, yz, zz = ten_of(tree.I[i])
         S = (xx + yy + zz) / 2 * np.eye(3) - np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         P = np.block([[S, np.array([[x], [y], [z]])], [np.array([[x, y, z]]), np.array([[m]])]])
-        L, E = np.linalg.cholesky(P), rng.normal(size=(4, 4))
+        sizes, axes = np.linalg.eigh(P)
+        L, E = axes * np.sqrt(np.maximum(sizes, 0.0)), rng.normal(size=(4, 4))
+        while np.linalg.eigvalsh(np.eye(4) + (E + E.T) / 2)[0] < least:
+            E = rng.normal(size=(4, 4))
         P = L @ (np.eye(4) + (E + E.T) / 2) @ L.T
         J = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
         I[i] = inertia_of_ten([P[3, 3], *P[:3, 3], J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
@@ -60,6 +67,15 @@ def lasting(rng: np.random.Generator, n: int, readings: int, rho: float) -> np.n
     fresh = rng.normal(size=(n, readings))
     fresh[1:] *= np.sqrt(1.0 - rho**2)
     return np.asarray(lfilter([1.0], [1.0, -rho], fresh, axis=0))
+
+
+def errors_of(found: nd.results.Identification, truth: Mapping[str, float]) -> list[float]:
+    """Errors over their deviations of the combinations that logs identify."""
+    return [
+        (each.value - sum(factor * truth[name] for name, factor in each.terms.items())) / each.deviation
+        for each in found.combinations
+        if each.left < 0.1
+    ]
 
 
 def saved_log(

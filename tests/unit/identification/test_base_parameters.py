@@ -307,9 +307,5 @@ def test_what_is_refused():
     with pytest.raises(nd.errors.InputError, match="depends on any of the parameters asked for: m:link1"):
         base_of(planar(), ["m:link1"])
     assert base_of(planar(), ["I:link2.zz"]).names == ("I:link2.zz",)
-    belt = nd.components.Coupling(name="belt", joint="joint2", of={"joint1": -2.0})
-    loops = r"'arm' has loops or couplings \('coupling:belt'\).*components=False"
-    with pytest.raises(nd.errors.InputError, match=loops):
-        base_of(planar().replace(name="arm", components=(belt,)))
     with pytest.raises(nd.errors.UnknownModelNameError, match="joint 'joint9'"):
         base_of(planar(), locked=["joint9"])

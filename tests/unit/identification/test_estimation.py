@@ -144,7 +144,9 @@ def test_least_squares_on_pseudo_values_settle_at_hubers_estimate_and_covariance
     values = np.zeros(3)
     for _ in range(30):
         residuals = (X @ values - y)[:, None]
-        far = HuberPseudoValues(values, np.array([sigma])).pseudo_values(residuals)
+        far = HuberPseudoValues(values, np.array([sigma])).pseudo_values(
+            residuals, np.ones((4000, 1)), np.ones((4000, 1))
+        )
         log = evidence([X], [y - (far - residuals)[:, 0]], [[0, 1, 2]], 3)
         found = solved([log], VAGUE, np.ones(1), is_known=False)
         values = found.values

@@ -5,13 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from nori_dyn.identification.elimination import EliminatedRows, SampleRows
 from nori_dyn.identification.moments import EXTRA, Moments, Segments, joined, row_moments, triangular
 from nori_dyn.identification.regression import RegressorLayout
 
 
 def samples(n: int, k: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(n, k + len(EXTRA)))
+    rows = rng.normal(size=(n, k + 1 + len(EXTRA)))
     rows[:, k + 1] = 1.0
     rows[:, k + 2] += 3.0
     return rows
@@ -110,11 +111,15 @@ def test_segments_begin_as_large_as_what_is_to_come_allows():
 def test_rows_of_a_regressor_are_kept_one_by_one():
     rng = np.random.default_rng(2)
     layout = RegressorLayout(of_W=((0, 1), (1, 0), (0, 0)), of_N=(), shape=(2, 2, 0))
-    entries = np.asfortranarray(rng.normal(size=(30, 5)))
-    y, rates, weights = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), rng.uniform(size=(30, 2))
-    first, second = row_moments(layout, entries, y, rates, weights)
+    rows = EliminatedRows(("first", "second"), layout, ((0, 0), (1, 0), (1, 1)), ())
+    entries, late = rng.normal(size=(30, 5)), rng.normal(size=(30, 3))
+    y, shares, counts = rng.normal(size=(30, 2)), rng.uniform(size=(30, 2)), (rng.uniform(size=(30, 2)) > 0.3) * 1.0
+    samples = SampleRows(entries, y, late, counts, shares, np.arange(30.0))
+    first, second = row_moments(rows, samples, entries[:, layout.constants])
     np.testing.assert_array_equal(first.columns, [1, 0])
     np.testing.assert_array_equal(second.columns, [0])
-    by_hand = np.column_stack([entries[:, [1]], rates[:, 1], np.ones(30), y[:, 1], entries[:, 4]])
-    by_hand *= np.sqrt(weights[:, [1]])
+    np.testing.assert_array_equal(second.delayed, [0, 1])
+    size = np.sqrt(shares[:, 1])
+    by_hand = np.column_stack([entries[:, [1]], late[:, 1:], size, size * y[:, 1], entries[:, 4]]) * counts[:, [1]]
     np.testing.assert_allclose(second.R.T @ second.R, by_hand.T @ by_hand, atol=1e-12)
+    assert second.n == pytest.approx(counts[:, 1] @ shares[:, 1])

@@ -1,0 +1,125 @@
+"""Contacts that change within a log: a biped that walks in MuJoCo, whose ground is unknown to what identifies it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.filtering.history import ContactHistory
+from nori_dyn.identification.parameters import Parameters
+from tests.unit.identification.simulated import changed, errors_of, lasting
+from tests.walking import Walk, walk
+
+FEET = ("l_foot", "r_foot")
+SIGMA = 0.5
+
+
+def sensors_of(**torques) -> nd.SensorSet:
+    """Torques of the motors; whatever the ground does to a foot that stands is unknown."""
+    return nd.SensorSet.from_dict(
+        {
+            "name": "walking",
+            "measurements": [
+                {"type": "joint_acceleration", "joints": "all"},
+                {"type": "joint_torque", "joints": "actuated", **torques},
+                {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
+                {"type": "external_wrench", "links": {"except": [*FEET]}, "value": 0},
+            ],
+            "contacts": {
+                foot: {"closed": [], "open": [{"type": "external_wrench", "links": foot, "value": 0}]} for foot in FEET
+            },
+        }
+    )
+
+
+def saved(path: Path, of: Walk, tau: np.ndarray) -> Path:
+    """The log of a walk, with the torques (N, ...) that are read."""
+    columns = {f"tau:{name}": tau[:, k] for k, name in enumerate(of.tree.joint_names[1:])}
+    columns |= {f"contact:{foot}": of.touching[:, k] * 1.0 for k, foot in enumerate(FEET)}
+    np.savez(path, t=2e-3 * np.arange(of.n), q=of.q, qd=of.qd, qdd=of.qdd, **columns)
+    return path
+
+
+def errors(folder: Path, rho: float, seeds: range) -> np.ndarray:
+    """Errors over their deviations of combinations that logs identify, from models that are wrong by 30 %."""
+    of, off = walk("biped", 6.4)[::2], []
+    parameters = Parameters.of(of.tree, ["inertias"])
+    truth = dict(zip(parameters.names, parameters.prior, strict=True))
+    for seed in seeds:
+        noise = SIGMA * lasting(np.random.default_rng(seed), of.n, 10, rho)
+        _, model = changed(of.tree, seed)
+        log = saved(folder / "log.npz", of, of.tau[:, 6:] + noise)
+        found = nd.identify(log, model, ["inertias"], sensors=sensors_of(sigma=SIGMA), physical=False, held_out=0.0)
+        off += errors_of(found, truth)
+    return np.array(off)
+
+
+def test_a_biped_is_identified_though_nothing_measures_the_ground(tmp_path):
+    off = errors(tmp_path, 0.0, range(1))
+    assert len(off) > 10
+    assert 0.5 < off.std() < 1.6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+def test_nineteen_of_twenty_are_within_1_96_deviations(tmp_path, rho):
+    assert 0.93 < np.mean(np.abs(errors(tmp_path, rho, range(100))) < 1.96) < 0.97
+
+
+@pytest.fixture(scope="module")
+def mended(tmp_path_factory) -> nd.results.Identification:
+    """From torques of which one knee reads 4 ms late and four times as noisy: that nobody said."""
+    of, rng = walk("biped", 6.4), np.random.default_rng(0)
+    sizes = np.where(np.arange(10) == 2, 0.04, 0.01)
+    tau = of.tau[:, 6:] + sizes * rng.normal(size=(of.n, 10))
+    tau[4:, 7] = tau[:-4, 7]
+    log = saved(tmp_path_factory.mktemp("biped") / "log.npz", of[::2], tau[::2])
+    return nd.identify(log, of.tree, ["inertias"], sensors=sensors_of(), physical=False, curves=True)
+
+
+def test_readings_have_deviations_of_their_own_where_wrenches_are_unknown(mended):
+    """Those that no sensor declares are found with what weighs the wrenches by them."""
+    after = {fit.name: fit.after for fit in mended.fits}
+    assert after["tau:l_knee"] == pytest.approx(0.04, rel=0.1)
+    assert after["tau:l_hip_x"] == pytest.approx(0.01, rel=0.2)
+    assert not any("root" in name for name in after)  # the ground explains whatever these would say
+
+
+def test_delays_are_found_where_wrenches_are_unknown(mended):
+    late = {fit.name: fit.delay for fit in mended.fits if fit.delay is not None}
+    assert list(late) == ["tau:r_knee"]
+    assert late["tau:r_knee"] == pytest.approx(0.004, rel=0.1)
+
+
+def test_curves_are_those_at_the_best_wrenches(mended):
+    (curves,) = mended.curves
+    row = [fit.name for fit in mended.fits].index("tau:l_hip_x")
+    off = curves.found[row] - curves.read[row]
+    assert np.sqrt(np.mean(off**2)) < mended.fits[row].after
+    assert np.corrcoef(curves.found[row], curves.read[row])[0, 1] > 0.99
+
+
+def test_contacts_are_told_recognised_or_refused(tmp_path):
+    of = walk("biped", 6.4)[::2]
+    log = saved(tmp_path / "log.npz", of, of.tau[:, 6:])
+    t = 2e-3 * np.arange(of.n)
+    states = ((), ("l_foot",), ("r_foot",), FEET)
+    number = np.array([states.index(tuple(np.array(FEET)[row])) for row in of.touching])
+    recognised = nd.results.History(
+        t=t[::2],
+        contacts=ContactHistory(FEET, states, np.eye(4)[number][::2]),
+        **dict.fromkeys(("estimate", "deviations", "bands", "memory", "nis", "degrees", "log_likelihood", "gaps")),
+        is_causal=True,
+    )
+    options = {"sensors": sensors_of(), "physical": False, "held_out": 0.0}
+    told = nd.identify(log, of.tree, ["inertias"], **options)
+    found = nd.identify(log, of.tree, ["inertias"], contacts=recognised, **options)
+    assert (told.n_samples, found.n_samples) == (of.n, of.n // 2)
+    assert max(fit.after for fit in (*told.fits, *found.fits)) < 1e-6
+    with pytest.raises(nd.errors.InputError, match="not recognised by sensors with the contacts"):
+        nd.identify([log, log], of.tree, contacts=recognised, **options)
+    with pytest.raises(nd.errors.InputError, match="have no contacts"):
+        nd.identify(log, of.tree, contacts=["l_foot"])
+    with pytest.raises(nd.errors.UnknownSensorNameError, match="hand"):
+        nd.identify(log, of.tree, contacts=["hand"], **options)
