@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.tables import Shown
-from nori_dyn.typing import Floats
 
 
 @dataclass
@@ -46,8 +44,3 @@ class Consistency(Shown):
             return 1.0
         above = float(chdtrc(self.degrees, self.nis))
         return 2 * min(above, 1 - above)
-
-
-def nees(error: Floats, covariance: Floats) -> float:
-    """Return the normalised estimation error squared e^T P^-1 e of an error (k,) with its covariance (k, k)."""
-    return float(error @ np.linalg.solve(covariance, error))

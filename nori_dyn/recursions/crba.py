@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import matmul, transpose, zeros
@@ -16,7 +15,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import no_inertia
 from nori_dyn.recursions.factorisation import LTDL, ltdl, solve_ltdl
 from nori_dyn.recursions.joint_terms import joint_terms
-from nori_dyn.recursions.rnea import bias_force, inertial_force
+from nori_dyn.recursions.rnea import bias_force
 from nori_dyn.recursions.sparsity import expanded_parents, parents_among
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
@@ -59,11 +58,6 @@ def crba(tree: KinematicTree, q: ArrayLike) -> Array:
         if not tree.is_root(i):
             I_c[tree.parents[i]] = I_c[tree.parents[i]] + at.X_up[i].inertia_to_parent(I_c[i])
     return joint_terms(tree).with_rotors(H)
-
-
-def inertia_by_columns(tree: KinematicTree, q: ArrayLike) -> Array:
-    """Return H (nv, nv, ...) column by column, each the joint forces of a unit acceleration: RBDA (6.4), table 6.1."""
-    return np.stack([inertial_force(tree, q, unit) for unit in np.eye(tree.nv)], axis=1)
 
 
 def inertia_forward_dynamics(

@@ -229,11 +229,6 @@ class RecordedLog:
         return np.flatnonzero(steps > GAP * usual) if usual > 0 else np.zeros(0, dtype=np.intp)
 
     @cached_property
-    def faults(self) -> tuple[Fault, ...]:
-        """The sensors that do not fit the others over the whole log, the clearest first."""
-        return () if self.diagnosis is None else self.diagnosis.flagged(FALSE_ALARMS)
-
-    @cached_property
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Which sensors do not fit the others, window by window."""
         return () if self.diagnosis is None else suspicions(self.diagnosis)

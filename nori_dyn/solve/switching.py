@@ -193,15 +193,6 @@ class SwitchingSolver(Remade, Shown):
         """
         return self._tick()
 
-    def solver_of(self, closed: Closed) -> Solver:
-        """The solver of one contact state, with inputs and outputs of its own.
-
-        Raises:
-            UnknownContactError: there is no such contact.
-            UnplannedStateError: the state has no plan.
-        """
-        return self._solver(self._planned.number_of(closed))
-
     def solve(
         self,
         q: ArrayLike,

@@ -10,7 +10,7 @@ from nori_dyn.recursions.centroidal import CentroidalDynamics, centroidal, momen
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import com_coordinates
 from nori_dyn.recursions.coriolis import coriolis, times_C
-from nori_dyn.recursions.crba import crba, inertia_by_columns, inertia_forward_dynamics
+from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
 from nori_dyn.recursions.derivatives import aba_derivatives, rnea_derivatives
 from nori_dyn.recursions.factorisation import ltdl, ltl
 from nori_dyn.recursions.jacobian import jacobian, jacobian_rate
@@ -58,7 +58,6 @@ ALGORITHMS = {
     ),
     "inertia_forward_dynamics": Algorithm(inertia_forward_dynamics, TORQUES, SOLVED),
     "crba": Algorithm(crba, ("q",)),
-    "inertia_by_columns": Algorithm(inertia_by_columns, ("q",)),
     "minverse": Algorithm(minverse, ("q",), SOLVED),
     "coriolis": Algorithm(coriolis, ("q", "qd")),
     "coriolis by cross": Algorithm(lambda tree, q, qd: coriolis(tree, q, qd, "cross"), ("q", "qd")),

@@ -26,8 +26,6 @@ def trees_of(name):
         return SINGLE
     if name in CENTRE:
         return FLOATING
-    if name == "inertia_by_columns":  # slow
-        return {name: TREES[name] for name in ("two_roots", "fixed_joints", "massless")}
     return HEAVY if "aba" in name or "inver" in name or "forward" in name or "hybrid" in name else HEAVY | MASSLESS
 
 
