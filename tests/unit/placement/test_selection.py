@@ -76,7 +76,7 @@ class Judge:
                 for row in system.rows:
                     own.get(offered.rows.get(row.key), fixed).extend(range(row.slice.start, row.slice.stop))
                     if not row.is_exact:
-                        D[row.slice] /= np.array(row.equation.sigma)[:, None]
+                        D[row.slice] *= np.sqrt(system.weights[list(row.weight_of_rows)])[:, None]
                 _, values, V = np.linalg.svd(D[fixed])
                 N = V[int(np.sum(values > 1e-9 * values[0])) :].T
                 self.cases.append((N, {name: D[rows] @ N for name, rows in own.items()}, wanted))
