@@ -4,6 +4,7 @@
     solver.solve(q, qd, y), solver.tick()                   Estimate, Status
     plan.monitor(), plan.derivative("q"), nd.compile(f, tree)   Monitor, EstimateDerivative, CompiledFunction
     tracker.step(q, qd, y), tracker.over(t, q, qd, y)       Tracked, History
+    nd.tools.ContactLocalizer(...).step(q, qd, y)           LocalizedContact
     nd.read_log("log.csv"), nd.estimate(log, plan)          Log, LogEstimate; of a plan with memory LogHistory
 
 Example:
@@ -17,6 +18,7 @@ from __future__ import annotations
 from nori_dyn.descriptions.payloads import Payload
 from nori_dyn.estimation.log_estimate import LogEstimate, LogHistory
 from nori_dyn.filtering.history import History
+from nori_dyn.filtering.localization import LocalizedContact
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.identification.exciting_motion import ExcitingMotion
 from nori_dyn.identification.findings import Identification
@@ -40,6 +42,7 @@ __all__ = [
     "History",
     "Identification",
     "JointMotion",
+    "LocalizedContact",
     "Log",
     "LogEstimate",
     "LogHistory",

@@ -174,7 +174,7 @@ def observe(
     else:
         tree = load(robot, base, lock, keep, components, strict and inertias != "nearest", inertias)
         known = load_sensors(sensors, robot, tree)
-    if known.touch is not None:
+    if known.has_touches and contacts is None:
         _show_touches(ctx, tree, known, seed, as_json)
         return
     system = System(tree, in_contact(known, contacts))

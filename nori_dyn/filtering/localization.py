@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
-from nori_dyn.algebra.spatial import Transform, stack
+from nori_dyn.algebra.spatial import Transform, skew, stack
 from nori_dyn.errors import InputError, PlanError
 from nori_dyn.filtering.contact_rows import AllCases
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
@@ -60,11 +59,10 @@ TINY = 1e-300
 ROUNDING = 1e-12
 """The share of a pivot of S that counts at least."""
 
-WRENCHES = np.zeros((6, 12))
-"""A(x) = [x x; 1] as a matrix (6, 3 x 4) of (x, 1)."""
-for _k, _j in product(range(3), repeat=2):
-    WRENCHES[:3, 4 * _j + _k] = np.cross(np.eye(3)[_k], np.eye(3)[_j])
-    WRENCHES[3 + _j, 4 * _j + 3] = 1.0
+WRENCHES = np.hstack(
+    [np.vstack([np.column_stack([skew(-e), np.zeros(3)]), np.outer(e, [0, 0, 0, 1])]) for e in np.eye(3)]
+)
+"""A(x) = [x x; 1] as a matrix (6, 3 x 4) of (x, 1): of each force along an axis e the moment x x e = -e x x, and e."""
 
 FRICTION = 1.0
 """Coefficient of friction unless told: a touch pushes within 45 degrees of the normal."""
@@ -203,7 +201,7 @@ class ContactLocalizer:
             )
         own = {system.tree.frame(name).link: PointsOfContact(surface, friction) for name, surface in surfaces.items()}
         self.tracker, self.surfaces, self.friction = tracker, dict(surfaces), friction
-        self._steps, self._poses = steps, compile(poses_from_base, system.tree)
+        self._poses = compile(poses_from_base, system.tree)
         links = [[name for name in state if name in touched] for state in tracker.states]
         self._links = [names[0] if len(names) == 1 else "" for names in links]
         self._bodies = [system.tree.frame(name).link if name else WORLD for name in self._links]
@@ -217,6 +215,12 @@ class ContactLocalizer:
         sigma = next(one.sigma for one in memory if one.variable.kind == TOUCH) or ()
         self._log_size = float(np.log(sigma[:3]).sum())
         self._before, self._logs = steps.probabilities.copy(), np.zeros(len(links))
+
+    @property
+    def _steps(self) -> HypothesisSteps:
+        """Those of the tracker, which are others once they have been compiled."""
+        assert isinstance(self.tracker.steps, HypothesisSteps)
+        return self.tracker.steps
 
     def step(
         self,
@@ -235,11 +239,9 @@ class ContactLocalizer:
         """
         tracked = self.tracker.step(q, qd, y, dt, weights, missing)
         links = self.locate(q, dt)
-        names = [*dict.fromkeys(name for name in self._links if name)]
-        p = dict.fromkeys(names, 0.0)
-        for name, each in zip(self._links, self._steps.probabilities.tolist(), strict=True):
-            if name:
-                p[name] += each
+        each = [*zip(self._links, self._steps.probabilities.tolist(), strict=True)]
+        names = dict.fromkeys(name for name in self._links if name)
+        p = {link: sum(share for name, share in each if name == link) for link in names}
         return LocalizedContact(p, links, tracked)
 
     def locate(self, q: ArrayLike, dt: float | None = None) -> tuple[LinkContact, ...]:
@@ -252,13 +254,12 @@ class ContactLocalizer:
         Returns:
             What is known of the touch on each likely link, the likeliest first.
         """
-        steps, p = self._steps, self._steps.probabilities
-        T = steps.model.transitions(self.tracker.dt if dt is None else dt)
-        expected = self._before @ T if steps.ticks > 1 else np.ones(len(p))
-        own = self._before * np.diagonal(T) / expected if steps.ticks > 1 else np.zeros(len(p))
-        before = np.log(
-            np.maximum(own * np.exp(self._logs) + 1.0 - own, TINY)
-        )  # of what goes on, and of a touch that begins
+        steps, own = self._steps, np.zeros(len(self._links))
+        p = steps.probabilities
+        if steps.ticks > 1:  # how much of each state is the same at the tick before; a touch that begins has no log g
+            T = steps.model.transitions(self.tracker.dt if dt is None else dt)
+            own = self._before * np.diagonal(T) / (self._before @ T)
+        before = np.log(np.maximum(own * np.exp(self._logs) + 1.0 - own, TINY))
         found: dict[int, tuple[Floats, Floats, PointOfContact | None]] = {}
         logs, poses = before.copy(), np.asarray(self._poses(q))
         for h in np.flatnonzero(p >= LIKELY).tolist():

@@ -231,6 +231,11 @@ class SensorSet(Shown):
         name = f"{self.name} ({named_contacts(state)})" if self.contacts else self.name
         return replace(self, name=name, measurements=(*self.measurements, *rows), contacts=())
 
+    @property
+    def has_touches(self) -> bool:
+        """Whether links may be touched, by `touch` or by contacts that were made of it."""
+        return self.touch is not None or any(contact.is_touch for contact in self.contacts)
+
     def touching(self, tree: KinematicTree) -> SensorSet:
         """The set with a contact for each link that may be touched, and the wrench of the touch as state.
 

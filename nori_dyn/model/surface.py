@@ -12,9 +12,6 @@ from nori_dyn.typing import Booleans, Floats
 SIDES = 32
 """Sides of a solid of revolution."""
 
-AT_ONCE = 100
-"""Points that are looked at in one array."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
@@ -66,15 +63,19 @@ class Surface:
 
         Source: van Oosterom and Strackee, IEEE Trans. Biomedical Engineering 30, 1983.
         """
+        a, b, c = np.moveaxis(self.triangles, 1, 0)
+        normals = np.cross(b - a, c - a)
         inside = ((points > self.triangles.min(axis=(0, 1))) & (points < self.triangles.max(axis=(0, 1)))).all(axis=1)
-        for part in np.array_split(np.flatnonzero(inside), 1 + inside.sum() // AT_ONCE):
-            a, b, c = np.moveaxis(self.triangles - points[part, None, None], 2, 0)
-            la, lb, lc = (np.sqrt(np.sum(x * x, axis=-1)) for x in (a, b, c))
-            across = np.sum(a * np.cross(b, c), axis=-1)
-            along = (
-                la * lb * lc + np.sum(a * b, axis=-1) * lc + np.sum(b * c, axis=-1) * la + np.sum(c * a, axis=-1) * lb
-            )
-            inside[part] = np.arctan2(across, along).sum(axis=-1) > np.pi  # 2 pi inside, 0 outside
+        x = points[inside]
+
+        def dot(one: Floats, other: Floats) -> Floats:
+            """Products of what leads from each point to two corners."""
+            return np.asarray(np.sum(one * other, axis=1) - x @ (one + other).T + np.sum(x * x, axis=1)[:, None])
+
+        la, lb, lc = (np.sqrt(np.maximum(dot(corner, corner), 0.0)) for corner in (a, b, c))
+        along = la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb
+        angles = np.arctan2(np.sum(a * normals, axis=1) - x @ normals.T, along)
+        inside[inside] = angles.sum(axis=1) > np.pi  # 2 pi inside, 0 outside
         return np.asarray(inside)
 
     def keeping(self, kept: Booleans) -> Surface:

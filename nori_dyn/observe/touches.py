@@ -21,13 +21,13 @@ from functools import cached_property
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import PlanError
-from nori_dyn.measurements.selectors import select_places
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.exact import exact_system
 from nori_dyn.observe.field import FieldVector, Span, field_rows
 from nori_dyn.observe.generic import ENTRY_DEGREE
 from nori_dyn.system.builder import System
+from nori_dyn.system.variables import TOUCH
 from nori_dyn.tables import Shown
 
 AT_A_POINT = 5
@@ -106,16 +106,20 @@ def touch_observability(tree: KinematicTree, sensors: SensorSet, seed: int = 0) 
         >>> found.localized, [one.rank for one in found.links]
         (('link5', 'link6'), [1, 2, 3, 4, 5, 6])
     """
-    if sensors.touch is None:
+    if not sensors.has_touches:
         raise PlanError(f"sensors '{sensors.name}' have no links that may be touched: touch: {{links: all}}.")
     if tree.closing_parts:
         raise PlanError(f"robot '{tree.name}' has loops or couplings: ranks of touches are of open robots.")
-    system = System(tree, replace(sensors, touch=None).in_contact())
+    made = sensors.touching(tree)
+    contacts = [contact for contact in made.contacts if not contact.is_touch]
+    memory = [entry for entry in made.memory if TOUCH not in entry[1].wanted]
+    system = System(tree, replace(made, contacts=tuple(contacts), memory=tuple(memory)).in_contact())
     rows = field_rows(system, exact_system(system, seed)).measured
     known = {k for one in system.memory for k in numbers(one.variable.slice)}
     rates = [one.rate for one in system.memory if one.rate is not None]
     known |= {k for key in rates for k in numbers(system.column(key.kind, key.body))}
-    places = {name: {*numbers(system.column("fx", i))} for name, i in select_places(tree, sensors.touch.links)}
+    touched = [contact.name for contact in made.contacts if contact.is_touch]
+    places = {name: {*numbers(system.column("fx", tree.frame(name).link))} for name in touched}
     ranks = TouchRanks(tuple(rows.values()), known, places)
     found = []
     for name in places:

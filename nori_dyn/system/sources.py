@@ -58,12 +58,12 @@ def natural_sizes(system: System, seed: int = 0, touched: bool = False) -> Natur
         if variable.is_force:
             unknowns[variable.slice] = whole if touched and variable.is_source else carried[variable.body]
     D = abs(system.D(tree.draw(np.random.default_rng(seed))))
-    state = np.zeros(len(unknowns), dtype=bool)
-    if touched:
-        for each in system.memory:
-            state[each.variable.slice] = True
-    rows, of_state = D @ np.where(state, 0.0, unknowns), D @ unknowns
-    return NaturalSizes(unknowns, np.where(rows > 0, rows, np.where(of_state > 0, of_state, 1.0)))
+    rows = D @ unknowns
+    if touched:  # of a row that reads other unknowns than state, these count: state has a density of its own
+        others = unknowns.copy()
+        others[numbers_in(one.variable.slice for one in system.memory)] = 0.0
+        rows = np.where(D @ others > 0, D @ others, rows)
+    return NaturalSizes(unknowns, np.where(rows > 0, rows, 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

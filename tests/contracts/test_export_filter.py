@@ -52,7 +52,7 @@ def touching() -> nd.SensorSet:
     contact = {"closed": closed, "open": [{**tip, "value": 0}]}
     rows = [TORQUE, {"type": "external_wrench", "links": "link1", "value": 0}]
     rows += [{"type": "joint_acceleration", "joints": "all", "sigma": 2.0}]
-    memory = {"speed": SPEED, "push": {"of": "offset", "walk": 1.0}}
+    memory = {"speed": SPEED, "push": {"of": "offset", "walk": 1.0, "jump": 2.0}}
     content = {"name": "touching", "measurements": rows, "contacts": {"tip": contact}, "memory": memory}
     return nd.SensorSet.from_dict(content)
 

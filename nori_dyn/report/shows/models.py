@@ -128,6 +128,8 @@ def sensors_document(sensors: SensorSet) -> Document:
     for contact in sensors.contacts:
         for case, measurements in (("closed", contact.closed), ("open", contact.open)):
             rows += [_sensor_row(each, f", while {unbroken(contact.name)} is {case}") for each in measurements]
+    if sensors.touch is not None:
+        rows.append(("touch", _content(sensors.touch), ""))
     for name, memory in sensors.memory:
         at_first = "" if memory.sigma is None else _entry_in_a_line(memory.sigma)
         rows.append((f"memory {unbroken(name)}", _content(memory), at_first))

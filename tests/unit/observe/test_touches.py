@@ -76,6 +76,8 @@ def test_some_links_and_refusals():
     found = nd.tools.touch_observability(arm, sensors(torques(), BASE, untouched, links=["link3", "link6"]))
     assert [one.link for one in found.links] == ["link3", "link6"]
     assert found.suffices
+    made = sensors(torques(), BASE, untouched, links=["link3", "link6"]).touching(arm)  # as a plan's file has them
+    assert nd.tools.touch_observability(arm, made).links == found.links
     with pytest.raises(PlanError, match="no links that may be touched"):
         nd.tools.touch_observability(arm, nd.sensors("momentum_observer"))
     with pytest.raises(PlanError, match="loops or couplings"):
