@@ -25,7 +25,7 @@ from nori_dyn.descriptions.sensor_configs import sensors_from_model
 from nori_dyn.descriptions.surfaces import surfaces
 from nori_dyn.filtering.collisions import CollisionDetector
 from nori_dyn.filtering.localization import ContactLocalizer
-from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
+from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping, save_mapping
 from nori_dyn.logs.motion.joint_model import JointNoise
 from nori_dyn.logs.motion.joint_motion import joint_motion
 from nori_dyn.model.closure import closed
@@ -48,6 +48,7 @@ __all__ = [
     "robots",
     "save_components",
     "save_html",
+    "save_mapping",
     "save_payload",
     "save_robot",
     "sensors_from_model",

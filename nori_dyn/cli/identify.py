@@ -48,7 +48,18 @@ EXCITED = "inertias,friction"
 
 OF_LOGS = (
     *("contacts", "recognise", "mapping", "held_out", "loaded", "load_on", "known", "physical", "robust", "moving"),
-    *("cutoff", "differentiate", "dt", "missing", "components_out", "payload_out", "payload_frame", "html", "backend"),
+    *(
+        "cutoff",
+        "differentiate",
+        "dt",
+        "missing",
+        "components_out",
+        "mapping_out",
+        "payload_out",
+        "payload_frame",
+        "html",
+        "backend",
+    ),
 )
 OF_MOTION = (
     *("duration", "harmonics", "criterion", "joint", "position", "speed", "acceleration", "torque", "rate"),
@@ -156,6 +167,12 @@ def identify(
             "with `memory`.",
         ),
     ] = False,
+    mapping_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the mapping of the logs with the offsets and gains that were found: a YAML file for --mapping."
+        ),
+    ] = None,
     payload_out: Annotated[
         Path | None,
         typer.Option(
@@ -238,6 +255,7 @@ def identify(
     from nori_dyn.identification.exciting_motion import check_table
     from nori_dyn.identification.identify import identify as identified
     from nori_dyn.logs.log import read_log
+    from nori_dyn.logs.mapping.log_mapping import load_mapping, save_mapping
     from nori_dyn.report.html import save_html
 
     if excite:
@@ -270,7 +288,7 @@ def identify(
         return
     given = dict(map(_known, known or ()))
     share = _share(held_out)
-    for file in (components_out, html):
+    for file in (components_out, mapping_out, html):
         if file is not None:
             check_writable(file)
     if out is not None:
@@ -325,6 +343,14 @@ def identify(
             ),
         ),
     }
+    writers["mapping"] = (
+        mapping_out,
+        lambda: save_mapping(
+            found.calibrated(None if mapping is None else load_mapping(mapping)),
+            mapping_out or "",
+            (f"Identified from {', '.join(found.logs)}.",),
+        ),
+    )
     writers["payload"] = payload_out, lambda: save_payload(found.payload(payload_frame or ""), payload_out or "")
     written: dict[str, Path] = {}
     problems: list[str] = []

@@ -19,6 +19,7 @@ from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, IdentificationProblem
+from nori_dyn.logs.mapping.log_mapping import Calibration, LogMapping
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.renamed import Renamed
@@ -224,6 +225,36 @@ class Identification(Shown, Renamed):
     def gains(self) -> dict[str, float]:
         """The gain of each reading that has one."""
         return self._of("gain")
+
+    def calibrated(self, mapping: LogMapping | None = None) -> LogMapping:
+        """The mapping by which logs have the identified offsets and gains of readings: `nd.tools.save_mapping`.
+
+        Args:
+            mapping: that of the logs that these were identified from, where they had one.
+
+        Raises:
+            InputError: neither offsets nor gains were identified.
+
+        Example:
+            >>> arm, t = nd.autotree(1).replace(gravity=(0.0, -9.81, 0.0)), np.arange(0.0, 5.0, 0.01)
+            >>> q, qd, qdd = (np.sin(2 * t + k * np.pi / 2)[:, None] * 2**k for k in range(3))
+            >>> tau = nd.compile(nd.rnea, arm).batch(q, qd, qdd)
+            >>> np.savez("log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=(tau + 0.7) / 11.5)
+            >>> found = nd.identify("log.npz", arm, ["gains", "offsets"])
+            >>> found.calibrated().calibration["tau:joint1"]
+            Calibration(gain=11.5, offset=0.7)
+        """
+        before = LogMapping() if mapping is None else mapping
+        names = dict.fromkeys((*self.gains, *self.offsets))
+        if not names:
+            raise InputError("no offset or gain of a reading was identified: ask for `offsets`, `gains`.")
+        own = {
+            name: Calibration(gain=self.gains.get(name, 1.0), offset=self.offsets.get(name, 0.0)).after(
+                before.calibration.get(name, Calibration())
+            )
+            for name in names
+        }
+        return before.model_copy(update={"calibration": {**before.calibration, **own}})
 
     @cached_property
     def load(self) -> dict[str, float]:

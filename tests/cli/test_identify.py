@@ -28,6 +28,7 @@ def here(tmp_path, monkeypatch):
 
 def test_a_robot_is_found_written_and_drawn(told, here):
     files = ("--out", "found.urdf", "--components-out", "found.yaml", "--html", "found.html")
+    files += ("--mapping-out", "calibrated.log.yaml")
     lines = told("identify", "log.npz", *UR5, *files).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("58 of 58 combinations are identified.")
@@ -38,6 +39,9 @@ def test_a_robot_is_found_written_and_drawn(told, here):
     expected = nd.rnea(here, q, qd, qdd)
     found = nd.load_robot("found.urdf", components="found.yaml")
     np.testing.assert_allclose(nd.rnea(found, q, qd, qdd), expected, atol=0.1)
+    offsets = [each.offset for each in nd.tools.load_mapping("calibrated.log.yaml").calibration.values()]
+    assert len(offsets) == 6
+    assert max(map(abs, offsets)) < 0.1
     page = parsed(Path("found.html").read_text())
     assert text(page.find(".//h1")).startswith("✓Errors of 0.049 to 0.052 N m on what was held out, ")
 

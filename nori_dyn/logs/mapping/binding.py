@@ -11,7 +11,7 @@ import numpy as np
 from nori_dyn.logs.formats.source import Stream, suggestion, time_column
 from nori_dyn.logs.mapping.conversions import body_velocity, factor, known_units
 from nori_dyn.logs.mapping.entries import MappingEntries, Piece
-from nori_dyn.logs.mapping.log_mapping import Axes, LogMapping, StreamSettings
+from nori_dyn.logs.mapping.log_mapping import Axes, Calibration, LogMapping, StreamSettings
 from nori_dyn.logs.mapping.naming import column_named, usual_names
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.recursions.rnea import gravity_force
@@ -70,6 +70,7 @@ class Binding:
         rate: how many samples a second [Hz]; None where they are those of the reference.
         axes: in which axes the velocity of a free joint is given, by the number of its body.
         weightless: the names of the torques that are given without gravity.
+        calibration: of readings, by their places among the numbers.
         lacking: the numbers of the record that nothing gives.
         unused: the columns that are not used.
         ignored: what the mapping speaks of and nobody asks for: readings, the root of a robot whose base is state.
@@ -84,6 +85,7 @@ class Binding:
     rate: float | None
     axes: Mapping[int, Axes]
     weightless: tuple[str, ...]
+    calibration: Mapping[int, Calibration]
     lacking: tuple[str, ...]
     unused: tuple[str, ...]
     ignored: tuple[str, ...] = ()
@@ -112,7 +114,8 @@ class Binding:
     def complete(self, numbers: Floats) -> None:
         """Have samples (m, n), as the log gives them, as a solver takes them, in place.
 
-        Velocities of free joints are turned into the axes of their bodies; gravity is added to torques without it.
+        Velocities of free joints are turned into the axes of their bodies; gravity is added to torques without it;
+        readings are calibrated.
         """
         record = self.record
         q, qd = numbers[record.q], numbers[record.qd]
@@ -124,6 +127,8 @@ class Binding:
             for name in self.weightless:
                 of = record.freedoms[name]
                 numbers[record.places[name]] += np.array(of.factors) @ held[[*of.places]]
+        for place, each in self.calibration.items():
+            numbers[place] = each.gain * numbers[place] - each.offset
 
     @property
     def is_resampled(self) -> bool:
@@ -186,6 +191,8 @@ def bind(
             listed = ", ".join(repr(each) for each in list(known)[:8])
             raise entries.wrong(f"has no stream '{name}', which the mapping names. It has {listed}.")
     streams = {name: _bound(name, mapping, pieces, entries) for name, pieces in found.items()}
+    of_readings = record.places.keys() & {*record.measurement_names}
+    calibration = {record.places[name]: each for name, each in mapping.calibration.items() if name in of_readings}
     read = {column for bound in streams.values() for column in bound.columns}
     return Binding(
         record=record,
@@ -196,9 +203,10 @@ def bind(
         rate=mapping.clock.rate,
         axes=axes,
         weightless=tuple(weightless),
+        calibration=calibration,
         lacking=tuple(name for k, name in enumerate(record.names) if k not in taken and k not in record.estimated),
         unused=tuple(column for column in columns if column not in read),
-        ignored=tuple(entries.ignored),
+        ignored=(*entries.ignored, *(name for name in mapping.calibration if name not in of_readings)),
         is_mapped=bool(mapping.columns),
     )
 

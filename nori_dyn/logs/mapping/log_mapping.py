@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from nori_dyn.errors import InvalidMappingError, MappingError
+from nori_dyn.io.files import write_bytes
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 
@@ -119,6 +122,22 @@ class MappingEntry(Strict):
         return self
 
 
+class Calibration(Strict):
+    """Calibration of a reading: its true value is its gain times what is read, less its offset.
+
+    Attributes:
+        gain: of the reading.
+        offset: in its unit behind the gain.
+    """
+
+    gain: FiniteFloat = 1.0
+    offset: FiniteFloat = 0.0
+
+    def after(self, first: Calibration) -> Calibration:
+        """The calibration of what another one has made of a reading."""
+        return Calibration(gain=self.gain * first.gain, offset=self.gain * first.offset + self.offset)
+
+
 class LogMapping(Strict):
     """A mapping of the columns of a log to a robot.
 
@@ -127,6 +146,7 @@ class LogMapping(Strict):
         clock: when samples are taken, where streams differ.
         streams: what is to be known of streams, by their names.
         columns: what quantities are in the log.
+        calibration: of readings, by their names, each of one number: what comes last.
 
     Example:
         >>> entry = {"of": "q:{joint}", "from": "angle[{k}]", "joints": ["joint1", "joint2"], "unit": "deg"}
@@ -138,6 +158,7 @@ class LogMapping(Strict):
     clock: ClockSettings = ClockSettings()
     streams: dict[str, StreamSettings] = {}
     columns: list[MappingEntry] = []
+    calibration: dict[str, Calibration] = {}
 
     @staticmethod
     def from_dict(data: Any) -> LogMapping:
@@ -151,6 +172,28 @@ class LogMapping(Strict):
         except ValidationError as error:
             found = config_error(error, data, SCHEMA)
             raise InvalidMappingError(str(found), found.path) from None
+
+
+def save_mapping(mapping: LogMapping, path: str | Path, about: Sequence[str] = ()) -> None:
+    """Write a mapping as a YAML file, such as `found.calibrated()` of `nd.identify`.
+
+    Args:
+        mapping: the mapping.
+        path: where to write.
+        about: lines to begin the file with, as comments.
+
+    Raises:
+        FileFormatError: it cannot be written.
+
+    Example:
+        >>> drives = nd.tools.LogMapping.from_dict({"calibration": {"tau:joint1": {"gain": 11.5}}})
+        >>> nd.tools.save_mapping(drives, "drives.yaml")
+        >>> nd.tools.load_mapping("drives.yaml").calibration["tau:joint1"].gain
+        11.5
+    """
+    content = mapping.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    text = yaml.safe_dump(content, sort_keys=False, width=float("inf"), allow_unicode=True, default_flow_style=None)
+    write_bytes(path, "".join([*(f"# {line}\n" for line in about), text]).encode())
 
 
 SCHEMA = ConfigSchema(
@@ -169,7 +212,8 @@ def load_mapping(path: str | Path) -> LogMapping:
         MappingError: it is not YAML, or does not follow the schema; says where.
 
     Example:
-        >>> from pathlib import Path
+        >>> from collections.abc import Sequence
+    from pathlib import Path
         >>> _ = Path("arm.yaml").write_text("columns: [{of: 'q:{joint}', from: 'angle[{k}]', unit: deg}]")
         >>> nd.tools.load_mapping("arm.yaml").columns[0].unit
         'deg'

@@ -347,3 +347,29 @@ def test_bad_arguments_are_refused_in_words(tmp_path, arm):
     ]:
         with pytest.raises(error, match=message):
             nd.identify(log, system, **{"parameters": ["inertias"]} | options)
+
+
+def test_offsets_and_gains_are_written_with_a_mapping_that_estimates_take(tmp_path):
+    """Accelerations from torques are those of the motion once currents are calibrated, twice over."""
+    arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+    t, q, qd, qdd = motion(2, 500, 0.01)
+    tau = nd.rnea(arm, q.T, qd.T, qdd.T).T
+    gains, offsets = np.array([11.5, 8.0]), np.array([0.7, -0.2])
+    np.savez(tmp_path / "log.npz", t=t, q=q, qd=qd, qdd=qdd, current=(tau + offsets) / gains)
+    columns = [
+        *({"of": f"{kind}:{{joint}}", "from": f"{kind}[{{k}}]"} for kind in ("q", "qd", "qdd")),
+        {"of": "tau:{joint}", "from": "current[{k}]", "scale": 2.0},
+    ]
+    drives = nd.tools.LogMapping.from_dict({"columns": columns, "calibration": {"tau:joint1": {"offset": 0.1}}})
+    found = nd.identify(nd.read_log(tmp_path / "log.npz", drives), arm, ["gains", "offsets"], held_out=0.0)
+    nd.tools.save_mapping(found.calibrated(drives), tmp_path / "drives.yaml", ("Identified.",))
+    assert (tmp_path / "drives.yaml").read_text().startswith("# Identified.\n")
+    log = nd.read_log(tmp_path / "log.npz", tmp_path / "drives.yaml")
+    calibration = log.mapping.calibration
+    for k, joint in enumerate(("joint1", "joint2")):
+        assert calibration[f"tau:{joint}"].gain == pytest.approx(gains[k] / 2)
+        assert calibration[f"tau:{joint}"].offset == pytest.approx(offsets[k])
+    plan = nd.plan(nd.System(arm, "forward_dynamics"), outputs=["qdd"])
+    np.testing.assert_allclose(nd.estimate(log, plan, backend="numpy")["qdd"], qdd, atol=1e-6)
+    with pytest.raises(nd.errors.InputError, match="no offset or gain"):
+        nd.identify(log, arm, ["m:link2"], held_out=0.0, physical=False).calibrated()
