@@ -89,6 +89,13 @@ def draw_front(front: ParetoFront, path: str | Path) -> None:
     Raises:
         MissingExtraError: matplotlib is not installed.
         FileFormatError: the file cannot be written, or its name ends otherwise.
+
+    Example:
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
+        >>> shop = {"name": "shop", "measurements": [unloaded], "candidates": {"measurements": [motion]}}
+        >>> candidates = nd.placement.Candidates.from_dict(shop)
+        >>> nd.tools.draw_front(nd.placement.pareto_front(nd.autotree(2), candidates), "front.png")
     """
     check_picture_name(path)
     cost, deviation = np.array([(point.cost, point.deviation) for point in front.points]).T
