@@ -27,7 +27,7 @@ from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.variables import OFFSET, STICTION, TOUCH, ComponentKey, Unknown, Variable, VariableKey
+from nori_dyn.system.variables import OFFSET, PAYLOAD, STICTION, TOUCH, ComponentKey, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 SPEED = "qd"
@@ -35,6 +35,12 @@ SPEED = "qd"
 
 GROUP = "memory"
 """What rows of memory belong to in messages that count rows."""
+
+FADING = {
+    STICTION: "the friction of its joint says (stiction: scatter, rest, motion)",
+    PAYLOAD: "its component says (mass, reach, change)",
+}
+"""The kinds of variables whose state is as a component of the robot says, in words."""
 
 Walk = Annotated[FiniteFloat, Field(ge=0, le=1e12)]
 """A random walk; a larger number is none of a robot in any unit, and its square overflows."""
@@ -175,11 +181,8 @@ class Memory(BaseModel):
         return [self._one(name, v, variables, owned.get(v.name)) for v in variables if self.covers(v)]
 
     def _one(self, name: str, v: Variable, variables: Sequence[Variable], own: Equation | None) -> Remembered:
-        if v.kind == STICTION and self != Memory(of=self.of):
-            raise SensorConfigError(
-                f"'{v.name}' is as the friction of its joint says (stiction: scatter, rest, motion): leave all but "
-                "`of` out here."
-            )
+        if v.kind in FADING and self != Memory(of=self.of, jump=self.jump):
+            raise SensorConfigError(f"'{v.name}' is as {FADING[v.kind]}: leave all but `of` and `jump` out here.")
         mean = per_component(f"the mean of '{v.name}'", self.mean, v.components) or ()
         sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
         known_by = own.name if own is not None and v.kind == TOUCH else f"{GROUP}:{v.name}"

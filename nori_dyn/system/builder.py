@@ -98,8 +98,9 @@ class System(Shown):
         yield from (each for key, each in entries.items() if key not in fading)
         for v in self.variables:
             if v.key in fading:
-                entry = entries[v.key].memory if v.key in entries else v.kind
-                yield Remembered.fading(entry, v, fading[v.key])
+                entry = entries.get(v.key)
+                name, jump = (v.kind, ()) if entry is None else (entry.memory, entry.jump)
+                yield Remembered.fading(name, v, fading[v.key], jump)
 
     def _row_blocks(
         self, equations: Mapping[RowKey, Equation], sigmas: Sequence[tuple[float, ...] | None]

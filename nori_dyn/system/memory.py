@@ -52,13 +52,13 @@ class Remembered:
     jump: tuple[float, ...] = ()
 
     @staticmethod
-    def fading(memory: str, variable: Variable, part: Fading) -> Remembered:
+    def fading(memory: str, variable: Variable, part: Fading, jump: tuple[float, ...] = ()) -> Remembered:
         """A variable of a component that keeps the variance of its prior, in a time that depends on the state."""
         T, prior = part.time_constant, part.prior
         assert prior is not None
         sigma = prior.sigma or ()
         walk = tuple(each * math.sqrt(2 / T) for each in sigma)
-        return Remembered(memory, variable, (0.0,) * len(sigma), sigma, walk, T, None, prior.name, part)
+        return Remembered(memory, variable, (0.0,) * len(sigma), sigma, walk, T, None, prior.name, part, jump)
 
     def decay(self, dt: float | Floats) -> Floats:
         """Return a, by which it is multiplied over a time [s], or over each of many."""

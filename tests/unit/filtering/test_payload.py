@@ -39,15 +39,18 @@ def plan(tree: nd.KinematicTree, **acceleration: float) -> nd.Plan:
     return nd.plan(nd.System(tree, nd.SensorSet.from_dict(content)), outputs=["tau", f"payload:{LINK}"])
 
 
-def recorded(n: int, lifted: int = 0, mu: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, velocities, and readings, of which Pinocchio says the torques, with a payload from some tick on.
+def recorded(
+    n: int, lifted: int = 0, mu: float = 0.0, put_down: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities, and readings, of which Pinocchio says the torques, with a payload between two ticks.
 
     Friction takes a share mu of the weight as well, by Pinocchio's gravity.
     """
     tree, model = load("ur5"), pinocchio_model(ROBOTS["ur5"])
     full = model.copy()
     full.inertias[full.njoints - 1] += pin.Inertia(MASS, CENTRE, ABOUT_CENTRE)
-    peers = [Pinocchio(tree, model)] * lifted + [Pinocchio(tree, full)] * (n - lifted)
+    empty, carrying = Pinocchio(tree, model), Pinocchio(tree, full)
+    peers = [carrying if lifted <= k < (put_down or n) else empty for k in range(n)]
     _, q, qd, qdd = motion(tree.nv, n, DT, seed=3)
     tau = np.array([peer.rnea(*state) for peer, *state in zip(peers, q, qd, qdd, strict=True)])
     weight = np.array([peer.rnea(at, 0 * at, 0 * at) for peer, at in zip(peers, q, strict=True)])
@@ -149,3 +152,32 @@ def test_a_variable_of_two_components_and_a_payload_of_the_world_are_refused():
     walled = tree.replace(frames={"wall": Frame(-1, Transform.identity()), **tree.frames})
     with pytest.raises(ModelError, match="'wall' is on the world, which carries nothing"):
         walled.replace(components=[UnknownPayload(link="wall")])
+
+
+def test_its_entry_says_nothing_that_the_component_says():
+    content = sensor_set({**TORQUES, "sigma": NOISE}).to_dict() | {"memory": {"load": {"of": "payload", "walk": 0.1}}}
+    with pytest.raises(SensorConfigError, match=r"as its component says .mass, reach, change.: leave all but `of` and"):
+        nd.System(arm(), nd.SensorSet.from_dict(content))
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("auto", marks=needs_compiler)])
+def test_lifting_and_putting_down_are_recognised_at_once(backend):
+    """Whether there is a payload is a contact: open, its parameters are about zero."""
+    empty = {"type": "prior", "name": "empty", "variables": [f"payload:{LINK}"], "sigma": [0.02, *[0.01] * 9]}
+    rows = ACCELERATIONS, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}
+    load = {"closed": [], "open": [empty]}
+    content = sensor_set(*rows).to_dict() | {
+        "contacts": {"load": load},
+        "memory": {"load": {"of": "payload", "jump": 1.0}},
+    }
+    planned = nd.plan(arm(), nd.SensorSet.from_dict(content), outputs=[f"payload:{LINK}"])
+    tracker = nd.Tracker(planned, DT, hypotheses=nd.Hypotheses(rate=0.1, acceleration=1.0), backend=backend)
+    q, qd, y = recorded(600, lifted=200, put_down=400)
+    found = tracker.over(None, q, qd, y)
+    carried = (np.arange(600) >= 200) & (np.arange(600) < 400)
+    wrong = np.flatnonzero((found.contacts["load"] > 0.5) != carried)
+    assert set(wrong.tolist()) <= {200, 201, *range(400, 404)}
+    assert found.contacts["load"][carried][3:].min() > 0.99
+    off = np.abs(found.estimate[f"payload:{LINK}"][210:400] - TEN) / found.deviations[f"payload:{LINK}"][210:400]
+    assert (off < 3).mean() > 0.98
+    assert np.abs(found.estimate[f"payload:{LINK}"][410:, 0]).max() < 0.1
