@@ -151,7 +151,7 @@ def misread_imus(
     parts = _parts(t) if sensors and degrees(systems[0].tree, q) is None else np.zeros((0, 2), dtype=np.intp)
     if len(parts) < FEWEST:
         return
-    fits = [*_fits(sensors, _Motion.of(systems, q, t, parts), parts)]
+    fits = [*_fits(sensors, _PosesOfParts.of(systems, q, t, parts), parts)]
     while fits:
         one = fits.pop(0)
         other = next((fit for fit in fits if _beside(one.sensor, fit.sensor)), None)
@@ -210,7 +210,7 @@ def _parts(t: Floats) -> Indices:
 
 
 @dataclass(frozen=True, slots=True)
-class _Motion:
+class _PosesOfParts:
     """How the robot stands in the first and in the last sample of parts of a log, and what stands beside it.
 
     Attributes:
@@ -229,7 +229,7 @@ class _Motion:
     points: _Frames
 
     @staticmethod
-    def of(systems: Sequence[System], q: Floats, t: Floats, parts: Indices) -> _Motion:
+    def of(systems: Sequence[System], q: Floats, t: Floats, parts: Indices) -> _PosesOfParts:
         """The motion of configurations (N, nq) at times (N,) [s]."""
         is_state, soles, points = _base_is_state(systems[0]), _Frames(), _Frames()
         for row in chain(*(system.rows for system in systems)) if is_state else ():
@@ -240,7 +240,7 @@ class _Motion:
         if not is_state:
             soles["", WORLD] = Transform.identity()
         first, last = (positions(systems[0].tree, q[parts[:, k]].T) for k in (0, 1))
-        return _Motion(first, last, t[parts[:, 1]] - t[parts[:, 0]], is_state, soles, points)
+        return _PosesOfParts(first, last, t[parts[:, 1]] - t[parts[:, 0]], is_state, soles, points)
 
     def pose(self, at: Kinematics, sensor: _Sensor, link: int, X: Transform) -> tuple[Floats, Floats]:
         """The axes (n, 3, 3) and the origin (n, 3) of a frame on a link, in coordinates of a sensor."""
@@ -287,7 +287,7 @@ def _turned(R: Floats) -> Floats:
     return np.asarray(twice * (np.arctan2(sine, cosine) / np.where(sine > 0, sine, 1.0))[:, None])
 
 
-def _fits(sensors: Sequence[_Sensor], motion: _Motion, parts: Indices) -> Iterator[_Fit]:
+def _fits(sensors: Sequence[_Sensor], motion: _PosesOfParts, parts: Indices) -> Iterator[_Fit]:
     """Yield how sensors fit that tell enough."""
     tree, inner = motion.first.tree, parts[:, :1] + np.arange(parts[0, 1] - parts[0, 0] + 1)
     for sensor in sensors:
