@@ -37,6 +37,9 @@ CLOSE_TO_DEPENDENT = 1e-9
 VAGUE = 1e-12
 """What is known of everything beforehand, as a share of the information of all choices, so that F is never singular."""
 
+CLOSE_TO_LIMIT = 1e-7
+"""Share by which a tangent is moved away, so that rounding of an integer program cuts off no set that obeys it."""
+
 BETTER = 1e-6
 """Share of a deviation from which on another is more precise."""
 
@@ -183,10 +186,6 @@ def _independent(C: Floats) -> Indices:
     R, order = la.qr((C / np.where(size > 0, size, 1.0)[:, None]).T, mode="r", pivoting=True)
     rank = int(np.sum(np.abs(np.diagonal(R)) > CLOSE_TO_DEPENDENT))
     return np.sort(order[:rank])
-
-
-CLOSE_TO_LIMIT = 1e-7
-"""Share by which a tangent is moved away, so that rounding of an integer program cuts off no set that obeys it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.observe.deviations import output_rows
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import CoverProblem, IntegerProgram
+from nori_dyn.placement.cover import CoverProblem, Found, IntegerProgram
 from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
 from nori_dyn.placement.design import ExchangeSearch
 from nori_dyn.placement.selection import SECONDS
@@ -35,7 +35,7 @@ from nori_dyn.tables.progress import Progress, Watched, progress_bar
 BETTER_UNPROVEN = 0.05
 """Share of a deviation by which the next set has to be more precise where it took too long to prove that none is."""
 
-SHARE = 1 / 8
+SHARE = 1 / 4
 """Share of the time left that a point may take."""
 
 
@@ -198,19 +198,18 @@ def _search(
     budget = math.inf if choices.candidates.budget is None else choices.candidates.budget * (1 + EQUAL_COSTS)
     points: list[ParetoPoint] = []
     search: ExchangeSearch | None = None
-    bound = 0.0
+    bound, step = 0.0, BETTER
     while True:
         now = time.monotonic()
         found = program.cheapest(now + SHARE * (end - now), progress)
         if search is None:
             found.check(choices.candidates)
         else:
-            last = points[-1]
-            is_best = found.bound > last.cost * (1 + EQUAL_COSTS)
-            points[-1] = replace(last, bound=last.deviation if is_best else _relaxed(search, last, progress))
-        if found.bound > budget or found.cost > budget or (points and now > end) or found.cost == math.inf:
-            return points, math.inf if found.bound > budget else max(bound, found.bound)
-        bound = max(bound, found.bound)
+            points[-1] = _bounded(points[-1], found, step, search, progress)
+        bound = max(bound, found.bound if step == BETTER else 0.0)
+        if found.cost > budget or found.cost == math.inf or (points and now > end):
+            return points, bound if bound <= budget else math.inf
+        step = BETTER if found.is_proven else BETTER_UNPROVEN
         search = ExchangeSearch(replace(choices, budget=found.cost), problem, judged)
         chosen = search.by_exchanges(found.chosen, progress)
         deviation = judged.deviation(judged.value(chosen))
@@ -218,10 +217,15 @@ def _search(
         points = [point for point in points if point.cost < cost * (1 - EQUAL_COSTS)]
         points.append(ParetoPoint(chosen, cost, deviation, 0.0, choices.sensor_set(chosen)))
         if not deviation:
-            return [*points[:-1], replace(points[-1], bound=0.0)], math.inf
-        problem.limit = DeviationLimit(judged, deviation * (1 - (BETTER if found.is_proven else BETTER_UNPROVEN)))
+            return points, math.inf
+        problem.limit = DeviationLimit(judged, deviation * (1 - step))
 
 
-def _relaxed(search: ExchangeSearch, point: ParetoPoint, progress: Progress) -> float:
-    """A deviation that no set within the cost of a point is below: that of the relaxed problem."""
-    return min(search.criterion.deviation(search.bound(point.chosen, progress)), point.deviation)
+def _bounded(point: ParetoPoint, better: Found, step: float, search: ExchangeSearch, progress: Progress) -> ParetoPoint:
+    """A point with its bound, from what sets cost that are more precise by a step, and from the relaxed problem."""
+    costs_more = better.bound > point.cost * (1 + EQUAL_COSTS)
+    if costs_more and step == BETTER:
+        return replace(point, bound=point.deviation)
+    relaxed = search.criterion.deviation(search.bound(point.chosen, progress))
+    least = point.deviation * (1 - step) if costs_more else 0.0
+    return replace(point, bound=min(max(relaxed, least), point.deviation))

@@ -5,6 +5,7 @@ import pytest
 
 from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.placement import pareto
+from nori_dyn.placement.cover import Found
 from nori_dyn.placement.pareto import pareto_front
 from nori_dyn.placement.selection import place
 from tests.unit.placement.test_selection import Judge, random_candidates
@@ -61,6 +62,22 @@ def test_a_search_that_ends_early_says_so(monkeypatch):
     one = pareto_front(tree, candidates, seconds=1e-9)
     assert (len(one.points), one.is_complete) == (1, False)
     assert one.bound <= whole.points[-1].cost
+
+
+def test_what_is_left_out_by_a_large_step_is_not_ruled_out(monkeypatch):
+    tree, candidates, _ = random_candidates(0)
+    whole = pareto_front(tree, candidates)
+    monkeypatch.setattr(pareto, "BETTER_UNPROVEN", 0.3)
+    monkeypatch.setattr(Found, "is_proven", property(lambda found: False))
+    coarse = pareto_front(tree, candidates)
+    assert len(coarse.points) < len(whole.points)
+    assert not coarse.is_complete
+    for point in coarse.points:
+        best = min(p.deviation for p in whole.points if p.cost <= point.cost)
+        assert point.bound <= best * (1 + 1e-9)
+        assert 0 <= point.gap <= 0.3 + 1e-9
+    further = [point.cost for point in whole.points if point.deviation < coarse.points[-1].deviation]
+    assert coarse.bound <= min(further, default=np.inf)
 
 
 def test_what_cannot_be_asked():
