@@ -73,7 +73,9 @@ class Touches:
     forces: Floats
 
 
-def touched(tree: nd.KinematicTree, surfaces: list[nd.tools.Surface], n: int, seed: int = 0) -> Touches:
+def touched(
+    tree: nd.KinematicTree, surfaces: list[nd.tools.Surface], n: int, seed: int = 0, vary: bool = False
+) -> Touches:
     """Return what is read of a Panda that is touched n times.
 
     Args:
@@ -81,6 +83,7 @@ def touched(tree: nd.KinematicTree, surfaces: list[nd.tools.Surface], n: int, se
         surfaces: of each link.
         n: number of touches.
         seed: of motion, touches and noise.
+        vary: whether forces rise in 30 ms, and vary by 30 % five times a second.
     """
     rng, mujoco = np.random.default_rng(seed), needed("the simulation", "mjcf", "mujoco")
     model, bodies = _model(mujoco, tree)
@@ -107,7 +110,10 @@ def touched(tree: nd.KinematicTree, surfaces: list[nd.tools.Surface], n: int, se
             body = bodies[links[-1]]
             R = data.xmat[body].reshape(3, 3)
             arm = data.xpos[body] + R @ points[-1] - data.xipos[body]
-            data.xfrc_applied[body] = *(R @ forces[-1]), *np.cross(arm, R @ forces[-1])
+            t = (at - FREE + 1) * DT
+            size = min(1.0, t / 0.03) * (1 + 0.3 * np.sin(10 * np.pi * t)) if vary else 1.0
+            force = size * R @ forces[-1]
+            data.xfrc_applied[body] = *force, *np.cross(arm, force)
         read[0][k], read[1][k], read[2][k] = data.qpos, data.qvel, tau
         mujoco.mj_step(model, data)  # reads sensors before it moves on
         read[3][k] = data.sensordata
@@ -235,10 +241,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--touches", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--vary", action="store_true", help="forces that rise in 30 ms, and vary by 30 %%")
     given = parser.parse_args()
     tree = nd.load_robot("panda", locked=LOCKED)
     surfaces = nd.tools.surfaces("panda", tree)
-    read = touched(tree, [surfaces[name] for name in tree.names], given.touches, given.seed)
+    read = touched(tree, [surfaces[name] for name in tree.names], given.touches, given.seed, given.vary)
     for title, with_base in (("With a force-torque sensor at the base", True), ("Joint torques only", False)):
         known = nd.tools.touch_observability(tree, sensors(with_base)).localized
         found = localized(tree, read, surfaces, with_base)
