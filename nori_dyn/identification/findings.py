@@ -13,6 +13,7 @@ from nori_dyn.components.friction import Friction, Stiction
 from nori_dyn.descriptions.payloads import Payload
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
+from nori_dyn.identification.combinations import IDENTIFIED, BaseParameterEstimate
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.fits import ReadingFit
@@ -26,39 +27,8 @@ from nori_dyn.renamed import Renamed
 from nori_dyn.tables import Shown, listed
 from nori_dyn.typing import Floats
 
-IDENTIFIED = 0.5
-"""Share of the prior deviation that is left of a combination that counts as identified by a log."""
-
 How: TypeAlias = Literal["identified", "open", "combined", "known"]
 """How a log determines a parameter: alone; not, though it could; only together with others, or never; it was known."""
-
-
-@dataclass(frozen=True, slots=True)
-class BaseParameterEstimate:
-    """Estimate of an identifiable combination of parameters.
-
-    Attributes:
-        name: its first parameter, with a + where there is more to it.
-        terms: the factor of each parameter.
-        unit: that of the first one.
-        before: what it is by the model as it was.
-        value: the estimate.
-        deviation: its standard deviation.
-        left: the share of the prior deviation that is left; all of it where nothing was open.
-    """
-
-    name: str
-    terms: Mapping[str, float]
-    unit: str
-    before: float
-    value: float
-    deviation: float
-    left: float
-
-    @property
-    def is_identified(self) -> bool:
-        """Whether the log determines it much better than it was known."""
-        return self.left < IDENTIFIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +160,16 @@ class Identification(Shown, Renamed):
                 found.append(component.model_copy(update={"joints": name, "stiction": stiction}))
         return self.robot.replace(components=found)
 
+    @cached_property
+    def robots(self) -> dict[str, KinematicTree]:
+        """Of logs of several robots of one type, each by its name: inertias are shared, friction is its own."""
+        n, found = len(self.parameters), {}
+        for k, name in enumerate(self.problem.robots):
+            values = self.values[:n].copy()
+            values[list(self.problem.own)] = self.values[self.problem.own_of(k)]
+            found[name] = self.parameters.applied(values)
+        return found
+
     @property
     def has_robot(self) -> bool:
         """Whether parameters of the robot are free, and not only those of sensors and of a load."""
@@ -226,14 +206,16 @@ class Identification(Shown, Renamed):
         """The gain of each reading that has one."""
         return self._of("gain")
 
-    def calibrated(self, mapping: LogMapping | None = None) -> LogMapping:
+    def calibrated(self, mapping: LogMapping | None = None, robot: str = "") -> LogMapping:
         """The mapping by which logs have the identified offsets and gains of readings: `nd.tools.save_mapping`.
 
         Args:
             mapping: that of the logs that these were identified from, where they had one.
+            robot: whose, of several; those of the first when left out.
 
         Raises:
             InputError: neither offsets nor gains were identified.
+            UnknownNameError: there is no such robot.
 
         Example:
             >>> arm, t = nd.autotree(1).replace(gravity=(0.0, -9.81, 0.0)), np.arange(0.0, 5.0, 0.01)
@@ -245,11 +227,14 @@ class Identification(Shown, Renamed):
             Calibration(gain=11.5, offset=0.7)
         """
         before = LogMapping() if mapping is None else mapping
-        names = dict.fromkeys((*self.gains, *self.offsets))
+        if robot and robot not in self.problem.robots:
+            raise UnknownNameError("robot", robot, self.problem.robots, "the logs")
+        gains, offsets = (self._of(kind, robot) for kind in ("gain", "offset"))
+        names = dict.fromkeys((*gains, *offsets))
         if not names:
             raise InputError("no offset or gain of a reading was identified: ask for `offsets`, `gains`.")
         own = {
-            name: Calibration(gain=self.gains.get(name, 1.0), offset=self.offsets.get(name, 0.0)).after(
+            name: Calibration(gain=gains.get(name, 1.0), offset=offsets.get(name, 0.0)).after(
                 before.calibration.get(name, Calibration())
             )
             for name in names
@@ -293,7 +278,9 @@ class Identification(Shown, Renamed):
     def estimates(self) -> tuple[ParameterEstimate, ...]:
         """The estimate of each parameter, those of the load last."""
         problem, values = self.problem, zip(self.values.tolist(), self.plain.tolist(), strict=True)
-        before = [*self.parameters.prior.tolist(), *[0.0] * len(self.values)]  # a load has none
+        before = self.problem.before.copy()
+        before[: len(self.parameters)] = self.parameters.prior
+        before[[each.owner == LOAD for each in problem.all_parameters]] = 0.0  # a load has none
         prior = np.sqrt(np.diag(self.prior_covariance)).tolist()
         free = dict(zip(problem.free.tolist(), zip(self.solution.deviations.tolist(), prior, strict=True), strict=True))
         found = []
@@ -304,7 +291,7 @@ class Identification(Shown, Renamed):
             if k in free:
                 how = "combined" if not problem.identifiable_alone[k] else "identified" if left < IDENTIFIED else "open"
             found.append(
-                ParameterEstimate(parameter.name, parameter.unit, before[k], value, plain, deviation, left, how)
+                ParameterEstimate(parameter.name, parameter.unit, float(before[k]), value, plain, deviation, left, how)
             )
         return tuple(found)
 
@@ -362,38 +349,6 @@ class Identification(Shown, Renamed):
         deviations = np.sqrt(np.diag(C))
         return np.asarray(C / np.outer(deviations, deviations))
 
-    def _of(self, kind: str) -> dict[str, float]:
-        return {p.owner: self.each[p.name] for p in self.parameters.each if p.kind == kind}
-
-
-def combinations_of(
-    problem: IdentificationProblem, solution: Solution, values: Floats, prior_covariance: Floats
-) -> tuple[BaseParameterEstimate, ...]:
-    """Estimates of the identifiable combinations.
-
-    Args:
-        problem: the parameters.
-        solution: the estimate.
-        values: of all parameters (n,).
-        prior_covariance: of the free parameters (n_free, n_free).
-    """
-    names, n = problem.parameters.names, len(problem.parameters)
-    found = []
-    for k, own in enumerate(problem.base.G):
-        over_all = np.zeros(len(problem.all_parameters))
-        over_all[:n] = own
-        free = over_all[problem.free]
-        deviation = float(np.sqrt(free @ solution.covariance @ free))
-        prior = float(np.sqrt(free @ prior_covariance @ free))
-        found.append(
-            BaseParameterEstimate(
-                name=problem.base.names[k],
-                terms={names[c]: float(own[c]) for c in np.flatnonzero(own)},
-                unit=problem.parameters.each[problem.base.independent[k]].unit,
-                before=float(own @ problem.parameters.prior),
-                value=float(over_all @ values),
-                deviation=deviation,
-                left=deviation / prior if prior > 0 else 1.0,
-            )
-        )
-    return tuple(found)
+    def _of(self, kind: str, robot: str = "") -> dict[str, float]:
+        of = self.parameters.each, [p for p in self.problem.all_parameters if p.robot == robot and robot]
+        return {p.owner: self.each[p.name] for each in of for p in each if p.kind == kind}

@@ -18,10 +18,10 @@ from nori_dyn.identification.estimation import Solution, solved
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.moment_accumulator import HuberPseudoValues
 from nori_dyn.identification.moments import Moments
-from nori_dyn.identification.parameters import OF_MOTION
+from nori_dyn.identification.parameters import OF_MOTION, Parameters
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.problem import IdentificationProblem
-from nori_dyn.identification.regression import Regression, regressions_of
+from nori_dyn.identification.regression import Regression, force_readings_of, regressions_of
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.reading import SampleReader
@@ -59,6 +59,8 @@ class IdentifyOptions:
     is_physical: bool
     hulls: Mapping[str, Any]
     has_curves: bool
+    robots: tuple[str, ...] = ("",)
+    own: tuple[str, ...] = ()
 
     @property
     def tree(self) -> KinematicTree:
@@ -94,6 +96,7 @@ class LogMoments:
         log: the log.
         segments: moments of each row, segment by segment.
         is_loaded: whether the robot carries the load in it.
+        robot: which of a fleet it is of.
         n_samples: number of samples.
         dt: time between them [s], where it is known.
         low, high: the smallest and the largest of each number of q (nq,).
@@ -103,6 +106,7 @@ class LogMoments:
     log: Log
     segments: list[list[Moments]]
     is_loaded: bool
+    robot: int
     n_samples: int
     dt: float | None
     low: Floats
@@ -158,7 +162,10 @@ class Formulation:
             tree.link(load_on)
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
         regressions = regressions_of([*options.systems.values()], wanted, taken_at=taken_at)
-        problem = IdentificationProblem(base_parameters([each.without_gains() for each in regressions]), load_on, known)
+        base, robots = base_parameters([each.without_gains() for each in regressions]), options.robots
+        own = Parameters.of(tree, options.own, force_readings_of(options.systems.values())) if len(robots) > 1 else ()
+        places = (base.parameters.place[name] for name in (own.names if own else ()) if name in base.parameters.place)
+        problem = IdentificationProblem(base, load_on, known, robots, tuple(places))
         if not problem.columns:
             raise InputError(
                 f"{options.sensors} identify no combination of these parameters of '{tree.name}', however it moves: "
@@ -194,7 +201,7 @@ class Formulation:
         problem = self.problem
         own = {
             each.name: float(value)
-            for each, value in zip(problem.parameters.each, problem.parameters.prior, strict=True)
+            for each, value in zip(problem.all_parameters, problem.before, strict=True)
             if each.owner in still and each.kind in OF_MOTION and each.name not in problem.known
         }
         if len(own) == len(problem.free):
@@ -206,7 +213,7 @@ class Formulation:
 
     def evidence(self, log: LogMoments, part: slice = slice(None)) -> Evidence:
         """Evidence of a log, or of some of its segments, on the free parameters."""
-        E, shift = self.problem.evidence(log.is_loaded)
+        E, shift = self.problem.evidence(log.is_loaded, log.robot)
         return Evidence(log.segments[part], E, shift, self.problem.gains_of(self.row_names))
 
     def prior(self, logs: Sequence[LogMoments]) -> ParameterPrior:

@@ -7,25 +7,24 @@ Options and parameters make a regression (`Formulation`); logs give their moment
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
-from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.bodies import with_load
+from nori_dyn.identification.combinations import IDENTIFIED, combinations_of
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.findings import IDENTIFIED, Identification, combinations_of
+from nori_dyn.identification.findings import Identification
 from nori_dyn.identification.fits import fits_of
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
+from nori_dyn.identification.given import Given, in_contact, logs_of
 from nori_dyn.identification.log_reader import LogReader
 from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.physical import is_physical
@@ -39,13 +38,9 @@ from nori_dyn.identification.plausibility import (
     weak_motion,
 )
 from nori_dyn.identification.prior import ParameterPrior
-from nori_dyn.identification.regression import force_readings
-from nori_dyn.logs.log import Log, read_log
-from nori_dyn.logs.mapping.record import ALWAYS
+from nori_dyn.identification.regression import force_readings_of
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
-from nori_dyn.logs.reading import SampleReader
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
@@ -62,22 +57,20 @@ SIGMA_ROUNDS = 2
 WEIGHT_ROUNDS = 2
 """Times that logs are read again where friction depends on weight: that is the weight of what was found before."""
 
-Given: TypeAlias = Log | str | os.PathLike[str]
-"""A log as it is given."""
-
-SENSORS = {False: "identification", True: "identification_floating"}
-"""The shipped set of sensors that is taken where only a robot is given, by whether its base floats."""
+OWN = ("friction", "quadratic_friction", "weight_friction", "offsets", "gains")
+"""Parameters that each robot of a fleet has of its own."""
 
 
 def identify(
-    logs: Given | Sequence[Given],
+    logs: Given,
     system: System | KinematicTree,
     parameters: Sequence[str] = ("inertias", "friction", "rotors", "offsets"),
     *,
     sensors: SensorSet | str | None = None,
     contacts: Iterable[str] | History | None = None,
-    held_out: Given | Sequence[Given] | float = 1 / 3,
-    loaded: Given | Sequence[Given] = (),
+    own: Sequence[str] = OWN,
+    held_out: Given | float = 1 / 3,
+    loaded: Given = (),
     load_on: str | None = None,
     known: Mapping[str, float] | None = None,
     physical: bool = True,
@@ -99,7 +92,8 @@ def identify(
     next to what the model says.
 
     Args:
-        logs: one log or several, as files or as `nd.read_log` returns them.
+        logs: one log or several, as files or as `nd.read_log` returns them; of several robots of one type, those of
+            each by its name.
         system: the robot and its sensors; a robot alone has those of the set "identification", which are joint torques,
             or of "identification_floating" where its base floats. Accelerations of the
             joints are read, made of velocities (`differentiate`), or estimated from accelerometers.
@@ -107,6 +101,7 @@ def identify(
             set of rows in each contact state, and samples count in that of theirs.
         contacts: of sensors with contacts, those that are closed throughout; or how they were recognised, the `history`
             of `nd.estimate(log, plan, contacts="recognise")`; None takes them from the log.
+        own: of several robots, the parameters that each has of its own; all others are shared.
         parameters: what to look for: words ("inertias", "friction", "rotors", "springs", "offsets", "gains"), names
             ("m:forearm", "viscous:elbow") or patterns ("I:*", "*:l_*"). All others are known from the model.
         held_out: the share at the end of each log that is left out of a first fit, on which that is judged; or other
@@ -152,10 +147,13 @@ def identify(
         >>> print(max(fit.after for fit in found.fits) < 1e-6)
         True
     """
-    unloaded, carrying = _logs(logs), _logs(loaded)
-    others = () if isinstance(held_out, float | int) else _logs(held_out)
+    robots = tuple(logs) if isinstance(logs, Mapping) else ("",)
+    unloaded, carrying = logs_of(logs, robots), logs_of(loaded, robots)
+    others = [] if isinstance(held_out, float | int) else logs_of(held_out, robots)
     options = IdentifyOptions(
-        **_in_contact(system, sensors, contacts, [*unloaded, *carrying, *others]),
+        **in_contact(system, sensors, contacts, [log for _, log in (*unloaded, *carrying, *others)]),
+        robots=robots,
+        own=(own,) if isinstance(own, str) else tuple(own),
         differentiation=differentiator(differentiate, dt),
         dt=dt,
         moving=moving,
@@ -185,8 +183,9 @@ def identify(
             formulation = Formulation.of(options, parameters, load_on, known or {}, taken_at)
             stage("compiling")
             reader = LogReader(formulation, stage)
-            moments = [*map(reader.read, unloaded), *(reader.read(log, is_loaded=True) for log in carrying)]
-            validation = [*map(reader.read, others)]
+            moments = [reader.read(log, robot=of) for of, log in unloaded]
+            moments += [reader.read(log, is_loaded=True, robot=of) for of, log in carrying]
+            validation = [reader.read(log, robot=of) for of, log in others]
             stage("estimating")
             still = still_joints(options.tree, moments)
             formulation = formulation.without_still(still)
@@ -194,7 +193,10 @@ def identify(
             solution, weighted = formulation.solution(moments, prior), moments
             for _ in range(SIGMA_ROUNDS if formulation.is_weighed_anew else 0):
                 moments, validation = (
-                    [reader.read(each.log, each.is_loaded, formulation.weighed(each, solution)) for each in of]
+                    [
+                        reader.read(each.log, each.is_loaded, each.robot, formulation.weighed(each, solution))
+                        for each in of
+                    ]
                     for of in (moments, validation)
                 )
                 solution, weighted = formulation.solution(moments, prior), moments
@@ -203,6 +205,7 @@ def identify(
                     reader.read(
                         each.log,
                         each.is_loaded,
+                        each.robot,
                         formulation.weighed(each, solution) if formulation.is_weighed_anew else None,
                         formulation.robust(each, solution),
                     )
@@ -298,7 +301,7 @@ class _Estimation:
             solution=solution,
             fits=fits_of(
                 names,
-                {n: unit for each in formulation.options.systems.values() for n, unit in force_readings(each).items()},
+                force_readings_of(formulation.options.systems.values()),
                 [evidence(each) for each in self.moments],
                 held_out,
                 before,
@@ -326,57 +329,3 @@ def _end(moments: LogMoments, share: float) -> int:
     """Number of segments before the last ones that hold a share of the samples."""
     counts = np.cumsum([sum(row.n for row in segment) for segment in moments.segments])
     return int(np.searchsorted(counts, (1.0 - share) * counts[-1], side="right"))
-
-
-def with_sensors(tree: KinematicTree) -> System:
-    """A robot with the sensors that are taken where none are named."""
-    return System(tree, load_sensors(SENSORS[any(isinstance(joint, Free) for joint in tree.joints)]))
-
-
-def _in_contact(
-    system: System | KinematicTree,
-    sensors: SensorSet | str | None,
-    contacts: Iterable[str] | History | None,
-    logs: Sequence[Log],
-) -> dict[str, Any]:
-    """The systems of the contact states that occur, the names of the contacts, and what tells which are closed.
-
-    Raises:
-        InputError: contacts of sensors that have none; contacts of several logs that were recognised in one.
-        UnknownSensorNameError: there is no such contact.
-    """
-    if isinstance(system, System):
-        if sensors is not None:
-            raise InputError("a System has its sensors: give the robot, to name others.")
-        tree, chosen = system.tree, None
-    else:
-        tree = system
-        chosen = load_sensors(sensors) if isinstance(sensors, str) else sensors
-    names = () if chosen is None else chosen.contact_names
-    if chosen is None or not names:
-        if contacts is not None:
-            raise InputError("the sensors have no contacts. Give the robot, and `sensors` that have.")
-        if chosen is not None:
-            system = System(tree, chosen)
-        only = system if isinstance(system, System) else with_sensors(tree)
-        return {"systems": {ALWAYS: only}, "contact_names": (), "contacts": None}
-    if isinstance(contacts, History):
-        if contacts.contacts is None or contacts.contacts.names != names or len(logs) != 1:
-            raise InputError(
-                f"the contacts were not recognised by sensors with the contacts {', '.join(names)}, or not in one log "
-                "alone. Write what was recognised into the logs: a column contact:NAME, 1 where it is closed."
-            )
-        states = {tuple(np.array(names)[row]) for row in np.unique(contacts.contacts.closed, axis=0)}
-    elif contacts is not None:
-        contacts = chosen.contact_state(contacts)
-        states = {contacts}
-    else:
-        every = {state: System(tree, chosen.in_contact(*state)) for state in ((), names)}  # have all readings
-        states = set().union(*(SampleReader(every, names).states(log) for log in logs))
-    systems = {state: System(tree, chosen.in_contact(*state)) for state in sorted(states)}
-    return {"systems": systems, "contact_names": names, "contacts": contacts}
-
-
-def _logs(given: Given | Sequence[Given]) -> list[Log]:
-    each = [given] if isinstance(given, Log | str | os.PathLike) else given
-    return [log if isinstance(log, Log) else read_log(log) for log in each]

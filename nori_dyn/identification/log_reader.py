@@ -49,6 +49,7 @@ class LogReader:
         self,
         log: Log,
         is_loaded: bool = False,
+        robot: int = 0,
         sigma: Floats | None = None,
         robust: HuberPseudoValues | None = None,
     ) -> LogMoments:
@@ -57,6 +58,7 @@ class LogReader:
         Args:
             log: the log.
             is_loaded: whether it carries the load.
+            robot: which of a fleet it is.
             sigma: standard deviations of the rows (rows,), by which unknown wrenches are weighed; those of the sensors
                 when None.
             robust: estimates before; None counts all alike.
@@ -91,7 +93,7 @@ class LogReader:
                 f"{log.path}: no joint moves faster than {options.moving:g} rad/s or m/s for long. Give a lower speed: "
                 "moving (--moving)."
             )
-        return LogMoments(log, segments, is_loaded, n, dt, low, high, report.doubts)
+        return LogMoments(log, segments, is_loaded, robot, n, dt, low, high, report.doubts)
 
     def curves(self, moments: LogMoments, evidence: Evidence, before: Floats, values: Floats, sigma: Floats) -> Curves:
         """Readings of a log over time, beside what parameters predict.

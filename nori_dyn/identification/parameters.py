@@ -77,17 +77,20 @@ class Parameter:
         owner: the link, the joint or the reading that it is of.
         component: which of several: "x" of "mc", "xx" of "I"; else empty.
         unit: its SI unit.
+        robot: which of a fleet's it is, but for the first; empty of what all have alike.
     """
 
     kind: Kind
     owner: str
     component: str
     unit: str
+    robot: str = ""
 
     @property
     def name(self) -> str:
-        """What to call it: "m:forearm", "I:forearm.xx", "viscous:elbow", "offset:tau:elbow"."""
-        return f"{self.kind}:{self.owner}" + (f".{self.component}" if self.component else "")
+        """What to call it: "m:forearm", "I:forearm.xx", "viscous:elbow", "offset:tau:elbow", "viscous:elbow@second"."""
+        of = f"@{self.robot}" if self.robot else ""
+        return f"{self.kind}:{self.owner}" + (f".{self.component}" if self.component else "") + of
 
 
 def ten_of(I: Array) -> Array:
@@ -176,7 +179,7 @@ class Parameters:
         """Components of the robot for values (n,) of these, over any scalar."""
         by_joint: dict[str, dict[Kind, Any]] = {}
         for each, value in zip(self.each, values, strict=True):
-            if each.kind not in (*INERTIAL, *OF_READINGS):
+            if each.kind not in (*INERTIAL, *OF_READINGS) and not each.robot:
                 by_joint.setdefault(each.owner, {})[each.kind] = value
         found = self.tree.components
         for joint, given in by_joint.items():

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -41,11 +42,15 @@ class IdentificationProblem:
         base: which combinations of the robot's parameters are identifiable; gains are not among these.
         load_on: the link that carries a load, in the logs that do; None where there is none.
         known: parameters whose values are known.
+        robots: names of the robots of one type that the logs are of.
+        own: the parameters that each of these has of its own, by their places among the robot's; the others are shared.
     """
 
     base: BaseParameters
     load_on: str | None
     known: Mapping[str, float]
+    robots: tuple[str, ...] = ("",)
+    own: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in self.known.items():
@@ -66,8 +71,15 @@ class IdentificationProblem:
 
     @cached_property
     def all_parameters(self) -> tuple[Parameter, ...]:
-        """The parameters of the robot, then those of the load."""
-        return (*self.parameters.each, *(ten_parameters(LOAD) if self.load_on is not None else ()))
+        """The parameters of the robot, the first of a fleet; those of the load; then the own ones of other robots."""
+        load = ten_parameters(LOAD) if self.load_on is not None else ()
+        others = (replace(self.parameters.each[k], robot=name) for name in self.robots[1:] for k in self.own)
+        return (*self.parameters.each, *load, *others)
+
+    def own_of(self, robot: int) -> Indices:
+        """Which of all parameters are the own ones of a robot of the fleet."""
+        first = len(self.parameters) + (10 if self.load_on is not None else 0) + (robot - 1) * len(self.own)
+        return np.array(self.own, dtype=np.intp) if robot == 0 else first + np.arange(len(self.own))
 
     @cached_property
     def _all_names(self) -> tuple[str, ...]:
@@ -84,7 +96,10 @@ class IdentificationProblem:
         """What each is taken to be before, known values included."""
         own = {name: value for name, value in self.known.items() if name in self.parameters.place}
         of_robot, _ = with_known(self.parameters, own)
-        values = np.concatenate([of_robot, np.zeros(len(self.all_parameters) - len(of_robot))])
+        values = np.zeros(len(self.all_parameters))
+        values[: len(of_robot)] = of_robot
+        for robot in range(1, len(self.robots)):
+            values[self.own_of(robot)] = self.parameters.prior[[*self.own]]
         for name, value in self.known.items():
             values[self._all_names.index(name)] = value
         return values
@@ -102,25 +117,38 @@ class IdentificationProblem:
         of_gains[np.arange(len(gains)), gains] = 1.0
         return np.vstack([self.base.G, of_gains])
 
-    def over_all(self, is_loaded: bool) -> Floats:
-        """The columns' factors over all parameters (columns, n), in a log with the load or without."""
-        if self.load_on is None:
-            return self.G
-        load = np.zeros((len(self.G), 10))
-        if is_loaded:
+    def over_all(self, is_loaded: bool, robot: int = 0) -> Floats:
+        """The columns' factors over all parameters (columns, n), in a log of a robot, with the load or without."""
+        n = len(self.parameters)
+        found = np.zeros((len(self.G), len(self.all_parameters)))
+        found[:, :n] = self.G
+        if self.load_on is not None and is_loaded:
             for k, each in enumerate(ten_parameters(self.load_on)):
                 if each.name in self.parameters.place:
-                    load[:, k] = self.G[:, self.parameters.place[each.name]]
-        return np.hstack([self.G, load])
+                    found[:, n + k] = self.G[:, self.parameters.place[each.name]]
+        if robot:
+            found[:, list(self.own)] = 0.0
+            found[:, self.own_of(robot)] = self.G[:, list(self.own)]
+        return found
+
+    @cached_property
+    def combinations(self) -> tuple[tuple[str, int, Floats], ...]:
+        """The identifiable ones: name, the parameter that stands for it, and factors over all; each once of a fleet."""
+        found = []
+        for robot, name in enumerate(self.robots):
+            for k, row in enumerate(self.over_all(is_loaded=False, robot=robot)[: len(self.base.G)]):
+                if not robot or row[self.own_of(robot)].any():
+                    found.append((self.base.names[k] + (f"@{name}" if robot else ""), self.base.independent[k], row))
+        return tuple(found)
 
     def gains_of(self, rows: Sequence[str]) -> tuple[int, ...]:
         """Column of the gain of each row, by its name; -1 where it has none."""
         names = [self.parameters.names[k] for k in self.columns]
         return tuple(names.index(f"gain:{row}") if f"gain:{row}" in names else -1 for row in rows)
 
-    def evidence(self, is_loaded: bool) -> tuple[Floats, Floats]:
+    def evidence(self, is_loaded: bool, robot: int = 0) -> tuple[Floats, Floats]:
         """Matrix E and shift of a log: beta = E (free ones) + shift."""
-        over_all = self.over_all(is_loaded)
+        over_all = self.over_all(is_loaded, robot)
         fixed = np.setdiff1d(np.arange(over_all.shape[1]), self.free)
         return over_all[:, self.free], over_all[:, fixed] @ self.before[fixed]
 
@@ -128,10 +156,10 @@ class IdentificationProblem:
     def identifiable(self) -> Floats:
         """The identifiable directions, orthonormal, over the free parameters (rank, n_free).
 
-        Where there is a load, by logs with it and without.
+        Where there is a load, by logs with it and without; of a fleet, by logs of all robots.
         """
         states = (False, True) if self.load_on is not None else (False,)
-        E = np.vstack([self.evidence(is_loaded)[0] for is_loaded in states])
+        E = np.vstack([self.evidence(*of)[0] for of in product(states, range(len(self.robots)))])
         _, s, Vt = np.linalg.svd(E, full_matrices=False)
         return np.asarray(Vt[s > ROUNDING * s.max(initial=0.0)])
 
@@ -145,9 +173,7 @@ class IdentificationProblem:
     @property
     def base_of_free(self) -> Floats:
         """The identifiable combinations of free parameters (k, n_free); what is in none, by itself."""
-        over_all = np.zeros((len(self.base.G), len(self.all_parameters)))
-        over_all[:, : len(self.parameters)] = self.base.G
-        own = over_all[:, self.free]
+        own = np.array([row for *_, row in self.combinations])[:, self.free]
         alone = np.eye(own.shape[1])[~own.any(axis=0)]
         return np.vstack([own[own.any(axis=1)], alone])
 
@@ -177,9 +203,10 @@ class IdentificationProblem:
         for k, each in enumerate(self.all_parameters):
             if k >= len(self.parameters) or each.kind not in INERTIAL:
                 largest = USUAL.get(each.kind, math.inf)
-                before[k], size = declared.get(each.name, (before[k], min(sizes[k], largest)))
+                name = each.name.partition("@")[0]
+                before[k], size = declared.get(name, (before[k], min(sizes[k], largest)))
                 rows.append(np.eye(n)[k : k + 1] / size)
-                of.append(each.name if each.name in declared else "")
+                of.append(each.name if name in declared else "")
         L = np.vstack(rows)
         return ParameterPrior(before[self.free], L[:, self.free], tuple(of))
 
@@ -193,7 +220,7 @@ class IdentificationProblem:
             found = np.divide(read, own, out=np.zeros(m.k), where=own > 0)
             sizes[m.columns] = np.maximum(sizes[m.columns], found)
         sizes[sizes == 0] = 1.0
-        over_all = np.abs(self.over_all(is_loaded=True))
+        over_all = np.max([np.abs(self.over_all(True, robot)) for robot in range(len(self.robots))], axis=0)
         largest = np.array(
             [np.max(sizes / np.maximum(column, 1e-3) * (column > 0), initial=0.0) for column in over_all.T]
         )

@@ -267,8 +267,13 @@ def regressions_of(
     systems: Sequence[System], wanted: Sequence[str], seed: int = 0, taken_at: Floats | None = None
 ) -> tuple[Regression, ...]:
     """The regressions of a robot's contact states, over the same parameters; see `Regression.of`."""
-    readings = {name: unit for system in systems for name, unit in force_readings(system).items()}
+    readings = force_readings_of(systems)
     return tuple(Regression.of(system, wanted, seed, taken_at, readings) for system in systems)
+
+
+def force_readings_of(systems: Iterable[System]) -> dict[str, str]:
+    """Readings of some systems that depend on forces, each with its unit."""
+    return {name: unit for system in systems for name, unit in force_readings(system).items()}
 
 
 def force_readings(system: System) -> dict[str, str]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from nori_dyn.identification.findings import BaseParameterEstimate, Identification, ParameterEstimate
+from nori_dyn.identification.combinations import BaseParameterEstimate
+from nori_dyn.identification.findings import Identification, ParameterEstimate
 from nori_dyn.identification.fits import ReadingFit
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
 from nori_dyn.tables import (
@@ -131,6 +132,7 @@ def joint_table(found: Identification) -> Table | None:
             owner = parameter.owner
             if parameter.kind in OF_READINGS:
                 owner = next((name for name in names if owner == f"tau:{name}"), owner)
+            owner += f"@{parameter.robot}" if parameter.robot else ""
             by_owner.setdefault(owner, {})[parameter.kind] = each
     if not by_owner:
         return None
