@@ -33,8 +33,8 @@ from nori_dyn.observe.report import LOOKS, Frames
 from nori_dyn.placement.candidates import Choices
 from nori_dyn.typing import Floats
 
-Where: TypeAlias = Mapping[str, Frames | Floats | None] | Floats | None
-"""Poses by what they are called, frames of special ones or configurations (N, nq); the latter alone; None for none."""
+Where: TypeAlias = Mapping[str, Frames | Floats | None] | Floats | str | None
+"""Poses by what they are called, frames of special ones or configurations (N, nq); the latter, or a name, alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +191,13 @@ class Demand:
             NoConfigurationError: a pose that the robot cannot be in.
             NotClosedError: loops that cannot be closed.
         """
-        if survive < 0:
-            raise InputError(f"survive is {survive}: how many of the sensors may fail is 0 or more.")
+        if not isinstance(survive, int) or survive < 0:
+            raise InputError(f"survive is {survive!r}: how many of the sensors may fail is 0 or more.")
         tree = choices.system.tree
         found: dict[str, Floats] = {}
-        given = where if isinstance(where, Mapping) else {} if where is None else {"the poses given": where}
-        for name, poses in given.items():
+        named = {where: None} if isinstance(where, str) else {} if where is None else {"the poses given": where}
+        for name, given in (where if isinstance(where, Mapping) else named).items():
+            poses = (given,) if isinstance(given, str) else given
             frames = [each for each in poses if isinstance(each, str | NamedFrame)] if poses is not None else []
             if frames or poses is None or (name in POSES and not len(poses)):
                 called = ", ".join(frame if isinstance(frame, str) else frame.name for frame in frames)

@@ -117,7 +117,7 @@ def place(
             together fails together.
         where: poses at which they have to as well: special ones by name, {"flat": ("l_sole", "r_sole")}, as
             `nori_dyn.observability` takes them; configurations (N, nq), of a log or a motion; or a mapping of both,
-            {"walk": Q, "at_zero": None}.
+            {"walk": Q, "at_zero": None}. They count in each contact state.
         states: contact states in which they have to, each the names of the contacts that are closed in it; all that
             the candidates have when None.
         deviation: the largest standard deviation of the outputs with all chosen sensors at work [their unit], see

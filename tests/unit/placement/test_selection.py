@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import InputError, InvalidConfigError, NoPlacementError, SensorConfigError, UnknownSensorNameError
+from nori_dyn.errors import (
+    InputError,
+    InvalidConfigError,
+    NoPlacementError,
+    NoriError,
+    PlanError,
+    SensorConfigError,
+    UnknownModelNameError,
+    UnknownPoseError,
+    UnknownSensorNameError,
+)
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.redundancy import redundancy
@@ -189,8 +199,22 @@ def test_what_cannot_be_placed():
         place(tree, candidates_of(at_most_one=pairs))
     with pytest.raises(NoPlacementError, match="of those in 'must'"):
         place(tree, candidates_of(at_most_one=[["qdd:joint1", "qdd:joint2"]], must=["qdd:joint1", "qdd:joint2"]))
-    with pytest.raises(InputError, match="seconds"):
-        place(tree, candidates_of(), seconds=0)
+    wrong: list[tuple[dict[str, Any], type[NoriError], str]] = [
+        ({"seconds": 0}, InputError, "seconds"),
+        ({"survive": -1}, InputError, "survive is -1"),
+        ({"survive": "one"}, InputError, "survive is 'one'"),
+        ({"survive": 1, "where": [[0.0]]}, InputError, "shape"),
+        ({"where": {"mine": np.zeros((0, 3))}}, InputError, "'mine' has no configurations"),
+        ({"where": "lying"}, UnknownPoseError, "special pose 'lying'"),
+        ({"where": {"flat": "link9"}}, UnknownModelNameError, "link9"),
+        ({"states": [()]}, PlanError, "no contacts"),
+        ({"survive": 4}, NoPlacementError, "failed, the other 2 of them together leave"),
+        ({"deviation": 1.0}, SensorConfigError, "has no sigma"),
+    ]
+    for asked, error, message in wrong:
+        with pytest.raises(error, match=message):
+            place(tree, candidates_of(), **asked)
+    assert place(tree, candidates_of(), where="at_zero").demand.at.keys() == {"at_zero"}
 
 
 def test_candidates_that_make_no_sense():
