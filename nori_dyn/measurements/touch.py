@@ -128,7 +128,9 @@ class Touch(LinkReading):
 
         X* w - fx_i = 0
 
-    It is for contacts, `closed: [{type: touch, links: forearm}]`; `touch: {links: all}` makes those of all links.
+    It stands where a contact is closed; `touch: {links: all}` in a config makes a contact of each link.
+
+        - {type: touch, links: forearm}
 
     Source: docs/design.md, 4.14.
     """
