@@ -34,14 +34,14 @@ SHOWN = 6
 """Most names that are listed."""
 
 
-class Outcome(Protocol):
+class Coverage(Protocol):
     """What some choices do for a requirement."""
 
     @property
     def suffices(self) -> bool:
         """Whether they meet it."""
 
-    def beside(self, name: str) -> Outcome:
+    def beside(self, name: str) -> Coverage:
         """What they do together with a further one."""
 
     def next(self, allowed: Iterable[str], costs: Mapping[str, float]) -> str | None:
@@ -57,7 +57,7 @@ class Outcome(Protocol):
 class Requirement(Protocol):
     """What is asked of choices."""
 
-    def outcome(self, chosen: Iterable[str]) -> Outcome:
+    def outcome(self, chosen: Iterable[str]) -> Coverage:
         """What some choices do for it."""
 
     def failing(self, chosen: Sequence[str]) -> tuple[str, ...] | None:
@@ -195,7 +195,7 @@ class CoverProblem:
         return within
 
 
-def _extend(outcome: Outcome, others: Iterable[str]) -> Outcome:
+def _extend(outcome: Coverage, others: Iterable[str]) -> Coverage:
     """What choices do together with those of some others that do not make them suffice, in an order."""
     for name in others:
         larger = outcome.beside(name)
