@@ -32,6 +32,7 @@ MODULES = (
     "icub3_base",
     "panda_log",
     "panda_bag",
+    "mini_cheetah",
     "ur10e",
     "ur10e_bands",
     "ur10e_pushes",

@@ -94,7 +94,7 @@ def _read_accelerations(system: System) -> tuple[Indices, Floats] | None:
     """Index of the reading of each joint acceleration, and its factor; None where some are not read."""
     places, factors = np.full(system.tree.nv, -1), np.ones(system.tree.nv)
     for row, k, freedom, factor in scalar_readings(system, "qdd"):
-        if without_offset(row.equation) is row.equation:
+        if row.equation.is_measured and without_offset(row.equation) is row.equation:
             places[freedom], factors[freedom] = row.y.start + k, factor
     return None if (places < 0).any() else (places, factors)
 

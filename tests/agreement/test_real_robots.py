@@ -227,6 +227,18 @@ def test_two_thirds_of_the_bag_of_the_panda_explain_the_last():
     assert min(last.correlation) >= 0.93
 
 
+def test_the_trunk_of_a_trotting_mini_cheetah_weighs_what_its_makers_say():
+    """Though nothing measures the ground under its feet."""
+    results = results_of("mini_cheetah")
+    assert figure(results, "beforehand: combinations").value == 94
+    assert figure(results, "beforehand: of the four").value == 4
+    mass, aside = figure(results, "mass of the trunk"), figure(results, "first moment of the trunk, y")
+    assert abs(mass.value - 3.3) < 2 * mass.deviation < 0.3
+    assert abs(aside.value) < 2 * aside.deviation < 0.02
+    held_out = finding(results, "torques of the last third, the trunk identified on the others")
+    assert all(rms < 1.2 * spread for rms, spread in zip(held_out.rms, held_out.spread, strict=True))
+
+
 def test_friction_and_rotors_take_more_than_half_of_the_residual_of_the_double_pendulum():
     results = results_of("double_pendulum")
     rigid = finding(results, "torques of joints that move, inertias identified")
