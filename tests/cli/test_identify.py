@@ -140,6 +140,8 @@ REFUSED = [
     (("--payload-out", "load.txt", "--payload-frame", "tool0"), "ends in .json, .script, .yaml"),
     (("--payload-out", "load.json", "--payload-frame", "tool1"), "unknown frame 'tool1'"),
     (("--sensors", "forward_dynamics"), "do not determine the motion"),
+    (("--contacts", "l_foot"), "the sensors have no contacts"),
+    (("--recognise", "no.plan"), "no.plan"),
 ]
 
 
