@@ -111,6 +111,20 @@ class LocalizedContact(Shown):
         probabilities: of each link that it is touched.
         links: what is known of the touch on each likely link, the likeliest first.
         tracked: the tracker's estimate, by wrenches of six free numbers.
+
+    Example:
+        >>> arm = nd.autotree(4, skew=1.0).replace(gravity=(0.0, 0.0, 0.0))
+        >>> torques = {"type": "joint_torque", "joints": "all", "sigma": 0.05}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "arm", "measurements": [torques], "memory": memory, "touch": {"links": "all"}}
+        >>> plan = nd.plan(arm, nd.SensorSet.from_dict(content), outputs=["fx"])
+        >>> tracker = nd.Tracker(plan, dt=0.001, hypotheses=nd.Hypotheses())
+        >>> from nori_dyn.model.surface import box
+        >>> hull = nd.tools.Surface.of(box([1.0, 0.1, 0.1]) + [0.5, 0.0, 0.0], spacing=0.05)
+        >>> localizer = nd.tools.ContactLocalizer(tracker, dict.fromkeys(arm.names, hull))
+        >>> found = [localizer.step(np.zeros(4), np.zeros(4), np.zeros(4)) for _ in range(10)][-1]
+        >>> found.link is None, found.free > 0.5, list(found.probabilities)
+        (True, True, ['link1', 'link2', 'link3', 'link4'])
     """
 
     probabilities: Mapping[str, float]

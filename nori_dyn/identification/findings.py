@@ -223,8 +223,9 @@ class Identification(Shown, Renamed):
             >>> tau = nd.compile(nd.rnea, arm).batch(q, qd, qdd)
             >>> np.savez("log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=(tau + 0.7) / 11.5)
             >>> found = nd.identify("log.npz", arm, ["gains", "offsets"])
-            >>> found.calibrated().calibration["tau:joint1"]
-            Calibration(gain=11.5, offset=0.7)
+            >>> drive = found.calibrated().calibration["tau:joint1"]
+            >>> round(drive.gain, 4), round(drive.offset, 4)
+            (11.5, 0.7)
         """
         before = LogMapping() if mapping is None else mapping
         if robot and robot not in self.problem.robots:

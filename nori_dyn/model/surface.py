@@ -23,6 +23,12 @@ class Surface:
         triangles: what they are on (m, 3, 3) [m], counter-clockwise from outside.
 
     Frame: that of the link.
+
+    Example:
+        >>> square = np.array([[[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [1, 1, 0], [0, 1, 0]]], dtype=float)
+        >>> surface = nd.tools.Surface.of(square, spacing=0.1)
+        >>> surface.points.shape, surface.area, surface.normals[0]
+        ((100, 3), 1.0, array([0., 0., 1.]))
     """
 
     points: Floats

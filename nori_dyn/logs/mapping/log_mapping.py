@@ -212,8 +212,7 @@ def load_mapping(path: str | Path) -> LogMapping:
         MappingError: it is not YAML, or does not follow the schema; says where.
 
     Example:
-        >>> from collections.abc import Sequence
-    from pathlib import Path
+        >>> from pathlib import Path
         >>> _ = Path("arm.yaml").write_text("columns: [{of: 'q:{joint}', from: 'angle[{k}]', unit: deg}]")
         >>> nd.tools.load_mapping("arm.yaml").columns[0].unit
         'deg'
