@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -230,7 +229,7 @@ def _show_identifiable(
 
     wanted = [word.strip() for word in parameters.split(",") if word.strip()]
     known = load_sensors(sensors, robot, tree)
-    states = (state for n in range(len(known.contact_names) + 1) for state in combinations(known.contact_names, n))
+    states = known.contact_states() if known.contact_names else [()]
     systems = [System(tree, known.in_contact(*state)) for state in states]
     found = identifiability(systems, wanted, still or (), seed)
     if as_json:

@@ -11,11 +11,13 @@ Source: Edmonds (1971), Matroids and the greedy algorithm; for the inequalities 
 
 from __future__ import annotations
 
+import math
 import random
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +31,9 @@ from nori_dyn.tables.progress import Progress
 
 ORDERS = 3
 """Orders in which a set that does not suffice is extended, each to an inequality."""
+
+LEAST_SECONDS = 0.1
+"""Time that a program has at least [s]."""
 
 SHOWN = 6
 """Most names that are listed."""
@@ -249,13 +254,13 @@ class Found:
             )
 
 
-def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> Found:
-    """The cheapest choices that suffice, or after some seconds the best so far.
+def cheapest(problem: CoverProblem, effort: Effort, progress: Progress) -> Found:
+    """The cheapest choices that suffice, or once the effort is over the best so far.
 
     Raises:
         NoPlacementError: the rules and the budget allow none, or none was found in time.
     """
-    found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(time.monotonic() + seconds, progress)
+    found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(effort, progress)
     found.check(problem.choices.candidates)
     return found
 
@@ -274,6 +279,32 @@ def _greedy_alone(problem: CoverProblem) -> Found | None:
     return Found(chosen, cost, cost, method)
 
 
+@dataclass(slots=True)
+class Effort:
+    """How long is searched: until a time that a user gave, or a number of programs, the same on every machine.
+
+    Attributes:
+        end: by the clock of `time.monotonic`.
+        programs: how many integer programs are solved yet.
+        nodes: how many nodes each of them takes at most.
+    """
+
+    end: float = math.inf
+    programs: int = sys.maxsize
+    nodes: int | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the end has passed."""
+        return self.end < math.inf and time.monotonic() > self.end
+
+    def options(self) -> dict[str, Any]:
+        """Options of the next program for the solver; it is counted."""
+        self.programs -= 1
+        left = {} if self.end == math.inf else {"time_limit": max(self.end - time.monotonic(), LEAST_SECONDS)}
+        return left if self.nodes is None else {**left, "node_limit": self.nodes}
+
+
 @dataclass(slots=True, eq=False)
 class IntegerProgram:
     """Integer programs over more and more inequalities, which hold on where more is asked for.
@@ -286,15 +317,15 @@ class IntegerProgram:
     problem: CoverProblem
     inequalities: list[Inequality] = field(default_factory=list)
 
-    def cheapest(self, end: float, progress: Progress) -> Found:
-        """The cheapest choices that suffice; at the end, by the clock of `time.monotonic`, the best so far."""
+    def cheapest(self, effort: Effort, progress: Progress) -> Found:
+        """The cheapest choices that suffice; once the effort is over, the best so far."""
         problem, choices = self.problem, self.problem.choices
         greedy = problem.complete(choices.must)
         best, cost = greedy or (), choices.cost(greedy) if greedy is not None else np.inf
         chosen, bound = choices.must, 0.0
-        while True:
+        while effort.programs > 0:
             self.inequalities.extend(problem.inequalities(chosen))
-            solved = self._solve(end - time.monotonic())
+            solved = self._solve(effort)
             if solved is None:
                 break
             chosen, previous, bound = solved[0], bound, solved[1]
@@ -309,12 +340,12 @@ class IntegerProgram:
                 return Found(best, cost, cost, "greedy, and proven to be the cheapest by an integer program")
             if cost < np.inf:
                 progress(f"cheapest between {bound:g} and {cost:g}", bound / cost if cost else None)
-            if time.monotonic() > end:
+            if effort.is_late:
                 break
         return Found(best, cost, bound, "greedy; the search ended before a cheaper set was ruled out")
 
-    def _solve(self, seconds: float) -> tuple[tuple[str, ...], float] | None:
-        """The cheapest choices that obey the inequalities, and a bound on their cost; None if not in time.
+    def _solve(self, effort: Effort) -> tuple[tuple[str, ...], float] | None:
+        """The cheapest choices that obey the inequalities, and a bound on their cost; None if that is not found.
 
         The bound is infinite where none obeys them.
         """
@@ -340,13 +371,14 @@ class IntegerProgram:
             high.append(most)
         lower = np.zeros(n)
         lower[[place[name] for name in choices.must]] = 1.0
+        options: Any = {**effort.options(), "mip_rel_gap": 0.0}
         with silent_stdout():
             found = milp(
                 [choices.costs[name] for name in place],
                 integrality=np.ones(n, dtype=int),
                 bounds=Bounds(lower, np.ones(n)),
                 constraints=LinearConstraint(matrix, low, high),
-                options={"time_limit": max(seconds, 0.1), "mip_rel_gap": 0.0},
+                options=options,
             )
         if found.status == 2:
             return (), np.inf

@@ -23,7 +23,7 @@ from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.observe.deviations import output_rows
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import CoverProblem, Found, IntegerProgram
+from nori_dyn.placement.cover import CoverProblem, Effort, Found, IntegerProgram
 from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
 from nori_dyn.placement.design import ExchangeSearch
 from nori_dyn.placement.selection import SECONDS
@@ -201,7 +201,7 @@ def _search(
     bound, step = 0.0, BETTER
     while True:
         now = time.monotonic()
-        found = program.cheapest(now + SHARE * (end - now), progress)
+        found = program.cheapest(Effort(end=now + SHARE * (end - now)), progress)
         if search is None:
             found.check(choices.candidates)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import CoverProblem, cheapest
+from nori_dyn.placement.cover import CoverProblem, Effort, cheapest
 from nori_dyn.placement.criterion import AVERAGED, Criterion, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
@@ -160,7 +161,7 @@ def place(
         if deviation is not None:
             Q = configurations_of(choices.system, demand.configurations, AVERAGED, seed)
             problem.limit_to(Criterion.of(choices, kinds, criterion, Q, seed), deviation)
-        cheap = cheapest(problem, seconds, stage)
+        cheap = cheapest(problem, Effort(end=time.monotonic() + seconds), stage)
         chosen = cheap.chosen
         stage("precision of the outputs")
         return Placement(
