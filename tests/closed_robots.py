@@ -1,6 +1,7 @@
 """Small robots with components, for tests of what comes after the system: loops that repeat themselves, and others."""
 
 import numpy as np
+from pydantic import ValidationError
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Coupling, Friction, Loop, Rotor, Spring, Tendon
@@ -111,10 +112,12 @@ def random_mechanism(seed: int) -> KinematicTree:
             continue
         own = [str(name) for name in rng.permutation(FORCE)[: int(rng.integers(1, most + 1))]]
         end = Frame(A, Transform(np.eye(3), rng.normal(size=3) / 4))
-        tried = tree.replace(
-            frames={**tree.frames, f"a{k}": end, f"b{k}": _frame_that_meets(tree, q, end, B)},
-            components=(*tree.components, Loop(name=f"loop{k}", frames=[f"a{k}", f"b{k}"], constrains=own)),
-        )
+        try:
+            loop = Loop(name=f"loop{k}", frames=[f"a{k}", f"b{k}"], constrains=own)
+        except ValidationError:  # it holds velocities only
+            continue
+        frames = {**tree.frames, f"a{k}": end, f"b{k}": _frame_that_meets(tree, q, end, B)}
+        tried = tree.replace(frames=frames, components=(*tree.components, loop))
         J = gap_rate(positions(tried, q))
         if len(J) < tree.nv and np.linalg.svd(J, compute_uv=False)[-1] > FAR_FROM_SINGULAR:
             tree = tried

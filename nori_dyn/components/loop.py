@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -36,6 +37,9 @@ from nori_dyn.typing import Array, Floats
 Direction = Literal["mx", "my", "mz", "fx", "fy", "fz"]
 SpatialVector = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
 
+NOT_FREE = 1e-9
+"""A velocity in held directions, of two unit motions that are free, that is no rounding."""
+
 SUBSPACES: Mapping[str, tuple[str, ...]] = {"point": FORCE[3:], "pose": FORCE, "hinge": ("mx", "my", *FORCE[3:])}
 """The constraint subspaces that have a name; a hinge turns about z of the first frame."""
 
@@ -66,6 +70,9 @@ class Loop(NamedComponent):
 
     The system has the variable "loop:bar" for z (k numbers, in coordinates of the first frame) and k rows.
 
+    Motions that are left free are closed under the Lie bracket, so that rows that hold velocities hold a pose: those of
+    a single turn do not, and are refused.
+
     Attributes:
         frames: two frames, by name.
         constrains: "point" (3 directions: the origins stay together), "pose" (6), "hinge" (5, all but a turn about z of
@@ -90,6 +97,19 @@ class Loop(NamedComponent):
         T, names = self.subspace()
         if np.linalg.matrix_rank(T) < T.shape[1]:
             raise ValueError(f"constrains: {', '.join(names)} are not independent directions")
+        return self
+
+    @model_validator(mode="after")
+    def _holds_a_pose(self) -> Self:
+        T, names = self.subspace()
+        free = la.null_space(T.T).T if T[:3].any() else np.zeros((0, 6))
+        if any(np.abs(T.T @ cross_motion(v, w)).max() > NOT_FREE for v, w in combinations(free, 2)):
+            raise ValueError(
+                f"constrains: {', '.join(names)}: motions that it leaves free lead, one after the other, to poses that "
+                "it does not, as a rolling wheel gets anywhere: so no configuration closes it. Hold point, hinge or "
+                "pose, or two or three turns; beside two turns, both directions across the third, the one along it, "
+                "or none. Where a single turn is held, as by a universal joint, close the loop at another joint"
+            )
         return self
 
     def subspace(self) -> tuple[Floats, tuple[str, ...]]:

@@ -159,7 +159,7 @@ def _project(tree: KinematicTree, Q: Floats, moving: Indices, enough: int = 1) -
         trying = np.arange(len(left))
         for _ in range(HALVINGS):
             own = left[trying]
-            tried = _integrated(tree, Q[:, own], step[:, trying])
+            tried = tree.integrate(Q[:, own], step[:, trying])
             found = gaps(positions(tree, tried))
             nearer = np.linalg.norm(found, axis=0) < before[trying]
             Q[:, own[nearer]], gap[:, own[nearer]] = tried[:, nearer], found[:, nearer]
@@ -170,11 +170,6 @@ def _project(tree: KinematicTree, Q: Floats, moving: Indices, enough: int = 1) -
         after = np.linalg.norm(gap[:, left], axis=0)
         left = left[after < before]
     return Q, np.abs(gap).max(axis=0, initial=0.0)
-
-
-def _integrated(tree: KinematicTree, Q: Floats, steps: Floats) -> Floats:
-    """Return configurations (nq, N) moved by steps (nv, N)."""
-    return np.array([tree.integrate(q, step) for q, step in zip(Q.T, steps.T, strict=True)]).T
 
 
 def _not_closed(tree: KinematicTree, sizes: Floats, does: str, unit: str) -> NotClosedError:

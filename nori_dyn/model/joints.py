@@ -168,7 +168,7 @@ class Joint(ABC):
         return q
 
     def integrate(self, q: Floats, motion: Floats) -> Floats:
-        """Return the configuration (nq,) reached from q by the constant velocity `motion` (nv,) in unit time."""
+        """Return the configuration reached from q by the constant velocity `motion` in unit time: (nq,) or (nq, N)."""
         return np.asarray(q + motion, dtype=float)
 
     def difference(self, start: Floats, end: Floats) -> Floats:
@@ -358,7 +358,7 @@ class Spherical(Joint):
     def integrate(self, q: Floats, motion: Floats) -> Floats:
         from scipy.spatial.transform import Rotation
 
-        return np.asarray((Rotation.from_quat(q) * Rotation.from_rotvec(motion)).as_quat())
+        return np.asarray((_rotation(q) * Rotation.from_rotvec(motion.T)).as_quat()).T
 
     def difference(self, start: Floats, end: Floats) -> Floats:
         from scipy.spatial.transform import Rotation
@@ -391,9 +391,9 @@ class Free(Joint):
     def integrate(self, q: Floats, motion: Floats) -> Floats:
         from scipy.spatial.transform import RigidTransform
 
-        step = RigidTransform.from_exp_coords(motion)
-        end = RigidTransform.from_components(q[:3], _rotation(q[3:])) * step
-        return np.concatenate([end.translation, end.rotation.as_quat()])
+        step = RigidTransform.from_exp_coords(motion.T)
+        end = RigidTransform.from_components(q[:3].T, _rotation(q[3:])) * step
+        return np.concatenate([np.transpose(end.translation), np.transpose(end.rotation.as_quat())])
 
     def difference(self, start: Floats, end: Floats) -> Floats:
         from scipy.spatial.transform import RigidTransform
@@ -421,7 +421,7 @@ class Fixed(Joint):
 def _rotation(quaternion: Floats) -> Rotation:
     from scipy.spatial.transform import Rotation
 
-    return Rotation.from_quat(quaternion)
+    return Rotation.from_quat(quaternion.T)
 
 
 def notes_on_limits(names: Sequence[str], joints: Sequence[Joint]) -> Iterator[str]:

@@ -48,6 +48,7 @@ WRONG = {
     "'joint' is no field of rotor. Did you mean 'joints'": "\n  - {type: rotor, joint: all, inertia: 1}",
     "wrong.yaml:2: .*at least 2 items": "\n  - {type: loop, frames: [a], constrains: point}",
     "at most 6 items": "[{type: loop, name: x, frames: [a, b], constrains: [[1, 0, 0, 0, 0, 0, 0]]}]",
+    "wrong.yaml:1: .*so no configuration closes it": "[{type: loop, name: x, frames: [a, b], constrains: [my]}]",
     "is not YAML": "[",
     "matches the pattern 'x": "[{type: rotor, joints: {match: 'x.*'}, inertia: 1}]",
     "wrong.yaml: .*unknown moving joint 'joint4'": "[{type: rotor, joints: joint4, inertia: 1}]",

@@ -36,13 +36,13 @@ def closed_states(tree: KinematicTree, n: int, spread: float, speed: float) -> t
     rng, found = np.random.default_rng(0), []
     while len(found) < n:
         rest = mechanisms.at_rest(tree)
-        Q = np.array([tree.integrate(rest, spread * rng.normal(size=tree.nv)) for _ in range(n)])
+        Q = tree.integrate(np.tile(rest, (n, 1)).T, spread * rng.normal(size=(n, tree.nv)).T).T
         Qd = speed * rng.normal(size=(n, tree.nv))
         for _ in range(8):
             at = positions(tree, Q.T)
             J = np.moveaxis(gap_rate(at), 2, 0)
             step = -(np.linalg.pinv(J, rcond=1e-8) @ gaps(at).T[:, :, None])[:, :, 0]
-            Q = np.array([tree.integrate(q, one) for q, one in zip(Q, step, strict=True)])
+            Q = tree.integrate(Q.T, step.T).T
         s = np.linalg.svd(J, compute_uv=False)
         s = np.where(s > 1e-8 * s[:, :1], s, np.inf)
         is_far = (np.abs(gaps(positions(tree, Q.T))).max(axis=0) < 1e-12) & (s.min(axis=1) > FAR * s[:, 0])
@@ -181,20 +181,10 @@ def test_ranks_are_those_of_finite_closed_motions():
 
 
 @pytest.mark.long
-def test_ranks_of_twenty_mechanisms():
-    """Of loops that hold points, lines and whole poses; one that holds a single turn is no holonomic constraint."""
-    held = [closed_robots.random_mechanism(seed) for seed in range(60)]
-    holonomic = [tree for tree in held if all(turns_of(part) in (0, 3) for part in tree.components)]
-    for tree in holonomic[:20]:
+def test_ranks_of_forty_mechanisms():
+    for tree in map(closed_robots.random_mechanism, range(40)):
         found = nd.identifiability(nd.System(tree, sensors_of(tree, list(tree.joint_names))))
         assert found.rank == rank_of_finite_motions(tree)
-    assert len(holonomic) >= 20
-
-
-def turns_of(loop: Component) -> int:
-    """How many turns a loop holds."""
-    assert isinstance(loop, Loop)
-    return int(np.linalg.matrix_rank(loop.subspace()[0][:3]))
 
 
 def test_a_joint_that_stands_still_holds_all_of_a_four_bar():

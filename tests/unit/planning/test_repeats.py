@@ -49,7 +49,7 @@ def check_solution(system: System, y: np.ndarray, only: np.ndarray | None = None
 
 
 @pytest.mark.parametrize(
-    ("constrains", "repeated"), [(["fx", "fy"], 0), ("point", 1), ("hinge", 3), (["mx", "fx", "fy"], 1)], ids=str
+    ("constrains", "repeated"), [(["fx", "fy"], 0), ("point", 1), ("hinge", 3), (["mx", "my", "fx", "fy"], 2)], ids=str
 )
 def test_a_planar_four_bar_in_space_repeats_what_its_hinges_say(constrains, repeated):
     reduced = check_solution(System(planar(constrains), sensor_set(TORQUES, FREE)), np.array([1.0, 2.0, 3.0]))
@@ -119,7 +119,7 @@ def test_a_loop_that_cannot_be_closed_is_told_with_its_gap(monkeypatch):
 
 def test_loops_that_lock_the_robot_are_refused():
     with pytest.raises(ModelError, match=r"its loops and couplings \('loop:bar'\) hold all of its 3 freedoms"):
-        nd.plan(nd.System(planar(["mz", "fx", "fy"], ground=0.5), sensor_set(TORQUES, FREE)), cache=False)
+        nd.plan(nd.System(planar("pose", ground=0.5), sensor_set(TORQUES, FREE)), cache=False)
 
 
 def test_the_gap_of_an_open_state_is_on_its_estimate():
