@@ -363,7 +363,7 @@ class KinematicTree(Shown):
         return tuple(part for part in parts if isinstance(part, Closing))
 
     def integrate(self, q: Floats, qd: Floats, dt: float = 1.0) -> Floats:
-        """Return the configuration reached from q by the constant velocity qd in a time dt [s]: (nq,), or (nq, N) of N."""
+        """Return the configuration reached from q by the constant velocity qd in a time dt [s]: (nq,) or (nq, N)."""
         return np.concatenate([joint.integrate(q[s], dt * qd[v]) for joint, s, v in self._parts()])
 
     def difference(self, start: Floats, end: Floats) -> Floats:
