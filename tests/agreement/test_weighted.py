@@ -415,14 +415,21 @@ def test_a_tick_does_not_wait_for_what_refines_states_that_are_not_usual(own_cac
 
 
 def test_pivots_tell_usual_states_from_those_whose_steps_are_larger():
+    """One such state is told by the pivot that leaves the most on the path."""
     rng = np.random.default_rng(0)
     outcomes = set()
-    for _ in range(100):
+    for _ in range(300):
         pivots, is_small = rng.uniform(0.5, 1, size=(2, 20)), rng.random(20) < 0.95
-        pivots[0, ~is_small] *= rng.choice([1, 1e-3])
-        least = least_pivots(pivots, is_small)
-        usual = [all(x >= 0.1 * min(row[is_small]) for x, row in zip(one, pivots, strict=True)) for one in pivots.T]
-        assert (least is not None) == (is_small.sum() >= 18 and not any(usual & ~is_small))
-        assert least is None or ((pivots >= least[:, None]).all(axis=0) == usual).all()
-        outcomes.add((least is not None, bool(is_small.all())))
-    assert len(outcomes) == 3
+        pivots[0, ~is_small] *= rng.choice([1, 0.3, 1e-3])
+        least, tenth = least_pivots(pivots, is_small), 0.1 * pivots[:, is_small].min(axis=1)
+        on_path = (pivots >= (tenth if least is None else least)[:, None]).all(axis=0)
+        if least is not None:
+            assert on_path.sum() >= 18
+            assert not (on_path & ~is_small).any()
+        elif is_small.sum() == 19:
+            (larger,) = pivots.T[~is_small]
+            assert max((one[is_small] >= 2 * x).sum() for one, x in zip(pivots, larger, strict=True)) < 18
+        else:
+            assert is_small.sum() < 18 or (on_path & ~is_small).any()
+        outcomes.add((least is not None, bool(is_small.all()), least is not None and bool((least > tenth).any())))
+    assert len(outcomes) == 4

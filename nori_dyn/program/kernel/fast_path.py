@@ -2,10 +2,9 @@
 
 A step costs as much as the first solution. Over states and weights near those that were planned for it is drawn
 beforehand how small steps are; where they are far below the limit, states like these are on the *fast path*: their
-weights lie in the range that was drawn from, no pivot is smaller than it was there, readings and velocities have a size
-that leaves the share of rounding where it was. All others are refined, and so are the few of those drawn whose steps
-are
-larger: they are near special poses, and have a small pivot.
+weights lie in the range that was drawn from, no pivot is much smaller than it was there, readings and velocities have a
+size that leaves the share of rounding where it was. All others are refined, and so are the few of those drawn whose
+steps are larger, near special poses, and states that a pivot shows to be like them.
 
 Source: docs/design.md, 5.4.
 """
@@ -32,11 +31,13 @@ USUAL_STEP = 1e-11
 three hundred times as much."""
 
 MOST = 0.9
-"""Share of the states drawn at which steps are as small, at least. The others, near a special pose, must have a pivot
-by which they are recognised."""
+"""Share of the states drawn that are on the fast path, at least."""
 
 LEAST_PIVOT = 0.1
 """Share of the smallest pivot at any sampled state whose steps are small, below which a state is off the path."""
+
+APART = 2.0
+"""What is off the path has a pivot that is smaller by this factor than any on the path, where its steps are larger."""
 
 LARGEST_READING, LARGEST_VELOCITY, LARGEST_WAY = 1e3, 30.0, 10.0
 """Readings, velocities and ways of sliding joints on the fast path, as multiples of the samples, which are about 1."""
@@ -73,15 +74,21 @@ def measured_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
 def least_pivots(pivots: Floats, is_small: Booleans) -> Floats | None:
     """The least size (n,) of each pivot on the fast path; None without a fast path.
 
+    A state whose steps are larger is told by the pivot that leaves the most of the others on the path.
+
     Args:
         pivots: the sizes of the pivots of the states drawn (n, N).
         is_small: of which of these steps are small (N,).
     """
     if np.mean(is_small) < MOST:
         return None
-    least = LEAST_PIVOT * pivots[:, is_small].min(axis=1)
-    tells = is_small | (pivots < least[:, None]).any(axis=0)
-    return least if tells.all() else None
+    usual = pivots[:, is_small]
+    least = LEAST_PIVOT * usual.min(axis=1)
+    for larger in pivots.T[~is_small]:
+        if (larger >= least).all():
+            k = np.argmin((usual < APART * larger[:, None]).sum(axis=1))
+            least[k] = APART * larger[k]
+    return least if np.mean((pivots >= least[:, None]).all(axis=0)) >= MOST else None
 
 
 def _ranges(plan: EliminationPlan, decades: float) -> tuple[Floats, Floats]:
