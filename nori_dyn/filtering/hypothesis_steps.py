@@ -6,9 +6,8 @@ See `hypotheses` for the equations.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,7 +30,7 @@ from nori_dyn.filtering.steps import (
     referred,
     without_readings,
 )
-from nori_dyn.filtering.tick_programs import TickPrograms
+from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.filtering.tracked import Switch
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -78,7 +77,7 @@ class NumpyHypothesisStep:
         self._before = prior
         self.totals[:] = 0.0
         self.afters: dict[int, Posterior] = {}
-        self._motion: Callable[[float, bool], MotionModel] | None = None
+        self._measured: MeasurementRows | None = None
 
     def step(self, dt: float, change: AxesTurn | Bridge | None) -> int:
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
@@ -91,7 +90,7 @@ class NumpyHypothesisStep:
             See `Step.step`. Where a number is not finite the states and their priors go on as without the readings.
         """
         of, tick = self._of, self._of_tick
-        T = np.eye(len(of.states)) if self._motion is None else of.transitions(dt)
+        T = np.eye(len(of.states)) if self._measured is None else of.transitions(dt)
         expected = self.probabilities @ T
         befores = self._mixed(of.judged(expected), T, expected, dt)
         if change is not None:
@@ -99,9 +98,8 @@ class NumpyHypothesisStep:
         wrong = self._judge(befores, expected)
         self.has_rates = wrong != NOT_FINITE
         if wrong == NOT_FINITE:
-            coasting = {h: without_readings(tick, before) for h, before in befores.items()}
-            self.afters = {h: after for h, (after, _) in coasting.items()}
-            self._motion = next(motion for _, motion in coasting.values())
+            self.afters = {h: without_readings(tick, before) for h, before in befores.items()}
+            self._measured = tick.nothing
             self._weigh(expected, dict.fromkeys(befores, 0.0))
         return wrong
 
@@ -123,7 +121,7 @@ class NumpyHypothesisStep:
             logs[h] = after.log_likelihood + of.row_logs[replaced].sum() + of.free_logs[lost].sum()
         if not np.isfinite(list(logs.values())).all():
             return NOT_FINITE
-        self.afters, self._motion = afters, partial(tick.motion, measured)
+        self.afters, self._measured = afters, measured
         self._weigh(expected, logs)
         best = afters[self.best]
         self.totals[:] += best.nis, best.degrees, 1
@@ -149,12 +147,12 @@ class NumpyHypothesisStep:
 
     def motion(self, dt: float) -> MotionModel:
         """Return how the memory moves on from the last step, over a time [s]."""
-        assert self._motion is not None
-        return self._motion(dt, dt <= self.longest)
+        assert self._measured is not None
+        return self._of_tick.motion(self._measured, dt, dt <= self.longest)
 
     def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, SquareRootInformation]:
         """Prior of the memory under each hypothesis that is judged."""
-        if self._motion is None:
+        if self._measured is None:
             return dict.fromkeys(judged, self._before)
         of, motion = self._of, self.motion(dt)
         carried: dict[int, SquareRootInformation] = {}

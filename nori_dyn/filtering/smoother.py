@@ -285,7 +285,7 @@ class Passes(ABC):
         """The diagnosis of the readings of a stretch in one contact state, of each by those before it."""
         ((number, known),) = found.items()
         one = run.instants.alike[number]
-        residuals = one.tick.residuals(one.values, one.weights, *known)
+        residuals = one.tick.residuals(one.tick.measured_of(one.values), one.weights, *known)
         return one.tick.diagnosis(history.estimate, history.deviations, residuals, run.nis, run.degrees)
 
     def _refuse_undetermined(self, passed: Passed, found: OfStates) -> None:

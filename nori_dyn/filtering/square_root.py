@@ -370,6 +370,9 @@ def estimate(R: Floats, z: Floats) -> Floats:
 
 def _covariance(R: Floats) -> Floats:
     """Return the covariance of u with rows R u = z + noise (n, n); nan for what is not determined."""
+    if np.diag(R).all():
+        F: Floats = solve_triangular(R, np.eye(len(R)))
+        return F @ F.T
     T, unseen = _inverse(R)
     P = T @ T.T
     _blot(P, unseen.any(axis=1))

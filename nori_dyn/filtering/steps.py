@@ -6,9 +6,8 @@ They work on arrays that stay where they are. The prior is in arrays that the st
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -18,8 +17,8 @@ from nori_dyn.algebra.arrays import shaped
 from nori_dyn.filtering.base_estimate import ReferenceAxes
 from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
-from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, forgotten, predict, update
-from nori_dyn.filtering.tick_programs import TickPrograms
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, forgotten, predict, update
+from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_track import NOTHING, NativeTick
@@ -95,6 +94,10 @@ class Step(Protocol):
     longest: float
     refactorised: Status
 
+    @property
+    def measured(self) -> MeasurementRows:
+        """What the last step's readings said: nothing where a number was not finite."""
+
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
         """Estimate the state that there is, a time [s] after the last tick, if there was one.
 
@@ -125,12 +128,8 @@ class Step(Protocol):
         """The places in u of what the last step did not determine."""
 
 
-def without_readings(
-    tick: TickPrograms, before: SquareRootInformation
-) -> tuple[Posterior, Callable[[float, bool], MotionModel]]:
-    """Return the posterior of a tick without readings, and so without rates, and how it goes on.
-
-    What is known of v is not known any more.
+def without_readings(tick: TickPrograms, before: SquareRootInformation) -> Posterior:
+    """Return the posterior of a tick without readings, and so without rates: what is known of v is not any more.
 
     Args:
         tick: its programs.
@@ -141,7 +140,7 @@ def without_readings(
     n = n_s + n_v + n_f
     R, z = np.zeros((n, n)), np.zeros(n)
     R[n_s:, n_s:], z[n_s:] = known.R, known.z
-    return Posterior(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan)), partial(tick.motion, tick.nothing)
+    return Posterior(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan))
 
 
 class NumpyStep:
@@ -159,7 +158,7 @@ class NumpyStep:
         self.refactorised = GOOD
         self._lost: tuple[int, ...] = ()
         self._after: Posterior | None = None
-        self._motion: Callable[[float, bool], MotionModel] | None = None
+        self.measured = tick.nothing
 
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
         shared, tick = self._shared, self.tick
@@ -173,18 +172,15 @@ class NumpyStep:
             place[:] = values
         wrong = NOT_FINITE if rows.tick() else 0
         if not wrong:
-            measured = tick.measured_of(np.array(rows.outputs))
-            after = update(
-                shared.prior, measured.A, measured.c, weights[tick.coordinates.weight_of_rows], tick.sizes[0]
-            )
+            self.measured = told = tick.measured_of(np.array(rows.outputs))
+            after = update(shared.prior, told.A, told.c, weights[tick.coordinates.weight_of_rows], tick.sizes[0])
             wrong = NOT_FINITE if not np.isfinite(after.nis) else UNDETERMINED if after.undetermined else 0
-            self._lost = after.undetermined
-            self._after, self._motion = after, partial(tick.motion, measured)
+            self._lost, self._after = after.undetermined, after
         if not wrong:
             self.refactorised = status = self.conclude(self.state, after.u)
             wrong = NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
         if wrong == NOT_FINITE:
-            self._after, self._motion = without_readings(tick, shared.prior)
+            self._after, self.measured = without_readings(tick, shared.prior), tick.nothing
         else:
             shared.totals[:] += after.nis, after.degrees, 1
         return wrong
@@ -203,8 +199,7 @@ class NumpyStep:
         self._shared.put(self.predicted(dt))
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        assert self._motion is not None
-        return predict(self.posterior(), self._motion(dt, dt <= self.longest))
+        return predict(self.posterior(), self.tick.motion(self.measured, dt, dt <= self.longest))
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -261,6 +256,10 @@ class NativeStep:
     def longest(self, time: float) -> None:
         self._longest = self.at.longest = time
 
+    @property
+    def measured(self) -> MeasurementRows:
+        return self.tick.measured_of(self.native.values) if self.native.has_rates else self.tick.nothing
+
     def posterior(self) -> Posterior:
         native = self.native
         parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
@@ -270,9 +269,7 @@ class NativeStep:
         self.at.go_on(self.at, dt)
 
     def predicted(self, dt: float) -> SquareRootInformation:
-        tick = self.tick
-        measured = tick.measured_of(self.native.values) if self.native.has_rates else tick.nothing
-        return predict(self.posterior(), tick.motion(measured, dt, dt <= self.longest))
+        return predict(self.posterior(), self.tick.motion(self.measured, dt, dt <= self.longest))
 
     def conclude(self, state: Floats, u: Floats) -> Status:
         return GOOD if self.native.conclude(state, u) else self._factorise()

@@ -193,18 +193,17 @@ class TickPrograms:
         A, X = dense(rows.places_of_A, A, (p, n)), dense(rows.places_of_X, X, (n_v, n))
         return MeasurementRows(A, c, X, x, fading)
 
-    def residuals(self, values: Floats, weights: Floats, u: Floats, P: Floats) -> tuple[Floats, Floats]:
+    def residuals(self, measured: MeasurementRows, weights: Floats, u: Floats, P: Floats) -> tuple[Floats, Floats]:
         """Residuals of the weighed rows, readings less estimates (..., p), and their expected spreads (..., p).
 
         See `Diagnosis`.
 
         Args:
-            values: numbers that `rows` computes (..., n_values).
+            measured: what ticks say of what is free, each array with a leading (...).
             weights: those of the rows (..., p).
             u: the estimate of what is free (..., n).
             P: its covariance (..., n, n).
         """
-        measured = self.measured_of(values)
         A, with_weight = measured.A, weights > 0
         residuals = -((A @ u[..., None])[..., 0] + measured.c)
         explained = ((A @ P) * A).sum(axis=-1)

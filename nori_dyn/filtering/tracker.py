@@ -307,10 +307,11 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         last = self._told("residuals").last
         if last is None:
             raise InputError("there was no tick yet: `step` takes one.")
-        tick, after = last.tick, last.posterior()
-        q, qd, y, weights = np.split(last.state, np.cumsum([*tick.system.input_sizes.values()])[:-1])
-        values = np.asarray(tick.rows(q, qd, y))
-        return tick.residuals(values, weights[tick.coordinates.weight_of_rows], after.u, after.covariance())
+        tick, after, measured = last.tick, last.posterior(), last.measured
+        weights = last.state[-tick.system.n_weights :][tick.coordinates.weight_of_rows]
+        if not len(measured.c):
+            return np.full(len(weights), np.nan), np.full(len(weights), np.nan)
+        return tick.residuals(measured, weights, after.u, after.covariance())
 
     @property
     def row_names(self) -> tuple[str, ...]:

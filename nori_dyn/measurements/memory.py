@@ -27,7 +27,7 @@ from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.variables import OFFSET, PAYLOAD, STICTION, TOUCH, ComponentKey, Unknown, Variable, VariableKey
+from nori_dyn.system.variables import PAYLOAD, STICTION, TOUCH, ComponentKey, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 SPEED = "qd"
@@ -183,24 +183,27 @@ class Memory(BaseModel):
     def _one(self, name: str, v: Variable, variables: Sequence[Variable], own: Equation | None) -> Remembered:
         if v.kind in FADING and self != Memory(of=self.of, jump=self.jump):
             raise SensorConfigError(f"'{v.name}' is as {FADING[v.kind]}: leave all but `of` and `jump` out here.")
-        mean = per_component(f"the mean of '{v.name}'", self.mean, v.components) or ()
-        sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
-        known_by = own.name if own is not None and v.kind == TOUCH else f"{GROUP}:{v.name}"
-        if v.kind == BASE:
-            sigma = (SIGMAS[v.key.component],) * 3
-        if v.kind == OFFSET and isinstance(own, VariableReading):
-            if sigma is not None or any(mean):
-                raise SensorConfigError(
-                    f"the initial prior of '{v.name}' is in its sensor's entry (offset: {{sigma, mean}}): "
-                    "leave sigma and mean out here."
-                )
-            mean, sigma, known_by = own.value or mean, own.sigma, own.name
+        mean, sigma, known_by = self._prior(v, own)
         walk = per_component(f"the walk of '{v.name}'", self.walk, v.components) or ()
         if v.kind == BASE and v.key.component == "gravity":
             walk = (GRAVITY_WALK,) * 3
         jump = per_component(f"the jump of '{v.name}'", self.jump, v.components) or ()
         rate = self._rate(v, variables)
         return Remembered(name, v, mean, sigma, walk, self.time_constant, rate, known_by, jump=jump)
+
+    def _prior(self, v: Variable, own: Equation | None) -> tuple[tuple[float, ...], tuple[float, ...] | None, str]:
+        """Initial mean and deviation of a variable, and the name of the rows that say so: its own where it has some."""
+        mean = per_component(f"the mean of '{v.name}'", self.mean, v.components) or ()
+        sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
+        if not isinstance(own, VariableReading):
+            return mean, (SIGMAS[v.key.component],) * 3 if v.kind == BASE else sigma, f"{GROUP}:{v.name}"
+        told = own.value or mean
+        if (sigma is not None or any(mean)) and (mean, sigma) != (told, own.sigma):
+            raise SensorConfigError(
+                f"the initial prior of '{v.name}' is in its sensor's entry (offset: {{sigma, mean}}): "
+                "leave sigma and mean out here."
+            )
+        return told, own.sigma, own.name
 
     def _rate(self, v: Variable, variables: Sequence[Variable]) -> VariableKey | None:
         if v.kind == BASE:
