@@ -25,6 +25,7 @@ from nori_dyn.descriptions.robot_names import robots
 from nori_dyn.descriptions.sensor_configs import sensors_from_model
 from nori_dyn.descriptions.surfaces import surfaces
 from nori_dyn.filtering.collisions import CollisionDetector
+from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.localization import ContactLocalizer
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping, save_mapping
 from nori_dyn.logs.motion.joint_model import JointNoise
@@ -37,6 +38,7 @@ from nori_dyn.report.html import save_html
 from nori_dyn.report.pictures import draw_front
 
 __all__ = [
+    "Alarms",
     "CollisionDetector",
     "ContactLocalizer",
     "JointNoise",

@@ -17,7 +17,8 @@ from benchmarks.real.finding import Figure, Finding
 from benchmarks.real.recording import beside
 from benchmarks.real.ur10e import DATA, WINDOW
 from benchmarks.real.ur10e_bands import LOGS, identified, torque_rows
-from nori_dyn.filtering.collisions import CollisionDetector, WatchedHistory
+from nori_dyn.filtering.collisions import CollisionDetector
+from nori_dyn.filtering.watched import WatchedHistory
 
 LEARNT = "exciting_1", "one_joint_2"
 """The logs by which thresholds are learnt."""
@@ -69,8 +70,7 @@ def run(data: Path) -> list[Finding | Figure]:
 def until_stopped(name: str, watched: WatchedHistory) -> WatchedHistory:
     """What was watched of a log before the arm is stopped."""
     before = watched.t - watched.t[0] < STOPPED.get(name, np.inf)
-    of = {each: getattr(watched, each)[before] for each in ("t", "statistic", "furthest")}
-    return replace(watched, **of)
+    return replace(watched, t=watched.t[before], statistics=watched.statistics[before])
 
 
 def delays_of(watched: WatchedHistory) -> np.ndarray:

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -19,6 +20,7 @@ from nori_dyn.tables import Bullets, unbroken
 if TYPE_CHECKING:
     from nori_dyn.estimation.preset_logs import PresetLog
     from nori_dyn.estimation.presets import Preset
+    from nori_dyn.filtering.false_alarms import Alarms
     from nori_dyn.logs.log import Log
     from nori_dyn.logs.motion.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
@@ -126,6 +128,22 @@ Undetermined = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="With --robot, take the log as it is, whatever is doubtful about it.")]
+
+FalseAlarms = Annotated[
+    float | None,
+    typer.Option(
+        metavar="N",
+        help="Watch for collisions, with so many false alarms an hour: by sensors with memory, without contacts.",
+    ),
+]
+Untouched = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Logs in which nothing touches the robot, in quotes: false alarms are as rare as asked in these. Without, "
+        "as rare as the sigmas say.",
+    ),
+]
 
 Base = Literal["fixed", "floating"]
 """Whether the root link is fixed to the world or floats."""
@@ -259,6 +277,13 @@ def robot_options(
         *(() if components is None else ("--components", components)),
         *(() if inertias == "as_given" else ("--inertias", inertias)),
     )
+
+
+def chosen_alarms(per_hour: float | None, known: Alarms | None = None) -> Alarms | None:
+    """When collisions count as seen: as asked, over the time that a preset or the file of a tracker says."""
+    from nori_dyn.filtering.false_alarms import Alarms as Options
+
+    return known if per_hour is None else replace(known or Options(), per_hour=per_hour)
 
 
 def print_json(data: Mapping[str, Any]) -> None:

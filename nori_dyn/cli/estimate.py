@@ -11,6 +11,7 @@ import typer
 
 from nori_dyn.cli.common import (
     Differentiated,
+    FalseAlarms,
     Json,
     Mapped,
     Missing,
@@ -18,9 +19,11 @@ from nori_dyn.cli.common import (
     Singular,
     Step,
     Undetermined,
+    Untouched,
     Unusable,
     Yes,
     ask,
+    chosen_alarms,
     how_differentiated,
     named_contacts,
     next_command,
@@ -36,6 +39,7 @@ from nori_dyn.tables import unbroken
 if TYPE_CHECKING:
     from nori_dyn.estimation.log_run import How
     from nori_dyn.estimation.many_logs import LogOutcome
+    from nori_dyn.estimation.plan_files import TrackerData
 
 Unseen = Literal["keep", "refuse"]
 """How memory that no reading tells anything of is handled."""
@@ -156,6 +160,8 @@ def estimate(
     workers: Annotated[
         int | None, typer.Option(min=1, help="With --logs, processes of this machine. All cores when left out.")
     ] = None,
+    alarms: FalseAlarms = None,
+    untouched: Untouched = None,
     as_json: Json = False,
 ) -> None:
     """Estimate from a log what a robot does: of a robot that has a preset, or by a plan, however long the log is.
@@ -188,13 +194,14 @@ def estimate(
     Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
     """
     from nori_dyn.descriptions.robot_names import robot_by_name
-    from nori_dyn.estimation.log_estimate import estimate as in_memory
-    from nori_dyn.estimation.log_estimate import smooth as smoothed
+    from nori_dyn.estimation.log_estimate import estimated, with_peaks
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.preset_logs import preset_log
     from nori_dyn.estimation.presets import preset
-    from nori_dyn.logs.log import read_log
+    from nori_dyn.estimation.tracker import tracking
+    from nori_dyn.logs.log import logs_called, read_log
     from nori_dyn.report.shows.logs import log_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout
     from nori_dyn.report.view import view as draw
@@ -226,21 +233,27 @@ def estimate(
     if foxglove is not None:
         check_writable(foxglove)
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
-    ready = None
+    ready, free = None, [] if untouched is None else [read_log(path, mapping) for path in logs_called(untouched)]
     if robot is not None and input is not None:
-        (ready,) = tied(preset(robot, model), read_log(input, mapping), [what], yes, as_json)
+        known = preset(robot, model)
+        (ready,) = tied(known, read_log(input, mapping), [what], yes, as_json)
+        free = [preset_log(known, one, what).log for one in free]
     plans = Plan.load(str(plan)) if ready is None else ready.plan
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
     usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
-    told = _contacts(plan, contacts)
-    way = how_differentiated(differentiate), dt, told
+    tracked = None if plan is None else tracking(plan)
+    closed = _contacts(tracked, contacts)
+    way = how_differentiated(differentiate), dt, closed
     if ready is not None:
-        way = *ready.way(way[0], dt), told or ready.contacts
+        way = *ready.way(way[0], dt), closed or ready.contacts
     handling: dict[str, Any] = {"missing": missing or usual[0], "singular": singular or usual[1], "backend": backend}
     how: How = "smooth" if smooth else "auto"
-    runner = LogRunner(plans, options_of(*way, monitor=monitor, how=how, unseen=unseen, chunk=chunk, **handling))
+    is_judged = monitor or (view is not None and can_be_judged(plans))
+    seen = chosen_alarms(alarms, ready.alarms if ready else tracked.alarms if tracked else None)
+    handling |= {"monitor": is_judged, "how": how, "unseen": unseen, "chunk": chunk, "alarms": seen}
+    runner = with_peaks(LogRunner(plans, options_of(*way, **handling)), free)
     notes: tuple[str, ...] = ()
     if logs is not None and out is not None:
         if input is not None:
@@ -255,12 +268,7 @@ def estimate(
         return  # a layout alone
     log = read_log(input, mapping) if ready is None else ready.log
     if view is not None:
-        is_judged = monitor or can_be_judged(plans)
-        found = (
-            smoothed(log, plans, *way[:2], contacts=way[2], **handling)
-            if smooth
-            else in_memory(log, plans, *way[:2], contacts=way[2], monitor=is_judged, **handling)
-        )
+        found = estimated(runner, log)
         if ready is not None and not yes:
             ask(log.path.name, [doubt.message for doubt in found.report.doubts])
         report, notes = found.report, draw(found, view, names, shape, log)
@@ -294,13 +302,11 @@ def _beside(log: Path | None, robot: str, out: Path | None, view: Path | None) -
     return out, view
 
 
-def _contacts(plan: Path | None, contacts: str | None) -> Any:
+def _contacts(tracked: TrackerData | None, contacts: str | None) -> Any:
     """Closed contacts, or the hypotheses that recognise them: as asked, else as a tracker's file says."""
     from nori_dyn.estimation.log_run import RECOGNISE
-    from nori_dyn.estimation.tracker import tracking
 
     if contacts is None:
-        tracked = None if plan is None else tracking(plan)
         return tracked.hypotheses if tracked else None
     return contacts if contacts == RECOGNISE else named_contacts(contacts)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, how_differentiated, named_contacts, print_json
+from nori_dyn.cli.common import FalseAlarms, Json, Untouched, how_differentiated, named_contacts, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
@@ -62,6 +63,8 @@ def serve(
             "What the file of a tracker says, or none, when left out.",
         ),
     ] = None,
+    alarms: FalseAlarms = None,
+    untouched: Untouched = None,
     backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
     listen: Annotated[
         list[str] | None,
@@ -114,13 +117,15 @@ def serve(
     """
     import gc
 
-    from nori_dyn.estimation.log_run import RECOGNISE
+    from nori_dyn.estimation.log_estimate import with_peaks
+    from nori_dyn.estimation.log_run import RECOGNISE, LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.engine import StreamOptions
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.terminal import Stop, take_precedence, teller
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
+    from nori_dyn.logs.log import logs_called, read_log
     from nori_dyn.logs.mapping.log_mapping import load_mapping
 
     for name, seconds in (("--duration", duration), ("--every", every)):
@@ -130,10 +135,15 @@ def serve(
     known = None if mapping is None else load_mapping(mapping)
     recognises = contacts == RECOGNISE
     closed = None if contacts is None or recognises else named_contacts(contacts)
+    way = StreamOptions.of(plan, monitor, backend, closed, lag, recognises, alarms)
+    if untouched is not None:
+        free = [read_log(path, mapping) for path in logs_called(untouched)]
+        options = options_of(how_differentiated(differentiate or "kalman"), alarms=way.alarms, missing="drop")
+        way = replace(way, alarms=with_peaks(LogRunner(plans, options), free).options.alarms)
     settings = Settings(
         topics=topics_of(known, topic or ()),
         mapping=known,
-        way=StreamOptions.of(plan, monitor, backend, closed, lag, recognises),
+        way=way,
         differentiate=how_differentiated(differentiate),
         prefix=f"/{prefix.strip('/')}",
         queue=queue,

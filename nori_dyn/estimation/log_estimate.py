@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nori_dyn.errors import DoubtfulLogError, MissingExtraError
+from nori_dyn.errors import DoubtfulLogError, InputError, MissingExtraError
 from nori_dyn.estimation.log_file import schema_for, values_of, write_whole
 from nori_dyn.estimation.log_run import How, LogPart, LogRunner, Unseen, options_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.preset_logs import preset_log
 from nori_dyn.estimation.presets import Preset, preset
+from nori_dyn.filtering.false_alarms import Alarms, peaks_of
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.logs.formats.writer import FileSchema, flat
@@ -180,6 +181,8 @@ def estimate(
     progress: Watched = None,
     what: str | Iterable[str] | None = None,
     accept: bool = False,
+    alarms: Alarms | None = None,
+    untouched: Iterable[Log | str | os.PathLike[str]] = (),
 ) -> LogEstimate:
     """Estimate what a plan is for from a log, all of it in memory; see `read_log`.
 
@@ -207,6 +210,9 @@ def estimate(
         progress: as for `plan`.
         what: with a preset, what to estimate, such as "contacts"; its first estimate when None.
         accept: with a preset, whether a log is estimated whatever is doubtful about it.
+        alarms: when collisions count as seen, of a plan of sensors with memory and without contacts, `nd.tools.Alarms`;
+            see `History.watched`, `History.events`. With a preset as it says when None.
+        untouched: logs in which nothing touches the robot, by which alarms are as rare as is asked for.
 
     Raises:
         InputError: the log lacks what is needed, or holds what is no number; contacts or a monitor where there is none.
@@ -223,14 +229,18 @@ def estimate(
         >>> print(np.round(nd.estimate("log.npz", plan)["tau"][0], 2))
         [3.5  1.17]
     """
-    options = {"missing": missing, "singular": singular, "monitor": monitor, "backend": backend}
+    options: dict[str, Any] = {"missing": missing, "singular": singular, "monitor": monitor, "backend": backend}
     if not isinstance(plan, Preset | str):
-        return _estimated(log, plan, progress, differentiate, dt, contacts, **options)
-    ready = preset_log(plan if isinstance(plan, Preset) else preset(plan), log, what)
+        runner = LogRunner(plan, options_of(differentiate, dt, contacts, alarms=alarms, **options))
+        free = [one if isinstance(one, Log) else read_log(one) for one in untouched]
+        return estimated(with_peaks(runner, free), log if isinstance(log, Log) else read_log(log), progress)
+    known = plan if isinstance(plan, Preset) else preset(plan)
+    ready, *others = (preset_log(known, one, what) for one in (log, *untouched))
     if ready.questions and not accept:
         raise DoubtfulLogError(ready.log.path.name, ready.questions)
     way = *ready.way(differentiate, dt), contacts or ready.contacts
-    found = _estimated(ready.log, ready.plan, progress, *way, **options)
+    runner = LogRunner(ready.plan, options_of(*way, alarms=alarms or ready.alarms, **options))
+    found = estimated(with_peaks(runner, [one.log for one in others]), ready.log, progress)
     if found.report.doubts and not accept:
         raise DoubtfulLogError(ready.log.path.name, (doubt.message for doubt in found.report.doubts))
     return found
@@ -290,29 +300,28 @@ def smooth(
         True
     """
     how: How = "filter" if causal else "smooth"
-    found = _estimated(
-        log,
-        plan,
-        progress,
-        differentiate,
-        dt,
-        contacts,
-        missing=missing,
-        singular=singular,
-        backend=backend,
-        how=how,
-        unseen=unseen,
-    )
+    options: dict[str, Any] = {"missing": missing, "singular": singular, "backend": backend, "unseen": unseen}
+    runner = LogRunner(plan, options_of(differentiate, dt, contacts, how=how, **options))
+    found = estimated(runner, log if isinstance(log, Log) else read_log(log), progress)
     assert isinstance(found, LogHistory)  # as they are over time
     return found
 
 
-def _estimated(
-    log: Log | str | os.PathLike[str], plan: Plan, watched: Watched, *given: Any, **options: Any
-) -> LogEstimate:
-    """Return the estimates of a log; for the options see `options_of`."""
-    log = log if isinstance(log, Log) else read_log(log)
-    return estimated(LogRunner(plan, options_of(*given, **options)), log, watched)
+def with_peaks(runner: LogRunner, untouched: Iterable[Log]) -> LogRunner:
+    """A runner that watches for collisions, with alarms as rare as chosen in logs in which nothing touches the robot.
+
+    Raises:
+        InputError: there is such a log, and nothing is watched; they are too short.
+    """
+    logs, alarms = [*untouched], runner.options.alarms
+    if not logs:
+        return runner
+    if alarms is None:
+        raise InputError("logs in which nothing touches the robot say how rare alarms are: give alarms, in an hour.")
+    histories = [found.history for found in (estimated(runner, log) for log in logs) if isinstance(found, LogHistory)]
+    free = [(one.watched.t, one.watched.statistic) for one in histories if one.watched is not None]
+    learnt = replace(alarms, peaks=peaks_of(free, alarms.per_hour))
+    return LogRunner(runner.plans, replace(runner.options, alarms=learnt))
 
 
 def estimated(runner: LogRunner, log: Log, watched: Watched = None) -> LogEstimate:

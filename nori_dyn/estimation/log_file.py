@@ -24,7 +24,6 @@ from nori_dyn.logs.fields import not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.registry import open_log, writer_of
 from nori_dyn.logs.formats.writer import DIGEST, FileSchema, digest_of
 from nori_dyn.logs.log import Log
-from nori_dyn.logs.mapping.record import CONTACT
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.spool import Spool
 from nori_dyn.tables.progress import Watched
@@ -109,7 +108,6 @@ def schema_for(runner: LogRunner, log: Log, part: LogPart) -> FileSchema:
 
     Estimates over time are written with their memory, which no output tells.
     """
-    contacts = part.judged.contacts if isinstance(part.judged, History) else None
     return schema_of(
         runner.system,
         runner.outputs,
@@ -125,7 +123,7 @@ def schema_for(runner: LogRunner, log: Log, part: LogPart) -> FileSchema:
             RUN: run_of(runner, log),
         },
         memory=_memory(runner) if isinstance(part.judged, History) else (),
-        contacts=() if contacts is None else contacts.names,
+        recognised=part.judged.recognised if isinstance(part.judged, History) else (),
     )
 
 
@@ -133,9 +131,7 @@ def values_of(runner: LogRunner, schema: FileSchema, part: LogPart) -> dict[str,
     """Values of the fields of a part, by name."""
     more = dict[str, Floats]()
     if isinstance(part.judged, History):
-        contacts = part.judged.contacts
-        more = remembered(_memory(runner), part.judged)
-        more |= {} if contacts is None else {f"{CONTACT}{name}": contacts[name] for name in contacts.names}
+        more = remembered(_memory(runner), part.judged) | part.judged.recognised
     return written(schema, part.estimate, part.judged, more)
 
 

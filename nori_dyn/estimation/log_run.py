@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
@@ -17,6 +17,8 @@ import numpy as np
 from nori_dyn.errors import InputError, NoriError, SingularSystemError, UnknownNameError
 from nori_dyn.estimation.plan import Plan, check_plan
 from nori_dyn.estimation.sample_times import SampleTimes
+from nori_dyn.filtering.collisions import CollisionChart
+from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.hypotheses import Hypotheses
@@ -69,6 +71,7 @@ class RunOptions:
         hypotheses: how contacts are recognised, of sensors with memory; None where they are told.
         how: see `How`.
         unseen: see `Unseen`.
+        alarms: when collisions count as seen, by a filter whose contacts are told; None where nothing is watched.
         chunk: samples that a filter or a smoother works on at once.
 
     Raises:
@@ -86,6 +89,7 @@ class RunOptions:
     hypotheses: Hypotheses | None = None
     how: How = "auto"
     unseen: Unseen = "keep"
+    alarms: Alarms | None = None
     chunk: int = STRETCH
 
     def __post_init__(self) -> None:
@@ -153,7 +157,12 @@ class LogRunner:
                 raise InputError("contacts can be chosen for a plan set; this plan is for one contact state.")
         elif self.options.hypotheses is not None and not self.is_over_time:
             raise no_memory(self.plans.sensors.name)
-        elif self.options.monitor and not self.is_over_time:
+        if self.options.alarms is not None and (self.contacts or self.is_backward or not self.is_over_time):
+            raise InputError(
+                "collisions are seen by a filter that knows of no contact: of a plan of sensors with `memory` and "
+                "without contacts, and not by a smoother."
+            )
+        if self.contacts and self.options.monitor and not self.is_over_time:
             raise InputError("a monitor is for one contact state: plan that one, with --contacts.")
 
     @property
@@ -367,9 +376,11 @@ class _LogRun:
                 yield LogPart(numbers.popleft(), history.t, history.estimate, history)
             return
         run = ContactPasses(ticks, said[0], ticks.first.beginning(), *said[1:])
-        run.judges = options.monitor
+        chart = None if options.alarms is None else CollisionChart(ticks.first, clock.usual, options.alarms)
+        run.judges = options.monitor or chart is not None
         if not is_backward:
-            for history in run.filtered(self.stretch(ticks, *one) for one in cut()):
+            for found in run.filtered(self.stretch(ticks, *one) for one in cut()):
+                history = found if chart is None else replace(found, watched=chart.over(found))
                 yield LogPart(numbers.popleft(), history.t, history.estimate, history)
             return
         waiting: AbstractContextManager[Any] = nullcontext([]) if self.folder is None else Spool(self.folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.estimation.log_file import estimate_to_file, is_of_run, run_of
 from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.logs.formats.registry import writer_of
-from nori_dyn.logs.log import Log, read_log
+from nori_dyn.logs.log import Log, logs_called, read_log
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
 from nori_dyn.logs.report import LogReport
 from nori_dyn.observe.sweep import spread
@@ -122,9 +121,7 @@ def _parts(pattern: str, folder: Path) -> list[tuple[Path, Path]]:
     Raises:
         InputError: there is none, or the estimates would take its place.
     """
-    logs = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
-    if not logs:
-        raise InputError(f"no log is called '{pattern}'. Put the pattern in quotes, so that the shell leaves it alone.")
+    logs = logs_called(pattern)
     above = Path(os.path.commonpath([log.parent for log in logs]))
     parts = [(log, folder / _written_as(log.relative_to(above))) for log in logs]
     for log, out in parts:

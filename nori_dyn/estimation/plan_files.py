@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.config import components_of
 from nori_dyn.errors import InvalidConfigError, NoriError, PlanError
+from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -134,11 +135,13 @@ class TrackerData(_Data):
         dt: usual time between ticks [s].
         lag: how many ticks late an estimate is.
         hypotheses: how contacts are recognised; None where they are told.
+        alarms: when collisions count as seen; None where nothing is watched.
     """
 
     dt: float = Field(gt=0)
     lag: NonNegativeInt = 0
     hypotheses: Hypotheses | None = None
+    alarms: Alarms | None = None
 
 
 class PlanData(_Data):

@@ -10,6 +10,7 @@ from nori_dyn.errors import MappingError
 from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.presets import Preset, VendorLog
+from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.log import Log, read_log
@@ -28,7 +29,7 @@ class PresetLog:
     Attributes:
         log: the log, with its mapping.
         plan: the plan.
-        contacts: as for `nd.estimate`.
+        contacts, alarms: as for `nd.estimate`.
         reasons: what each entry of the mapping rests on, one line each.
         questions: what of it names and numbers leave open.
         kind: the log as the preset knows it; None of one that a mapping or a draft ties to the robot.
@@ -40,6 +41,7 @@ class PresetLog:
     reasons: tuple[str, ...]
     questions: tuple[str, ...] = ()
     kind: VendorLog | None = None
+    alarms: Alarms | None = None
 
     def way(self, differentiate: Differentiate, dt: float | None) -> tuple[Differentiate, float | None]:
         """How to differentiate and the time between samples, as asked, or else as the preset knows best."""
@@ -62,20 +64,25 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         ModelError, UnknownPresetError, PlanError: as `Preset.plan`.
     """
     given = log if isinstance(log, Log) else read_log(log)
-    contacts = preset.estimand(what).contacts and RECOGNISE
+    contacts, alarms = preset.estimand(what).contacts and RECOGNISE, preset.estimand(what).alarms
     if given.mapping is not None and given.mapping.columns:
-        return PresetLog(given, preset.plan(what), contacts, ("as its mapping says",))
+        return PresetLog(given, preset.plan(what), contacts, ("as its mapping says",), alarms=alarms)
     record = preset.record(what)
     with open_log(given.path) as source:
         fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
         if fitting is not None:
             _, name, kind = fitting
             tied, why, doubts = replace(given, mapping=kind), (f"{name}: {kind.about}",), filter(None, (kind.doubt,))
-            return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind)
+            return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind, alarms)
         made = draft(source, record, preset.data.order, preset.data.called)
     tied = replace(given, mapping=LogMapping.from_dict(made.data()))
     return PresetLog(
-        tied, preset.plan(what), contacts, tuple(_reasons(made)), tuple(_questions(made, preset.data.doubts))
+        tied,
+        preset.plan(what),
+        contacts,
+        tuple(_reasons(made)),
+        tuple(_questions(made, preset.data.doubts)),
+        alarms=alarms,
     )
 
 

@@ -36,6 +36,7 @@ from nori_dyn.errors import (
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
 from nori_dyn.estimation.system import System
+from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -72,12 +73,16 @@ class Estimand(Strict):
         sensors: a set of sensors: the name of a shipped one, or what its YAML file would say.
         outputs: the outputs.
         contacts: "recognise" where contacts are recognised; otherwise the log tells them.
+        alarms: when collisions count as seen, `nd.tools.Alarms`; without it nothing is watched.
+        components: friction and so on in place of those that the preset has for all.
     """
 
     about: str
     sensors: str | dict[str, Any]
     outputs: Names
     contacts: Literal["recognise"] | None = None
+    alarms: Alarms | None = None
+    components: list[dict[str, Any]] | None = None
 
 
 class VendorLog(LogMapping):
@@ -231,6 +236,14 @@ class Preset(Shown):
             raise ModelError(f"{error} {self._own_model}") from None
         return tree.replace(joints=tuple(joints), I=I, components=(*tree.components, *own))
 
+    def robot(self, what: str | Iterable[str] | None = None) -> KinematicTree:
+        """The robot of an estimate, see `estimand`: that of all, or with components of its own."""
+        own, tree, n = self.estimand(what).components, self.tree, len(self.data.components)
+        if own is None:
+            return tree
+        model = tree.components[: len(tree.components) - n]
+        return tree.replace(components=(*model, *components_of({"components": own})))
+
     @property
     def _robots(self) -> str:
         return " or ".join(self.data.robot)
@@ -275,7 +288,9 @@ class Preset(Shown):
     def sensors(self, what: str | Iterable[str] | None = None) -> SensorSet:
         """The sensors of an estimate; see `estimand`."""
         given = self.estimand(what).sensors
-        return load_sensors(given, self.source, self.tree) if isinstance(given, str) else SensorSet.from_dict(given)
+        return (
+            load_sensors(given, self.source, self.robot(what)) if isinstance(given, str) else SensorSet.from_dict(given)
+        )
 
     def record(self, what: str | Iterable[str] | None = None) -> SampleRecord:
         """The numbers of a sample of its logs, for an estimate; see `estimand`. Nothing is planned.
@@ -287,7 +302,7 @@ class Preset(Shown):
             sensors = self.sensors(what)
             contacts = sensors.contact_names
             states = {state: sensors.in_contact(*state) for state in ((), contacts)} if contacts else {(): sensors}
-            systems = {state: System(self.tree, own) for state, own in states.items()}
+            systems = {state: System(self.robot(what), own) for state, own in states.items()}
         except SensorConfigError as error:
             raise self._another_robot(error) from None
         return SampleRecord.of(systems, () if self.estimand(what).contacts else contacts)
@@ -300,7 +315,7 @@ class Preset(Shown):
             PlanError, SingularSystemError: as `nd.plan`.
         """
         try:
-            return make_plan(self.tree, self.sensors(what), self.estimand(what).outputs)
+            return make_plan(self.robot(what), self.sensors(what), self.estimand(what).outputs)
         except SensorConfigError as error:
             raise self._another_robot(error) from None
 

@@ -11,6 +11,7 @@ from nori_dyn.estimation.plan_files import TrackerData, plan_to_text
 from nori_dyn.export.files import CExport
 from nori_dyn.export.folder import export
 from nori_dyn.export.trackers import c_filter
+from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.hypotheses import ACCELERATION, RATE, Hypotheses
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import ContactPrograms, checked_time
@@ -148,11 +149,15 @@ class Tracker(TrackerBase[Estimated]):
             HypothesisSteps.of(*of, backend, progress_bar), plan.contact_names, plan.states, dt, lag, later
         )
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, alarms: Alarms | None = None) -> None:
         """Write the plan to a file, and how it is tracked, but not what was learned: data only, whole or not at all.
 
         The file is one of the plan as well: what takes a plan takes it, and `nori-dyn serve` and `export` run it as
         this tracker.
+
+        Args:
+            path: the file.
+            alarms: when collisions count as seen, `CollisionDetector.alarms`; None where nothing is watched.
 
         Raises:
             FileFormatError: the file cannot be written.
@@ -165,7 +170,7 @@ class Tracker(TrackerBase[Estimated]):
             5
         """
         options = self.steps.model.options if isinstance(self.steps, HypothesisSteps) else None
-        tracked = TrackerData(dt=self.dt, lag=self.lag, hypotheses=options)
+        tracked = TrackerData(dt=self.dt, lag=self.lag, hypotheses=options, alarms=alarms)
         plan = self.plan
         write_bytes(path, plan_to_text(plan.states.plans, plan.sensors, plan.left_out, tracked).encode())
 

@@ -14,9 +14,10 @@ from nori_dyn.errors import UnknownContactError
 from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays
-from nori_dyn.filtering.history_summary import Summary
+from nori_dyn.filtering.history_summary import Event, Summary, events
 from nori_dyn.filtering.knowledge import places_of
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.filtering.watched import WatchedHistory
+from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Shown
@@ -119,6 +120,7 @@ class History(Shown):
         is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
         contacts: the contacts that were recognised; None where they were told.
         base: the floating base at each; None where it is no state.
+        watched: what was watched for collisions; None where nothing was.
         diagnosis: of the readings of each by those before it; None where it was not asked for, where later readings
             were used, and where contacts are recognised or change.
         delays: of a filter, how late it is at the first tick's configuration, see `Tracker.delays`; None of a smoother,
@@ -151,6 +153,7 @@ class History(Shown):
     contacts: ContactHistory | None = None
     base: BaseEstimate | None = None
     diagnosis: Diagnosis | None = None
+    watched: WatchedHistory | None = None
 
     def __len__(self) -> int:
         return len(self.nis)
@@ -178,6 +181,13 @@ class History(Shown):
         return f"History({len(self)} ticks, {how}; {', '.join(self.estimate.values)})"
 
     @cached_property
+    def recognised(self) -> dict[str, Floats]:
+        """Probabilities (N,) of what was recognised: "contact:l_foot", "collision:tau:elbow"."""
+        of, watched = self.contacts, self.watched
+        found = {} if of is None else {f"{CONTACT}{name}": of[name] for name in of.names}
+        return found if watched is None else found | watched.recognised
+
+    @cached_property
     def summary(self) -> Summary:
         """What is said of them in the end."""
         memory = self.memory
@@ -185,7 +195,12 @@ class History(Shown):
         gaps = tuple(self.t[self.gaps].tolist())
         begin, end = float(self.t[0]), float(self.t[-1])
         told = (begin, end, self.is_causal, self.consistency, memory.names, memory.units)
-        return Summary(*told, ends[0], ends[1], memory.shares, gaps, self.delays)
+        return Summary(*told, ends[0], ends[1], memory.shares, gaps, self.delays, self.events)
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """When collisions were seen, one after the other."""
+        return tuple(events(self.t, self.recognised)) if self.watched is not None else ()
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -209,6 +224,7 @@ class History(Shown):
         contacts = first.contacts and replace(first.contacts, probabilities=np.concatenate(recognised))
         based = [part.base for part in parts if part.base is not None]
         judged = [part.diagnosis for part in parts if part.diagnosis is not None]
+        watched = [part.watched for part in parts if part.watched is not None]
         whole = Estimate.joined(
             [part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]
         )
@@ -227,4 +243,5 @@ class History(Shown):
             contacts,
             BaseEstimate.joined(based) if based else None,
             Diagnosis.joined(judged, whole) if len(judged) == len(parts) else None,
+            WatchedHistory.joined(watched) if watched else None,
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,45 @@ from nori_dyn.typing import Floats
 
 UNSEEN = 0.999
 """What a standard deviation must fall below, beside what it would be without readings, for these to tell something."""
+
+
+LIKELY = 0.5
+"""Probability above which something counts as recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that was recognised for a while.
+
+    Attributes:
+        name: what was likeliest, as its probability is named: "collision:tau:elbow".
+        begin, end: the times of the first and the last tick at which something was [s].
+        probability: the largest.
+    """
+
+    name: str
+    begin: float
+    end: float
+    probability: float
+
+    def joined(self, other: Event) -> Event:
+        """This and another that goes on from it."""
+        likelier = max(self, other, key=lambda event: event.probability)
+        return replace(likelier, begin=self.begin, end=other.end)
+
+
+def events(t: Floats, recognised: Mapping[str, Floats]) -> Iterator[Event]:
+    """Yield when something was recognised, each from when it was until nothing was any more.
+
+    Args:
+        t: times (N,) [s].
+        recognised: probabilities (N,), by name.
+    """
+    names, p = [*recognised], np.stack([*recognised.values()], axis=1)
+    edges = np.flatnonzero(np.diff((p > LIKELY).any(axis=1).astype(int), prepend=0, append=0)).reshape(-1, 2)
+    for first, stop in edges.tolist():
+        of_each = p[first:stop].max(axis=0)
+        yield Event(names[of_each.argmax()], float(t[first]), float(t[stop - 1]), float(of_each.max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +71,7 @@ class Summary(Shown):
         shares: the smallest standard deviation of each, as a share of what it would be without readings (k,).
         gaps: the times of the ticks before which the motion is not known [s].
         delays: of a filter, how late it is, where that was worked out.
+        events: when collisions were seen.
     """
 
     begin: float
@@ -45,6 +85,7 @@ class Summary(Shown):
     shares: Floats
     gaps: tuple[float, ...]
     delays: Delays | None = None
+    events: tuple[Event, ...] = ()
 
     @staticmethod
     def joined(parts: Sequence[Summary]) -> Summary:
@@ -64,6 +105,7 @@ class Summary(Shown):
             np.min([part.shares for part in parts], axis=0),
             tuple(t for part in parts for t in part.gaps),
             first.delays,
+            tuple(_going_on(parts)),
         )
 
     @property
@@ -90,7 +132,20 @@ class Summary(Shown):
             "unseen": list(self.unseen),
             "gaps": list(self.gaps),
             "delays": None if self.delays is None else self.delays.to_dict(),
+            **({"events": [asdict(event) for event in self.events]} if self.events else {}),
         }
+
+
+def _going_on(parts: Sequence[Summary]) -> list[Event]:
+    """Events of parts that follow each other: one that goes on from a part to the next is one."""
+    found: list[Event] = []
+    end = np.nan
+    for part in parts:
+        own = [*part.events]
+        if found and own and (found[-1].end, own[0].begin) == (end, part.begin):
+            found[-1] = found[-1].joined(own.pop(0))
+        found, end = [*found, *own], part.end
+    return found
 
 
 def _pair(of: tuple[Floats, Floats], k: int) -> list[float | None]:

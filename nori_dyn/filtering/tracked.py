@@ -15,7 +15,7 @@ from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.bounded import Spread
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.markov import NO_PART
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
@@ -128,6 +128,11 @@ class Tracked(Shown):
     def _spread(self) -> Spread:
         return self._told_spread()
 
+    @property
+    def recognised(self) -> dict[str, float]:
+        """Probabilities of what was recognised: "contact:l_foot", "collision:tau:elbow"."""
+        return {}
+
     def __getitem__(self, name: str) -> Floats:
         """Return an output by name.
 
@@ -196,6 +201,11 @@ class Recognised(Tracked):
     def probability(self) -> float:
         """That of the most likely state."""
         return self.probabilities[self.contacts]
+
+    @property
+    def recognised(self) -> dict[str, float]:
+        names = dict.fromkeys(name for state in self.probabilities for name in state)
+        return {f"{CONTACT}{name}": self.probability_of(name) for name in names}
 
     def probability_of(self, contact: str) -> float:
         """Return the probability that a contact is closed."""

@@ -25,6 +25,7 @@ class Account:
         overruns: samples that took longer than there is time between two of them.
         suspects: how often a sensor was the likeliest cause of readings that do not fit together, where there is a
             monitor.
+        collisions: how many began, by the reading that was furthest off.
         streams: what was counted of messages, by topic.
         latency: from publishing a message to publishing the estimate that it brought about.
         work: from taking a message out of the queue to publishing its estimate.
@@ -39,6 +40,7 @@ class Account:
     fell_back: int = 0
     overruns: int = 0
     suspects: Counter[str] = field(default_factory=Counter)
+    collisions: Counter[str] = field(default_factory=Counter)
     streams: dict[str, Counter[str]] = field(default_factory=dict)
     latency: Latency = field(default_factory=Latency)
     work: Latency = field(default_factory=Latency)
@@ -47,7 +49,7 @@ class Account:
         """Count what another one has counted."""
         for name in ("seconds", "messages", "estimates", "dropped", "fell_back", "overruns"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("skipped", "sensors", "suspects"):
+        for name in ("skipped", "sensors", "suspects", "collisions"):
             getattr(self, name).update(getattr(other, name))
         for topic, counts in other.streams.items():
             self.streams.setdefault(topic, Counter()).update(counts)
@@ -81,6 +83,7 @@ class Account:
             "skipped": dict(self.skipped),
             "sensors_left_out": dict(self.sensors),
             "suspects": dict(self.suspects),
+            "collisions": dict(self.collisions),
             "streams": {topic: dict(counts) for topic, counts in self.streams.items()},
         }
 
@@ -125,10 +128,12 @@ class Account:
             ("Samples without an estimate", "reason", self.skipped),
             ("Sensors left out", "sensor", self.sensors),
             ("Suspects", "sensor", self.suspects),
+            ("Collisions", "reading", self.collisions),
         ):
             if counts:
                 own = tuple((unbroken(name), f"{n:,}") for name, n in counts.most_common())
-                parts.append(Table(title, (heading, "samples"), own))
+                what = "collisions" if counts is self.collisions else "samples"
+                parts.append(Table(title, (heading, what), own))
         return Document(tuple(parts))
 
 

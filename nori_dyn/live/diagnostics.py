@@ -61,6 +61,8 @@ def _state(account: Account, waiting_for: str) -> tuple[int, str]:
         return WARN, f"{account.skipped.total()} samples left out: {account.skipped.most_common(1)[0][0]}"
     if account.sensors:
         return WARN, f"sensors left out: {', '.join(account.sensors)}"
+    if account.collisions:
+        return WARN, f"collisions: {', '.join(account.collisions)}"
     if account.overruns:
         return WARN, f"{account.overruns} samples took longer than their period"
     return OK, f"{number(account.rate, 4)} estimates a second"
@@ -76,4 +78,5 @@ def _estimates(account: Account, total: Account) -> dict[str, Any]:
     figures |= {f"left out in all: {reason}": n for reason, n in total.skipped.items()}
     figures |= {f"sensor left out in all: {name}": n for name, n in total.sensors.items()}
     figures |= {f"suspect in all: {name}": n for name, n in total.suspects.items()}
+    figures |= {f"collisions in all: {name}": n for name, n in total.collisions.items()}
     return figures

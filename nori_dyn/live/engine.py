@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -14,9 +14,12 @@ import numpy as np
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.estimation.plan import Plan, check_plan
 from nori_dyn.estimation.tracker import Tracker, tracking
+from nori_dyn.filtering.collisions import CollisionChart
+from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.tracked import Tracked
+from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.chunks import lacking
@@ -25,7 +28,7 @@ from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.switching import SwitchingSolver
@@ -35,6 +38,10 @@ from nori_dyn.typing import Booleans, Floats, Indices
 
 USUAL = 1.0
 """The time between samples as long as it is not known [s]."""
+
+
+DIGITS = 2
+"""Of the time between samples, by which thresholds of collisions go: each costs some milliseconds."""
 
 
 class LiveEstimate(NamedTuple):
@@ -109,10 +116,11 @@ class TrackerEstimator:
     Args:
         tracker: see above.
         names: the names of the readings that it is given (ny).
+        chart: what watches for collisions; None where nothing does.
     """
 
-    def __init__(self, tracker: Tracker[Any], names: Sequence[str]) -> None:
-        self.tracker = tracker
+    def __init__(self, tracker: Tracker[Any], names: Sequence[str], chart: CollisionChart | None = None) -> None:
+        self.tracker, self._chart = tracker, chart
         self.recognises = tracker.recognises
         self._places = np.array([names.index(name) for name in tracker.measurement_names], dtype=np.intp)
         self.begin()
@@ -120,6 +128,8 @@ class TrackerEstimator:
     def begin(self) -> None:
         """Go back to before the first sample."""
         self.tracker.reset()
+        if self._chart is not None:
+            self._chart.reset()
         self._last, self._times = -np.inf, deque[float](maxlen=self.tracker.lag + 1)
 
     def __call__(self, t: float, q: Floats, qd: Floats, y: Floats, contacts: Booleans | None) -> LiveEstimate | None:
@@ -135,6 +145,9 @@ class TrackerEstimator:
             if tracker.n_ticks != n:  # it was not refused
                 self._last = t
                 self._times.append(t)
+        if self._chart is not None:
+            self._chart.dt = float(f"{tracker.dt:.{DIGITS}g}")
+            tracked = self._chart.watched(tracked, *tracker.residuals(), dt if 0 < dt < np.inf else tracker.dt)
         return None if tracked is None else LiveEstimate(self._times[0], tracked.estimate, tracked)
 
 
@@ -146,12 +159,14 @@ class Solving(NamedTuple):
         contacts: the contacts that are told.
         closed: those that are closed throughout; None where the stream tells.
         estimate: what estimates.
+        recognised: the names of probabilities that it tells, see `Tracked.recognised`.
     """
 
     systems: Mapping[ContactState, System]
     contacts: tuple[str, ...]
     closed: ContactState | None
     estimate: Estimator
+    recognised: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +179,7 @@ class StreamOptions:
         closed: the contacts that are closed throughout; None takes them from the stream.
         lag: how many samples late estimates are, of a plan with memory: a smoother with a fixed lag.
         hypotheses: how contacts are recognised, of a plan with memory; None where they are told.
+        alarms: when collisions count as seen, of a plan with memory, without contacts; None where none is.
     """
 
     monitor: bool = False
@@ -171,6 +187,7 @@ class StreamOptions:
     closed: ContactState | None = None
     lag: int = 0
     hypotheses: Hypotheses | None = None
+    alarms: Alarms | None = None
 
     @staticmethod
     def of(
@@ -180,6 +197,7 @@ class StreamOptions:
         closed: ContactState | None = None,
         lag: int | None = None,
         recognises: bool = False,
+        per_hour: float | None = None,
     ) -> StreamOptions:
         """The options as they are asked for, else as the file of a tracker says.
 
@@ -190,11 +208,16 @@ class StreamOptions:
             closed: the same.
             lag: the same; what the file says, or none, when None.
             recognises: whether contacts are recognised.
+            per_hour: false alarms of collisions an hour; as the file says, if it does, when None.
         """
         tracked = tracking(plan)
         lag = (tracked.lag if tracked else 0) if lag is None else lag
         hypotheses = tracked.hypotheses if tracked and closed is None else None
-        return StreamOptions(monitor, backend, closed, lag, hypotheses or (Hypotheses() if recognises else None))
+        alarms = tracked.alarms if tracked else None
+        if per_hour is not None:
+            alarms = replace(alarms or Alarms(), per_hour=per_hour)
+        hypotheses = hypotheses or (Hypotheses() if recognises else None)
+        return StreamOptions(monitor, backend, closed, lag, hypotheses, alarms)
 
 
 ALONE = StreamOptions()
@@ -221,6 +244,8 @@ def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
         raise InputError("contacts can be told of a plan with contact states; this plan is for one contact state.")
     if way.closed is not None and way.hypotheses is not None:
         raise InputError("contacts are told or recognised, not both.")
+    if way.alarms is not None and (not has_memory or plans.contact_names or way.lag):
+        raise InputError("collisions are seen by a plan of sensors with `memory`, without contacts and without a lag.")
     closed = None if way.closed is None else plans.sensors.contact_state(way.closed)
     if way.monitor and (plans.contact_names or has_memory):
         what = "has memory, and judges its readings by itself" if has_memory else "is for contact states"
@@ -239,8 +264,12 @@ def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
         only.prepare()
         return Solving(systems, (), None, SolverEstimator(only.solve if judge is None else judge.check, False))
     tracker: Tracker[Any] = Tracker(plans, USUAL, way.lag, way.hypotheses, way.backend)
-    told = plans.contact_names if way.hypotheses is None else ()
-    return Solving(systems, told, closed, TrackerEstimator(tracker, plans.measurement_names))
+    told, recognised = (plans.contact_names, ()) if way.hypotheses is None else ((), plans.contact_names)
+    names = [f"{CONTACT}{name}" for name in recognised]
+    chart = None if way.alarms is None else CollisionChart(tracker.steps.tick, USUAL, way.alarms)
+    if chart is not None:
+        names += [f"{COLLISION}{name}" for name in chart.readings]
+    return Solving(systems, told, closed, TrackerEstimator(tracker, plans.measurement_names, chart), tuple(names))
 
 
 def warm_up(solving: Solving, record: SampleRecord) -> None:

@@ -13,14 +13,14 @@ import numpy as np
 
 from nori_dyn.estimation.log_file import fingerprint_of
 from nori_dyn.estimation.plan import Plan
-from nori_dyn.filtering.tracked import Recognised, Tracked
+from nori_dyn.filtering.tracked import Tracked
+from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
 from nori_dyn.live.engine import ALONE, LiveEstimate, StreamOptions
 from nori_dyn.live.transport import Transport
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
-from nori_dyn.logs.mapping.record import CONTACT
 from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, EstimateTopic
 from nori_dyn.logs.messages.topic import STAMP
 from nori_dyn.typing import Floats, Indices
@@ -40,7 +40,8 @@ class Publication:
         plans: the plan, or the plans of contact states.
         prefix: what the topics begin with.
         way: how samples are estimated. Standard deviations and the p-value of a monitor or a tracker are published
-            too, and of a tracker what persists, and how likely each contact is closed where that is recognised.
+            too, and of a tracker what persists.
+        recognised: the names of probabilities that are published, see `Tracked.recognised`.
     """
 
     def __init__(
@@ -49,13 +50,15 @@ class Publication:
         plans: Plan,
         prefix: str = PREFIX,
         way: StreamOptions = ALONE,
+        recognised: Sequence[str] = (),
     ) -> None:
         one = plans.states.first
         self._memory = not_estimated([each.variable for each in one.system.memory], one.outputs)
-        self._contacts = plans.contact_names if way.hypotheses is not None else ()
+        self._recognised = recognised
         self._schema = self._of(plans, way.monitor or bool(one.system.memory))
         persisting = [f"{before}{v.name}" for before in ("", SIGMA) for v in self._memory if len(v.components) == 1]
-        messages = EstimateMessages(replace(self._schema, fields=_together(self._schema.fields, persisting)))
+        alike = [*persisting, *(name for name in recognised if name.startswith(COLLISION))]
+        messages = EstimateMessages(replace(self._schema, fields=_together(self._schema.fields, alike)))
         own = {each.topic: each.kind for each in messages.published}
         own |= {ABOUT: ABOUT_KIND, DIAGNOSTICS: KIND}
         named = {topic: prefix + topic.removeprefix(PREFIX) for topic in own}
@@ -75,7 +78,7 @@ class Publication:
             "nori_dyn.sensors": plans.sensors.name,
             "nori_dyn.fingerprint": fingerprint_of(plans),
         }
-        more = self._memory, self._contacts
+        more = self._memory, self._recognised
         schema = schema_of(one.system, one.outputs, True, False, is_judged, metadata, *more)
         return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))
 
@@ -84,8 +87,7 @@ class Publication:
         more = dict[str, Floats]()
         if isinstance(tick.judged, Tracked):
             more = remembered(self._memory, tick.judged)
-        if isinstance(tick.judged, Recognised):
-            more |= {f"{CONTACT}{name}": np.array(tick.judged.probability_of(name)) for name in self._contacts}
+            more |= {name: np.array(p) for name, p in tick.judged.recognised.items()}
         values = written(self._schema, tick.estimate, tick.judged, more)
         row = np.concatenate([np.ravel(values[each.name]) for each in self._schema.fields])
         for writer, send in self._estimates:

@@ -12,6 +12,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.estimation.plan import Plan
+from nori_dyn.filtering.watched import Watched
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
 from nori_dyn.live.differentiation import live_derivative
@@ -28,6 +29,7 @@ from nori_dyn.logs.messages.estimates import PREFIX
 from nori_dyn.logs.messages.kinds import MalformedMessage
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
 from nori_dyn.solve.diagnosis import Diagnosis
+from nori_dyn.tables import number
 
 PATIENCE = 0.1
 """How long the loop waits for a message before it looks whether it is to stop [s]."""
@@ -99,7 +101,7 @@ class Service:
         self._solving: Solving = prepared(plans, settings.way)
         self._record = SampleRecord.of(self._solving.systems, self._solving.contacts)
         warm_up(self._solving, self._record)
-        self.publication = Publication(transport, plans, settings.prefix, settings.way)
+        self.publication = Publication(transport, plans, settings.prefix, settings.way, self._solving.recognised)
         self._inbox = Inbox(settings.queue)
         self._decoders = {name: Decoder(name, kind) for name, kind in settings.topics.items()}
         self._before: dict[str, Message] = {}
@@ -188,7 +190,11 @@ class Service:
         return message.arrived
 
     def _judge(self, tick: LiveEstimate) -> None:
-        """Count the sensor that readings which do not fit together are likeliest due to."""
+        """Count the sensor that readings which do not fit are likeliest due to, and collisions; tell of these."""
+        if isinstance(tick.judged, Watched) and tick.judged.begins:
+            reading, p = tick.judged.reading, max(tick.judged.probabilities.values())
+            self._account.collisions[reading] += 1
+            self._tell(f"collision at {tick.t:.3f} s, by {reading}, probability {number(p, 3)}")
         if isinstance(tick.judged, Diagnosis) and not tick.judged.is_consistent(SUSPICIOUS):
             for suspect in tick.judged.suspects(1):
                 self._account.suspects[suspect.sensor] += 1

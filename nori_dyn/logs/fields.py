@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
-from nori_dyn.logs.mapping.record import CONTACT, COORDINATE_UNITS
+from nori_dyn.logs.mapping.record import COORDINATE_UNITS
 from nori_dyn.measurements.floating_base import BASE, COMPONENTS, UNITS
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
@@ -54,7 +54,7 @@ def schema_of(
     is_monitored: bool,
     metadata: Mapping[str, str],
     memory: Sequence[Variable] = (),
-    contacts: Sequence[str] = (),
+    recognised: Iterable[str] = (),
 ) -> FileSchema:
     """Schema of a file of estimates.
 
@@ -68,7 +68,7 @@ def schema_of(
         metadata: see `FileSchema`.
         memory: variables that persist, and are no outputs: they are written as well, and for the state of a floating
             base its pose, velocity, gravity and angular velocity.
-        contacts: those that are recognised: the probability that each is closed is written.
+        recognised: the names of probabilities that are written: "contact:l_foot", "collision:tau:elbow".
     """
     parts = list(output_parts(system, outputs))
     fields = []
@@ -80,7 +80,7 @@ def schema_of(
             own = BASE_STATE if before else BASE_POSE | BASE_STATE
             fields += [_field_of_base(before + name, link, *content) for name, content in own.items()]
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
-    said += [f"{CONTACT}{name}" for name in contacts]
+    said += recognised
     fields += [Field(name, (), (name,), ("",)) for name in said]
     return FileSchema(tuple(fields), has_time, metadata)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.logs.chunks import configurations
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource, Stream
@@ -103,6 +104,18 @@ def read_log(
         mapping = load_mapping(os.fspath(mapping))
     with open_log(os.fspath(path)) as source:
         return Log(Path(path), mapping, source.streams)
+
+
+def logs_called(pattern: str) -> list[Path]:
+    """The logs that a pattern names.
+
+    Raises:
+        InputError: there is none.
+    """
+    logs = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+    if not logs:
+        raise InputError(f"no log is called '{pattern}'. Put the pattern in quotes, so that the shell leaves it alone.")
+    return logs
 
 
 def configurations_in(path: str | os.PathLike[str], system: System) -> Floats:

@@ -16,10 +16,9 @@ from nori_dyn.logs.chunks import LogCounts, lacking, raw_samples, samples_of
 from nori_dyn.logs.formats.source import LogSource, abbreviated, suggestion
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
-from nori_dyn.logs.mapping.record import CONTACT
 from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.samples import Samples
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 

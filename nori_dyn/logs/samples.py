@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.mapping.record import ALWAYS, CONTACT, SampleRecord
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
+from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.typing import Booleans, Floats, Indices
 
 

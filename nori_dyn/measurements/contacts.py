@@ -10,6 +10,9 @@ from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.system.variables import TOUCH
 
+CONTACT = "contact:"
+"""How probabilities that a contact is closed are named, and columns that tell it: "contact:l_foot"."""
+
 ContactState: TypeAlias = tuple[str, ...]
 """The names of the contacts that are closed, in the order of the config; all others are open."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, EstimateLine
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
@@ -37,7 +38,11 @@ def log_page(log: RecordedLog, names: Sequence[str] = ()) -> Page:
         log: the log, run through a plan.
         names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
     """
-    drafts = [draft for draft in (_residuals(log), _estimates(log, names), _readings(log, names)) if draft[3]]
+    drafts = [
+        draft
+        for draft in (_collisions(log), _residuals(log), _estimates(log, names), _readings(log, names))
+        if draft[3]
+    ]
     wanted = sum(panel.lines for *_, own in drafts for panel in own)
     count = int(np.clip(BUDGET / (EACH_BIN * max(wanted, 1)), *BINS))
     plots = Plots(Bins.of(log.time, count, log.gaps))
@@ -98,6 +103,9 @@ def _strips(log: RecordedLog, plots: Plots) -> Iterator[Strip]:
         yield plots.windowed("readings contradict", f"{len(low)} of {windows} windows", parts)
         for sensor, own in log.suspects.items():
             yield plots.windowed(sensor, _suspected(own), [(s.first, s.stop, _rank(s)) for s in own])
+    if log.watched is not None:
+        drawn = [(first, stop + 1, "alarm") for first, stop, _ in log.collisions]
+        yield plots.windowed("collisions", counted(len(drawn), "collision"), drawn)
     for label, flag in log.flags.items():
         if flag.any():
             yield plots.flagged(label, flag)
@@ -117,6 +125,19 @@ def _suspected(own: Sequence[Suspicion]) -> str:
 
 
 # ------------------------------------------------------------------------------------------ the plots
+
+
+def _collisions(log: RecordedLog) -> Draft:
+    """How far each reading is from what is expected where nothing touches the robot."""
+    if log.watched is None:
+        return "collisions", "Collisions", (), []
+    of, shades = log.watched, tuple((first, stop + 1, "first") for first, stop, _ in log.collisions)
+    curves = tuple(Curve(unbroken(name), x) for name, x in zip(of.readings, of.statistics.T, strict=True))
+    words = (
+        f"How far each reading is from what is expected where nothing touches the robot, smoothed over "
+        f"{number(1e3 * of.alarms.time)} ms. Above the line, {number(of.threshold, 3)} sigma, it is a collision.",
+    )
+    return "collisions", "Collisions", words, [Panel("All readings", "sigma", curves, shades, level=of.threshold)]
 
 
 def _residuals(log: RecordedLog) -> Draft:
@@ -159,7 +180,7 @@ def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
         title, label = _place(name) if name not in log.states else _place_of_state(name)
         groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
     panels = [
-        Panel(title, unit, tuple(_curves(log, own)), note=_difference(log, own, unit))
+        Panel(title, unit, tuple(_curves(log, own)), _shades(log, own), note=_difference(log, own, unit))
         for (title, unit), own in groups.items()
     ]
     kinds = [re.split("[:_]" if own[0][0] in log.states else ":", own[0][0])[0] for own in groups.values()]
@@ -206,6 +227,12 @@ def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]
             )
     for k, (name, label) in enumerate(own):
         yield Curve(label, log.estimates[name], log.deviations.get(name), f"c{k}")
+
+
+def _shades(log: RecordedLog, own: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, str], ...]:
+    """Collisions, those first that some numbers show clearest."""
+    names = {f"{COLLISION}{name}" for name, _ in own}
+    return tuple((a, b + 1, "first" if event.name in names else "other") for a, b, event in log.collisions)
 
 
 def _difference(log: RecordedLog, own: Sequence[tuple[str, str]], unit: str) -> str:

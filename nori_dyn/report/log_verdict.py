@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nori_dyn.filtering.false_alarms import HOUR
+from nori_dyn.filtering.watched import COLLISION, WatchedHistory
 from nori_dyn.measurements.floating_base import BASE
 from nori_dyn.planning.outputs import Output
 from nori_dyn.report.layout import Verdict
@@ -80,6 +82,8 @@ def _rank(output: Output) -> int:
 def _fit_of_readings(log: RecordedLog) -> Verdict:
     """Whether the readings of a log fit together, where that is known."""
     odd = tuple(_odd(log))
+    if log.watched is not None:
+        return _watched(log, log.watched, odd)
     is_partial = any(flag.any() for name, flag in log.flags.items() if name == SINGULAR or name.startswith(DROPPED))
     plain = "sometimes" if is_partial else "plain"
     if log.consistency is not None and log.consistency.degrees > 0:
@@ -154,6 +158,21 @@ def _fit(log: RecordedLog) -> Iterator[str]:
             f"The residuals are {number(float(np.sqrt(np.median(ratio))), 2)} times as large as the sigmas say "
             f"(median); in {bad:,} of {len(p):,} samples they contradict each other (p < {LOW:g})."
         )
+
+
+def _watched(log: RecordedLog, watched: WatchedHistory, odd: tuple[str, ...]) -> Verdict:
+    """Whether something touched the robot."""
+    chosen, learnt = watched.alarms.per_hour, watched.alarms.peaks is not None
+    how = "by logs in which nothing touches the robot" if learnt else "if noise is as the sensors say"
+    expected = number(chosen * watched.duration / HOUR, 2)
+    words = f"By chance {expected} are expected in so long a log: {number(chosen)} an hour, {how}."
+    if not log.collisions:
+        return Verdict("sometimes" if odd else "yes", "No collision", (words, *odd))
+    told = [
+        f"at {number(event.begin - watched.t[0], 4)} s by {unbroken(event.name.removeprefix(COLLISION))}"
+        for *_, event in log.collisions
+    ]
+    return Verdict("no", counted(len(told), "collision"), (f"{listed(told, MOST_NAMED)}.", words, *odd))
 
 
 def _odd(log: RecordedLog) -> Iterator[str]:

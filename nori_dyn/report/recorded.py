@@ -13,6 +13,8 @@ from scipy.special import chdtrc, ndtri
 
 from nori_dyn.errors import UnknownOutputError
 from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.history_summary import Event, events
+from nori_dyn.filtering.watched import WatchedHistory
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.observe.deviations import output_rows
 from nori_dyn.planning.outputs import Output
@@ -137,6 +139,7 @@ class RecordedLog:
         spread: the standard deviations of estimates over time (N, ...), by output.
         states: what persists, by the name of the number.
         consistency: how well readings fit over time; None of single instants.
+        watched: what was watched for collisions; None where nothing was.
         unjudged: why there is no diagnosis.
         residual: largest relative residual of a sample; None where it was not computed.
         doubts: what is not likely about the log.
@@ -157,6 +160,7 @@ class RecordedLog:
     spread: Mapping[str, Floats] = field(default_factory=dict)
     states: Mapping[str, StateSeries] = field(default_factory=dict)
     consistency: Consistency | None = None
+    watched: WatchedHistory | None = None
     unjudged: str = ""
     residual: float | None = None
     doubts: tuple[PlausibilityWarning, ...] = ()
@@ -220,6 +224,14 @@ class RecordedLog:
     def measured(self, name: str) -> Floats | None:
         """Readings of an estimate (N,), by a weighted sensor or beside the plan; None where there are none."""
         return self.readings[name] if name in self.told else self.held.get(name)
+
+    @cached_property
+    def collisions(self) -> tuple[tuple[int, int, Event], ...]:
+        """The first sample of each collision, the one after its last, and what it is."""
+        if self.watched is None:
+            return ()
+        found = events(self.watched.t, self.watched.recognised)
+        return tuple((*np.searchsorted(self.watched.t, [e.begin, e.end]).tolist(), e) for e in found)
 
     @cached_property
     def gaps(self) -> Indices:

@@ -13,7 +13,8 @@ from nori_dyn.logs.formats.source import Stream, suggestion
 from nori_dyn.logs.mapping.conversions import VELOCITY, Conversion, factor, frame_matrix, known_units, oriented
 from nori_dyn.logs.mapping.log_mapping import Axes, MappingEntry
 from nori_dyn.logs.mapping.naming import column_named
-from nori_dyn.logs.mapping.record import CONTACT, SampleRecord
+from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.measurements.contacts import CONTACT
 from nori_dyn.system.variables import LOAD
 from nori_dyn.typing import Floats, Indices
 

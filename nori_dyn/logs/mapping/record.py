@@ -10,16 +10,13 @@ import numpy as np
 
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.measurements.floating_base import BASE, root_numbers
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import WithUnits
 from nori_dyn.system.variables import LOAD, component_names, numbered
 from nori_dyn.typing import Floats
-
-CONTACT = "contact:"
-"""How the names of contacts begin."""
 
 ALWAYS: ContactState = ()
 """The contact state of sensors without contacts."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from nori_dyn.errors import named_contacts
 from nori_dyn.estimation.log_estimate import LogHistory
-from nori_dyn.filtering.collisions import Watched, WatchedHistory
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, shown_delay
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.tracked import Recognised, Tracked
+from nori_dyn.filtering.watched import Watched, WatchedHistory
 from nori_dyn.tables import Document, Facts, Paragraph, Table, listed, number, shows
 
 MOST_NUMBERS = 60
@@ -107,6 +109,14 @@ def log_history_document(found: LogHistory) -> Document:
     return summary_document(found.history.summary)
 
 
+def _events(found: Summary) -> Iterator[Table]:
+    """The table of what was recognised."""
+    rows = tuple((f"{e.begin:.3f}", f"{e.end:.3f}", e.name, number(e.probability, 3)) for e in found.events)
+    if rows:
+        columns = ("begins [s]", "ends [s]", "by", "probability")
+        yield Table("Events", columns, rows, left=(2,), most=MOST_NUMBERS)
+
+
 @shows(Summary)
 def summary_document(found: Summary) -> Document:
     """The document of estimates over time, as a whole."""
@@ -134,5 +144,5 @@ def summary_document(found: Summary) -> Document:
     if found.unseen:
         told = listed(found.unseen, 4)
         words = [Paragraph(f"No reading tells anything of {told}: its estimate is the prior.")]
-    parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words)
+    parts = (Facts(tuple(facts)), *consistency_document(found.consistency).parts[-1:], table, *words, *_events(found))
     return Document(parts, found.to_dict())

@@ -17,7 +17,9 @@ from nori_dyn.descriptions.mjcf import load_mjcf
 from nori_dyn.errors import InputError, PlanError
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.tracker import Filter
-from nori_dyn.filtering.collisions import HOUR, CollisionDetector, WatchedHistory, begins_by_chance, threshold
+from nori_dyn.filtering.collisions import CollisionDetector
+from nori_dyn.filtering.false_alarms import HOUR, begins_by_chance, threshold
+from nori_dyn.filtering.watched import WatchedHistory
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
@@ -205,8 +207,8 @@ def test_a_threshold_is_learnt_where_noise_is_not_normal():
     per_hour, N = 60.0, 3_600_000
 
     def watched(seed: int) -> WatchedHistory:
-        e = np.abs(np.random.default_rng(seed).standard_t(3, size=N)) / np.sqrt(3)
-        return WatchedHistory(0.01 * np.arange(N), e, detector.threshold, detector.readings, np.zeros(N, dtype=int))
+        e = np.abs(np.random.default_rng(seed).standard_t(3, size=(N, 1))) / np.sqrt(3)
+        return WatchedHistory(0.01 * np.arange(N), e, detector.readings, detector.threshold, detector.alarms)
 
     detector = CollisionDetector(Filter(made, 0.01), per_hour)
     by_theory = len(watched(1).begins)
@@ -218,7 +220,7 @@ def test_a_threshold_is_learnt_where_noise_is_not_normal():
 def test_bad_input_is_refused():
     filter_ = observer()
     for wrong in (0.0, -1.0, 1e9):
-        with pytest.raises(InputError, match="false_alarms"):
+        with pytest.raises(InputError, match="false alarms"):
             CollisionDetector(filter_, wrong)
     with pytest.raises(InputError, match="time"):
         CollisionDetector(filter_, 1.0, time=0.0)
