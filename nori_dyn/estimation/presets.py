@@ -74,7 +74,7 @@ class Estimand(Strict):
         outputs: the outputs.
         contacts: "recognise" where contacts are recognised; otherwise the log tells them.
         alarms: when collisions count as seen, `nd.tools.Alarms`; without it nothing is watched.
-        components: friction and so on in place of those that the preset has for all.
+        robot, components: in place of those that the preset has for all: as identified.
     """
 
     about: str
@@ -82,6 +82,7 @@ class Estimand(Strict):
     outputs: Names
     contacts: Literal["recognise"] | None = None
     alarms: Alarms | None = None
+    robot: Names | None = None
     components: list[dict[str, Any]] | None = None
 
 
@@ -236,13 +237,11 @@ class Preset(Shown):
             raise ModelError(f"{error} {self._own_model}") from None
         return tree.replace(joints=tuple(joints), I=I, components=(*tree.components, *own))
 
-    def robot(self, what: str | Iterable[str] | None = None) -> KinematicTree:
-        """The robot of an estimate, see `estimand`: that of all, or with components of its own."""
-        own, tree, n = self.estimand(what).components, self.tree, len(self.data.components)
-        if own is None:
-            return tree
-        model = tree.components[: len(tree.components) - n]
-        return tree.replace(components=(*model, *components_of({"components": own})))
+    def of(self, what: str | Iterable[str] | None = None) -> Preset:
+        """The preset of an estimate, see `estimand`: with the model and the components that it brings, if it does."""
+        wanted = self.estimand(what)
+        own = {name: value for name in ("robot", "components") if (value := getattr(wanted, name)) is not None}
+        return Preset(self.data.model_copy(update=own), self.path, self.model) if own else self
 
     @property
     def _robots(self) -> str:
@@ -289,7 +288,9 @@ class Preset(Shown):
         """The sensors of an estimate; see `estimand`."""
         given = self.estimand(what).sensors
         return (
-            load_sensors(given, self.source, self.robot(what)) if isinstance(given, str) else SensorSet.from_dict(given)
+            load_sensors(given, self.source, self.of(what).tree)
+            if isinstance(given, str)
+            else SensorSet.from_dict(given)
         )
 
     def record(self, what: str | Iterable[str] | None = None) -> SampleRecord:
@@ -302,7 +303,7 @@ class Preset(Shown):
             sensors = self.sensors(what)
             contacts = sensors.contact_names
             states = {state: sensors.in_contact(*state) for state in ((), contacts)} if contacts else {(): sensors}
-            systems = {state: System(self.robot(what), own) for state, own in states.items()}
+            systems = {state: System(self.of(what).tree, own) for state, own in states.items()}
         except SensorConfigError as error:
             raise self._another_robot(error) from None
         return SampleRecord.of(systems, () if self.estimand(what).contacts else contacts)
@@ -315,7 +316,7 @@ class Preset(Shown):
             PlanError, SingularSystemError: as `nd.plan`.
         """
         try:
-            return make_plan(self.robot(what), self.sensors(what), self.estimand(what).outputs)
+            return make_plan(self.of(what).tree, self.sensors(what), self.estimand(what).outputs)
         except SensorConfigError as error:
             raise self._another_robot(error) from None
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.errors import InputError, PlanError
-from nori_dyn.filtering.false_alarms import TIME, Alarms, Peaks, peaks_of
+from nori_dyn.filtering.false_alarms import APART, TIME, Alarms, Peaks, peaks_of
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.filtering.tracked import Tracked
@@ -54,9 +54,9 @@ class CollisionChart:
     def __init__(self, tick: TickPrograms, dt: float, alarms: Alarms) -> None:
         self.alarms, self.dt = alarms, dt
         rows = tick.coordinates.weighed
-        wanted = [row for row in rows if isinstance(row.equation, SpeedReading)] or [
-            row for row in rows if row.equation.is_measured
-        ]
+        measured = [row for row in rows if row.equation.is_measured]
+        forces = [row for row in measured if {*row.units} <= {"N", "N m"}]
+        wanted = [row for row in rows if isinstance(row.equation, SpeedReading)] or forces or measured
         if not wanted:
             raise PlanError(
                 f"sensors '{tick.system.sensors.name}' have no reading that could be off: give readings a "
@@ -75,15 +75,17 @@ class CollisionChart:
 
     def reset(self) -> None:
         """Forget what was not expected so far."""
-        self._x, self._spread, self._above = np.zeros(len(self.readings)), 0.0, False
+        self._x, self._spread, self._since = np.zeros(len(self.readings)), 0.0, math.inf
 
     def watched(self, tracked: Tracked, residuals: Floats, spreads: Floats, dt: float) -> Watched:
         """Say of a tick, a time [s] after the last, whether something touches the robot; see `Tracker.residuals`."""
         sizes = self._statistics((residuals / spreads)[None, self._watched], np.array([dt]))
         now = WatchedHistory(np.zeros(1), sizes, self.readings, self.threshold, self.alarms)
-        above, before = bool(now.collision[0]), self._above
-        self._above = above
-        return Watched(tracked, now, above and not before)
+        self._since += dt
+        begins = bool(now.collision[0]) and self._since >= APART
+        if now.collision[0]:
+            self._since = 0.0
+        return Watched(tracked, now, begins)
 
     def over(self, history: History) -> WatchedHistory:
         """Say of ticks that follow the last whether something touched the robot; see `CollisionDetector.over`."""
@@ -115,8 +117,8 @@ class CollisionChart:
 class CollisionDetector:
     """Tells when something touches a robot of which its filter knows nothing; not to be shared between threads.
 
-    It watches the velocities, where they persist in the filter; else all readings that others and what persists check,
-    such as torques of joints whose motion is known.
+    It watches the velocities, where they persist in the filter; else forces and torques that are read, of joints whose
+    motion is known; else all readings that others and what persists check.
 
     Attributes:
         filter: the filter.

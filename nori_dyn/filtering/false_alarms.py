@@ -5,10 +5,11 @@ threshold now and then; how often it begins to do so is known exactly, as x is a
 a noncentral chi-square.
 
 No model of a real robot is off by white noise alone. From logs in which nothing touches it the threshold follows by the
-peaks of the statistic: how far they exceed a level is a generalised Pareto distribution, whatever that of x is.
+peaks of the statistic, of clusters that are apart: how far they exceed a level is a generalised Pareto distribution,
+whatever that of x is.
 
 Source: own derivation of the rate (tests/unit/filtering/test_collisions.py); Coles, An Introduction to Statistical
-Modeling of Extreme Values, 2001, ch. 4, for the peaks.
+Modeling of Extreme Values, 2001, ch. 4 and 5.3.2, for the peaks.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from scipy.special import boxcox, expit, inv_boxcox
 
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.instants import checked_time
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Booleans, Floats
 
 TIME = 0.01
 """Over which time what was not expected is smoothed unless told [s]."""
@@ -31,6 +32,9 @@ HOUR = 3600.0
 
 MOST_OFTEN = 0.01
 """Share of the ticks at which a collision may begin by chance at most."""
+
+APART = 0.5
+"""How long nothing is above a level until what is above it next counts as another peak, or collision [s]."""
 
 NODES = 400
 """Nodes of Gauss and Legendre in the integral of false alarms."""
@@ -139,7 +143,8 @@ def peaks_of(free: Sequence[tuple[Floats, Floats]], per_hour: float) -> Peaks:
     statistics = np.concatenate([np.zeros(0), *(x for _, x in free)])
     for share in SHARES if len(statistics) else ():
         level = float(np.quantile(statistics, 1 - share))
-        over = np.concatenate([_peaks(x, level) for _, x in free]) - level
+        peaks = [x[first:stop].max() for t, x in free for first, stop in clusters(t, x > level)]
+        over = np.array(peaks) - level
         if len(over) >= max(LEAST_PEAKS, 2 * per_hour * hours):
             shape, _, scale = genpareto.fit(over, floc=0.0)
             return Peaks(level, len(over) / hours, float(shape), float(scale))
@@ -149,10 +154,16 @@ def peaks_of(free: Sequence[tuple[Floats, Floats]], per_hour: float) -> Peaks:
     )
 
 
-def _peaks(x: Floats, level: float) -> Floats:
-    """The largest of each stretch of numbers (N,) that is above a level."""
-    edges = np.flatnonzero(np.diff((x > level).astype(int), prepend=0, append=0))
-    return np.array([x[a:b].max() for a, b in edges.reshape(-1, 2)])
+def clusters(t: Floats, above: Booleans) -> list[tuple[int, int]]:
+    """The first tick of each cluster of ticks at which something is above a level, and the one after its last.
+
+    Args:
+        t: times (N,) [s]; those that are less than `APART` apart are of one cluster.
+        above: whether it is (N,).
+    """
+    places = np.flatnonzero(above)
+    parts = np.split(places, np.flatnonzero(np.diff(t[places]) >= APART) + 1) if len(places) else []
+    return [(int(part[0]), int(part[-1]) + 1) for part in parts]
 
 
 def begins_by_chance(level: float, a: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays
+from nori_dyn.filtering.false_alarms import APART, clusters
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
@@ -50,8 +51,7 @@ def events(t: Floats, recognised: Mapping[str, Floats]) -> Iterator[Event]:
         recognised: probabilities (N,), by name.
     """
     names, p = [*recognised], np.stack([*recognised.values()], axis=1)
-    edges = np.flatnonzero(np.diff((p > LIKELY).any(axis=1).astype(int), prepend=0, append=0)).reshape(-1, 2)
-    for first, stop in edges.tolist():
+    for first, stop in clusters(t, np.asarray((p > LIKELY).any(axis=1))):
         of_each = p[first:stop].max(axis=0)
         yield Event(names[of_each.argmax()], float(t[first]), float(t[stop - 1]), float(of_each.max()))
 
@@ -139,12 +139,10 @@ class Summary(Shown):
 def _going_on(parts: Sequence[Summary]) -> list[Event]:
     """Events of parts that follow each other: one that goes on from a part to the next is one."""
     found: list[Event] = []
-    end = np.nan
-    for part in parts:
-        own = [*part.events]
-        if found and own and (found[-1].end, own[0].begin) == (end, part.begin):
-            found[-1] = found[-1].joined(own.pop(0))
-        found, end = [*found, *own], part.end
+    for event in (event for part in parts for event in part.events):
+        if found and event.begin - found[-1].end < APART:
+            event = found.pop().joined(event)
+        found.append(event)
     return found
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nori_dyn.filtering.false_alarms import Alarms
+from nori_dyn.filtering.false_alarms import Alarms, clusters
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -52,8 +52,8 @@ class WatchedHistory(Shown):
 
     @cached_property
     def begins(self) -> Indices:
-        """The ticks at which collisions begin."""
-        return np.flatnonzero(np.diff(self.collision.astype(int), prepend=0) > 0)
+        """The ticks at which collisions begin, see `clusters`."""
+        return np.array([first for first, _ in clusters(self.t, self.collision)], dtype=np.intp)
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -90,7 +90,7 @@ class Watched(Tracked):
         threshold: above which it counts as a collision.
         reading: its name.
         collision: whether the statistic is above the threshold.
-        begins: whether it is, and was not at the tick before.
+        begins: whether it is, and was not for a while before.
         probabilities: of each reading that it is off by no chance, see `WatchedHistory`.
 
     Args:

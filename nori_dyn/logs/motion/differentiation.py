@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
+from warnings import catch_warnings
 
 import numpy as np
 
@@ -30,6 +31,9 @@ AUTO: Literal["auto"] = "auto"
 
 ORDER = 3
 """Order of the polynomial of Savitzky and Golay."""
+
+MEDIAN = 0.4549
+"""Of a chi-square of one degree of freedom."""
 
 JUMP = 5.0
 """Usual steps of time from which on what is before and after are not of one motion."""
@@ -110,19 +114,32 @@ class Differentiator(ABC):
 class SavitzkyGolay(Differentiator):
     """The Savitzky-Golay filter: derivative of a polynomial fit, central or causal (`weights`).
 
+    A fit over a quarter of the window shows how sure accelerations are. The two differ by noise, whose variance is that
+    of the differences that are usual; what is beyond it, anywhere in the window, no polynomial follows, as where a
+    joint stops at once:
+
+        sigma^2 = |w|^2 / |w - w_short|^2 noise + max over the window of (difference^2 - noise)
+
     Attributes:
         window: its length in samples.
         dt, makes_velocities, of_positions: as of any.
+        degree: of the polynomial.
+        noise: variance of the differences by noise (n,) [rad^2/s^4]; None where nothing was learned of it.
+
+    Source: Savitzky and Golay, Analytical Chemistry 36, 1964; the deviations are an own derivation
+        (tests/unit/logs/test_joint_estimation.py).
     """
 
     window: int
     dt: float | None = None
     makes_velocities: bool = True
     of_positions: bool = False
+    degree: int = ORDER
+    noise: Floats | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if self.window < ORDER + 2:
-            raise InputError(f"the window must be at least {ORDER + 2} samples, not {self.window}.")
+        if self.window < (least := self.degree + 1 | 1):
+            raise InputError(f"the window must be at least {least} samples, not {self.window}.")
         _check_dt(self.dt)
 
     def weights(self, t: Floats) -> Floats:
@@ -138,12 +155,50 @@ class SavitzkyGolay(Differentiator):
     def on_positions(self) -> SavitzkyGolay:
         return replace(self, of_positions=True)
 
+    def fitted(self, read: Callable[[], tuple[Floats, Floats, float]]) -> SavitzkyGolay:
+        """A copy that knows the noise of velocities, where these are differentiated."""
+        if self.of_positions:
+            return self
+        _, values, dt = read()
+        if len(values) < self.window:
+            return self
+        off = self.apply(values, dt) - self._short.apply(values, dt)
+        with catch_warnings(action="ignore", category=RuntimeWarning):  # of joints that are never known
+            return replace(self, noise=np.nanmedian(np.square(off), axis=0) / MEDIAN)
+
+    @property
+    def _short(self) -> SavitzkyGolay:
+        return SavitzkyGolay(max(3, self.window // 4 | 1), degree=2)
+
+    def sigma(self, qdd: Floats, read: Floats, dt: float) -> Floats | None:
+        """Standard deviations (N, n) of accelerations; nan where nothing is known of them, None if that is everywhere.
+
+        Args:
+            qdd: the accelerations (N, n).
+            read: the velocities (N, n).
+            dt: time between samples [s].
+        """
+        if self.noise is None:
+            return None
+        from scipy.ndimage import maximum_filter1d
+        from scipy.signal import savgol_coeffs
+
+        short = self._short
+        w, w_short = (savgol_coeffs(fit.window, fit.degree, 1) for fit in (self, short))
+        apart = w - np.pad(w_short, (self.window - short.window) // 2)
+        beyond = np.square(qdd - short.apply(read, dt)) - self.noise
+        worst = maximum_filter1d(np.fmax(beyond, 0.0), self.window, axis=0)
+        variance = (w @ w) / (apart @ apart) * self.noise + worst
+        return np.where(np.isfinite(qdd) & (variance > 0), np.sqrt(variance), np.nan)
+
     def derivatives(self, t: Floats | None, read: Floats, dt: float) -> MotionDerivatives:
         found = [self.apply(read, dt, order) for order in range(1, 2 + self.of_positions)]
         if t is not None and self.dt is None:
             for values in found:
                 values[self.across(t, dt)] = np.nan
-        return MotionDerivatives(found[-1], qd=found[0] if self.of_positions else None)
+        if self.of_positions:
+            return MotionDerivatives(found[-1], qd=found[0])
+        return MotionDerivatives(found[0], self.sigma(found[0], read, dt))
 
     def apply(self, qd: Floats, dt: float, order: int = 1) -> Floats:
         """Derivative of values (N, n), dt [s] apart; nan where one is, and in runs shorter than the window.
@@ -166,7 +221,7 @@ class SavitzkyGolay(Differentiator):
     def _derivative(self, qd: Floats, dt: float, order: int) -> Floats:
         from scipy.signal import savgol_filter  # takes long to load
 
-        return np.asarray(savgol_filter(qd, self.window, ORDER, deriv=order, delta=dt, axis=0))
+        return np.asarray(savgol_filter(qd, self.window, self.degree, deriv=order, delta=dt, axis=0))
 
     def across(self, t: Floats, dt: float) -> Booleans:
         """Mask (N,) of derivatives whose window contains a jump of time."""
