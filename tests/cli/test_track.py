@@ -200,3 +200,63 @@ def test_a_plan_with_memory_says_what_comes_next(told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     output = told("plan", "ur5", "--sensors", "momentum_observer", "--outputs", "offset", "--out", "ur5.plan")
     assert "Next: nori-dyn estimate --plan ur5.plan --input LOG.csv --out ESTIMATES.csv" in output
+
+
+@pytest.fixture(scope="module")
+def touched(tmp_path_factory):
+    """A plan of a joint whose torque has an offset, a log in which it is pushed twice, and two in which it is not."""
+    folder, rng = tmp_path_factory.mktemp("touched"), np.random.default_rng(1)
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.5, "offset": {"sigma": 2.0}}
+    content = {"name": "untouched", "measurements": [torque, ACCELERATIONS, WRENCHES | {"value": 0}]}
+    content["memory"] = {"constant": {"of": "offset"}}
+    nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["tau"]).save(folder / "joint.plan")
+    t = DT * np.arange(4000)
+    still = np.zeros((len(t), 1))
+    for name in ("pushed", "free1", "free2"):
+        tau = 1.0 + 0.75 * rng.normal(size=(len(t), 1))
+        if name == "pushed":
+            tau[(np.abs(t - 11) < 0.5) | (np.abs(t - 25) < 0.5)] += 6.0
+        np.savez(folder / f"{name}.npz", t=t, q=still, qd=still, qdd=still, tau=tau)
+    return folder
+
+
+@pytest.mark.parametrize("chunk", [512, 37])
+def test_collisions_are_events_and_columns(figures, told, touched, chunk):
+    arguments = *arguments_of_collisions(touched), "--chunk", chunk
+    found = figures(*arguments)
+    assert [event["name"] for event in found["events"]] == ["collision:tau:joint1"] * 2
+    assert [event["begin"] for event in found["events"]] == pytest.approx([10.5, 24.5], abs=0.05)
+    assert [event["end"] for event in found["events"]] == pytest.approx([11.5, 25.5], abs=0.1)
+    with np.load(touched / "out.npz") as written:
+        p, t = written["collision:tau:joint1"], written["t"]
+    assert p[np.abs(t - 11) < 0.3].min() > 0.5
+    assert p[(t < 10.5) | (np.abs(t - 18) < 5)].max() < 0.5
+    output = told(*arguments)
+    assert "Events" in output
+    assert "collision:tau:joint1" in output
+
+
+def arguments_of_collisions(folder):
+    where = "--plan", folder / "joint.plan", "--input", folder / "pushed.npz", "--out", folder / "out.npz"
+    return "estimate", *where, "--alarms", 20, "--untouched", folder / "free?.npz"
+
+
+def test_collisions_are_drawn(run, touched):
+    page = touched / "page.html"
+    assert run(*arguments_of_collisions(touched), "--view", page)[0] == 0
+    text = page.read_text()
+    assert "2 collisions" in text
+    assert "20 an hour, by logs in which nothing touches the robot" in text
+    assert run(*arguments_of_collisions(touched)[:5], "--alarms", 1e-3, "--view", page)[0] == 0
+    assert "if noise is as the sensors say" in page.read_text()
+
+
+def test_what_is_refused_of_collisions(refused, folder, touched):
+    arguments = arguments_of_collisions(touched)
+    assert "give alarms" in refused(*(each for each in arguments if each not in ("--alarms", 20)))
+    assert "less than 3600" in refused(*arguments[:-2], "--alarms", 4000)
+    assert "too few peaks" in refused(*arguments, "--alarms", 3000)
+    assert "no log is called" in refused(*arguments[:-1], touched / "none*.npz")
+    assert "not by a smoother" in refused(*arguments, "--smooth")
+    without = "estimate", "--plan", folder / "without.plan", "--input", folder / "log.npz", "--out", folder / "x.npz"
+    assert "sensors with `memory`" in refused(*without, "--alarms", 1)

@@ -35,6 +35,9 @@ ORDER = 3
 MEDIAN = 0.4549
 """Of a chi-square of one degree of freedom."""
 
+USUAL = 3.0
+"""Deviations up to which differences are by noise."""
+
 JUMP = 5.0
 """Usual steps of time from which on what is before and after are not of one motion."""
 
@@ -115,10 +118,10 @@ class SavitzkyGolay(Differentiator):
     """The Savitzky-Golay filter: derivative of a polynomial fit, central or causal (`weights`).
 
     A fit over a quarter of the window shows how sure accelerations are. The two differ by noise, whose variance is that
-    of the differences that are usual; what is beyond it, anywhere in the window, no polynomial follows, as where a
-    joint stops at once:
+    of the differences that are usual; what is beyond three deviations of it, anywhere in the window, no polynomial
+    follows, as where a joint stops at once:
 
-        sigma^2 = |w|^2 / |w - w_short|^2 noise + max over the window of (difference^2 - noise)
+        sigma^2 = |w|^2 / |w - w_short|^2 noise + max over the window of (difference^2 - 9 noise)
 
     Attributes:
         window: its length in samples.
@@ -186,7 +189,7 @@ class SavitzkyGolay(Differentiator):
         short = self._short
         w, w_short = (savgol_coeffs(fit.window, fit.degree, 1) for fit in (self, short))
         apart = w - np.pad(w_short, (self.window - short.window) // 2)
-        beyond = np.square(qdd - short.apply(read, dt)) - self.noise
+        beyond = np.square(qdd - short.apply(read, dt)) - USUAL**2 * self.noise
         worst = maximum_filter1d(np.fmax(beyond, 0.0), self.window, axis=0)
         variance = (w @ w) / (apart @ apart) * self.noise + worst
         return np.where(np.isfinite(qdd) & (variance > 0), np.sqrt(variance), np.nan)

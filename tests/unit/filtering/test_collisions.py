@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-from scipy.stats import binom, chi2
+from scipy.stats import binom, chi2, norm
 
 import nori_dyn as nd
 from nori_dyn.descriptions.mjcf import load_mjcf
@@ -18,7 +19,7 @@ from nori_dyn.errors import InputError, PlanError
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.tracker import Filter
 from nori_dyn.filtering.collisions import CollisionDetector
-from nori_dyn.filtering.false_alarms import HOUR, begins_by_chance, threshold
+from nori_dyn.filtering.false_alarms import HOUR, Alarms, Peaks, begins_by_chance, clusters, threshold
 from nori_dyn.filtering.watched import WatchedHistory
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
@@ -217,6 +218,26 @@ def test_a_threshold_is_learnt_where_noise_is_not_normal():
     detector.calibrate([watched(1)])
     assert len(watched(2).begins) == pytest.approx(10 * per_hour, rel=0.2)
     assert by_theory > 100 * per_hour
+
+
+def test_probabilities_are_one_half_at_the_threshold():
+    """As many touches as false alarms are chosen, of peaks that are exponential: how far an hour's chance reaches."""
+    peaks = Peaks(level=3.0, per_hour=100.0, shape=0.0, scale=0.5)
+    alarms = Alarms(per_hour=10.0, peaks=peaks)
+    level = alarms.threshold(0.01, 6)
+    assert level == pytest.approx(3.0 + 0.5 * np.log(10))
+    x = np.array([2.9, level, level + 0.5 * np.log(9), 50.0])
+    np.testing.assert_allclose(alarms.probabilities(x, level), [0.0, 0.5, 0.9, 1.0], rtol=1e-12)
+    bounded = replace(alarms, peaks=replace(peaks, shape=-0.5))  # no peak is above 4
+    np.testing.assert_array_equal(bounded.probabilities(np.array([4.0, 5.0]), 3.5), 1.0)
+    white = Alarms(per_hour=10.0).probabilities(np.array([4.0, 5.0]), 4.0)
+    np.testing.assert_allclose(white, [0.5, 1 / (1 + norm.pdf(5) / norm.pdf(4))], rtol=1e-12)
+
+
+def test_what_is_above_again_soon_is_one_collision():
+    t = np.array([0.0, 0.1, 0.2, 0.6, 1.2, 1.3])
+    assert clusters(t, np.array([True, False, True, True, True, False])) == [(0, 4), (4, 5)]
+    assert clusters(t, np.zeros(6, dtype=bool)) == []
 
 
 def test_bad_input_is_refused():

@@ -237,6 +237,33 @@ def test_what_persists_and_contacts_that_are_recognised_are_published():
     np.testing.assert_allclose(force.z, tracked["fx:link1"][2], rtol=1e-3)
 
 
+def test_collisions_are_published_told_and_counted(tmp_path):
+    torque = TORQUES | {"sigma": 0.5, "offset": {"sigma": 2.0}}
+    content = sensor_set(torque, ACCELERATIONS, WRENCHES | {"value": 0}).to_dict()
+    content["memory"] = {"constant": {"of": "offset"}}
+    plan, alarms = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["tau"]), nd.tools.Alarms(1.0)
+    nd.Tracker(plan, 0.01).save(tmp_path / "arm.plan", alarms)
+    way = StreamOptions.of(tmp_path / "arm.plan", per_hour=2.0)
+    assert way.alarms == nd.tools.Alarms(2.0)
+    columns = [*of_states(tau="effort"), {"of": "qdd:{joint}", "value": 0.0}]
+    rig, t = Rig(plan, {"columns": columns}, way=way), time.time()
+    detector, zeros = nd.tools.CollisionDetector(nd.Tracker(plan, 0.01), 2.0), np.zeros(2)
+    still = nd.rnea(plan.tree, zeros, zeros, zeros)
+    for k in range(120):
+        tau = still + np.array([0.0, 4.0 * (k >= 100)])
+        rig.send(STATES, joint_state(t + 0.01 * k, NAMES[:2], zeros, zeros, tau))
+        watched = detector.step(zeros, zeros, np.concatenate([tau, zeros]), missing="drop")
+    total = rig.run()
+    assert dict(total.collisions) == {"tau:joint2": 1}
+    assert "collision at" in rig.lines[-1]
+    assert "tau:joint2" in rig.lines[-1]
+    told = rig.messages("/nori_dyn/collision/tau")
+    np.testing.assert_allclose(told[-1].data, [*watched.probabilities.values()], atol=1e-3)
+    assert max(told[90].data) < 0.5 < told[-1].data[1]
+    rig.service._report(time.monotonic() + 1.0)
+    assert "Collisions" in str(total.document("the arrival"))
+
+
 def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
     rig = Rig(inverse, topics=[STATES])
     rig.stand(time.time(), names=["left", "right"])

@@ -171,3 +171,23 @@ def test_a_free_base_has_accelerations_as_well(tmp_path):
     path = saved(tmp_path / "log.npz", t=t, q=np.tile(tree.neutral_configuration(), (200, 1)), qd=qd)
     log = samples_in(path, system, differentiator("smoother"))
     np.testing.assert_allclose(log.y[:, : tree.nv], nd.tools.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
+
+
+def test_a_window_knows_noise_and_where_no_polynomial_follows():
+    """White noise of velocities: deviations are those of the errors. A joint that stops within a sample: more."""
+    rng, dt, n = np.random.default_rng(0), 0.01, 4000
+    t = dt * np.arange(n)
+    smooth = np.column_stack([np.sin(t), np.cos(2 * t)])
+    slopes = np.column_stack([np.cos(t), -2 * np.sin(2 * t)])
+    read = smooth + 0.002 * rng.normal(size=smooth.shape)
+    window = SavitzkyGolay(11).fitted(lambda: (t, read, dt))
+    found = window.derivatives(t, read, dt)
+    z = (found.qdd - slopes)[20:-20] / found.sigma[20:-20]
+    assert 0.9 < np.sqrt(np.mean(z**2)) < 1.0
+    stopped = np.where(t[:, None] < 20.0, read, 0.002 * rng.normal(size=read.shape))
+    after = window.derivatives(t, stopped, dt)
+    jump = int(20.0 / dt)
+    true = np.where(t[:, None] < 20.0, slopes, 0.0)
+    near = slice(jump - 5, jump + 6)
+    assert (np.abs(after.qdd - true)[near] < 3 * after.sigma[near]).all()
+    np.testing.assert_allclose(after.sigma[: jump - 20], found.sigma[: jump - 20])
