@@ -40,6 +40,9 @@ USUAL = 1.0
 """The time between samples as long as it is not known [s]."""
 
 
+SHORT = 1e-3
+"""A time between samples at which false alarms may be frequent [s]."""
+
 DIGITS = 2
 """Of the time between samples, by which thresholds of collisions go: each costs some milliseconds."""
 
@@ -266,8 +269,9 @@ def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
     tracker: Tracker[Any] = Tracker(plans, USUAL, way.lag, way.hypotheses, way.backend)
     told, recognised = (plans.contact_names, ()) if way.hypotheses is None else ((), plans.contact_names)
     names = [f"{CONTACT}{name}" for name in recognised]
-    chart = None if way.alarms is None else CollisionChart(tracker.steps.tick, USUAL, way.alarms)
+    chart = None if way.alarms is None else CollisionChart(tracker.steps.tick, SHORT, way.alarms)
     if chart is not None:
+        _ = chart.threshold  # the first time takes longer
         names += [f"{COLLISION}{name}" for name in chart.readings]
     return Solving(systems, told, closed, TrackerEstimator(tracker, plans.measurement_names, chart), tuple(names))
 

@@ -345,7 +345,7 @@ def test_pushes_of_the_ur10e_are_seen_by_its_preset():
     }
     found = nd.estimate(folder / "push_pose_2.csv.gz", "ur10e", untouched=free, **how)
     late = np.subtract.outer([event.begin - found.t[0] for event in found.history.events], ur10e_pushes.ONSETS)
-    assert (np.abs(late) < 0.25).any(axis=0).all()  # those logs end with a stop, which counts as nothing
+    assert (np.abs(late) < 0.25).any(axis=0).all()  # late, as two logs end with stops
     assert ((late > 0) & (late < 2.0)).any(axis=1).all()  # of a push, or of its end
 
 
