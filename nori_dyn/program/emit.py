@@ -98,11 +98,12 @@ def emit(
             includes.append("states.h")
         else:
             program, includes = replace(program, rows=None, limbs=()), ["vectors.h", "batch.h"]
-    padding = 1 if target is Target.BATCH else BLOCK  # a batch has states in its lanes, not angles
-    is_usual, usual = target is Target.USUAL, None
-    writer = writer_of(program.fast_path if is_usual else program, lanes, padding, large)
-    if target is Target.BATCH and program.refinement.first:
-        usual = writer_of(program.fast_path, lanes, padding, large, "usual_", writer.angles)
+    is_in_lanes, is_usual, usual = "batch.h" in includes, target is Target.USUAL, None
+    padding = 1 if is_in_lanes else BLOCK  # a batch has states in its lanes, not angles
+    out_places = program.packed_outputs if is_in_lanes else None
+    writer = writer_of(program.fast_path if is_usual else program, lanes, padding, large, out_places=out_places)
+    if is_in_lanes and program.refinement.first:
+        usual = writer_of(program.fast_path, lanes, padding, large, "usual_", writer.angles, out_places)
     chunks = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows])
     return _unit(program, writer, usual, lanes, includes, chunks, "#define USUAL\n" if is_usual else "")
 
@@ -139,7 +140,7 @@ def _unit(
     sizes = {
         "LANES": lanes,
         "N_INPUTS": n_inputs,
-        "N_OUTPUTS": len(program.outputs),
+        "N_OUTPUTS": writer.n_outputs,
         "N_ARRAYS": len(program.inputs),
         "N_WORK": n_work,
         "GROUPS": _groups(usual or writer, lanes),
@@ -165,6 +166,8 @@ def _unit(
     }
     if places is not None:
         tables["input_places"] = list(places)
+    if "batch.h" in includes:
+        tables["output_places"] = list(program.packed_outputs)
     first, more = writer.chunk_numbers
     calls = {"CHUNKS": writer.calls, "MORE_CHUNKS": [f"chunk{k}" for k in more]}
     if usual is not None:
@@ -198,5 +201,5 @@ def _groups(writer: StatementWriter, lanes: int) -> int:
     """The number of groups of lanes for which a batch calls one function of statements before the next."""
     if CHUNK * len(writer.chunk_numbers[0]) >= FAR:
         return GROUPS_FAR
-    n_numbers = writer.n_work + len(writer.program.scalars) + len(writer.program.outputs)
+    n_numbers = writer.n_work + len(writer.program.scalars) + writer.n_outputs
     return max(1, min(GROUPS, CACHE // (8 * lanes * int(n_numbers))))

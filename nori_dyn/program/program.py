@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import TypeAlias
 
 from nori_dyn.algebra.counting import Cost, expression_cost
@@ -98,6 +99,14 @@ class Program:
         """All expressions: outputs, pivots, steps, twice, further, and those of the residual."""
         by = self.refinement
         return self.outputs, self.pivots, by.steps, by.twice, by.further, self.of_equations
+
+    @cached_property
+    def packed_outputs(self) -> tuple[int, ...]:
+        """The place of each output where those that are the same expressions have one place."""
+        by = self.refinement
+        pairs = zip_longest(*([x.index for x in part] for part in (self.outputs, by.twice, by.first)))
+        places: dict[tuple[int, ...], int] = {}
+        return tuple(places.setdefault(pair, len(places)) for pair in pairs)
 
     @property
     def cost(self) -> Cost:

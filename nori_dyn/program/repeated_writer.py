@@ -74,6 +74,7 @@ def writer_of(
     large: int = LARGE,
     prefix: str = "",
     angles: Sequence[int] = (),
+    out_places: Sequence[int] | None = None,
 ) -> StatementWriter:
     """The writer of a program: with loops where it is large and they make its text much shorter.
 
@@ -84,14 +85,15 @@ def writer_of(
         large: statements that loops have to save.
         prefix: see `StatementWriter`.
         angles: see `StatementWriter`.
+        out_places: see `StatementWriter`.
     """
     if program.rows is None:
         straight = n_statements(program.graph, program.graph.reachable([x for part in program.parts for x in part]))
         if straight >= large:
-            found = LoopWriter(program, padding, prefix, angles)
+            found = LoopWriter(program, padding, prefix, angles, out_places)
             if found.n_written <= min(SHRINKS * straight, straight - large):
                 return found
-    return StatementWriter(program, lanes, padding, prefix, angles)
+    return StatementWriter(program, lanes, padding, prefix, angles, out_places=out_places)
 
 
 class LoopWriter(StatementWriter):
@@ -104,8 +106,15 @@ class LoopWriter(StatementWriter):
     Args: as `StatementWriter`.
     """
 
-    def __init__(self, program: Program, padding: int = 1, prefix: str = "", angles: Sequence[int] = ()) -> None:
-        self._begin(program, padding, prefix, None)
+    def __init__(
+        self,
+        program: Program,
+        padding: int = 1,
+        prefix: str = "",
+        angles: Sequence[int] = (),
+        out_places: Sequence[int] | None = None,
+    ) -> None:
+        self._begin(program, padding, prefix, None, out_places)
         self.packing, graph, by = Packing(), program.graph, program.refinement
         kept = program.of_equations
         first = graph.reachable([*program.pivots, *by.steps, *program.outputs, *kept])
@@ -127,11 +136,8 @@ class LoopWriter(StatementWriter):
     def _places_given(self) -> dict[int, list[tuple[str, int]]]:
         """The slots of values, by node: outputs and guarded ones."""
         places: dict[int, list[tuple[str, int]]] = {}
-        for k, output in enumerate(self.program.outputs):
-            places.setdefault(output.index, []).append((OUT, k))
-        for k, output in enumerate(self.program.refinement.twice):
-            if self._number.get(output.index, -1) >= self._n_first:
-                places.setdefault(output.index, []).append((OUT, k))
+        for i, place in self._output_places({*self._nodes[self._n_first :]}):
+            places.setdefault(i, []).append((OUT, place))
         for k, guarded in enumerate(self._guarded):
             places.setdefault(guarded.index, []).append((WORK, self.first_pivot + k))
         return places

@@ -3,7 +3,7 @@
 Source: docs/design.md, 4.8.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import zip_longest
 from typing import Self
@@ -49,6 +49,7 @@ class StatementWriter:
         prefix: the prefix of the functions' names.
         angles: those that come first, whether they are needed or not.
         places: where each input lies among those of the caller; in order when None.
+        out_places: where each output goes; in order when None.
     """
 
     program: Program
@@ -67,8 +68,9 @@ class StatementWriter:
         prefix: str = "",
         angles: Sequence[int] = (),
         places: Sequence[int] | None = None,
+        out_places: Sequence[int] | None = None,
     ) -> None:
-        self._begin(program, padding, prefix, places)
+        self._begin(program, padding, prefix, places, out_places)
         rows, graph = program.rows, program.graph
         by, kept = program.refinement, program.of_equations
         first = [*program.pivots, *by.steps, *program.outputs, *kept]
@@ -107,12 +109,20 @@ class StatementWriter:
         self._allocate(self._last_readers(kept))
         self.rows, self.calls = self._rows_source(rows) if rows else ("", [f"chunk{k}" for k in self.chunk_numbers[0]])
 
-    def _begin(self, program: Program, padding: int, prefix: str, places: Sequence[int] | None) -> None:
-        """Know where the inputs are, quaternions at the start of the workspace."""
+    def _begin(
+        self,
+        program: Program,
+        padding: int,
+        prefix: str,
+        places: Sequence[int] | None,
+        out_places: Sequence[int] | None,
+    ) -> None:
+        """Know where inputs and outputs are, quaternions at the start of the workspace."""
         self.program, self._padding, self._prefix, self._has_vectors = program, padding, prefix, True
         self._guarded = (*program.pivots, *program.refinement.steps, *program.refinement.further)
         self._input_place = {scalar.index: k for k, scalar in enumerate(program.scalars)}
         self._outside = range(len(program.scalars)) if places is None else places
+        self._out_places = range(len(program.outputs)) if out_places is None else out_places
         self._quaternion_slot = {
             program.scalars[place + l].index: 4 * k + l for k, place in enumerate(program.quaternions) for l in range(4)
         }
@@ -129,6 +139,11 @@ class StatementWriter:
         }
         self.first_pivot = first + 2 * self.padded
         self.n_work = self.first_pivot + len(self._guarded)
+
+    @property
+    def n_outputs(self) -> int:
+        """How many outputs it leaves."""
+        return max(self._out_places) + 1
 
     @property
     def packed(self) -> dict[int, int]:
@@ -191,6 +206,13 @@ class StatementWriter:
             for name in (*(f"chunk{k}" for k in chunks), *functions)
         ]
         return text, calls
+
+    def _output_places(self, computed: Container[int]) -> Iterable[tuple[int, int]]:
+        """Each node that is an output, with its places; of those refined once more, the ones that are computed."""
+        again = zip(self.program.refinement.twice, self._out_places, strict=False)
+        found = [(x.index, place) for x, place in zip(self.program.outputs, self._out_places, strict=True)]
+        found += [(x.index, place) for x, place in again if self.packing.head(x.index) in computed]
+        return dict.fromkeys(found)
 
     def without_vectors(self) -> Self:
         """A writer with the same layout for compilers without vectors: packs stand lane by lane."""
@@ -305,11 +327,8 @@ class StatementWriter:
     def chunks(self) -> Iterator[str]:
         """Yield the functions of all statements, each with its stores of shared, guarded and output values."""
         kept = self._row_places()
-        for k, output in enumerate(self.program.outputs):
-            kept.setdefault(output.index, []).append(f"out[{k}]")
-        for k, output in enumerate(self.program.refinement.twice):
-            if self.packing.head(output.index) in self._chunk:
-                kept.setdefault(output.index, []).append(f"out[{k}]")
+        for i, place in self._output_places(self._chunk):
+            kept.setdefault(i, []).append(f"out[{place}]")
         for k, guarded in enumerate(self._guarded):
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
         if self.program.rows:
@@ -336,9 +355,9 @@ class StatementWriter:
     def constants(self) -> str:
         """The function that writes the outputs that no input changes, where the program wants that."""
         lines = [f"static void constants({PARAMETERS}) {{"]
-        for k, output in enumerate(self.program.outputs):
-            if self._is_written_once(output.index):
-                lines.extend(self._fills(output.index, [f"out[{k}]"]))
+        for i, place in self._output_places(()):
+            if self._is_written_once(i):
+                lines.extend(self._fills(i, [f"out[{place}]"]))
         for i, places in self._row_places().items():
             if self._is_written_once(i):
                 lines.extend(self._fills(i, places))
@@ -353,7 +372,12 @@ class StatementWriter:
 
     def residual(self) -> str:
         """The function that compares each equation of D d + b with the size of its terms."""
-        return residual_source(self.program.equations, self._where)
+        places = self._out_places
+        equations = [
+            [(b, tuple((x, places[unknown]) for x, unknown in terms)) for b, terms in rows]
+            for rows in self.program.equations
+        ]
+        return residual_source(equations, self._where)
 
     def _where(self, node: Expr) -> tuple[str, float]:
         """The array of a node's value after the last chunk, and its index there; or a number."""

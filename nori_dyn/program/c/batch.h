@@ -1,6 +1,7 @@
 /* A batch of a program: vectors with one state in each lane. The unit says before what it does for `one_state.h`, and
    N_ARRAYS, how many arrays of inputs there are; N_WORK, the length of the workspace; GROUPS, for how many groups of LANES
-   states each function of statements is called before the next. */
+   states each function of statements is called before the next; `output_places`: where each output is among N_OUTPUTS
+   that differ. */
 
 #include "program.h"
 #include "sines.h"
@@ -87,19 +88,19 @@ static inline vec gather_rows(ptrdiff_t n, const double *const *rows, int is_lon
     return taint + more;
 }
 
-/* The other way; a row that is 0 is left out. */
-static inline void scatter_rows(ptrdiff_t n, const vec *x, double *const *rows) {
+/* The other way, number k from its place; a row that is 0 is left out. */
+static inline void scatter_rows(ptrdiff_t n, const vec *x, const int *places, double *const *rows) {
     for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {
         vec t[LANES];
         if (k > n - LANES) k = n - LANES;
-        for (int l = 0; l < LANES; ++l) t[l] = x[k + l];
+        for (int l = 0; l < LANES; ++l) t[l] = x[places[k + l]];
         transpose(t);
         for (int l = 0; l < LANES; ++l)
             if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
     }
     for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
         for (int l = 0; l < LANES; ++l)
-            if (rows[l]) rows[l][k] = x[k][l];
+            if (rows[l]) rows[l][k] = x[places[k]][l];
 }
 
 /* The n numbers of `left` states, or of LANES where there are more, as vectors across them: step lies between states,
@@ -123,17 +124,18 @@ static inline vec gather(ptrdiff_t n, const double *from, ptrdiff_t step, ptrdif
     return taint;
 }
 
-/* The other way. */
-static inline void scatter(ptrdiff_t n, const vec *x, double *to, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left) {
+/* The other way, number k from its place. */
+static inline void scatter(ptrdiff_t n, const vec *x, const int *places, double *to, ptrdiff_t step, ptrdiff_t across,
+                           ptrdiff_t left) {
     if (across == 1) {
         double *rows[LANES];
         for (int l = 0; l < LANES; ++l) rows[l] = l < left ? to + step * l : 0;
-        scatter_rows(n, x, rows);
+        scatter_rows(n, x, places, rows);
     } else if (step == 1 && left >= LANES)
-        for (ptrdiff_t k = 0; k < n; ++k) *(unaligned *)(to + across * k) = x[k];
+        for (ptrdiff_t k = 0; k < n; ++k) *(unaligned *)(to + across * k) = x[places[k]];
     else
         for (ptrdiff_t k = 0; k < n; ++k)
-            for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[k][l];
+            for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[places[k]][l];
 }
 
 /* Zero in the lanes in which n numbers are finite; four sums, as each waits for itself. */
@@ -200,7 +202,7 @@ static inline int are_large(const batch *at, const vec *w) {
 /* The lanes in which steps are not small beside their outputs, or beside what these usually are. */
 INLINE ivec far(const vec *steps, const vec *o, const double *usual) {
     ivec found = {0};
-    for (int k = 0; k < N_STEPS; ++k) found |= ~(MAG(steps[k]) <= STEP_LIMIT * (MAG(o[k]) + usual[k]));
+    for (int k = 0; k < N_STEPS; ++k) found |= ~(MAG(steps[k]) <= STEP_LIMIT * (MAG(o[output_places[k]]) + usual[k]));
     return found;
 }
 
@@ -255,7 +257,7 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
     }
     for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {
         const block b = at->blocks[a];
-        scatter(b.n, o + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
+        scatter(b.n, o, output_places + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
     }
     int found = 0;
     for (int l = 0; l < LANES && base + l < n; ++l) {
