@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from nori_dyn.errors import InputError
 from nori_dyn.typing import Floats
 
-DOUBLE = np.dtype(np.float64)
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 REAL = "iuf"
 """Kinds of NumPy's types that are real numbers."""
@@ -141,7 +142,9 @@ def check_in_place(name: str, array: object, size: int, is_written: bool) -> Non
         raise InputError(f"{name} has {', '.join(found)}; expected {wanted}: it is used where it lies.")
 
 
-def checked_out(name: str, array: object, shape: tuple[int, ...], read: Mapping[str, object]) -> Floats:
+def checked_out(
+    name: str, array: object, shape: tuple[int, ...], read: Mapping[str, object], dtype: np.dtype[Any] = DOUBLE
+) -> Floats:
     """Return an array that results are written to, wherever its numbers lie.
 
     Args:
@@ -149,16 +152,17 @@ def checked_out(name: str, array: object, shape: tuple[int, ...], read: Mapping[
         array: the array.
         shape: its shape.
         read: objects that are read meanwhile, by name, arrays or not.
+        dtype: its type.
 
     Raises:
         InputError: it cannot hold the results, or shares a number with an input, or with itself, as
             `np.broadcast_to` makes them.
     """
-    wanted = f"a writeable array {shape} of doubles"
+    wanted = f"a writeable array {shape} of {'doubles' if dtype == DOUBLE else dtype}"
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         raise InputError(f"{name} is a {type(array).__name__}, expected {wanted}: results are written there.")
     flags = array.flags
-    if array.dtype != DOUBLE or array.shape != shape or not (flags.aligned and flags.writeable):
+    if array.dtype != dtype or array.shape != shape or not (flags.aligned and flags.writeable):
         found = [f"shape {array.shape} of {array.dtype}"]
         found += [] if flags.aligned else ["not aligned"]
         found += [] if flags.writeable else ["read-only"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from itertools import accumulate
 from math import nan, prod
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ import numpy as np
 from numpy import empty, ndarray
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.arrays import DOUBLE, SINGLE
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import InputError
 from nori_dyn.program.kernel.base import Kernel, is_refused
@@ -56,6 +58,9 @@ computed; whether the program was given up for a freshly pivoted factorisation; 
 Solved: TypeAlias = tuple[Floats, Floats | float, Booleans | bool, Floats | float]
 """The outputs of a state (n_outputs,), or of N states, and how far to trust them."""
 
+QuickBatch: TypeAlias = Callable[[tuple[Any, ...], Any, Order | None, Any], Solved | None]
+"""Solves a batch of inputs on some threads, in an order, to a place, where nothing is wrong; returns None otherwise."""
+
 
 class Compiled(Remade, Differentiable):
     """A program with guards: on arrays that stay where they are, on one state, or on many.
@@ -89,7 +94,7 @@ class Compiled(Remade, Differentiable):
         self._solve, self._copy, self._at = self._single.solve, self._single.values.copy, self._single.at
         self._has_residual = kernel.has_residual
         self._defaults = tuple(defaults)
-        self._batch_quickly = self._quickly_in_batches(self._defaults)
+        self._batch_quickly = self._quickly_in_batches(DOUBLE)
 
     @property
     def backend(self) -> str:
@@ -131,18 +136,42 @@ class Compiled(Remade, Differentiable):
             raise InputError(f"the inputs are {', '.join(names)}; given: {', '.join(received)}.")
         return tuple(whole[name] for name in names)
 
-    def solved(self, *state: Floats) -> Solved:
-        """The outputs of a state that was checked, all inputs given."""
+    def solved(self, *state: Floats, which: str = "this state") -> Solved:
+        """The outputs of a state that was checked, all inputs given; `which` it is, for messages."""
         if not self._single.solve_all(*state):
             return self._copy(), self._at.residual if self._has_residual else nan, False, 1.0
-        return self._otherwise(state, "this state")
+        return self._otherwise(state, which)
+
+    def _number_type(self, dtype: Any) -> np.dtype[Any]:
+        """The type of a batch's numbers.
+
+        Raises:
+            InputError: it is neither doubles nor floats, or these are not for this program.
+        """
+        try:
+            found = np.dtype(dtype)
+        except TypeError:
+            found = None
+        if found not in (DOUBLE, SINGLE):
+            raise InputError(f"dtype is {dtype!r}: a batch is of 'float64' or 'float32'.")
+        if found == SINGLE and not self.kernel.has_single:
+            raise InputError(
+                "dtype='float32' is for batches whose equations all hold exactly, through the backends 'native' and "
+                "'numpy': weights span more decades than floats have digits. Leave it out."
+            )
+        return found
+
+    @cached_property
+    def _singles_quickly(self) -> QuickBatch:
+        """`_batch_quickly` in single precision."""
+        return self._quickly_in_batches(SINGLE)
 
     def solved_batch(self, states: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Trust:
         """Write the outputs of N states, whose shapes were checked; return how far to trust them.
 
         Args:
             states: the inputs, with a leading N; or without, of those that all states have.
-            outputs: where they go, one array (N, size) after the other.
+            outputs: where they go, one array (N, size) after the other; of floats, for a batch in single precision.
             threads: number of threads.
 
         Raises:
@@ -156,17 +185,16 @@ class Compiled(Remade, Differentiable):
             return nan if residual is None else residual, False, 1.0
         return self._judged(states, outputs, outcomes, residual)
 
-    def _quickly_in_batches(
-        self, defaults: tuple[Floats, ...]
-    ) -> Callable[[tuple[Any, ...], Any, Order | None, Any], Solved | None]:
+    def _quickly_in_batches(self, dtype: np.dtype[Any]) -> QuickBatch:
         """A faster `solved_batch` that returns the outputs too, where nothing is wrong; it returns None otherwise.
 
         Inputs that have a default are left out; where there is no order, outputs lie as the first input does. All
         that it uses is at hand: looking it up takes as long as some states.
         """
         shapes, n, judged = [*self._shapes.values()], self._n_outputs, self._judged
+        defaults = tuple(x.astype(dtype, copy=False) for x in self._defaults)
         n_given = len(shapes) - len(defaults) if all(len(shape) == 1 for shape in shapes) else -1
-        run = self.kernel.batches((*map(prod, shapes), n), 1, len(shapes) - len(defaults))
+        run = self.kernel.batches((*map(prod, shapes), n), 1, len(shapes) - len(defaults), dtype)
 
         def quick(given: tuple[Any, ...], threads: Any, order: Order | None, out: Any) -> Solved | None:
             if len(given) != n_given or type(first := given[0]) is not ndarray or first.ndim != 2:
@@ -176,7 +204,7 @@ class Compiled(Remade, Differentiable):
             N, values = len(first), out
             if out is None:
                 is_by_number = order == "F" if order else first.flags.fnc
-                values = empty((N, n), order="F") if is_by_number else empty((N, n))
+                values = empty((N, n), dtype, "F") if is_by_number else empty((N, n), dtype)
             found = run((*given, *defaults, values) if defaults else (*given, values), N, threads)
             if found is None:
                 return None
@@ -194,15 +222,21 @@ class Compiled(Remade, Differentiable):
         outcomes: NDArray[np.int32],
         residual: Floats | None,
     ) -> Trust:
-        """Recompute in place those of N states that the guards do not trust; return how reliable all are."""
-        N, refused = len(outcomes), is_refused(outcomes)
+        """Recompute in place those of N states that the guards do not trust; return how reliable all are.
+
+        In single precision they are computed in doubles first.
+        """
+        N, refused, is_single = len(outcomes), is_refused(outcomes), outputs[0].dtype == SINGLE
         if refused.any():
             states = self._check(states, (N,))  # an invalid state is refused here
         residual, rcond = np.full(N, nan) if residual is None else residual, np.ones(N)
+        fell_back = np.zeros(N, dtype=bool)
         ends = list(accumulate(rows.shape[1] for rows in outputs))[:-1]
         for k in np.flatnonzero(outcomes).tolist():
             own = [X[k] if X.ndim > len(shape) else X for X, shape in zip(states, self._shapes.values(), strict=True)]
-            values, residual[k], _, rcond[k] = self._otherwise(own, f"state {k} of {N}")
+            which = f"state {k} of {N}"
+            found = self.solved(*own, which=which) if is_single else self._otherwise(own, which)
+            values, residual[k], fell_back[k], rcond[k] = found
             for rows, part in zip(outputs, np.split(values, ends), strict=True):
                 rows[k] = part
-        return residual, outcomes != 0, rcond
+        return residual, fell_back, rcond

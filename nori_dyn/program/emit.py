@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
+from nori_dyn.program.limits import RESIDUAL_LIMIT, SINGLE_RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
 from nori_dyn.program.program import Program
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 from nori_dyn.program.row_needs import BLOCK
@@ -74,6 +74,7 @@ def emit(
     large: int = LARGE,
     places: Sequence[int] | None = None,
     without_vectors: str = "",
+    is_single: bool = False,
 ) -> Unit:
     """Return the C of a program: `prepare`, `run` and `solve`, or `run_batch`, see the files that it includes.
 
@@ -82,10 +83,11 @@ def emit(
     Args:
         program: the program.
         target: the target of the C.
-        lanes: doubles of a vector.
+        lanes: doubles of a vector; of floats there are twice as many.
         large: statements that loops over blocks that repeat have to save, see `repeated_writer`.
         places: where each input lies among those of the caller; in order when None.
         without_vectors: of code that stands alone, the macro by which its user turns vectors off.
+        is_single: whether a batch is of floats.
     """
     if target is Target.STAND_ALONE:
         writer = StatementWriter(program, lanes, places=places)
@@ -94,18 +96,20 @@ def emit(
         return _unit(program, writer, None, lanes, included, chunks, "#define STAND_ALONE\n", places)
     includes = ["scalars.h", "one_state.h"]
     if target is Target.BATCH:
-        if program.rows is not None and _n_statements(program) >= BY_STATE:
+        if not is_single and program.rows is not None and _n_statements(program) >= BY_STATE:
             includes.append("states.h")
         else:
             program, includes = replace(program, rows=None, limbs=()), ["vectors.h", "batch.h"]
     is_in_lanes, is_usual, usual = "batch.h" in includes, target is Target.USUAL, None
     padding = 1 if is_in_lanes else BLOCK  # a batch has states in its lanes, not angles
     out_places = program.packed_outputs if is_in_lanes else None
-    writer = writer_of(program.fast_path if is_usual else program, lanes, padding, large, out_places=out_places)
+    suffix = "f" if is_single else ""
+    writer = writer_of(program.fast_path if is_usual else program, lanes, padding, large, "", (), out_places, suffix)
     if is_in_lanes and program.refinement.first:
         usual = writer_of(program.fast_path, lanes, padding, large, "usual_", writer.angles, out_places)
     chunks = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows])
-    return _unit(program, writer, usual, lanes, includes, chunks, "#define USUAL\n" if is_usual else "")
+    head = "#define USUAL\n" if is_usual else "#define SINGLE\n" if is_single else ""
+    return _unit(program, writer, usual, lanes, includes, chunks, head, is_single=is_single)
 
 
 def _n_statements(program: Program) -> int:
@@ -122,6 +126,7 @@ def _unit(
     chunks: str,
     head: str = "",
     places: Sequence[int] | None = None,
+    is_single: bool = False,
 ) -> Unit:
     """Return the text around statements.
 
@@ -134,11 +139,12 @@ def _unit(
         chunks: the functions of statements.
         head: text before all.
         places: see `emit`.
+        is_single: see `emit`.
     """
     n_work = max(writer.n_work, usual.n_work if usual else 0)
     n_inputs, padding = len(program.scalars), writer.angles[:1] * (writer.padded - len(writer.angles))
     sizes = {
-        "LANES": lanes,
+        "LANES": 2 * lanes if is_single else lanes,
         "N_INPUTS": n_inputs,
         "N_OUTPUTS": writer.n_outputs,
         "N_ARRAYS": len(program.inputs),
@@ -158,7 +164,7 @@ def _unit(
         "LARGEST_SPREAD": WEIGHT_SPREAD,
     }
     if program.equations:
-        sizes["RESIDUAL_LIMIT"] = RESIDUAL_LIMIT
+        sizes["RESIDUAL_LIMIT"] = SINGLE_RESIDUAL_LIMIT if is_single else RESIDUAL_LIMIT
     of = range(n_inputs) if places is None else places
     tables = {
         "angles": [of[k] for k in (*writer.angles, *padding)],

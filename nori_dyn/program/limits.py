@@ -1,5 +1,7 @@
 """Limits of estimates: beyond them a state is solved again with pivoting, or is singular."""
 
+from nori_dyn.typing import Floats
+
 RCOND_LIMIT = 1e-13
 """Smallest rcond: below it rounding of the entries alone may change an unknown by a thousandth, and the system counts
 as singular at this state."""
@@ -18,3 +20,14 @@ the error before, times that of the factors: less than the step itself."""
 WEIGHT_SPREAD = 1e14
 """So do weights of sensors that span a larger ratio: of the lightest reading no digit is left beside the heaviest, and
 refinement with factors that have lost it does not notice."""
+
+SINGLE_PIVOT_LIMIT = 1e-2
+"""The same as `PIVOT_LIMIT` in single precision: it costs two of seven digits, as the other costs four of sixteen."""
+
+SINGLE_RESIDUAL_LIMIT = 5e-4
+"""The same as `RESIDUAL_LIMIT` in single precision: as many roundings, which are 2^29 times as large."""
+
+
+def single_limits(limits: Floats) -> Floats:
+    """The limits of guards on pivots in single precision, of those in double precision."""
+    return limits * (SINGLE_PIVOT_LIMIT / PIVOT_LIMIT)

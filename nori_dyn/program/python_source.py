@@ -106,7 +106,7 @@ class PythonProgram:
 
     def batch(self, *inputs: Floats) -> Floats:
         """The outputs (n_outputs, N) of inputs with a leading N; a zero divisor gives inf or nan."""
-        out = np.empty((self.n_outputs, len(inputs[0])))
+        out = np.empty((self.n_outputs, len(inputs[0])), dtype=np.result_type(*inputs))
         with np.errstate(all="ignore"):
             self._run(np.sin, np.cos, out, *(np.ascontiguousarray(values.T) for values in inputs))
         return out

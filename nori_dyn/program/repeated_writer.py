@@ -75,6 +75,7 @@ def writer_of(
     prefix: str = "",
     angles: Sequence[int] = (),
     out_places: Sequence[int] | None = None,
+    suffix: str = "",
 ) -> StatementWriter:
     """The writer of a program: with loops where it is large and they make its text much shorter.
 
@@ -86,14 +87,15 @@ def writer_of(
         prefix: see `StatementWriter`.
         angles: see `StatementWriter`.
         out_places: see `StatementWriter`.
+        suffix: see `StatementWriter`.
     """
     if program.rows is None:
         straight = n_statements(program.graph, program.graph.reachable([x for part in program.parts for x in part]))
         if straight >= large:
-            found = LoopWriter(program, padding, prefix, angles, out_places)
+            found = LoopWriter(program, padding, prefix, angles, out_places, suffix)
             if found.n_written <= min(SHRINKS * straight, straight - large):
                 return found
-    return StatementWriter(program, lanes, padding, prefix, angles, out_places=out_places)
+    return StatementWriter(program, lanes, padding, prefix, angles, None, out_places, suffix)
 
 
 class LoopWriter(StatementWriter):
@@ -113,8 +115,9 @@ class LoopWriter(StatementWriter):
         prefix: str = "",
         angles: Sequence[int] = (),
         out_places: Sequence[int] | None = None,
+        suffix: str = "",
     ) -> None:
-        self._begin(program, padding, prefix, None, out_places)
+        self._begin(program, padding, prefix, None, out_places, suffix)
         self.packing, graph, by = Packing(), program.graph, program.refinement
         kept = program.of_equations
         first = graph.reachable([*program.pivots, *by.steps, *program.outputs, *kept])
@@ -273,11 +276,11 @@ class LoopWriter(StatementWriter):
         at = np.array([source.start for source in loop.sources], dtype=np.intp).T.reshape(len(form), -1)
         lines = [f"static const int {own}at{number}[] = {{{', '.join(map(str, at.ravel().tolist())) or '0'}}};"]
         numbers = ", ".join(map(repr, loop.constants.ravel().tolist())) or "0"
-        lines.append(f"static const double {own}k{number}[] = {{{numbers}}};")
+        lines.append(f"static const number {own}k{number}[] = {{{numbers}}};")
         lines.append(f"static void {own}loop{number}(int first, int end, {PARAMETERS}) {{")
         lines.append("for (int b = first; b < end; ++b) {")
         lines.append(f"const int *const at = {own}at{number} + {at.shape[1]} * b;")
-        lines.append(f"const double *const k = {own}k{number} + {loop.constants.shape[1]} * b;")
+        lines.append(f"const number *const k = {own}k{number} + {loop.constants.shape[1]} * b;")
         left_at = {name.partition("[")[0] for names in loop.left_names.values() for name in names}
         for n, source in enumerate(loop.sources):
             const = "" if f"s{n}" in left_at else "const "

@@ -76,7 +76,7 @@ def residual_source(equations: Sequence[Sequence[Row]], place: Callable[[Expr], 
     loops = (f"LOOP({len(tables.rows[k])}, {len(tables.rows[k][0])}, {' '.join(_statements(*k))})" for k in kinds)
     return (
         f"typedef {kind_of_number} place;\n"
-        f"static const double numbers[] = {{{', '.join(map(repr, tables.numbers)) or '0'}}};\n"
+        f"static const number numbers[] = {{{', '.join(map(repr, tables.numbers)) or '0'}}};\n"
         f"static const place terms[] = {{{', '.join(map(str, terms)) or '0'}}};\n"
         f"#define N_EQUATIONS {len(equations)}\n"
         "#define ROWS(LOOP) \\\n    " + " \\\n    ".join(loops) + '\n#include "residual.h"\n'

@@ -50,6 +50,7 @@ class StatementWriter:
         angles: those that come first, whether they are needed or not.
         places: where each input lies among those of the caller; in order when None.
         out_places: where each output goes; in order when None.
+        suffix: what C's numbers end in: "f" for floats.
     """
 
     program: Program
@@ -69,8 +70,9 @@ class StatementWriter:
         angles: Sequence[int] = (),
         places: Sequence[int] | None = None,
         out_places: Sequence[int] | None = None,
+        suffix: str = "",
     ) -> None:
-        self._begin(program, padding, prefix, places, out_places)
+        self._begin(program, padding, prefix, places, out_places, suffix)
         rows, graph = program.rows, program.graph
         by, kept = program.refinement, program.of_equations
         first = [*program.pivots, *by.steps, *program.outputs, *kept]
@@ -116,8 +118,10 @@ class StatementWriter:
         prefix: str,
         places: Sequence[int] | None,
         out_places: Sequence[int] | None,
+        suffix: str,
     ) -> None:
         """Know where inputs and outputs are, quaternions at the start of the workspace."""
+        self._suffix = suffix
         self.program, self._padding, self._prefix, self._has_vectors = program, padding, prefix, True
         self._guarded = (*program.pivots, *program.refinement.steps, *program.refinement.further)
         self._input_place = {scalar.index: k for k, scalar in enumerate(program.scalars)}
@@ -265,7 +269,7 @@ class StatementWriter:
         """How a chunk refers to a node."""
         op = self.program.graph.ops[i]
         if op is Op.CONSTANT:
-            number = repr(self.program.graph.values[i])
+            number = repr(self.program.graph.values[i]) + self._suffix
             return f"({number})" if number.startswith("-") else number
         if op is Op.INPUT:
             return self._input_name(i)

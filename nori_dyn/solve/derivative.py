@@ -82,7 +82,15 @@ class EstimateDerivative(CompiledFunction):
         """
         return super().__call__(*checked_state(self.system, *self._given(args, kwargs), "refuse"))
 
-    def batch(self, *args: Any, threads: int = 1, order: Order = "C", out: Any = None, **kwargs: Any) -> Any:
+    def batch(
+        self,
+        *args: Any,
+        threads: int = 1,
+        order: Order = "C",
+        out: Any = None,
+        dtype: Any = "float64",
+        **kwargs: Any,
+    ) -> Any:
         """Return the derivatives at N states, each with a leading N; for the arguments see `CompiledFunction.batch`.
 
         Raises:
@@ -90,7 +98,7 @@ class EstimateDerivative(CompiledFunction):
             SingularSystemError: the system is singular at a state; names the first.
         """
         states = checked_states(self.system, *self._given(args, kwargs), "refuse")
-        return super().batch(*states, threads=threads, order=order, out=out)
+        return super().batch(*states, threads=threads, order=order, out=out, dtype=dtype)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> NoReturn:
         """Refuse: only estimates, and the results of a monitor or a tracker, can be exported as source code.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -222,13 +223,14 @@ class OutputLayout:
         """Return the memory of an `out`, unchecked; the very `out` where it is no estimate of this layout."""
         return out._found[0] if type(out) is Estimate and out._layout is self else out
 
-    def values_of(self, out: object, N: int, read: Mapping[str, object]) -> Floats:
+    def values_of(self, out: object, N: int, read: Mapping[str, object], dtype: np.dtype[Any]) -> Floats:
         """Return the array of an `out`, an estimate of N states or the array itself.
 
         Args:
             out: the array to write.
             N: number of states.
             read: objects that are read meanwhile, by name.
+            dtype: type of its numbers.
 
         Raises:
             InputError: it is of other outputs or another number of states, cannot be written, or shares memory with
@@ -243,7 +245,7 @@ class OutputLayout:
                 f"out is an estimate of {', '.join(out.kinds)} of '{out.system.tree.name}', and here are "
                 f"{', '.join(self.kinds)} of '{self.system.tree.name}': give one that this solver has returned."
             )
-        return checked_out("out", values, (N, self.size), read)
+        return checked_out("out", values, (N, self.size), read, dtype)
 
     def is_like(self, other: OutputLayout) -> bool:
         """Whether another layout is of the same outputs of the same system."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nori_dyn.algebra.arrays import check_in_place, counted
+from nori_dyn.algebra.arrays import DOUBLE, SINGLE, check_in_place, counted
 from nori_dyn.errors import InputError, NoriWarning, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
@@ -267,6 +267,7 @@ class Solver(Compiled, Shown):
         threads: int = 1,
         singular: Singular = "refuse",
         out: Estimate | Floats | None = None,
+        dtype: Any = "float64",
     ) -> Estimate:
         """Solve N states.
 
@@ -280,15 +281,18 @@ class Solver(Compiled, Shown):
             singular: treatment of states that have no unique solution: "refuse" the batch, or give "nan" for all
                 that they have, and name them in `Estimate.singular`.
             out: where to write, so that no memory is asked for: the estimate that an earlier call returned, of as many
-                states, which is returned again, or an array of doubles (N, size), which the estimate is then a view of:
-                the outputs one after the other. It is overwritten, even where the batch is refused.
+                states, which is returned again, or an array (N, size), which the estimate is then a view of: the
+                outputs one after the other. It is overwritten, even where the batch is refused.
+            dtype: "float64", or "float32" for single precision, where all rows hold exactly: see
+                `CompiledFunction.batch`. There a pivot may be a hundredth of its usual size and a residual 5e-4; what
+                is beyond is solved in doubles.
 
         Returns:
             The same names as `solve`, each with a leading N.
 
         Raises:
             InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero; `out` is not
-                of these states and outputs, cannot be written, or shares memory with an input.
+                of these states and outputs, cannot be written, or shares memory with an input; floats with weights.
             SingularSystemError: no unique solution at one of the states; names the first.
 
         Example:
@@ -298,17 +302,19 @@ class Solver(Compiled, Shown):
         """
         if singular != "refuse":
             check_singular(singular)
-        found = None
+        found, quickly, number_type = None, self._batch_quickly, DOUBLE
+        if dtype != "float64" and (number_type := self._number_type(dtype)) == SINGLE:
+            quickly = self._singles_quickly
         if weights is None and missing == "refuse" and not self._is_ranged:
             memory = None if out is None else self._layout.memory_of(out)
-            found = self._batch_quickly((Q, Qd, Y), threads, None, memory)
+            found = quickly((Q, Qd, Y), threads, None, memory)
         if found is None:
             states = checked_states(self.system, Q, Qd, Y, weights, missing)
             threads, N = counted("threads", threads), len(states[0])
             if out is None:
-                values = np.empty((N, self._layout.size))
+                values = np.empty((N, self._layout.size), number_type)
             else:
-                values = self._layout.values_of(out, N, {"Q": Q, "Qd": Qd, "Y": Y, "weights": weights})
+                values = self._layout.values_of(out, N, {"Q": Q, "Qd": Qd, "Y": Y, "weights": weights}, number_type)
             found = values, *self.solved_batch(states, (values,), threads)
         if found[3].__class__ is not float:  # one for all: nothing is wrong with any
             self._refuse(np.asarray(found[3]), (Q, Qd, Y, weights, missing), singular)

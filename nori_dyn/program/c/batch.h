@@ -7,7 +7,7 @@
 #include "sines.h"
 #include "statuses.h"
 
-typedef vec unaligned __attribute__((aligned(8), may_alias));
+typedef vec unaligned __attribute__((aligned(sizeof(number)), may_alias));
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -15,47 +15,52 @@ typedef vec unaligned __attribute__((aligned(8), may_alias));
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){__VA_ARGS__})
 #endif
 
-/* LANES rows of LANES numbers become columns: a butterfly, exchanging ever larger blocks. */
-#define TAKE(i, j, first, second)     \
-    {                                 \
-        const vec a = t[i], b = t[j]; \
-        t[i] = SHUFFLE(a, b, first);  \
-        t[j] = SHUFFLE(a, b, second); \
-    }
-#define LIST(...) __VA_ARGS__
-#if LANES == 8
-#define PAIRS(i, j) TAKE(i, j, LIST(0, 8, 2, 10, 4, 12, 6, 14), LIST(1, 9, 3, 11, 5, 13, 7, 15))
-#define FOURS(i, j) TAKE(i, j, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
-#define HALVES(i, j) TAKE(i, j, LIST(0, 1, 2, 3, 8, 9, 10, 11), LIST(4, 5, 6, 7, 12, 13, 14, 15))
+/* LANES rows of LANES numbers become columns: a butterfly, exchanging ever larger blocks of b numbers. Floats are first
+   interleaved in pairs, for which processors have instructions, and so leave columns 1 and 2 of four exchanged. */
+#define FIRST(k, b) ((k) & (b) ? LANES + (k) - (b) : (k))
+#define SECOND(k, b) ((k) & (b) ? LANES + (k) : (k) + (b))
+#define LOW(k, b) ((k) % 2 * LANES + (k) / 4 * 4 + (k) % 4 / 2)
+#define HIGH(k, b) (LOW(k, b) + 2)
+#if LANES == 16
+#define LIST(F, b)                                                                                                \
+    F(0, b), F(1, b), F(2, b), F(3, b), F(4, b), F(5, b), F(6, b), F(7, b), F(8, b), F(9, b), F(10, b), F(11, b), \
+        F(12, b), F(13, b), F(14, b), F(15, b)
+#elif LANES == 8
+#define LIST(F, b) F(0, b), F(1, b), F(2, b), F(3, b), F(4, b), F(5, b), F(6, b), F(7, b)
 #elif LANES == 4
-#define PAIRS(i, j) TAKE(i, j, LIST(0, 4, 2, 6), LIST(1, 5, 3, 7))
-#define FOURS(i, j) TAKE(i, j, LIST(0, 1, 4, 5), LIST(2, 3, 6, 7))
-#elif LANES == 2
-#define PAIRS(i, j) TAKE(i, j, LIST(0, 2), LIST(1, 3))
+#define LIST(F, b) F(0, b), F(1, b), F(2, b), F(3, b)
+#else
+#define LIST(F, b) F(0, b), F(1, b)
 #endif
+#define EXCHANGE(b, LEFT, RIGHT)                        \
+    for (int i = 0; i < LANES; ++i)                     \
+        if (!(i & (b))) {                               \
+            const vec x = t[i], y = t[i + (b)];         \
+            t[i] = SHUFFLE(x, y, LIST(LEFT, b));        \
+            t[i + (b)] = SHUFFLE(x, y, LIST(RIGHT, b)); \
+        }
 
 INLINE void transpose(vec *t) {
-#if LANES >= 2
-    PAIRS(0, 1)
+#ifdef SINGLE
+    EXCHANGE(1, LOW, HIGH)
+#elif LANES >= 2
+    EXCHANGE(1, FIRST, SECOND)
 #endif
 #if LANES >= 4
-    PAIRS(2, 3)
+    EXCHANGE(2, FIRST, SECOND)
 #endif
-#if LANES == 8
-    PAIRS(4, 5)
-    PAIRS(6, 7)
+#ifdef SINGLE
+    for (int i = 1; i < LANES; i += 4) {
+        const vec x = t[i];
+        t[i] = t[i + 1];
+        t[i + 1] = x;
+    }
 #endif
-#if LANES >= 4
-    FOURS(0, 2)
-    FOURS(1, 3)
+#if LANES >= 8
+    EXCHANGE(4, FIRST, SECOND)
 #endif
-#if LANES == 8
-    FOURS(4, 6)
-    FOURS(5, 7)
-    HALVES(0, 4)
-    HALVES(1, 5)
-    HALVES(2, 6)
-    HALVES(3, 7)
+#if LANES >= 16
+    EXCHANGE(8, FIRST, SECOND)
 #endif
     (void)t;
 }
@@ -63,7 +68,7 @@ INLINE void transpose(vec *t) {
 /* The numbers of LANES rows as vectors across them. Returns zero in the lanes in which they are finite, where there are
    LANES at least; what is put together number by number is not read again at once. Of shorter rows whole vectors may be
    read where is_long says so. */
-static inline vec gather_rows(ptrdiff_t n, const double *const *rows, int is_long, vec *x) {
+static inline vec gather_rows(ptrdiff_t n, const number *const *rows, int is_long, vec *x) {
     vec taint = {0}, more = {0};
     if (n < LANES && is_long) {
         vec t[LANES];
@@ -89,7 +94,7 @@ static inline vec gather_rows(ptrdiff_t n, const double *const *rows, int is_lon
 }
 
 /* The other way, number k from its place; a row that is 0 is left out. */
-static inline void scatter_rows(ptrdiff_t n, const vec *x, const int *places, double *const *rows) {
+static inline void scatter_rows(ptrdiff_t n, const vec *x, const int *places, number *const *rows) {
     for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {
         vec t[LANES];
         if (k > n - LANES) k = n - LANES;
@@ -105,14 +110,15 @@ static inline void scatter_rows(ptrdiff_t n, const vec *x, const int *places, do
 
 /* The n numbers of `left` states, or of LANES where there are more, as vectors across them: step lies between states,
    across between the numbers of one. Lanes without a state have the last one. Returns as `gather_rows`. */
-static inline vec gather(ptrdiff_t n, const double *from, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left, vec *x) {
+static inline vec gather(ptrdiff_t n, const number *from, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left, vec *x) {
     vec taint = {0};
     if (across == 1) {
-        const double *rows[LANES];
+        const number *rows[LANES];
         for (int l = 0; l < LANES; ++l) rows[l] = from + step * (l < left ? l : left - 1);
         taint = gather_rows(n, rows, left >= LANES && step * (left - LANES) + n >= LANES, x);
         const ptrdiff_t ahead = step * (left - LANES < LANES ? left - LANES : LANES);
-        for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(from + step * LANES + k);
+        for (ptrdiff_t k = 0; k < ahead; k += 64 / (ptrdiff_t)sizeof(number))
+            __builtin_prefetch(from + step * LANES + k);
     } else if (step == 1 && left >= 2 * LANES)
         for (ptrdiff_t k = 0; k < n; ++k) {
             x[k] = *(const unaligned *)(from + across * k);
@@ -125,10 +131,10 @@ static inline vec gather(ptrdiff_t n, const double *from, ptrdiff_t step, ptrdif
 }
 
 /* The other way, number k from its place. */
-static inline void scatter(ptrdiff_t n, const vec *x, const int *places, double *to, ptrdiff_t step, ptrdiff_t across,
+static inline void scatter(ptrdiff_t n, const vec *x, const int *places, number *to, ptrdiff_t step, ptrdiff_t across,
                            ptrdiff_t left) {
     if (across == 1) {
-        double *rows[LANES];
+        number *rows[LANES];
         for (int l = 0; l < LANES; ++l) rows[l] = l < left ? to + step * l : 0;
         scatter_rows(n, x, places, rows);
     } else if (step == 1 && left >= LANES)
@@ -149,7 +155,7 @@ static inline vec taint_of(ptrdiff_t n, const vec *x) {
 }
 
 /* Sets the status of the lanes of a mask that have none yet. */
-INLINE void note(ivec *status, ivec mask, long long is) { *status |= mask & (*status == OK) & is; }
+INLINE void note(ivec *status, ivec mask, whole is) { *status |= mask & (*status == OK) & is; }
 
 /* Takes sines and cosines of the angles among the inputs. */
 static inline void find_sines(const vec *x, vec *s, vec *c) {
@@ -160,7 +166,7 @@ static inline void find_sines(const vec *x, vec *s, vec *c) {
     }
     for (int k = 0; k < N_ANGLES; ++k) turn(s + k, c + k);
     for (int k = 0; any(beyond) && k < N_ANGLES; ++k)
-        turn_far(LANES, (const double *)(x + angles[k]), (double *)(s + k), (double *)(c + k));
+        turn_far(LANES, (const number *)(x + angles[k]), (number *)(s + k), (number *)(c + k));
 }
 
 /* Fetches the inputs of LANES states from one on, brings quaternions to unit length, and takes sines and cosines.
@@ -169,14 +175,14 @@ static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {
     vec taint = {0};
     for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {
         const block b = at->blocks[a];
-        taint += gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, at->n - base, x + first);
+        taint += gather(b.n, (const number *)at->arrays[a] + b.step * base, b.step, b.across, at->n - base, x + first);
     }
     for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a)
         if (at->blocks[a].n < LANES || at->blocks[a].across != 1) taint += taint_of(at->blocks[a].n, x + first);
     ivec status = ~(taint == 0.0) & INPUT_NOT_FINITE;
     for (int k = 0; k < N_QUATERNIONS; ++k) {
         const vec *const q = x + quaternions[k], norm = ROOT(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-        note(&status, ~(MAG(norm - 1.0) <= QUATERNION_TOLERANCE), QUATERNION_NOT_UNIT);
+        note(&status, ~(MAG(norm - 1.0) <= (number)QUATERNION_TOLERANCE), QUATERNION_NOT_UNIT);
         for (int l = 0; l < 4; ++l) w[4 * k + l] = q[l] / norm;
     }
     find_sines(x, w + 4 * N_QUATERNIONS, w + 4 * N_QUATERNIONS + PADDED);
@@ -187,7 +193,7 @@ static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {
 static inline int are_near(const batch *at, const vec *x) {
     const double *const low = at->limits + N_PIVOTS + N_STEPS, *const high = low + N_INPUTS;
     ivec near = ~(ivec){0};
-    for (int k = 0; k < N_INPUTS; ++k) near &= (x[k] >= low[k]) & (x[k] <= high[k]);
+    for (int k = 0; k < N_INPUTS; ++k) near &= (x[k] >= (number)low[k]) & (x[k] <= (number)high[k]);
     return !any(~near);
 }
 
@@ -195,20 +201,21 @@ static inline int are_near(const batch *at, const vec *x) {
 static inline int are_large(const batch *at, const vec *w) {
     const double *const least = at->limits + N_PIVOTS + N_STEPS + 2 * N_INPUTS;
     ivec large = ~(ivec){0};
-    for (int k = 0; k < N_WATCHED; ++k) large &= MAG(w[PIVOTS + N_PIVOTS + k]) >= least[k];
+    for (int k = 0; k < N_WATCHED; ++k) large &= MAG(w[PIVOTS + N_PIVOTS + k]) >= (number)least[k];
     return !any(~large);
 }
 
 /* The lanes in which steps are not small beside their outputs, or beside what these usually are. */
 INLINE ivec far(const vec *steps, const vec *o, const double *usual) {
     ivec found = {0};
-    for (int k = 0; k < N_STEPS; ++k) found |= ~(MAG(steps[k]) <= STEP_LIMIT * (MAG(o[output_places[k]]) + usual[k]));
+    for (int k = 0; k < N_STEPS; ++k)
+        found |= ~(MAG(steps[k]) <= (number)STEP_LIMIT * (MAG(o[output_places[k]]) + (number)usual[k]));
     return found;
 }
 
 /* Gives lanes a status by their weights; returns those in which one is zero. */
 INLINE ivec weigh(const vec *x, ivec *status) {
-    vec least = (vec){0} + DBL_MAX, largest = {0};
+    vec least = (vec){0} + LARGEST, largest = {0};
     ivec negative = {0}, zero = {0};
     for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) {
         negative |= ~(x[k] >= 0.0);
@@ -219,7 +226,7 @@ INLINE ivec weigh(const vec *x, ivec *status) {
         least = (vec)(((ivec)x[k] & lighter) | ((ivec)least & ~lighter));
     }
     note(status, negative, NEGATIVE_WEIGHT);
-    note(status, ~(largest <= LARGEST_SPREAD * least), WEIGHT_SPREAD);
+    note(status, ~(largest <= (number)LARGEST_SPREAD * least), WEIGHT_SPREAD);
     return zero;
 }
 
@@ -239,13 +246,13 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
         inaccurate = far(steps + N_STEPS, o, limits + N_PIVOTS);
     }
 #endif
-    for (int k = 0; k < N_PIVOTS; ++k) small |= ~((w[PIVOTS + k] >= limits[k]) | (-w[PIVOTS + k] >= limits[k]));
+    for (int k = 0; k < N_PIVOTS; ++k) small |= ~(MAG(w[PIVOTS + k]) >= (number)limits[k]);
     const ivec strange = ~(taint_of(N_OUTPUTS, o) == 0.0);
     ivec zero = {0}, large = {0};
     if (FIRST_WEIGHT < N_INPUTS) zero = weigh(x, &status);
 #ifdef RESIDUAL_LIMIT
     check(x, w, o, &worst, &taint);
-    large = ~(worst + taint <= RESIDUAL_LIMIT);
+    large = ~(worst + taint <= (number)RESIDUAL_LIMIT);
 #endif
     const int is_wrong = any(status | small | inaccurate | strange | large);
     if (is_wrong) {
@@ -257,7 +264,7 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
     }
     for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {
         const block b = at->blocks[a];
-        scatter(b.n, o, output_places + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
+        scatter(b.n, o, output_places + first, (number *)at->arrays[a] + b.step * base, b.step, b.across, n - base);
     }
     int found = 0;
     for (int l = 0; l < LANES && base + l < n; ++l) {
@@ -269,7 +276,7 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
 }
 
 /* How many doubles `run_batch` works in. */
-ptrdiff_t n_batch = (ptrdiff_t)GROUPS * LANES * (N_WORK + N_INPUTS + N_OUTPUTS);
+ptrdiff_t n_batch = (ptrdiff_t)GROUPS * LANES * (N_WORK + N_INPUTS + N_OUTPUTS) * sizeof(number) / sizeof(double);
 
 /* Calls a function of statements for some groups of LANES states: the processor fetches its code once. */
 #define FOR(chunk, which)            \

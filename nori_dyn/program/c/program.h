@@ -18,24 +18,25 @@ typedef struct {
     ptrdiff_t n, step, across;
 } block;
 
-/* n states: where inputs and, after them, n_out arrays of outputs are, how they lie, and the status of each state, as
-   `solve` returns it; residuals may be none. */
+/* n states: where inputs and, after them, n_out arrays of outputs are, of doubles or of floats, how they lie, and the
+   status of each state, as `solve` returns it; residuals may be none. */
 typedef struct {
     ptrdiff_t n, n_out;
-    double *const *arrays;
+    void *const *arrays;
     const block *blocks;
     const double *limits;
     double *residuals;
     int *statuses;
 } batch;
 
-/* A batch on threads: what runs it; how many of its arrays must have a row for each state, 0 where Python has looked at
-   them; the least number of states that a thread takes; doubles that each works in; for how many states and threads
+/* A batch on threads: what runs it; NumPy's type of its numbers, and their bytes; how many of its arrays must have a row
+   for each state, 0 where Python has looked at them; the least number of states that a thread takes; doubles that each works in; for how many states and threads
    there is room; where they work. */
 typedef struct {
     ptrdiff_t (*run)(const batch *, ptrdiff_t, ptrdiff_t, double *);
     batch at;
-    ptrdiff_t n_arrays, n_each, least, n_work, most_states, most_threads;
+    const void *type;
+    ptrdiff_t size, n_arrays, n_each, least, n_work, most_states, most_threads;
     double *w;
 } call;
 

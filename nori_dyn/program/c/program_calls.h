@@ -8,7 +8,7 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
 
 ptrdiff_t run_call(call *what, uintptr_t arrays, ptrdiff_t N, int threads);
 void forget_threads(void);
-extern const void *array_class, *double_type;
+extern const void *array_class;
 extern ptrdiff_t head, items;
 
 void *tick(void *self, void *nothing);

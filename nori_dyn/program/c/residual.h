@@ -19,7 +19,7 @@ STRAIGHT static void check(const real *restrict in, const real *restrict w, cons
     const place *at = terms;
     for (int k = 0; k < N_EQUATIONS; ++k) {
         error[k] = (real){0};
-        size[k] = (real){0} + DBL_MIN;
+        size[k] = (real){0} + SMALLEST;
     }
     ROWS(LOOP)
     for (int k = 0; k < N_EQUATIONS; ++k) *worst = MAX(error[k] / size[k], *worst);

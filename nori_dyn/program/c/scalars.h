@@ -10,12 +10,14 @@
 #include "checks.h"
 #include "functions.h"
 
-typedef double real;
+typedef double number;
+typedef number real;
 typedef int flag;
 typedef uint64_t bits;
 
 #define BITS(x) bits_of(x)
 #define NUMBER(x) number_of(x)
+#define SMALLEST DBL_MIN
 #define MAG(x) fabs(x)
 #define ROOT(x) sqrt(x)
 #define MAX(x, y) ((x) > (y) ? (x) : (y))

@@ -26,10 +26,10 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w) {
     for (ptrdiff_t s = from; s < to; ++s) {
         for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {
             const block b = at->blocks[a];
-            copy(b.n, at->arrays[a] + b.step * s, b.across, in + first, 1);
+            copy(b.n, (const double *)at->arrays[a] + b.step * s, b.across, in + first, 1);
         }
         if (is_in_place) {
-            one.out = at->arrays[N_ARRAYS] + result->step * s;
+            one.out = (double *)at->arrays[N_ARRAYS] + result->step * s;
             prepare(&one);
         }
         at->statuses[s] = solve(&one);
@@ -38,7 +38,7 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w) {
         for (ptrdiff_t a = N_ARRAYS, first = 0; !is_in_place && a < N_ARRAYS + at->n_out;
              first += at->blocks[a].n, ++a) {
             const block b = at->blocks[a];
-            copy(b.n, out + first, 1, at->arrays[a] + b.step * s, b.across);
+            copy(b.n, out + first, 1, (double *)at->arrays[a] + b.step * s, b.across);
         }
     }
     return found;

@@ -181,7 +181,7 @@ static ptrdiff_t run_parts(const call *what, int threads) {
    array is not as `lay` wants it. */
 ptrdiff_t run_call(call *what, uintptr_t arrays, ptrdiff_t N, int threads) {
     if (N > what->most_states || threads > what->most_threads) return NO_ROOM;
-    if (N < 1 || !lay((const char *)arrays, what->n_arrays, what->n_each, N, &what->at)) return UNFIT;
+    if (N < 1 || !lay((const char *)arrays, what, N)) return UNFIT;
     what->at.n = N;
     return threads > 1 && what->least < N ? run_parts(what, threads) : what->run(&what->at, 0, N, what->w);
 }

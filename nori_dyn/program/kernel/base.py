@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.arrays import DOUBLE
 from nori_dyn.errors import CompilerError, NoriWarning, UnknownBackendError
 from nori_dyn.typing import Floats
 
@@ -89,6 +90,10 @@ class Kernel(Protocol):
         """Whether it computes the residual of a state that is solved."""
 
     @property
+    def has_single(self) -> bool:
+        """Whether it runs batches in single precision: those without weights, whose ratios exceed its digits."""
+
+    @property
     def limits(self) -> Floats:
         """The limits of its guards, see `state` in c/program.h; written in place."""
 
@@ -130,16 +135,17 @@ class Kernel(Protocol):
     def guarded(self, at: Any) -> tuple[Floats, Floats]:
         """Return the pivots (n_pivots,) and the steps (n_steps,), the last ones, of the state that ran last there."""
 
-    def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
+    def batches(self, sizes: Sequence[int], n_out: int, n_each: int, dtype: np.dtype[Any] = DOUBLE) -> Batches:
         """A function that runs N states as `batch` does, on arrays of the caller.
 
-        It returns None, and nothing is computed, where they are not in order: arrays of doubles in whole steps, outputs
-        writeable and apart from inputs; or where the kernel has no such way.
+        It returns None, and nothing is computed, where they are not in order: arrays of the type in whole steps,
+        outputs writeable and apart from inputs; or where the kernel has no such way.
 
         Args:
             sizes: how many numbers a state has in each array, outputs after inputs.
             n_out: number of arrays of outputs.
             n_each: so many of the first arrays have a row for each state, and others may.
+            dtype: type of their numbers, doubles or floats.
         """
 
     def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
@@ -147,6 +153,7 @@ class Kernel(Protocol):
 
         Args:
             inputs: arrays (N, size), or (size,) that all states have, in the order of the program.
-            outputs: where the outputs go, one array (N, size) after the other.
+            outputs: where the outputs go, one array (N, size) after the other; where they are of floats, so is what is
+                computed.
             threads: number of threads, where the kernel can use them; results do not depend on it.
         """

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import DOUBLE
 from nori_dyn.program.compiler import Compiler, c_file, load_library
 from nori_dyn.program.kernel.base import Batches, Outcomes
 from nori_dyn.typing import Floats
@@ -48,6 +47,7 @@ def batches(
     sizes: Sequence[int],
     n_out: int,
     n_each: int,
+    dtype: np.dtype[Any],
 ) -> Batches:
     """A function that runs batches of arrays of some sizes, with all buffers at hand.
 
@@ -58,6 +58,7 @@ def batches(
         sizes: how many numbers a state has in each array, outputs after inputs.
         n_out: number of arrays of outputs.
         n_each: so many of the first arrays must have a row for each state; 0 where arrays are checked already.
+        dtype: type of their numbers.
     """
     idle: list[_BatchCall] = []
     pop, push, good = idle.pop, idle.append, (None, None)
@@ -66,7 +67,7 @@ def batches(
         try:
             call = pop()
         except IndexError:
-            call = _BatchCall(find_entry(), limits, tuple(sizes), n_out, n_each)
+            call = _BatchCall(find_entry(), limits, tuple(sizes), n_out, n_each, dtype)
         residuals = call.residuals_of(N) if has_residual else None
         found = call.run(call.struct, id(arrays), N, threads)
         if not found:
@@ -94,19 +95,28 @@ class _BatchCall:
 
     __slots__ = ("_ffi", "_kept", "_n_work", "_residuals", "_work", "outcomes", "run", "struct")
 
-    def __init__(self, entry: BatchEntry, limits: Floats, sizes: tuple[int, ...], n_out: int, n_each: int) -> None:
+    def __init__(
+        self,
+        entry: BatchEntry,
+        limits: Floats,
+        sizes: tuple[int, ...],
+        n_out: int,
+        n_each: int,
+        dtype: np.dtype[Any],
+    ) -> None:
         ffi = self._ffi = entry.ffi
         self.run, self._n_work = entry.run_call, entry.n_work
-        arrays, blocks = ffi.new("double *[]", len(sizes)), ffi.new("block[]", len(sizes))
+        arrays, blocks = ffi.new("void *[]", len(sizes)), ffi.new("block[]", len(sizes))
         for block, size in zip(blocks, sizes, strict=True):
             block.n = size
         kept = ffi.from_buffer("double[]", limits)
         self.struct = call = ffi.new("call *")
         call.run, call.n_arrays, call.n_each = entry.run, len(sizes), n_each
         call.least, call.n_work = entry.least, entry.n_work
+        call.type, call.size = ffi.cast("void *", id(dtype)), dtype.itemsize
         at = call.at
         at.n_out, at.arrays, at.blocks, at.limits = n_out, arrays, blocks, kept
-        self._kept = arrays, blocks, kept
+        self._kept = arrays, blocks, kept, dtype
         self.outcomes, self._work, self._residuals = np.zeros(0, dtype=np.int32), aligned(0), None
 
     def make_room(self, states: int, threads: int) -> None:
@@ -145,7 +155,7 @@ def pool(ffi: Any, compiler: Compiler) -> Any:
         CompilerError: the compiler fails, or there is no room for its output.
     """
     found = load_library(ffi, c_file("threads.c"), compiler, ffi.RTLD_NOW | ffi.RTLD_NODELETE)
-    found.array_class, found.double_type = (ffi.cast("void *", id(known)) for known in (np.ndarray, DOUBLE))
+    found.array_class = ffi.cast("void *", id(np.ndarray))
     found.head, found.items = object.__basicsize__, tuple.__basicsize__
     os.register_at_fork(after_in_child=found.forget_threads)
     return found

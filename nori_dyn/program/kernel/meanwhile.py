@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
+from nori_dyn.algebra.arrays import DOUBLE
 from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.kernel.base import Batches, Kernel, Outcomes, Returns
 from nori_dyn.typing import Floats
@@ -93,6 +96,10 @@ class NumpyUntilCompiled(Background[Kernel]):
         return self.first.has_residual
 
     @property
+    def has_single(self) -> bool:
+        return self.first.has_single
+
+    @property
     def limits(self) -> Floats:
         return self.serving.limits
 
@@ -132,8 +139,8 @@ class NumpyUntilCompiled(Background[Kernel]):
         kernel = self.serving
         return kernel.guarded(at.of(kernel))
 
-    def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
-        return lambda arrays, N, threads: self.serving.batches(sizes, n_out, n_each)(arrays, N, threads)
+    def batches(self, sizes: Sequence[int], n_out: int, n_each: int, dtype: np.dtype[Any] = DOUBLE) -> Batches:
+        return lambda arrays, N, threads: self.serving.batches(sizes, n_out, n_each, dtype)(arrays, N, threads)
 
     def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
         return self.serving.batch(inputs, outputs, threads)

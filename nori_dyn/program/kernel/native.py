@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, cached_property
+from functools import cache, partial
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, ref
 import cffi
 import numpy as np
 
+from nori_dyn.algebra.arrays import DOUBLE, SINGLE
 from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.cache_files import cache_root
@@ -25,6 +26,7 @@ from nori_dyn.program.kernel.base import NATIVE, Batches, Outcome, Outcomes, Ret
 from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches, pool
 from nori_dyn.program.kernel.caller import by_cffi, caller
 from nori_dyn.program.kernel.record import KernelRecord, LibraryEntry, has_fast_path, recall, remember
+from nori_dyn.program.limits import single_limits
 from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
 
@@ -96,7 +98,8 @@ class NativeKernel:
         self.run, self.pivot_names = library.run, record.pivot_names
         self.work, self._held = aligned(record.single.n_work), np.array([*record.limits, np.nan])
         self.limits = self._held[:-1]
-        self._batches: dict[tuple[int, ...], Batches] = {}
+        self._batches: dict[tuple[Any, ...], Batches] = {}
+        self._batch_entries: dict[np.dtype[Any], BatchEntry] = {}
         self._bindings: list[ref[Any]] = []
         self._turn, self._is_failed = Lock(), False
         self._refined = self._cached_refined()
@@ -107,17 +110,22 @@ class NativeKernel:
         return self._record.has_residual
 
     @property
+    def has_single(self) -> bool:
+        """Whether it runs batches in single precision, see `Kernel`."""
+        return not (self._record.n_steps or self._record.n_weights)
+
+    @property
     def packed(self) -> Mapping[int, int]:
         """How many operations of a tick are in SIMD lanes: two at a time, four and so on."""
         return self._record.packed
 
-    def unit(self, target: Target) -> Unit:
+    def unit(self, target: Target, is_single: bool = False) -> Unit:
         """Return the C of the program."""
         with collector_at_rest():
-            return emit(self._program(), target, self._compiler.lanes)
+            return emit(self._program(), target, self._compiler.lanes, is_single=is_single)
 
-    def _compiled(self, target: Target) -> tuple[Unit, Any]:
-        unit = self.unit(target)
+    def _compiled(self, target: Target, is_single: bool = False) -> tuple[Unit, Any]:
+        unit = self.unit(target, is_single)
         return unit, load_library(self._ffi, unit.text, self._compiler)
 
     def _entry(self, unit: Unit) -> LibraryEntry:
@@ -179,22 +187,26 @@ class NativeKernel:
         binding.refine = self._ffi.addressof(by.library, "refine")
         binding.refined = refined
 
-    @cached_property
-    def _of_batches(self) -> Any:
-        """The library for batches; its C is written when the first batch comes."""
-        found = None if self._record.batch is None else cached_library(self._ffi, self._record.batch)
+    def _of_batches(self, dtype: np.dtype[Any]) -> Any:
+        """The library for batches of a type of numbers; its C is written when the first batch comes."""
+        known = self._record.batches
+        found = cached_library(self._ffi, known[dtype.name]) if dtype.name in known else None
         if found is None:
             with self._before_batch():
-                unit, found = self._compiled(Target.BATCH)
+                unit, found = self._compiled(Target.BATCH, dtype == SINGLE)
             self._check_trace()
-            self._remember(self._record.model_copy(update={"batch": library_key(unit.text, self._compiler)}))
+            address = library_key(unit.text, self._compiler)
+            self._remember(self._record.model_copy(update={"batches": {**known, dtype.name: address}}))
         return found
 
-    @cached_property
-    def _batch_entry(self) -> BatchEntry:
-        library, threads = self._of_batches, pool(self._ffi, self._compiler)
-        least = LEAST * self._compiler.lanes
-        return BatchEntry(self._ffi, threads.run_call, library.run_batch, library.n_batch, least)
+    def _batch_entry(self, dtype: np.dtype[Any]) -> BatchEntry:
+        if dtype not in self._batch_entries:
+            library, threads = self._of_batches(dtype), pool(self._ffi, self._compiler)
+            least = LEAST * self._compiler.lanes * DOUBLE.itemsize // dtype.itemsize
+            self._batch_entries[dtype] = BatchEntry(
+                self._ffi, threads.run_call, library.run_batch, library.n_batch, least
+            )
+        return self._batch_entries[dtype]
 
     def bind(self, state: Floats, values: Floats) -> Any:
         """The C struct of pointers to inputs and outputs; it keeps them, and the library, alive."""
@@ -247,24 +259,29 @@ class NativeKernel:
 
         Inputs are not copied that lie state by state, with or without something between, or number by number.
         """
-        arrays = (*map(_in_doubles, inputs), *outputs)
-        found = self.batches([X.shape[-1] for X in arrays], len(outputs))(arrays, len(outputs[0]), threads)
+        dtype = outputs[0].dtype
+        arrays = (*(_as_it_lies(X, dtype) for X in inputs), *outputs)
+        found = self.batches([X.shape[-1] for X in arrays], len(outputs), 0, dtype)(arrays, len(outputs[0]), threads)
         if found is None:
             raise ValueError("outputs must be in steps of whole numbers")
         return found
 
-    def batches(self, sizes: Sequence[int], n_out: int, n_each: int = 0) -> Batches:
+    def batches(self, sizes: Sequence[int], n_out: int, n_each: int = 0, dtype: np.dtype[Any] = DOUBLE) -> Batches:
         """A function that runs batches of arrays of some sizes, see `batches`."""
-        key = (*sizes, n_out, n_each)
+        key = (*sizes, n_out, n_each, dtype)
         if key not in self._batches:
-            has = self.has_residual
-            self._batches[key] = batches(lambda: self._batch_entry, self._held, has, sizes, n_out, n_each)
+            limits = self._held if dtype == DOUBLE else single_limits(self._held)
+            find_entry = partial(self._batch_entry, dtype)
+            self._batches[key] = batches(find_entry, limits, self.has_residual, sizes, n_out, n_each, dtype)
         return self._batches[key]
 
     def _pointer(self, array: Floats) -> Any:
         return self._ffi.cast("double *", array.ctypes.data)
 
 
-def _in_doubles(X: Floats) -> Floats:
-    """Return an array as it lies, if that is in steps of whole numbers."""
+def _as_it_lies(X: Floats, dtype: np.dtype[Any]) -> Floats:
+    """Return an array as it lies, if it is of a type, and in steps of whole numbers."""
+    if X.dtype != dtype:
+        with np.errstate(over="ignore"):
+            return X.astype(dtype)
     return np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X

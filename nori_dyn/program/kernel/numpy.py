@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.arrays import DOUBLE, SINGLE
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.kernel.base import NUMPY, Batches, Outcome, Outcomes, Returns
-from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
+from nori_dyn.program.limits import RESIDUAL_LIMIT, SINGLE_RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD, single_limits
 from nori_dyn.program.program import Program
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -27,7 +28,7 @@ class NumpyKernel:
     """Runs a program on floats one state at a time, and on arrays chunk by chunk: c/one_state.h in NumPy.
 
     Attributes:
-        limits, pivot_names, has_residual: see `Kernel`. There is no fast path.
+        limits, pivot_names, has_residual, has_single: see `Kernel`. There is no fast path.
 
     Args:
         program: the program.
@@ -44,6 +45,7 @@ class NumpyKernel:
         self.limits = np.zeros(len(program.pivots) + len(program.refinement.steps))
         self._residual = _Residual(program) if program.equations else None
         self.has_residual = bool(program.equations)
+        self.has_single = not (program.refinement.steps or program.n_weights)
         self._guarded = self.limits[:0], self.limits[:0]
         if limits is not None:
             self.limits[:] = limits[: len(self.limits)]
@@ -83,7 +85,7 @@ class NumpyKernel:
         """Return the pivots and the steps of the last state, see `Kernel`."""
         return self._guarded
 
-    def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
+    def batches(self, sizes: Sequence[int], n_out: int, n_each: int, dtype: np.dtype[Any] = DOUBLE) -> Batches:
         """A function that runs no batch: all of them are checked."""
         return lambda arrays, N, threads: None
 
@@ -91,6 +93,8 @@ class NumpyKernel:
         """Run N states, see `Kernel`; on one thread."""
         N = len(outputs[0])
         ends = np.cumsum([values.shape[1] for values in outputs])[:-1]
+        with np.errstate(over="ignore"):
+            inputs = [X.astype(outputs[0].dtype, copy=False) for X in inputs]
         states, outcomes = self._states([np.broadcast_to(X, (N, X.shape[-1])) for X in inputs])
         residuals = np.empty(N)
         for part, rows in self._compute.chunks(*states):
@@ -121,7 +125,9 @@ class NumpyKernel:
     def _judged(self, rows: Floats, states: Sequence[Floats]) -> tuple[Floats, NDArray[np.int32], Floats]:
         """Return the outputs (N, n) of all that was computed (n, N), the outcome of each state, and its residual."""
         values, pivots, steps, twice, further, of_equations = np.split(rows, self._ends)
-        least, usual = np.split(self.limits[:, None], [len(pivots)])
+        is_single = rows.dtype == SINGLE
+        limits = single_limits(self.limits) if is_single else self.limits
+        least, usual = np.split(limits[:, None], [len(pivots)])
         outcomes = np.zeros(rows.shape[1], dtype=np.int32)
 
         def note(mask: Any, outcome: Outcome) -> None:
@@ -148,7 +154,8 @@ class NumpyKernel:
             residuals = np.full(rows.shape[1], np.nan)
             if self._residual is not None:
                 residuals = self._residual.of(of_equations, values)
-                note(~(residuals <= RESIDUAL_LIMIT), Outcome.LARGE_RESIDUAL)
+                limit = SINGLE_RESIDUAL_LIMIT if is_single else RESIDUAL_LIMIT
+                note(~(residuals <= limit), Outcome.LARGE_RESIDUAL)
         self._guarded = pivots[:, -1], further[:, -1]
         return np.ascontiguousarray(values.T), outcomes, residuals
 

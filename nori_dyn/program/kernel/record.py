@@ -40,7 +40,7 @@ class KernelRecord(BaseModel):
 
     Attributes:
         n_inputs, n_outputs: numbers of a state.
-        n_pivots, n_steps, n_watched: how many there are.
+        n_pivots, n_steps, n_watched, n_weights: how many there are.
         has_residual: whether the residual is computed.
         is_long: whether a state takes long, see `caller.LONG`.
         packed: how many of its operations are computed two at a time, four and so on.
@@ -48,7 +48,7 @@ class KernelRecord(BaseModel):
         limits: the limits of its guards, see `state` in c/program.h.
         single: the library for single states, the fast path where there is one.
         refined: that for states off the fast path; None before the first.
-        batch: address of that for batches; None before the first.
+        batches: addresses of those for batches, by the type of their numbers, as far as there were any.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,13 +58,14 @@ class KernelRecord(BaseModel):
     n_pivots: int
     n_steps: int
     n_watched: int
+    n_weights: int
     has_residual: bool
     is_long: bool
     packed: dict[int, int]
     pivot_names: tuple[str, ...]
     single: LibraryEntry
     refined: LibraryEntry | None = None
-    batch: str | None = None
+    batches: dict[str, str] = {}
     limits: tuple[FiniteFloat, ...]
 
     @staticmethod
@@ -76,6 +77,7 @@ class KernelRecord(BaseModel):
             n_pivots=len(program.pivots),
             n_steps=len(program.refinement.steps),
             n_watched=len(program.refinement.watched),
+            n_weights=program.n_weights,
             has_residual=bool(program.equations),
             is_long=program.cost.total > LONG,
             packed=unit.packed,

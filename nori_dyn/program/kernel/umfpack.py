@@ -140,7 +140,7 @@ class UmfpackKernel(NumpyKernel):
                 quaternions=tuple(part.start for part in system.tree.quaternions),
             )
         )
-        self.has_residual = check_residual
+        self.has_residual, self.has_single = check_residual, False
         self._sizes = np.cumsum([len(symbolic.entries), len(symbolic.b)])
         self._factorisation = Umfpack(plan)
         self._usual = natural_scaling(system, symbolic, plan.seed)[1][: self._n]
