@@ -148,11 +148,8 @@ class Compiled(Remade, Differentiable):
         Raises:
             InputError: it is neither doubles nor floats, or these are not for this program.
         """
-        try:
-            found = np.dtype(dtype)
-        except TypeError:
-            found = None
-        if found not in (DOUBLE, SINGLE):
+        found = next((known for known in (DOUBLE, SINGLE) if dtype in (known, known.name, known.type)), None)
+        if found is None:
             raise InputError(f"dtype is {dtype!r}: a batch is of 'float64' or 'float32'.")
         if found == SINGLE and not self.kernel.has_single:
             raise InputError(
@@ -234,7 +231,7 @@ class Compiled(Remade, Differentiable):
         ends = list(accumulate(rows.shape[1] for rows in outputs))[:-1]
         for k in np.flatnonzero(outcomes).tolist():
             own = [X[k] if X.ndim > len(shape) else X for X, shape in zip(states, self._shapes.values(), strict=True)]
-            which = f"state {k} of {N}"
+            own, which = [x.astype(float, copy=False) for x in own], f"state {k} of {N}"
             found = self.solved(*own, which=which) if is_single else self._otherwise(own, which)
             values, residual[k], fell_back[k], rcond[k] = found
             for rows, part in zip(outputs, np.split(values, ends), strict=True):

@@ -100,21 +100,24 @@ def test_outputs_between_the_numbers_that_are_read(sums):
     same(sums.batch(room[:, ::2], X, out=room[:, 1::2]), X + 2 * X)
 
 
-def test_short_rows_are_read_and_written_and_nothing_beside_them(lanes):
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_short_rows_are_read_and_written_and_nothing_beside_them(lanes, dtype):
     """Rows of fewer numbers than a vector, of as many, and of several vectors and a part."""
+    if dtype == "float32":
+        lanes *= 2
     for n in {1, lanes - 1, lanes, lanes + 1, 2 * lanes + 1}:
         function, rng = summed(n), np.random.default_rng(n)
         for count in (1, 7, 8, 9, 16, 17, 65):
             for width in (n, n + 1, 2 * n + 3):
                 shape = count + 2, width  # with what is around what is read and written
-                q, qd, out = whole = [np.full(shape, np.nan)[1:-1, :n] for _ in range(3)]
-                q[:], qd[:] = rng.normal(size=(2, count, n))
-                assert function.batch(q, qd, out=out) is out
+                q, qd, out = whole = [np.full(shape, np.nan, dtype)[1:-1, :n] for _ in range(3)]
+                q[:], qd[:] = rng.integers(-9, 9, (2, count, n))
+                assert function.batch(q, qd, out=out, dtype=dtype) is out
                 same(out, q + 2 * qd)
                 assert all(np.isnan(part.base).sum() == part.base.size - part.size for part in whole)
                 q[count - 1, n - 1] = np.inf
                 with pytest.raises(nd.errors.InputError, match=rf"q\[{count - 1}, {n - 1}\] is inf"):
-                    function.batch(q, qd)
+                    function.batch(q, qd, dtype=dtype)
 
 
 def test_room_grows_with_what_is_asked_for(sums):

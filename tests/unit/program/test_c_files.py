@@ -50,6 +50,7 @@ UNITS = {
         emit(nd.compile(nd.minverse, load("g1", "floating"), backend="numpy")._program, Target.ONE_STATE, 4).text
     ),
     "a batch": lambda: emit(program("forward_dynamics", checked=True), Target.BATCH, 4).text,
+    "a batch of floats": lambda: emit(program("forward_dynamics", checked=True), Target.BATCH, 4, is_single=True).text,
     "a batch, refined": lambda: emit(program(weighed(), ["tau"], nd.autotree(2)), Target.BATCH, 2).text,
     "threads": lambda: c_file("threads.c"),
     "calls from Python": lambda: c_file("python_call.c"),
@@ -76,14 +77,15 @@ int main(void) {
     static double limits[N_LIMITS + 1];
     for (ptrdiff_t N = 1; N < 20; ++N)
         for (int by_state = 0; by_state < 2; ++by_state) {
-            double *arrays[N_ARRAYS + 1], *const work = aligned_alloc(64, (n_batch * sizeof(double) + 63) / 64 * 64);
+            void *arrays[N_ARRAYS + 1];
+            double *const work = aligned_alloc(64, (n_batch * sizeof(double) + 63) / 64 * 64);
             int *const statuses = malloc(N * sizeof(int));
             block blocks[N_ARRAYS + 1];
             for (int a = 0; a <= N_ARRAYS; ++a) {
                 const block own = {sizes[a], by_state ? sizes[a] : 1, by_state ? 1 : N};
                 blocks[a] = own;
-                arrays[a] = malloc(N * sizes[a] * sizeof(double));
-                for (ptrdiff_t k = 0; k < N * sizes[a]; ++k) arrays[a][k] = 0.1 * (k % 7);
+                number *const its = arrays[a] = malloc(N * sizes[a] * sizeof(number));
+                for (ptrdiff_t k = 0; k < N * sizes[a]; ++k) its[k] = 0.1 * (k % 7);
             }
             const batch at = {N, 1, arrays, blocks, limits, 0, statuses};
             const ptrdiff_t wrong = run_batch(&at, 0, N, work);
@@ -97,13 +99,13 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("lanes", [2, 4, 8])
-def test_batches_stay_within_their_arrays(lanes, tmp_path):
+@pytest.mark.parametrize(("lanes", "is_single"), [(2, False), (4, True), (8, False), (8, True)])
+def test_batches_stay_within_their_arrays(lanes, is_single, tmp_path):
     """Of any number of states, state by state and number by number, each array as long as it has to be."""
     made = program("forward_dynamics", ["qdd"], nd.autotree(2, skew=0.4))
     sizes = [*(len(scalars) for scalars in made.inputs.values()), len(made.outputs)]
     main = MAIN.replace("SIZES", ", ".join(map(str, sizes))).replace("N_LIMITS", "N_PIVOTS")
-    (tmp_path / "it.c").write_text(emit(made, Target.BATCH, lanes).text + main)
+    (tmp_path / "it.c").write_text(emit(made, Target.BATCH, lanes, is_single=is_single).text + main)
     run_sanitized(tmp_path)
 
 
