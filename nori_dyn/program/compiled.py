@@ -148,15 +148,16 @@ class Compiled(Remade, Differentiable):
         Raises:
             InputError: it is neither doubles nor floats, or these are not for this program.
         """
-        found = next((known for known in (DOUBLE, SINGLE) if dtype in (known, known.name, known.type)), None)
-        if found is None:
+        if dtype in (DOUBLE.name, DOUBLE, np.float64):
+            return DOUBLE
+        if dtype not in (SINGLE.name, SINGLE, np.float32):
             raise InputError(f"dtype is {dtype!r}: a batch is of 'float64' or 'float32'.")
-        if found == SINGLE and not self.kernel.has_single:
+        if not self.kernel.has_single:
             raise InputError(
                 "dtype='float32' is for batches whose equations all hold exactly, through the backends 'native' and "
                 "'numpy': weights span more decades than floats have digits. Leave it out."
             )
-        return found
+        return SINGLE
 
     @cached_property
     def _singles_quickly(self) -> QuickBatch:
