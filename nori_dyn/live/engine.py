@@ -19,7 +19,6 @@ from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.chunks import lacking
@@ -28,7 +27,7 @@ from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
-from nori_dyn.measurements.contacts import CONTACT, ContactState
+from nori_dyn.measurements.contacts import COLLISION, CONTACT, ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.switching import SwitchingSolver

@@ -14,7 +14,6 @@ import numpy as np
 from nori_dyn.estimation.log_file import fingerprint_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
 from nori_dyn.live.engine import ALONE, LiveEstimate, StreamOptions
@@ -23,6 +22,7 @@ from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, EstimateTopic
 from nori_dyn.logs.messages.topic import STAMP
+from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.typing import Floats, Indices
 
 DIAGNOSTICS = f"{PREFIX}/diagnostics"
