@@ -254,7 +254,7 @@ def estimate(
     is_judged = monitor or (view is not None and can_be_judged(plans))
     seen = chosen_alarms(alarms, ready.alarms if ready else tracked.alarms if tracked else None)
     handling |= {"monitor": is_judged, "how": how, "unseen": unseen, "chunk": chunk, "alarms": seen}
-    if any(one.is_touch for one in plans.sensors.contacts) and (shape is not None or robot is not None):
+    if plans.sensors.has_touches and (shape is not None or robot is not None):
         of_robot = preset(robot, model).of(what) if shape is None and robot is not None else None
         handling["surfaces"] = of_robot.surfaces if of_robot else surfaces(str(shape), plans.tree)
     runner = with_peaks(LogRunner(plans, options_of(*way, **handling)), free)

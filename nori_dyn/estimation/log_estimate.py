@@ -243,7 +243,7 @@ def estimate(
     if ready.questions and not accept:
         raise DoubtfulLogError(ready.log.path.name, ready.questions)
     way = *ready.way(differentiate, dt), contacts or ready.contacts
-    if surfaces is None and any(one.is_touch for one in ready.plan.sensors.contacts):
+    if surfaces is None and ready.plan.sensors.has_touches:
         surfaces = known.of(what).surfaces
     runner = LogRunner(ready.plan, options_of(*way, alarms=alarms or ready.alarms, surfaces=surfaces, **options))
     found = estimated(with_peaks(runner, [one.log for one in others]), ready.log, progress)

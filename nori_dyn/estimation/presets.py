@@ -307,9 +307,10 @@ class Preset(Shown):
             ModelError: as `plan`.
         """
         try:
-            sensors = self.sensors(what)
+            sensors = self.sensors(what).touching(self.of(what).tree)
             contacts = sensors.contact_names
-            states = {state: sensors.in_contact(*state) for state in ((), contacts)} if contacts else {(): sensors}
+            closed = tuple(one.name for one in sensors.contacts if not one.is_touch)  # a touch brings no reading
+            states = {state: sensors.in_contact(*state) for state in ((), closed)} if contacts else {(): sensors}
             systems = {state: System(self.of(what).tree, own) for state, own in states.items()}
         except SensorConfigError as error:
             raise self._another_robot(error) from None

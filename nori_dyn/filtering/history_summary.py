@@ -31,7 +31,8 @@ class Event:
         name: what was likeliest, as its probability is named: "collision:tau:elbow".
         begin, end: the times of the first and the last tick at which something was [s].
         probability: the largest.
-        point: of a touch, where on the link it was then, in its frame, and the deviation of that [m]; else empty.
+        point: of a touch, where on the link it was, in its frame, and the deviation of that [m], medians over its
+            ticks; else empty.
     """
 
     name: str
@@ -61,9 +62,10 @@ def events(
     names, p = [*recognised], np.stack([*recognised.values()], axis=1)
     for first, stop in clusters(t, np.asarray((p > LIKELY).any(axis=1)), apart):
         best = int(p[first:stop].sum(axis=0).argmax())
-        k = stop - 1 - int(p[first:stop, best][::-1].argmax())  # the last of the largest
-        point = () if points is None or np.isnan(points[k]).any() else tuple(points[k].tolist())
-        yield Event(names[best], float(t[first]), float(t[stop - 1]), float(p[k, best]), point)
+        likely = first + np.flatnonzero(p[first:stop, best] > LIKELY)
+        at = np.full(4, np.nan) if points is None or not len(likely) else np.median(points[likely], axis=0)
+        point = () if np.isnan(at).any() else tuple(at.tolist())
+        yield Event(names[best], float(t[first]), float(t[stop - 1]), float(p[first:stop, best].max()), point)
 
 
 @dataclass(frozen=True, eq=False)

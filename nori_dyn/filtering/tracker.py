@@ -429,7 +429,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             assert after is not None
             return self._tracked(q, qd, y, time, after)
 
-        return Recognised(dict(zip(self.states, steps.probabilities.tolist(), strict=True)), steps.switch, within)
+        p = dict(zip(self.states, steps.probabilities.tolist(), strict=True))
+        return Recognised(p, steps.switch, within, None if steps.surfaces is None else steps.surfaces.point)
 
     @property
     def base(self) -> BaseEstimate:
