@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nori_dyn.cli.common import print_json
+from nori_dyn.cli.common import named_contacts, print_json
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
@@ -16,6 +16,7 @@ from nori_dyn.tables.progress import progress_bar
 if TYPE_CHECKING:
     from nori_dyn.estimation.system import System
     from nori_dyn.model.tree import KinematicTree
+    from nori_dyn.typing import Floats
 
 
 EACH = "NUMBER|JOINT=NUMBER"
@@ -53,6 +54,30 @@ def find_motion(
         show(motion.shown(), "To have it as a table: --out MOTION.csv")
     else:
         show(motion.shown(), f"{samples:,} samples written to {unbroken(str(out))}.")
+
+
+def standing_contacts(given: str | None) -> dict[str, str]:
+    """Frames that stand, and how: "l_sole,LF_FOOT:point"."""
+    parts = (name.partition(":") for name in named_contacts(given or ""))
+    return {name: how or "pose" for name, _, how in parts}
+
+
+def configuration(tree: KinematicTree, given: Sequence[str] | None) -> Floats | None:
+    """The neutral configuration but for joints that are given, each "JOINT=NUMBER"; None where none are."""
+    if not given:
+        return None
+    q = tree.neutral_configuration()
+    for text in given:
+        joint, _, number = text.rpartition("=")
+        try:
+            position = float(number)
+        except ValueError:
+            raise typer.BadParameter(f"'{text}' is not a position: write elbow=1.5.", param_hint="--at") from None
+        i = tree.joint(joint)
+        if tree.joints[i].nq != 1:
+            raise typer.BadParameter(f"'{joint}' has no position of one number.", param_hint="--at")
+        q[tree.q_slices[i]] = position
+    return q
 
 
 def limits_of(given: Mapping[str, Limit]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from nori_dyn.cli.common import (
     refuse_given,
     robot_options,
 )
-from nori_dyn.cli.excite import EACH, Limit, find_motion, limits_of
+from nori_dyn.cli.excite import EACH, Limit, configuration, find_motion, limits_of, standing_contacts
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -47,7 +47,7 @@ EXCITED = "inertias,friction"
 """Parameters that a motion is to tell unless others are named."""
 
 OF_LOGS = (
-    *("contacts", "recognise", "mapping", "held_out", "loaded", "load_on", "known", "physical", "robust", "moving"),
+    *("recognise", "mapping", "held_out", "loaded", "load_on", "known", "physical", "robust", "moving"),
     *(
         "cutoff",
         "differentiate",
@@ -63,7 +63,7 @@ OF_LOGS = (
 )
 OF_MOTION = (
     *("duration", "harmonics", "criterion", "joint", "position", "speed", "acceleration", "torque", "rate"),
-    *("periodic", "starts", "seed"),
+    *("at", "shapes", "floor", "apart", "periodic", "starts", "seed"),
 )
 """Parameters of identification from logs, and of --excite."""
 
@@ -88,7 +88,8 @@ def identify(
         str | None,
         typer.Option(
             help="Of sensors with contacts, those that are closed throughout: l_foot,r_foot, or none. Otherwise "
-            "columns contact:l_foot and so on of the logs say it at each sample, by 1 and 0."
+            "columns contact:l_foot and so on of the logs say it at each sample, by 1 and 0. With --excite, links or "
+            "frames that stand on the ground: flat, or LF_FOOT:point on a point."
         ),
     ] = None,
     recognise: Annotated[
@@ -192,8 +193,8 @@ def identify(
         typer.Option(
             "--excite",
             help="Find the motion, within limits, that identifies the parameters best. Limits that are not given "
-            "are nine tenths of those in the robot's file. Nothing is known of what the robot could hit: look at the "
-            "motion in a simulator first.",
+            "are nine tenths of those in the robot's file. Loops stay closed, and the robot's shapes apart. What else "
+            "it could hit is not known: look at the motion in a simulator first.",
         ),
     ] = False,
     duration: Annotated[float, typer.Option(help="With --excite: of the motion [s].")] = 10.0,
@@ -221,6 +222,21 @@ def identify(
     torque: Annotated[
         Limit, typer.Option(metavar=EACH, help="With --excite: largest torques [N m or N]; repeatable.")
     ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JOINT=NUMBER",
+            help="With --excite: where a joint stands still, or near which it moves [rad or m]; repeatable.",
+        ),
+    ] = None,
+    shapes: Annotated[
+        bool, typer.Option(help="With --excite: whether collision shapes of the robot's file stay apart.")
+    ] = True,
+    floor: Annotated[
+        float | None,
+        typer.Option(metavar="HEIGHT", help="With --excite: of a floor [m]; that of contacts when left out."),
+    ] = None,
+    apart: Annotated[float, typer.Option(help="With --excite: how far shapes stay apart [m].")] = 0.01,
     rate: Annotated[
         float, typer.Option(help="With --excite: samples a second of the table, and of the log that is to be.")
     ] = 100.0,
@@ -270,8 +286,12 @@ def identify(
         if out is not None:
             check_table(out)
         tree = load(robot, base, lock, keep, components, strict, inertias)
+        standing = standing_contacts(contacts)
+        chosen = None if sensors is None else load_sensors(sensors, robot, tree)
+        if chosen is not None and chosen.contact_names:
+            chosen = chosen.in_contact(*standing)
         find_motion(
-            tree if sensors is None else System(tree, load_sensors(sensors, robot, tree)),
+            tree if chosen is None else System(tree, chosen),
             wanted,
             limits_of(limits),
             out,
@@ -280,6 +300,11 @@ def identify(
             harmonics=harmonics,
             criterion=criterion,
             joints=joint or None,
+            at=configuration(tree, at),
+            contacts=standing,
+            shapes=robot if shapes else None,
+            floor=floor,
+            apart=apart,
             at_rest=not periodic,
             rate=rate,
             starts=starts,

@@ -40,6 +40,9 @@ SpatialVector = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
 NOT_FREE = 1e-9
 """A velocity in held directions, of two unit motions that are free, that is no rounding."""
 
+SMALL_TURN = 1e-2
+"""Angle [rad] below which the series of the logarithm end after its first terms."""
+
 SUBSPACES: Mapping[str, tuple[str, ...]] = {"point": FORCE[3:], "pose": FORCE, "hinge": ("mx", "my", *FORCE[3:])}
 """The constraint subspaces that have a name; a hinge turns about z of the first frame."""
 
@@ -265,10 +268,18 @@ def _whole_turn(half_way: Floats, E: Floats) -> Floats:
 def _log_rate(twist: Floats) -> Floats:
     """The Jacobian (6, 6, ...) of the logarithm of the pose of A in B by the velocity (6,) of A relative to B, in A.
 
-    Source: the inverse of the right Jacobian of SE(3), which is the integral of exp(-s ad) over s from 0 to 1.
+    The inverse of the right Jacobian of SE(3), ad / (1 - exp(-ad)): with theta the angle of the turn, ad is a zero of
+    x (x^2 + theta^2)^2, and the even part (x / 2) coth(x / 2) is 1 + a x^2 + b x^4 there.
+
+    Source: Barfoot, State Estimation for Robotics, ch. 7.
     """
     ad = np.moveaxis(cross_motion_matrix(twist), (0, 1), (-2, -1))
-    both = np.zeros((*ad.shape[:-2], 12, 12))
-    both[..., :6, :6], both[..., :6, 6:] = -ad, np.eye(6)
-    inverse: Floats = np.linalg.inv(la.expm(both)[..., :6, 6:]).astype(float)
-    return np.moveaxis(inverse, (-2, -1), (0, 1))
+    angle = np.linalg.norm(twist[:3], axis=0)
+    theta = np.maximum(angle, SMALL_TURN)
+    c = theta / 2 / np.tan(theta / 2)
+    rate = c - (theta / 2 / np.sin(theta / 2)) ** 2
+    a = (rate - 4 * (c - 1)) / (2 * theta**2)
+    b = np.where(angle > SMALL_TURN, (c - 1 + a * theta**2) / theta**4, -1 / 720)
+    square = ad @ ad
+    found = np.eye(6) + ad / 2 + a[..., None, None] * square + b[..., None, None] * (square @ square)
+    return np.moveaxis(found, (-2, -1), (0, 1))

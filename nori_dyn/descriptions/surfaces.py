@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.extras import needed
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.surface import Surface, box, capsule, cylinder, sphere
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
 
@@ -62,21 +62,29 @@ def surfaces(robot: str | os.PathLike[str], tree: KinematicTree, spacing: float 
         >>> round(found["rod"].area, 2), found["rod"].points.shape[1]
         (0.14, 3)
     """
-    path, root = robot_file(robot)
     found: dict[str, list[Floats]] = {}
-    lost, known = [], {*tree.names, *tree.frames}
-    for shape in _of_mjcf(compiled(path)) if root == "mujoco" else _of_urdf(path):
-        name = next((name for name in (f"{shape.link}/body", shape.link) if name in known), None)
-        if shape.triangles is None:
-            lost.append(shape.link)
-        elif name is not None and not (on := tree.frame(name)).on_world:
-            X = shape.X @ on.X
-            corners = shape.triangles @ np.asarray(X.E, dtype=float) + np.asarray(X.r, dtype=float)
-            found.setdefault(tree.names[on.link], []).append(corners)
+    placed, lost = solids(robot, tree)
+    for solid in placed:
+        if solid.body != WORLD:
+            found.setdefault(tree.names[solid.body], []).append(solid.corners)
     if lost:
         what = f"robot '{tree.name}': meshes of {listed(lost, 4)} are not found, or not .stl or .obj: left out."
         warnings.warn(what, NoriWarning, stacklevel=2)
     return _exposed(tree, {link: Surface.of(np.concatenate(own), spacing) for link, own in found.items()})
+
+
+def solids(robot: str | os.PathLike[str], tree: KinematicTree) -> tuple[tuple[Solid, ...], tuple[str, ...]]:
+    """The collision shapes of a robot, and the links of those that cannot be read; arguments as those of `surfaces`."""
+    path, root = robot_file(robot)
+    found, lost, known = list[Solid](), list[str](), {*tree.names, *tree.frames}
+    for shape in _of_mjcf(compiled(path)) if root == "mujoco" else _of_urdf(path):
+        name = next((name for name in (f"{shape.link}/body", shape.link) if name in known), None)
+        if shape.triangles is None:
+            lost.append(shape.link)
+        elif name is not None:
+            on = tree.frame(name)
+            found.append(Solid(on.link, shape.X @ on.X, shape.kind, shape.size, shape.triangles))
+    return tuple(found), tuple(lost)
 
 
 def _exposed(tree: KinematicTree, surfaces: dict[str, Surface]) -> dict[str, Surface]:
@@ -101,31 +109,58 @@ def _exposed(tree: KinematicTree, surfaces: dict[str, Surface]) -> dict[str, Sur
 
 
 class Solid(NamedTuple):
-    """A collision shape.
+    """A collision shape on a link.
 
     Attributes:
-        link: the link, or frame, that it is on.
-        X: transform from there to the shape.
-        triangles: its surface (m, 3, 3) [m]; None of a mesh that cannot be read.
+        body: the number of the link, or WORLD.
+        X: transform from its coordinates to those of the shape.
+        kind: "box", "sphere", "cylinder", "capsule", "ellipsoid" or "mesh".
+        size: edges of a box, radius, and length along z of a cylinder or capsule [m]; nothing of a mesh.
+        triangles: its surface (m, 3, 3) [m].
+    """
+
+    body: int
+    X: Transform
+    kind: str
+    size: tuple[float, ...]
+    triangles: Floats
+
+    @property
+    def corners(self) -> Floats:
+        """The triangles in coordinates of the link."""
+        return np.asarray(self.triangles @ np.asarray(self.X.E, dtype=float) + np.asarray(self.X.r, dtype=float))
+
+
+class _Shape(NamedTuple):
+    """A collision shape as a file has it; fields as those of `Solid`, but for the name of the link, or of a frame.
+
+    Triangles are None of a mesh that cannot be read.
     """
 
     link: str
     X: Transform
+    kind: str
+    size: tuple[float, ...]
     triangles: Floats | None
 
 
-def _of_urdf(path: Path) -> Iterator[Solid]:
-    makes: dict[str, Callable[..., Floats]] = {
-        "box": lambda *size: box(size),
-        "cylinder": cylinder,
-        "capsule": capsule,
-        "sphere": sphere,
-    }
+MAKES: Mapping[str, Callable[..., Floats]] = {
+    "box": lambda *size: box(size),
+    "cylinder": cylinder,
+    "capsule": capsule,
+    "sphere": sphere,
+    "ellipsoid": lambda *axes: sphere(1.0) * axes,
+}
+"""The triangles of what is no mesh."""
+
+
+def _of_urdf(path: Path) -> Iterator[_Shape]:
     for shape in urdf_shapes(path, "collision"):
         if shape.kind != "mesh":
-            yield Solid(shape.link, shape.X, makes[shape.kind](*shape.size))
+            yield _Shape(shape.link, shape.X, shape.kind, shape.size, MAKES[shape.kind](*shape.size))
         else:
-            yield Solid(shape.link, shape.X, None if shape.mesh is None else _mesh(shape.mesh, shape.size))
+            triangles = None if shape.mesh is None else _mesh(shape.mesh, shape.size)
+            yield _Shape(shape.link, shape.X, shape.kind, (), triangles)
 
 
 def _mesh(path: Path, scale: tuple[float, ...]) -> Floats | None:
@@ -150,22 +185,21 @@ def _triangles(model: Any, mesh: int) -> Floats:
     return np.asarray(vertices[model.mesh_face[face : face + model.mesh_facenum[mesh]]], dtype=float)
 
 
-def _of_mjcf(mjcf: MjcfModel) -> Iterator[Solid]:
+def _of_mjcf(mjcf: MjcfModel) -> Iterator[_Shape]:
     """Yield the geoms that collide, but for planes, height fields and signed distance functions."""
     m, kinds = mjcf.model, mjcf.mujoco.mjtGeom
-    makes: dict[int, Callable[[Floats], Floats]] = {
-        int(kinds.mjGEOM_BOX): lambda size: box(2 * size),
-        int(kinds.mjGEOM_SPHERE): lambda size: sphere(size[0]),
-        int(kinds.mjGEOM_CYLINDER): lambda size: cylinder(size[0], 2 * size[1]),
-        int(kinds.mjGEOM_CAPSULE): lambda size: capsule(size[0], 2 * size[1]),
-        int(kinds.mjGEOM_ELLIPSOID): lambda size: sphere(1.0) * size,
+    factors = {
+        "box": (2.0,) * 3,
+        "sphere": (1.0,),
+        "cylinder": (1.0, 2.0),
+        "capsule": (1.0, 2.0),
+        "ellipsoid": (1.0,) * 3,
     }
+    named = {int(getattr(kinds, f"mjGEOM_{kind.upper()}")): kind for kind in (*factors, "mesh")}
     for k in range(m.ngeom):
-        kind, body = int(m.geom_type[k]), mjcf.links[m.geom_bodyid[k]]
-        if not m.geom_contype[k] and not m.geom_conaffinity[k]:
+        kind, body = named.get(int(m.geom_type[k])), mjcf.links[m.geom_bodyid[k]]
+        if kind is None or (not m.geom_contype[k] and not m.geom_conaffinity[k]):
             continue
-        if kind != int(kinds.mjGEOM_MESH) and kind not in makes:
-            continue
-        mesh = kind not in makes
-        triangles = _triangles(m, int(m.geom_dataid[k])) if mesh else makes[kind](np.array(m.geom_size[k]))
-        yield Solid(body, Transform(rotation(m.geom_quat[k]).T, np.array(m.geom_pos[k])), triangles)
+        X, factor = Transform(rotation(m.geom_quat[k]).T, np.array(m.geom_pos[k])), factors.get(kind, ())
+        size = tuple(float(f * s) for f, s in zip(factor, m.geom_size[k], strict=False))
+        yield _Shape(body, X, kind, size, MAKES[kind](*size) if size else _triangles(m, int(m.geom_dataid[k])))

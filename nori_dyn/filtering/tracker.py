@@ -429,8 +429,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             assert after is not None
             return self._tracked(q, qd, y, time, after)
 
-        p = dict(zip(self.states, steps.probabilities.tolist(), strict=True))
-        return Recognised(p, steps.switch, within, None if steps.surfaces is None else steps.surfaces.point)
+        return Recognised(dict(zip(self.states, steps.probabilities.tolist(), strict=True)), steps.switch, within)
 
     @property
     def base(self) -> BaseEstimate:
@@ -554,7 +553,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             )
         programs = self._programs_of_states()
         y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]
-        told = RecognisedStretches.of(steps.model, passed, Cut(replace(whole, y=y)))
+        told = RecognisedStretches.of(steps.model, self.contact_names, passed, Cut(replace(whole, y=y)))
         run = ContactPasses(programs, self.dt, prior, missing, singular)
         return History.joined([told.beside(one) for one in run.smoothed(told)][::-1])
 

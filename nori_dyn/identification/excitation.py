@@ -16,17 +16,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.algebra.arrays import checked, numeric
+from nori_dyn.algebra.arrays import numeric
 from nori_dyn.algebra.ranges import width
-from nori_dyn.errors import InputError, UnknownModelNameError
+from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
+from nori_dyn.identification.clearance import Clearance
 from nori_dyn.identification.criteria import Criterion, criterion_named
-from nori_dyn.identification.limits import MotionLimits, Torques, motion_limits, resting_posture
+from nori_dyn.identification.limits import JointLimits, MotionLimits, motion_limits
+from nori_dyn.identification.motion_constraints import FAR, MotionConstraint, resting_posture
 from nori_dyn.identification.motion_information import MotionInformation
+from nori_dyn.identification.motor_torques import MotorTorques
+from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.regression import Regression
-from nori_dyn.identification.trajectory import FourierSeries, MovingJoints
-from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.joints import Free
+from nori_dyn.identification.surroundings import Surroundings, joints_of, torque_sensors
+from nori_dyn.identification.trajectory import FourierSeries
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.tables.progress import Progress
@@ -49,14 +52,17 @@ harmonics.
 HALVINGS = 12
 """Times that the interval is halved in which the largest motion is that keeps the limits."""
 
+SMALLER, LEAST = 0.99, 1e-3
+"""How much smaller a motion is made that leaves the limits between samples only, and from where on there is none."""
+
 STATES = 400
 """Random states from which the sensitivity of readings to each parameter is taken."""
 
 DEPENDENT = 1e-9
 """Share of a column that other columns leave of it below which it depends on them, where joints stand still."""
 
-OF_DRIVES = 0.01
-"""Standard deviation of torques that are read, as a share of what the drive can give; 1 N m or 1 N where not known."""
+EXACT = 1e4
+"""How many times as exact as readings rows count that hold exactly, such as that a joint has no motor."""
 
 Bases: TypeAlias = tuple[Floats, Floats, Floats]
 """The functions of a series at some times, and their derivatives, (N, n) each."""
@@ -73,11 +79,14 @@ class Excitation:
         joints: those that move.
         series: how they move.
         limits: within which.
+        constraints: these, and what else motions keep, the quickest to check first.
+        clearance: the last of these, where shapes are known.
         information: of a motion.
         criterion: how that is judged.
-        torques: of motions.
+        forces: of motors.
         rate: samples a second of the log that is to be.
         middle: the positions (n_joints,) about which motions are drawn, in which the robot can rest.
+        unknown: what motions could disturb, in words.
     """
 
     base: BaseParameters
@@ -86,11 +95,14 @@ class Excitation:
     joints: MovingJoints
     series: FourierSeries
     limits: MotionLimits
+    constraints: tuple[MotionConstraint, ...]
+    clearance: Clearance | None
     information: MotionInformation
     criterion: Criterion
-    torques: Torques
+    forces: MotorTorques
     rate: float
     middle: Floats
+    unknown: tuple[str, ...]
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -111,37 +123,44 @@ class Excitation:
     def units(self) -> Floats:
         """The unit of each coefficient (n_joints, n)."""
         largest = [np.abs(basis[:, 1:]).max(axis=0) for basis in self.fine]
-        allowed = (self.limits.room, self.limits.speed, self.limits.acceleration)
-        ratios = [np.outer(limit, 1.0 / top) for limit, top in zip(allowed, largest, strict=True)]
-        return np.column_stack([self.limits.room, np.min(ratios, axis=0)])
+        ratios = [np.outer(limit, 1.0 / top) for limit, top in zip(self._sizes, largest, strict=True)]
+        return np.column_stack([self._sizes[0], np.min(ratios, axis=0)])
+
+    @property
+    def _sizes(self) -> tuple[Floats, Floats, Floats]:
+        """Room, speed and acceleration of the joints that move independently (n_joints,) each."""
+        n, limits = self.shape[0], self.limits
+        return limits.room[:n], limits.speed[:n], limits.acceleration[:n]
 
     def coefficients(self, z: Floats) -> Floats:
         """Coefficients (n_joints, n) of the series."""
         found = z.reshape(self.shape) * self.units
-        found[:, 0] += self.limits.middle
+        found[:, 0] += self.limits.middle[: self.shape[0]]
         return found
 
     def motion(self, z: Floats, bases: Bases) -> tuple[Floats, Floats, Floats]:
-        """Motion q (N, nq), qd (N, nv), qdd (N, nv) of the whole robot."""
-        return self.joints.follow(self.coefficients(z), bases)
+        """Motion q (N, nq), qd (N, nv), qdd (N, nv) of the whole robot; no numbers where loops cannot be closed."""
+        return self.joints.whole(*(basis @ self.coefficients(z).T for basis in bases))
 
     def ratios(self, z: Floats, bases: Bases) -> tuple[Floats, ...]:
-        """Position from the middle, speed, acceleration (N, n_joints) and torque (N, n_limited) by their limits."""
-        return self.ratios_of(*self.motion(z, bases))
+        """What a motion takes of all that it has to keep, (N, n) each."""
+        motion = self.motion(z, bases)
+        is_closed = bool(np.isfinite(motion[0]).all())
+        at = motion if is_closed else self.motion(self.at_rest, bases)
+        parts = tuple(each.of_motion(*at)[0] for each in self.constraints)
+        return parts if is_closed else tuple(np.full(part.shape, FAR) for part in parts)
 
-    def ratios_of(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, ...]:
-        """The same of a motion of the whole robot."""
-        of_q, of_v, limits, torques = self.joints.of_q, self.joints.of_v, self.limits, self.torques
-        return (
-            (q[:, of_q] - limits.middle) / limits.room,
-            qd[:, of_v] / limits.speed,
-            qdd[:, of_v] / limits.acceleration,
-            torques.of_motion(q, qd, qdd) / torques.limit,
-        )
-
-    def is_within(self, z: Floats) -> bool:
-        """Whether a motion keeps the limits, with the margin, at all samples that are checked."""
-        return bool(max(np.abs(part).max(initial=0.0) for part in self.ratios(z, self.fine)) <= 1.0 - MARGIN)
+    def is_within(self, z: Floats, bases: Bases) -> bool:
+        """Whether a motion keeps all that it has to, with the margin, at the samples of some bases."""
+        q, qd, qdd = self.motion(z, bases)
+        if not np.isfinite(q).all():
+            return False
+        for each in self.constraints:
+            if each is self.clearance and not self.clearance.is_kept(q):
+                return False
+            if each is not self.clearance and np.abs(each.of_motion(q, qd, qdd)[0]).max(initial=0.0) > 1.0 - MARGIN:
+                return False
+        return True
 
     def judged(self, z: Floats) -> float:
         """Criterion of a motion."""
@@ -157,20 +176,27 @@ class Excitation:
         return self.rate * self.series.duration / len(self.coarse[0])
 
     def shrunk(self, z: Floats) -> Floats:
-        """Bring a motion towards rest in the middle, as far as the limits need."""
-        if self.is_within(z):
-            return z
-        rest, within, beyond = self.at_rest, 0.0, 1.0
-        for _ in range(HALVINGS):
-            size = (within + beyond) / 2
-            within, beyond = (size, beyond) if self.is_within(rest + size * (z - rest)) else (within, size)
-        return rest + within * (z - rest)
+        """Bring a motion towards rest in the middle, as far as it has to be."""
+        rest, size = self.at_rest, 1.0
+        if not self.is_within(z, self.coarse):
+            within, beyond = 0.0, 1.0
+            for _ in range(HALVINGS):
+                size = (within + beyond) / 2
+                within, beyond = (
+                    (size, beyond) if self.is_within(rest + size * (z - rest), self.coarse) else (within, size)
+                )
+            size = within
+        while not self.is_within(rest + size * (z - rest), self.fine):
+            size = SMALLER * size if size > LEAST else 0.0
+            if not size:
+                break
+        return rest + size * (z - rest)
 
     @cached_property
     def at_rest(self) -> Floats:
         """Rest in the middle."""
         z = np.zeros(self.shape)
-        z[:, 0] = (self.middle - self.limits.middle) / self.limits.room
+        z[:, 0] = (self.middle - self.limits.middle[: self.shape[0]]) / self._sizes[0]
         return z
 
     def random(self, rng: np.random.Generator) -> Floats:
@@ -179,70 +205,22 @@ class Excitation:
         z[:, 0] = 0.0
         mean = rng.uniform(-0.3, 0.3, len(z))
         mean += self.at_rest[:, 0] * (1.0 - np.abs(mean))
-        position, speed, acceleration = (np.abs(part).max(axis=0) for part in self.ratios(z, self.coarse)[:3])
+        parts = zip(self.coarse, self._sizes, strict=True)
+        position, speed, acceleration = (np.abs(basis @ (z * self.units).T).max(axis=0) / size for basis, size in parts)
         z *= (1.0 - 2 * MARGIN) / np.max([position / (1.0 - np.abs(mean)), speed, acceleration], axis=0)[:, None]
         z[:, 0] = mean
         return self.shrunk(z)
 
 
-def torque_sensors(tree: KinematicTree) -> SensorSet:
-    """Sensors of joint torques on a robot that nothing touches, but for what holds a floating base."""
-    entries: list[dict[str, Any]] = [{"type": "joint_acceleration", "joints": "all"}]
-    for joint, name in zip(tree.joints, tree.joint_names, strict=True):
-        if joint.nv and not isinstance(joint, Free):
-            effort = tree.drives[name].effort if name in tree.drives else np.inf
-            sigma = OF_DRIVES * effort if np.isfinite(effort) else 1.0
-            entries.append({"type": "joint_torque", "joints": [name], "sigma": sigma})
-    floats = any(isinstance(joint, Free) for joint in tree.joints)
-    held = [name for name, joint in zip(tree.names, tree.joints, strict=True) if isinstance(joint, Free)]
-    links = {"except": held} if floats else "all"
-    if len(held) < tree.n_links:
-        entries.append({"type": "external_wrench", "links": links, "value": 0})
-    return SensorSet.from_dict({"name": "joint torques", "measurements": entries})
-
-
-def moving_joints(tree: KinematicTree, joints: Sequence[str] | None) -> tuple[int, ...]:
-    """Bodies whose joints move: those that are named, or all of one freedom.
-
-    Raises:
-        UnknownModelNameError: a joint that the robot does not have.
-        InputError: none moves, one has several freedoms, or loops and couplings hold them together.
-    """
-    if tree.closing_parts:
-        names = ", ".join(part.name for part in tree.closing_parts[:4])
-        raise InputError(
-            f"robot '{tree.name}' has loops or couplings ({names}), so its joints do not move independently. "
-            "Load it without components, or lock the joints that follow others."
-        )
-    single = [i for i, joint in enumerate(tree.joints) if (joint.nq, joint.nv) == (1, 1)]
-    if joints is None:
-        found = single
-    else:
-        names_of = [joints] if isinstance(joints, str) else list(joints)
-        known = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv]
-        for name in names_of:
-            if name not in known:
-                raise UnknownModelNameError("moving joint", name, known, f"robot '{tree.name}'")
-        found = sorted({tree.joint(name) for name in names_of})
-        for i in found:
-            if i not in single:
-                raise InputError(
-                    f"joint '{tree.joint_names[i]}' is {tree.joints[i].kind}, with {tree.joints[i].nv} freedoms: "
-                    "only joints of one freedom are moved. Leave it out of `joints`; it stays where `at` puts it."
-                )
-    if not found:
-        raise InputError(f"robot '{tree.name}': no joint of one freedom moves, so there is nothing to excite.")
-    return tuple(found)
-
-
 def excitation(
-    system: System,
+    robot: KinematicTree | System,
     wanted: Sequence[str],
     series: FourierSeries,
     limits_given: dict[str, Any],
     criterion: str,
     joints: Sequence[str] | None,
     at: Any,
+    surroundings: Surroundings,
     earlier: Any,
     rate: float,
     seed: int,
@@ -253,31 +231,55 @@ def excitation(
     Raises:
         NoriError: see there.
     """
-    tree = system.tree
     judge = criterion_named(criterion)
-    bodies = moving_joints(tree, joints)
-    still = tree.neutral_configuration() if at is None else tree.normalised(checked("at", at, (tree.nq,)))
-    moving = MovingJoints(tree, bodies, still)
-    limits = motion_limits(tree, bodies, **limits_given)
+    moving, motors = joints_of(robot, joints, at, surroundings.contacts)
+    tree, bodies = moving.tree, moving.bodies
+    if isinstance(robot, System):
+        system = robot
+    elif moving.dependents is None:
+        system = System(tree, torque_sensors(tree))
+    else:
+        system = System(tree, torque_sensors(tree, motors, surroundings.contacts))
+    limits = motion_limits(tree, bodies, **limits_given, followers=moving.followers)
     progress("equations")
     regression = Regression.of(system, wanted, seed)
-    stays = [name for k, name in enumerate(tree.joint_names) if tree.joints[k].nv and k not in bodies]
+    moved = {i for i, s in enumerate(tree.v_slices) if set(range(s.start, s.stop)) & set(moving.moved)}
+    stays = [name for k, name in enumerate(tree.joint_names) if tree.joints[k].nv and k not in moved]
     progress("base parameters")
     base = base_parameters(regression, stays, seed)
     weights = _weights(regression)
     progress("compiling")
     information = MotionInformation.of(regression, base.independent, moving, weights)
-    torques = Torques.of(moving, limits.torque)
-    identifiable, information = _identifiable(information, limits, moving, bool(stays), seed)
+    own, forces = JointLimits(moving, limits), MotorTorques.of(moving, motors, limits.torque)
+    clearance, unknown = surroundings.clearance(moving)
+    others = [each for each in (forces, moving.dependents, clearance) if each is not None]
+    rest = resting_posture(own, others, seed)
+    is_special = bool(stays) or bool(surroundings.contacts)
+    identifiable, information = _identifiable(information, limits, moving, rest, is_special, seed)
     if not identifiable:
         raise InputError(
             "the motion of these joints identifies none of the requested parameters. Let other joints move, or request "
             "other parameters: the report of `nd.identify` says which a motion identified."
         )
     information = _with_earlier(information, base, earlier)
-    rest = resting_posture(moving, limits, torques, seed)
-    sigmas = dict(zip(regression.row_names, (1.0 / weights).tolist(), strict=True))
-    return Excitation(base, identifiable, sigmas, moving, series, limits, information, judge, torques, rate, rest)
+    each = zip(regression.row_names, regression.reads, weights.tolist(), strict=True)
+    sigmas = {name: 1.0 / weight for name, reads, weight in each if reads >= 0}
+    return Excitation(
+        base,
+        identifiable,
+        sigmas,
+        moving,
+        series,
+        limits,
+        (own, *others),
+        clearance,
+        information,
+        judge,
+        forces,
+        rate,
+        rest,
+        unknown,
+    )
 
 
 def _weights(regression: Regression) -> Floats:
@@ -288,20 +290,31 @@ def _weights(regression: Regression) -> Floats:
             sizes = regression.system.weights[list(row.weight_of_rows)]
             known.update(zip(row.component_names, np.sqrt(sizes).tolist(), strict=True))
     most = max((known[name] for name in regression.row_names if name in known), default=1.0)
-    return np.array([known.get(name, most) for name in regression.row_names])
+    exact = [reads < 0 and is_exact for reads, is_exact in zip(regression.reads, regression.is_exact, strict=True)]
+    usual = np.where(exact, EXACT * most, most)
+    return np.array([known.get(name, size) for name, size in zip(regression.row_names, usual, strict=True)])
 
 
 def _identifiable(
-    information: MotionInformation, limits: MotionLimits, joints: MovingJoints, something_stands_still: bool, seed: int
+    information: MotionInformation,
+    limits: MotionLimits,
+    joints: MovingJoints,
+    rest: Floats,
+    something_stands_still: bool,
+    seed: int,
 ) -> tuple[tuple[int, ...], MotionInformation]:
     """Parameters that motions identify, and their information in units of what moves the readings alike.
 
     Where joints stand still, as they do here and not just anywhere, fewer may be identifiable.
     """
-    rng, shape = np.random.default_rng(seed), (STATES, len(joints.bodies))
-    q = limits.middle + limits.room * rng.uniform(-1, 1, shape)
-    qd, qdd = (limit * rng.uniform(-1, 1, shape) for limit in (limits.speed, limits.acceleration))
-    q, qd, qdd = joints.whole(q, qd, qdd)
+    n = len(joints.bodies)
+    rng, shape = np.random.default_rng(seed), (STATES, n)
+    q = limits.middle[:n] + limits.room[:n] * rng.uniform(-1, 1, shape)
+    qd, qdd = (limit[:n] * rng.uniform(-1, 1, shape) for limit in (limits.speed, limits.acceleration))
+    way = np.ones((STATES, 1))
+    while np.isnan((whole := joints.whole(rest + way * (q - rest), qd, qdd))[0]).any():
+        way[np.isnan(whole[0]).any(axis=1)] /= 2
+    q, qd, qdd = whole
     V = information.left(q, qd, qdd)
     rows = V.reshape(-1, V.shape[2])
     size = np.linalg.norm(rows, axis=0)

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import counted
 from nori_dyn.errors import FileFormatError, InputError
-from nori_dyn.identification.excitation import Excitation, excitation, torque_sensors
+from nori_dyn.identification.excitation import Excitation, excitation
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
 from nori_dyn.identification.motion_search import BestMotion, most_exciting
+from nori_dyn.identification.surroundings import Hold, Surroundings
 from nori_dyn.identification.trajectory import FourierSeries, Trajectory, is_number
 from nori_dyn.io.files import check_writable, drafted
 from nori_dyn.logs.fields import motion_schema
@@ -72,6 +73,9 @@ class ExcitingMotion(Shown, Renamed):
         sigmas: the standard deviation of each reading.
         rate: samples a second of the log.
         evaluations: how often a motion was judged while it was sought.
+        clearance: how near shapes of links get to one another or to the floor [m], and which: at most a tenth of a
+            metre; None where nothing is known of them.
+        unknown: what the motion could disturb, in words.
 
     Example:
         >>> motion = nd.exciting_motion(nd.autotree(2), ["inertias"], duration=4.0, harmonics=3)
@@ -102,6 +106,8 @@ class ExcitingMotion(Shown, Renamed):
     sigmas: Mapping[str, float]
     rate: float
     evaluations: int
+    clearance: tuple[float, str] | None
+    unknown: tuple[str, ...]
 
     def __repr__(self) -> str:
         n, joints = len(self.parameters), len(self.limits.joints)
@@ -189,6 +195,10 @@ def exciting_motion(
     *,
     joints: Sequence[str] | None = None,
     at: ArrayLike | None = None,
+    contacts: Sequence[str] | Mapping[str, Hold] = (),
+    shapes: str | os.PathLike[str] | None = None,
+    floor: float | None = None,
+    apart: float = 0.01,
     at_rest: bool = True,
     position: Positions | None = None,
     speed: PerJoint | None = None,
@@ -204,8 +214,8 @@ def exciting_motion(
 
     Limits of position, speed and torque in the robot's file are used up to nine tenths; arguments are used in full.
     Where nothing is known: positions within pi of zero, 1 rad/s or 0.25 m/s, an acceleration that reaches the largest
-    speed in a quarter of a second, any torque. Nothing is known of what the robot could hit: look at the motion in a
-    simulator first, and narrow `position`.
+    speed in a quarter of a second, any torque. Loops and couplings are closed at every time, by joints that follow.
+    Nothing is known of what else the robot could hit: look at the motion in a simulator first.
 
     Args:
         robot: the robot, whose joint torques are read with sigmas of a hundredth of what the drives can give (1 N m or
@@ -216,13 +226,21 @@ def exciting_motion(
         harmonics: how many; the highest frequency is harmonics / duration [Hz].
         criterion: "D" for the determinant of the information, which no choice of units changes; "A" for the sum of
             variances.
-        joints: those that move; all of one freedom when None. The others, and a floating base, stand still.
-        at: a configuration (nq,), for what stands still; neutral when None.
+        joints: those that move; all of one freedom when None. Others stand still, or follow where loops, couplings and
+            contacts hold them; of what is left, those that motors move are independent.
+        at: a configuration (nq,), for what stands still, and near which loops are closed; neutral when None.
+        contacts: links or frames that stand on the ground as they do `at`: flat, or as {"foot": "point"} on a point; a
+            floating base then follows its legs. Without any it stands still.
+        shapes: the robot's file or its name, whose collision shapes stay apart, meshes as their convex hulls; by the
+            extra `mjcf`. Links that a joint joins, and those that overlap anyhow, are not looked at.
+        floor: the height of a floor [m], beneath which no link gets; of contacts that of their shapes when None.
+        apart: how far shapes stay apart [m].
         at_rest: whether it begins and ends at rest: with speeds and accelerations of zero.
         position: how far joints go from zero, or pairs (smallest, largest) [rad or m]; for all, or by name.
         speed: largest speeds [rad/s or m/s], for all or by name.
         acceleration: largest accelerations [rad/s^2 or m/s^2], for all or by name.
-        torque: largest torques [N m or N], for all or by name.
+        torque: largest torques [N m or N], for all or by name. Where more motors act than joints move independently,
+            those torques count whose squares, in units of the limits, are least.
         earlier: a square root R0 (rows, n) of the information R0^T R0 of earlier logs, on all parameters of the
             regression, or on the base parameters; then what is not known yet is excited.
         rate: samples a second of the log that is to be.
@@ -234,7 +252,8 @@ def exciting_motion(
         WrongKindError: neither a robot nor a system.
         UnknownNameError: a parameter, joint or criterion that does not exist.
         InputError: a duration, rate or limit that is not positive, limits in which the robot cannot rest, joints of
-            several freedoms, loops, parameters that no motion identifies.
+            several freedoms, loops that leave these free, parameters that no motion identifies.
+        NotClosedError: loops that cannot be closed near `at`.
         UnsupportedComponentError: components that inverse dynamics does not take in.
 
     Source: Swevers, Ganseman, Tukel, De Schutter and Van Brussel (1997).
@@ -247,13 +266,14 @@ def exciting_motion(
     """
     if not isinstance(robot, System):
         check_tree(robot, "nd.exciting_motion", "parameters")
-        robot = System(robot, torque_sensors(robot))
+    tree = robot.tree if isinstance(robot, System) else robot
+    around = Surroundings.of(contacts, shapes, floor, apart)
     series = FourierSeries(duration, harmonics, at_rest)
     rate, starts = checked_rate(rate, series.duration), counted("starts", starts)
     limits = {"position": position, "speed": speed, "acceleration": acceleration, "torque": torque}
     wanted = (parameters,) if isinstance(parameters, str) else tuple(parameters)
-    with progress_bar(f"exciting {robot.tree.name}", progress) as stage:
-        problem = excitation(robot, wanted, series, limits, criterion, joints, at, earlier, rate, seed, stage)
+    with progress_bar(f"exciting {tree.name}", progress) as stage:
+        problem = excitation(robot, wanted, series, limits, criterion, joints, at, around, earlier, rate, seed, stage)
         found = most_exciting(problem, starts, STEPS, seed, stage)
     return _motion(problem, found, criterion)
 
@@ -288,8 +308,9 @@ def checked_rate(rate: Any, duration: float) -> float:
 def _motion(problem: Excitation, found: BestMotion, criterion: str) -> ExcitingMotion:
     base, units, kept = problem.base, problem.information.units, list(problem.identifiable)
     F, F_of_random = problem.information_of(found.z), problem.information_of(found.random)
+    near = None if problem.clearance is None else problem.clearance.least(problem.motion(found.z, problem.fine)[0])
     return ExcitingMotion(
-        trajectory=Trajectory(problem.joints, problem.series, problem.coefficients(found.z)),
+        trajectory=Trajectory(problem.joints, problem.forces, problem.series, problem.coefficients(found.z)),
         limits=problem.limits,
         criterion=criterion,
         value=found.value,
@@ -305,6 +326,8 @@ def _motion(problem: Excitation, found: BestMotion, criterion: str) -> ExcitingM
         sigmas=problem.sigmas,
         rate=problem.rate,
         evaluations=found.evaluations,
+        clearance=near,
+        unknown=problem.unknown,
     )
 
 

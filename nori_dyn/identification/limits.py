@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from nori_dyn.errors import InputError, UnknownModelNameError
-from nori_dyn.identification.motion_gradient import MotionGradient
-from nori_dyn.identification.trajectory import MovingJoints, is_number
+from nori_dyn.identification.motion_gradient import Pullback
+from nori_dyn.identification.moving_joints import MovingJoints
+from nori_dyn.identification.trajectory import is_number
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.functions import CompiledFunction
-from nori_dyn.program.tracing import traced
-from nori_dyn.recursions.rnea import rnea
 from nori_dyn.typing import Floats
 
 PerJoint: TypeAlias = float | Mapping[str, float]
@@ -38,20 +37,14 @@ TURNING_SPEED, SHIFTING_SPEED = 1.0, 0.25
 TIME_TO_SPEED = 0.25
 """Time [s] in which the largest speed is reached where nothing is known of accelerations."""
 
-POSTURES = 500
-"""Random postures among which one is sought in which the robot can rest."""
-
-AT_REST = (0.9, 0.998)
-"""The share of the torques that rest may need: of the posture that is wanted, and of one that has to do."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionLimits:
     """Between which a robot may move.
 
     Attributes:
-        joints: the names of the joints that move.
-        lower, upper: positions of each (n,) [rad or m].
+        joints: the names of the joints that move, independent ones first; others follow them.
+        lower, upper: positions of each (n,) [rad or m]; infinite where one that follows has none.
         speed: of each (n,) [rad/s or m/s].
         acceleration: of each (n,) [rad/s^2 or m/s^2].
         torque: of each freedom of the robot (nv,) [N m or N], also where it stands still; infinite where any may be.
@@ -66,13 +59,54 @@ class MotionLimits:
 
     @property
     def middle(self) -> Floats:
-        """The positions (n,) in the middle."""
-        return (self.lower + self.upper) / 2
+        """The positions (n,) in the middle; zero where there is none."""
+        known = np.isfinite(self.room)
+        return (np.where(known, self.lower, 0.0) + np.where(known, self.upper, 0.0)) / 2
 
     @property
     def room(self) -> Floats:
         """How far each may go from there (n,)."""
         return (self.upper - self.lower) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Position from the middle, speed and acceleration of joints by their limits.
+
+    Attributes:
+        joints: those that move.
+        limits: theirs.
+    """
+
+    joints: MovingJoints
+    limits: MotionLimits
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int], list[int]]:
+        """Numbers in q, freedoms, and numbers among the freedoms that move, of the joints."""
+        tree, bodies = self.joints.tree, (*self.joints.bodies, *self.joints.followers)
+        of_v = [tree.v_slices[i].start for i in bodies]
+        return [tree.q_slices[i].start for i in bodies], of_v, [self.joints.moved.index(k) for k in of_v]
+
+    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Pullback]:
+        """The ratios (N, 3 n), and their derivatives."""
+        of_q, of_v, place = self._places
+        sizes = self.limits.room, self.limits.speed, self.limits.acceleration
+        parts = q[:, of_q] - self.limits.middle, qd[:, of_v], qdd[:, of_v]
+
+        def pullback(factors: Floats) -> Floats:
+            found = np.zeros((3, len(q), len(self.joints.moved)))
+            for k, (own, size) in enumerate(zip(np.split(factors, 3, axis=1), sizes, strict=True)):
+                found[k][:, place] = own / size
+            return found
+
+        return np.hstack([part / size for part, size in zip(parts, sizes, strict=True)]), pullback
+
+    def named(self, k: int, ratio: float) -> str:
+        """What such a ratio means, in words."""
+        of, n = divmod(k, len(self.limits.joints))
+        what = ("position", "speed", "acceleration")[of]
+        return f"joint '{self.limits.joints[n]}' takes {abs(ratio):.3g} of what its limit of {what} leaves"
 
 
 def motion_limits(
@@ -82,62 +116,68 @@ def motion_limits(
     speed: PerJoint | None = None,
     acceleration: PerJoint | None = None,
     torque: PerJoint | None = None,
+    followers: Sequence[int] = (),
 ) -> MotionLimits:
     """Limits of a robot, of which some joints move.
 
     Args:
         tree: the robot.
-        joints: the bodies whose joints move, each of one freedom.
+        joints: the bodies whose joints move independently, each of one freedom.
         position: see `Positions`; positions that the model refuses stay refused.
         speed: see `PerJoint`; the model's, or as above, where not given.
         acceleration: likewise.
         torque: likewise.
+        followers: the bodies of those that follow: with the limits of the model, and those given by name.
 
     Raises:
         UnknownModelNameError: a joint that does not move, or is none.
         InputError: a limit that is not positive; positions that leave no room; a joint that shifts without end.
     """
-    names = tuple(tree.joint_names[i] for i in joints)
-    given = {name: _pair(name, value) for name, value in _by_joint("position", position, names, tree).items()}
-    lower, upper = np.array([_positions(tree, i, given.get(tree.joint_names[i])) for i in joints]).T
-    speeds = _numbers("speed", speed, names, tree)
-    for i, name in zip(joints, names, strict=True):
+    names, others = (tuple(tree.joint_names[i] for i in bodies) for bodies in (joints, followers))
+    given = {name: _pair(name, value) for name, value in _by_joint("position", position, names, tree, others).items()}
+    positions = [_positions(tree, i, given.get(tree.joint_names[i])) for i in joints]
+    positions += [_positions(tree, i, given.get(tree.joint_names[i]), follows=True) for i in followers]
+    lower, upper = np.array(positions).T
+    speeds = _numbers("speed", speed, names, tree, others)
+    accelerations = _numbers("acceleration", acceleration, names, tree, others)
+    for i, name in zip((*joints, *followers), (*names, *others), strict=True):
         (usual,) = tree.joints[i].units(str(TURNING_SPEED), str(SHIFTING_SPEED))
         known = tree.drives[name].speed if name in tree.drives else math.inf
-        speeds.setdefault(name, SHARE * known if math.isfinite(known) else float(usual))
-    accelerations = _numbers("acceleration", acceleration, names, tree)
+        speeds.setdefault(name, SHARE * known if math.isfinite(known) else float(usual) if name in names else math.inf)
+        accelerations.setdefault(name, speeds[name] / TIME_TO_SPEED if name in names else math.inf)
     of_drives = {name: SHARE * drive.effort for name, drive in tree.drives.items()}
     single = tuple(tree.joint_names[i] for i, joint in enumerate(tree.joints) if (joint.nq, joint.nv) == (1, 1))
     efforts = of_drives | _numbers("torque", torque, single, tree)
     torques = np.full(tree.nv, np.inf)
     for name in single:
         torques[tree.v_slices[tree.joint(name)]] = efforts.get(name, math.inf)
-    return MotionLimits(
-        names,
-        lower,
-        upper,
-        np.array([speeds[name] for name in names]),
-        np.array([accelerations.get(name, speeds[name] / TIME_TO_SPEED) for name in names]),
-        torques,
-    )
+    each = (*names, *others)
+    speeds_of, accelerations_of = (np.array([of[name] for name in each]) for of in (speeds, accelerations))
+    return MotionLimits(each, lower, upper, speeds_of, accelerations_of, torques)
 
 
-def _by_joint(what: str, given: Any, names: Sequence[str], tree: KinematicTree) -> dict[str, Any]:
-    """The limit of each joint that has one."""
+def _by_joint(
+    what: str, given: Any, names: Sequence[str], tree: KinematicTree, others: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The limit of each joint that has one; of others only if they are named."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         return dict.fromkeys(names, given)
     for name in given:
-        if name not in names:
-            raise UnknownModelNameError(f"joint that moves, of a limit of {what},", name, names, f"robot '{tree.name}'")
+        if name not in (*names, *others):
+            raise UnknownModelNameError(
+                f"joint that moves, of a limit of {what},", name, (*names, *others), f"robot '{tree.name}'"
+            )
     return dict(given)
 
 
-def _numbers(what: str, given: PerJoint | None, names: Sequence[str], tree: KinematicTree) -> dict[str, float]:
+def _numbers(
+    what: str, given: PerJoint | None, names: Sequence[str], tree: KinematicTree, others: Sequence[str] = ()
+) -> dict[str, float]:
     """Check a limit of each joint that has one."""
     found = {}
-    for name, value in _by_joint(what, given, names, tree).items():
+    for name, value in _by_joint(what, given, names, tree, others).items():
         if not is_number(value) or not value > 0 or (math.isinf(value) and what != "torque"):
             raise InputError(f"the limit of {what} of joint '{name}' is {value!r:.40}: it must be a positive number.")
         found[name] = float(value)
@@ -160,7 +200,9 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
-def _positions(tree: KinematicTree, i: int, given: tuple[float, float] | None) -> tuple[float, float]:
+def _positions(
+    tree: KinematicTree, i: int, given: tuple[float, float] | None, follows: bool = False
+) -> tuple[float, float]:
     """Smallest and largest position of a joint."""
     joint, name = tree.joints[i], tree.joint_names[i]
     low, high = joint.room
@@ -171,6 +213,8 @@ def _positions(tree: KinematicTree, i: int, given: tuple[float, float] | None) -
                 f"of the robot, {low:g} to {high:g}."
             )
         return max(low, given[0]), min(high, given[1])
+    if follows and math.isinf(low) and math.isinf(high):
+        return low, high
     if math.isinf(low) or math.isinf(high):
         if not joint.is_angular[0]:
             raise InputError(
@@ -181,68 +225,3 @@ def _positions(tree: KinematicTree, i: int, given: tuple[float, float] | None) -
         return low, high
     middle, room = (low + high) / 2, SHARE * (high - low) / 2
     return middle - room, middle + room
-
-
-@dataclass(frozen=True, eq=False)
-class Torques:
-    """The torques of motions, where some are limited.
-
-    Attributes:
-        value: from q, qd, qdd to tau.
-        gradient: its derivatives by the joints that move, for factors of tau.
-        limited: the freedoms that have a limit.
-        limit: their limits.
-    """
-
-    value: CompiledFunction
-    gradient: MotionGradient
-    limited: tuple[int, ...]
-    limit: Floats
-
-    @staticmethod
-    def of(joints: MovingJoints, limits: Floats) -> Torques:
-        """Compile them, by inverse dynamics.
-
-        Raises:
-            UnsupportedComponentError: see `nori_dyn.rnea`.
-            CompilerError: as for `compile`.
-        """
-        found = traced(rnea, joints.tree, ("q", "qd", "qdd"))
-        (limited,) = np.nonzero(np.isfinite(limits))
-        gradient = MotionGradient.of(found, joints)
-        return Torques(CompiledFunction(found), gradient, tuple(limited.tolist()), limits[limited])
-
-    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """Torques (N, n_limited) of N samples that have a limit."""
-        if not self.limited:
-            return np.zeros((len(q), 0))
-        return np.asarray(self.value.batch(q, qd, qdd)[:, self.limited])
-
-
-def resting_posture(joints: MovingJoints, limits: MotionLimits, torques: Torques, seed: int) -> Floats:
-    """Positions (n_joints,) near the middle of the limits in which the torques suffice for rest.
-
-    Raises:
-        InputError: there are none: the limits of torque are too small to hold the robot.
-    """
-    if not torques.limited:
-        return limits.middle
-    tree = joints.tree
-    drawn = np.random.default_rng(seed).uniform(-0.9, 0.9, (POSTURES, len(limits.joints)))
-    drawn[0] = 0.0
-    postures, rest = limits.middle + limits.room * drawn, np.zeros(drawn.shape)
-    loads = np.abs(torques.of_motion(*joints.whole(postures, rest, rest))) / torques.limit
-    easy, hard = ((loads.max(axis=1) <= share).nonzero()[0] for share in AT_REST)
-    fine = easy if len(easy) else hard
-    if not len(fine):
-        best = int(np.argmin(loads.max(axis=1)))
-        k = int(np.argmax(loads[best]))
-        joint = next(i for i, s in enumerate(tree.v_slices) if s.start == torques.limited[k])
-        raise InputError(
-            f"the limits leave no posture in which robot '{tree.name}' can rest: in the best of {POSTURES}, joint "
-            f"'{tree.joint_names[joint]}' needs {loads[best, k] * torques.limit[k]:.3g} of the "
-            f"{torques.limit[k]:.3g} {tree.joints[joint].units('N m', 'N')[0]} that it may have. Raise its limit of "
-            "torque, or let the joints move where the load is smaller."
-        )
-    nearest = fine[int(np.argmin(np.abs(drawn[fine]).max(axis=1)))]
-    return np.asarray(postures[nearest])

@@ -15,7 +15,7 @@ Source: Swevers et al. (1997) for the criterion; the derivatives are ours
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,14 +23,11 @@ import numpy as np
 from nori_dyn.algebra.derivatives import depends_on
 from nori_dyn.errors import InputError
 from nori_dyn.identification.elimination import TOLERANCE
-from nori_dyn.identification.motion_gradient import MotionGradient
+from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
+from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.regression import Regression, RegressorProgram
-from nori_dyn.identification.trajectory import MovingJoints
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats
-
-Pullback = Callable[[Floats], Floats]
-"""From the derivative of a criterion by F (n, n) to those by q, qd and qdd of the joints that move (3, N, joints)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +77,7 @@ class MotionInformation:
         outputs[:] = entries
         inputs = {name: regression.inputs[name] for name in ("q", "qd", "qdd")}
         traced = Traced("regressor", regression.system.tree, regression.graph, inputs, {"entries": outputs}, None, None)
-        gradient = MotionGradient.of(traced, joints)
+        gradient = MotionGradient.of(traced, joints.moved)
         n = len(columns)
         return MotionInformation(regression.program(columns), gradient, columns, weights, np.eye(n), np.zeros((0, n)))
 
@@ -101,7 +98,7 @@ class MotionInformation:
         return replace(self, units=units, earlier=np.zeros((0, units.shape[1])))
 
     def of_motion(self, q: Floats, qd: Floats, qdd: Floats, n: float) -> tuple[Floats, Pullback]:
-        """Information F (n, n) of a motion, and the pullback of derivatives by it to the motion.
+        """Information F (n, n) of a motion, and the pullback of derivatives by it to the freedoms that move.
 
         Args:
             q: the samples (N, nq).

@@ -31,6 +31,9 @@ MENDING = 3
 STIFFNESS, STIFFER = 1.0, 2.0
 """rho at first, for each parameter, and how much it grows each time."""
 
+OPEN = 1e12
+"""What the Lagrangian is where loops cannot be closed: the step is then made smaller."""
+
 RANDOM = 200
 """Random motions of which the best are starts, and with which what is found is compared."""
 
@@ -108,7 +111,7 @@ class _AugmentedLagrangian:
             z = self._round(z)
             self._stiffness *= STIFFER
         for k in range(MENDING):
-            if self._problem.is_within(z):
+            if self._problem.is_within(z, self._problem.fine):
                 break
             self._progress(self._stage, (ROUNDS + k) / total)
             for part, allowed in zip(self._problem.ratios(z, self._problem.fine), self._allowed, strict=True):
@@ -135,23 +138,18 @@ class _AugmentedLagrangian:
         self.evaluations += 1
         z = flat.reshape(problem.shape)
         q, qd, qdd = problem.motion(z, problem.coarse)
+        if not np.isfinite(q).all():
+            return OPEN, np.zeros(flat.shape)
         F, pullback = problem.information.of_motion(q, qd, qdd, problem.stands_for)
         J, G = problem.criterion(F)
         by_motion = -pullback(G)
-        value, pushes = -J, []
-        for (upper, lower), part, allowed in zip(
-            self._pairs, problem.ratios_of(q, qd, qdd), self._allowed, strict=True
-        ):
+        value = -J
+        for each, (upper, lower), allowed in zip(problem.constraints, self._pairs, self._allowed, strict=True):
+            part, pulled = each.of_motion(q, qd, qdd)
             above = np.maximum(0.0, upper + rho * (part - allowed))
             below = np.maximum(0.0, lower - rho * (part + allowed))
             value += float((above**2).sum() + (below**2).sum()) / (2 * rho)
-            pushes.append(above - below)
-        limits, torques = problem.limits, problem.torques
-        for k, limit in enumerate((limits.room, limits.speed, limits.acceleration)):
-            by_motion[k] += pushes[k] / limit
-        if torques.limited:
-            factors = np.zeros((len(q), problem.joints.tree.nv))
-            factors[:, torques.limited] = pushes[3] / torques.limit
-            by_motion += torques.gradient(q, qd, qdd, factors)
-        gradient = sum(part.T @ basis for part, basis in zip(by_motion, problem.coarse, strict=True))
+            by_motion += pulled(above - below)
+        by_joints = problem.joints.pullback(q, qd, qdd, by_motion)
+        gradient = sum(part.T @ basis for part, basis in zip(by_joints, problem.coarse, strict=True))
         return value, (gradient * problem.units).ravel()

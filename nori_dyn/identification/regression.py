@@ -288,7 +288,12 @@ def force_readings(system: System) -> dict[str, str]:
 
 def scalar_readings(system: System, *kinds: str) -> Iterator[tuple[RowBlock, int, int, float]]:
     """Yield block, number in it, freedom and factor of each reading of one component of joint variables."""
-    for row in system.measurements:
+    return scalar_rows(system, system.measurements, *kinds)
+
+
+def scalar_rows(system: System, rows: Iterable[RowBlock], *kinds: str) -> Iterator[tuple[RowBlock, int, int, float]]:
+    """Yield the same of some rows, which may be known values."""
+    for row in rows:
         equation = without_offset(row.equation)
         if isinstance(equation, VariableReading) and equation.key.kind in kinds:
             first = system.tree.v_slices[equation.key.body].start

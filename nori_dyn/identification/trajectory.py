@@ -23,8 +23,9 @@ from scipy.linalg import null_space
 
 from nori_dyn.algebra.arrays import checked, counted, numeric
 from nori_dyn.errors import InputError
+from nori_dyn.identification.motor_torques import MotorTorques
+from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.recursions.rnea import rnea
 from nori_dyn.typing import Floats
 
 
@@ -98,53 +99,18 @@ class FourierSeries:
 
 
 @dataclass(frozen=True, eq=False)
-class MovingJoints:
-    """Joints of one freedom that move, while the others of a robot stand still.
-
-    Attributes:
-        tree: the robot.
-        bodies: those whose joints move.
-        still: the configuration (nq,) of the others.
-    """
-
-    tree: KinematicTree
-    bodies: tuple[int, ...]
-    still: Floats
-
-    @cached_property
-    def of_q(self) -> list[int]:
-        """Their numbers in q."""
-        return [self.tree.q_slices[i].start for i in self.bodies]
-
-    @cached_property
-    def of_v(self) -> list[int]:
-        """Their freedoms."""
-        return [self.tree.v_slices[i].start for i in self.bodies]
-
-    def whole(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats]:
-        """Motion q (N, nq), qd and qdd (N, nv) of the robot from that of these joints (N, n_joints)."""
-        n, nv = len(q), self.tree.nv
-        every = np.tile(self.still, (n, 1)), np.zeros((n, nv)), np.zeros((n, nv))
-        every[0][:, self.of_q], every[1][:, self.of_v], every[2][:, self.of_v] = q, qd, qdd
-        return every
-
-    def follow(self, coefficients: Floats, bases: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
-        """Motion of the robot where these joints follow series of some coefficients (n_joints, n)."""
-        q, qd, qdd = (basis @ coefficients.T for basis in bases)
-        return self.whole(q, qd, qdd)
-
-
-@dataclass(frozen=True, eq=False)
 class Trajectory:
     """A motion of a robot.
 
     Attributes:
         joints: those that move.
+        forces: of their motors.
         series: the functions of time.
         coefficients: of the series (n_joints, n).
     """
 
     joints: MovingJoints
+    forces: MotorTorques
     series: FourierSeries
     coefficients: Floats
 
@@ -161,7 +127,7 @@ class Trajectory:
         """
         times = numeric("t", t)
         flat = checked("t", np.atleast_1d(times).ravel(), (times.size,))
-        q, qd, qdd = self.joints.follow(self.coefficients, self.series.basis(flat))
+        q, qd, qdd = self.joints.whole(*(basis @ self.coefficients.T for basis in self.series.basis(flat)))
         shape = times.shape
         return q.reshape(*shape, -1), qd.reshape(*shape, -1), qdd.reshape(*shape, -1)
 
@@ -171,6 +137,5 @@ class Trajectory:
         Raises:
             InputError: times that are no finite numbers.
         """
-        q, qd, qdd = self.at(t)
-        tau: Floats = np.moveaxis(rnea(self.tree, *(np.moveaxis(x, -1, 0) for x in (q, qd, qdd))), 0, -1)
-        return tau
+        q, qd, qdd = (x.reshape(-1, x.shape[-1]) for x in self.at(t))
+        return self.forces(q, qd, qdd).reshape(*np.shape(t), -1)

@@ -181,7 +181,10 @@ def test_mistakes_are_one_line(refused):
         assert said in refused("observe", PENDULUM, "--parameters", "inertias", *options)
 
 
-QUICK = ("--robot", ROBOTS["ur5"], "--duration", "4", "--harmonics", "3", "--starts", "1", "--parameters", "inertias")
+QUICK = (
+    *("--robot", ROBOTS["ur5"], "--duration", "4", "--harmonics", "3", "--starts", "1", "--parameters", "inertias"),
+    "--no-shapes",
+)
 
 
 def test_the_table_and_what_is_said_of_it(told, tmp_path, monkeypatch):
@@ -213,6 +216,10 @@ IMPOSSIBLE = [
     (("--speed", "1", "--speed", "elbow_joint=2"), 2, "is for all joints, and others are given"),
     (("--speed", "elbow=2"), 1, "Did you mean 'elbow_joint'?"),
     (("--duration", "0"), 1, "duration is 0 s"),
+    (("--at", "elbow_joint"), 2, "'elbow_joint' is not a position"),
+    (("--at", "elbow=1"), 1, "Did you mean 'elbow_joint'?"),
+    (("--floor", "0"), 1, "whose `shapes` are known"),
+    (("--contacts", "tool0:soft"), 1, "stands in no way called 'soft'"),
     (("--torque", "0.1"), 1, "no posture in which robot 'ur5' can rest"),
     (("--sensors", "nothing"), 1, "unknown set of sensors"),
     (("--criterion", "E"), 2, "Invalid value"),

@@ -47,7 +47,13 @@ def motion_document(motion: ExcitingMotion) -> Document:
             f"{listed(motion.unidentifiable, MOST_NAMES)}. Other motions identify them: some joints stand still here."
         )
         parts.append(Paragraph(said, "Not identifiable:"))
-    parts.append(Paragraph("What the robot could hit is not known: look at the motion in a simulator first."))
+    if motion.clearance is not None:
+        distance, between = motion.clearance
+        said = f"{between} come as near as {1e3 * distance:.1f} mm" if between else "nothing comes nearer than 100 mm"
+        parts.append(Paragraph(f"{said}, by collision shapes.", "Distances:"))
+    if motion.unknown:
+        said = f"{'; '.join(motion.unknown)}. Look at the motion in a simulator first."
+        parts.append(Paragraph(said, "Not known:"))
     figures = {
         "robot": motion.trajectory.tree.name,
         "joints": list(motion.limits.joints),
@@ -71,6 +77,8 @@ def motion_document(motion: ExcitingMotion) -> Document:
         ],
         "poorly_identified": list(motion.poorly_identified),
         "unidentifiable": list(motion.unidentifiable),
+        "clearance": None if motion.clearance is None else motion.clearance[0],
+        "unknown": list(motion.unknown),
     }
     return Document(tuple(parts), figures)
 
@@ -82,7 +90,7 @@ def _joints(motion: ExcitingMotion) -> Table:
     q, qd, qdd = trajectory.at(t)
     tau = np.abs(trajectory.torques(t)).max(axis=0)
     rows = []
-    for k, i in enumerate(trajectory.joints.bodies):
+    for k, i in enumerate((*trajectory.joints.bodies, *trajectory.joints.followers)):
         own_q, own_v = trajectory.tree.q_slices[i].start, trajectory.tree.v_slices[i].start
         low, high = q[:, own_q].min(), q[:, own_q].max()
         row = (

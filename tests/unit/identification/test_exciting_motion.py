@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.components import Coupling
 from nori_dyn.errors import FileFormatError, InputError, UnknownModelNameError, UnknownNameError, WrongKindError
 from nori_dyn.identification.excitation import torque_sensors
 from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Free, Revolute, Spherical
+from tests import mechanisms
 from tests.systems import sensor_set
 
 QUICK = {"duration": 4.0, "harmonics": 3, "starts": 1}
@@ -151,11 +151,16 @@ REFUSED = [
     ),
     (on_a_base(Spherical()), {"joints": ["joint1"]}, InputError, r"joint 'joint1' is spherical, with 3 freedoms"),
     (nd.tools.random_tree(1, seed=0, kinds=["free"]), {}, InputError, r"no joint of one freedom moves"),
+    (ARM, {"contacts": {"link2": "flat"}}, InputError, r"contact 'link2' stands in no way called 'flat'"),
+    (ARM, {"contacts": ["foot"]}, UnknownModelNameError, r"unknown frame 'foot'"),
+    (ARM, {"contacts": ["link2"]}, InputError, r"leave no joint that moves independently"),
+    (ARM, {"floor": 0.0}, InputError, r"whose `shapes` are known"),
+    (ARM, {"apart": -1.0}, InputError, r"apart is -1"),
     (
-        ARM.replace(components=(Coupling(joint="joint2", of={"joint1": 1.0}),)),
-        {},
+        mechanisms.five_bar(),
+        {"joints": ["l_crank"]},
         InputError,
-        r"has loops or couplings \(coupling:joint2_joint1\)",
+        r"1 of the freedoms of l_rod, r_crank, r_rod open",
     ),
     (ARM.replace(joints=(Revolute(), ARM.joints[1])), {"parameters": ["gains"]}, InputError, r"Leave gains out"),
 ]
