@@ -17,6 +17,7 @@ from benchmarks.real.finding import Figure, Finding
 from benchmarks.real.recording import beside
 from benchmarks.real.ur10e import DATA, WINDOW
 from benchmarks.real.ur10e_bands import LOGS, identified, torque_rows
+from nori_dyn.components.base import Component
 from nori_dyn.filtering.collisions import CollisionDetector
 from nori_dyn.filtering.watched import WatchedHistory
 
@@ -30,6 +31,8 @@ EARLY = 0.02
 """How much before an onset it may be seen [s]: as far as the eye may be wrong."""
 FALSE_ALARMS = 15.0, 60.0, 120.0
 """Chosen rates of false alarms an hour: one, four and eight in all logs."""
+LASTS = 1000.0
+"""How long friction at rest lasts [s]: as long as a rest does, so that a push is not taken for it."""
 UNSURE = 0.2
 """Standard deviation of accelerations where velocities do not tell it, as they never change [rad/s^2]."""
 TIME = 0.08
@@ -39,7 +42,8 @@ TIME = 0.08
 def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
     folder = data / "real" / "ur10e"
-    robot, logs, _, noise = identified(folder)
+    found, logs, _, noise = identified(folder)
+    robot = found.replace(components=tuple(map(at_rest, found.components)))
     moving, *rows = torque_rows(robot, noise)
     rows = [{**moving, "sigma": UNSURE}, *rows]
     content = {"name": "untouched", "measurements": rows, "memory": {"friction": {"of": "stiction"}}}
@@ -49,7 +53,7 @@ def run(data: Path) -> list[Finding | Figure]:
         name: nd.estimate(log, plan, differentiate=WINDOW, monitor=True).history  # type: ignore[attr-defined]
         for name, log in {**logs, "pushed": pushed}.items()
     }
-    found: list[Finding | Figure] = []
+    results: list[Finding | Figure] = []
     for rate in FALSE_ALARMS:
         detector = CollisionDetector(nd.Tracker(plan, dt=0.01), rate, TIME)
         detector.calibrate(until_stopped(name, detector.over(histories[name])) for name in LEARNT)
@@ -60,14 +64,21 @@ def run(data: Path) -> list[Finding | Figure]:
         title = f"with {rate:g} false alarms an hour chosen"
         counted = sum(len(one.begins) for one in running)
         stops = sum(len(one.begins) for one in free.values()) - counted
-        found += [
+        results += [
             Figure(DATA, f"false alarms {title}", counted, expected=chosen),
             Figure(DATA, f"alarms when the arm is stopped {title}", stops, expected=len(STOPPED)),
             Figure(DATA, f"pushes that are seen {title}", int(np.isfinite(delays).sum()), expected=len(ONSETS)),
             Figure(DATA, f"median delay {title}", float(np.median(delays)), "s"),
             Figure(DATA, f"largest delay {title}", float(np.max(delays)), "s"),
         ]
-    return found
+    return results
+
+
+def at_rest(component: Component) -> Component:
+    """A component whose friction at rest lasts."""
+    if not isinstance(component, nd.components.Friction) or component.stiction is None:
+        return component
+    return component.model_copy(update={"stiction": component.stiction.model_copy(update={"rest": LASTS})})
 
 
 def until_stopped(name: str, watched: WatchedHistory) -> WatchedHistory:

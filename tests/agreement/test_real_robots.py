@@ -327,7 +327,7 @@ def test_pushes_of_the_ur10e_are_seen_with_as_many_false_alarms_as_chosen(chosen
     assert poisson.ppf(0.025, found.expected) <= found.value <= poisson.ppf(0.975, found.expected)
     pushes = figure(results, f"pushes that are seen {title}")
     assert pushes.value == pushes.expected == 6
-    assert figure(results, f"median delay {title}").value <= 0.09
+    assert figure(results, f"median delay {title}").value <= 0.08
     stops = figure(results, f"alarms when the arm is stopped {title}")
     assert stops.value <= stops.expected == 3
 
