@@ -91,7 +91,6 @@ class Watched(Tracked):
         reading: its name.
         collision: whether the statistic is above the threshold.
         begins: whether it is, and was not for a while before.
-        probabilities: of each reading that it is off by no chance, see `WatchedHistory`.
 
     Args:
         tracked: see above.
@@ -103,8 +102,12 @@ class Watched(Tracked):
         super().__init__(tracked.estimate, tracked._after, tracked._memory, tracked._told_spread, tracked._base)
         self.tracked, self.begins, self.threshold = tracked, begins, now.threshold
         self.statistic, self.collision = float(now.statistic[0]), bool(now.collision[0])
-        self.reading = now.readings[now.furthest[0]]
-        self.probabilities = dict(zip(now.readings, now.probabilities[0].tolist(), strict=True))
+        self.reading, self._now = now.readings[now.furthest[0]], now
+
+    @cached_property
+    def probabilities(self) -> dict[str, float]:
+        """Of each reading that it is off by no chance, see `WatchedHistory`."""
+        return dict(zip(self._now.readings, self._now.probabilities[0].tolist(), strict=True))
 
     @property
     def recognised(self) -> dict[str, float]:
