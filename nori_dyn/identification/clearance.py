@@ -39,7 +39,7 @@ FLOOR = np.array([40.0, 40.0, 1.0])
 """Edges of the box [m] that stands for the floor."""
 
 POSTURES = 200
-"""Random postures in all of which shapes overlap that are left out."""
+"""Random postures in all of which shapes are near each other that are left out."""
 
 
 class Nearest(NamedTuple):
@@ -70,14 +70,14 @@ class Clearance:
         joints: those that move.
         scene: the shapes.
         pairs: those of them that are to stay apart (n_pairs, 2).
-        clearance: by how much each (n_pairs,) [m]: half of what they are where the robot stands, where that is less.
-        left_out: links that overlap wherever the robot stands, in words.
+        clearance: by how much [m].
+        left_out: links that are nearer than that wherever the robot stands, in words.
     """
 
     joints: MovingJoints
     scene: Scene
     pairs: Indices
-    clearance: Floats
+    clearance: float
     left_out: tuple[str, ...] = ()
 
     @staticmethod
@@ -105,49 +105,42 @@ class Clearance:
         pairs += [(i, n) for i in range(n) if under and bodies[i] not in (WORLD, *standing)]
         moves = _moves(joints)
         pairs = [(i, j) for i, j in pairs if moves[scene.bodies[i]] or moves[scene.bodies[j]]]
-        each = np.full(len(pairs), clearance)
-        found = Clearance(joints, scene, np.array(pairs, dtype=np.intp).reshape(-1, 2), each)
-        return found._where_it_stands()._without_those_that_overlap() if pairs else None
+        found = Clearance(joints, scene, np.array(pairs, dtype=np.intp).reshape(-1, 2), clearance)
+        return found._without_those_that_are_always_near() if pairs else None
 
-    def _where_it_stands(self) -> Clearance:
-        """Let shapes that are close by design, where the robot stands, be closer."""
-        near, clearance = self.nearest(self.joints.still[None], 2 * self.clearance), self.clearance.copy()
-        clearance[near.pair] = np.where(near.distance > 0, near.distance / 2, clearance[near.pair])
-        return replace(self, clearance=clearance)
-
-    def _without_those_that_overlap(self) -> Clearance:
-        """Leave pairs out that overlap in all random postures."""
+    def _without_those_that_are_always_near(self) -> Clearance:
+        """Leave pairs out that are nearer in all random postures, or, of loops, where the robot stands: by design."""
         rng, joints = np.random.default_rng(0), self.joints
         q = np.tile(joints.still, (POSTURES, 1))
         q[:, joints.of_q] = np.array([joints.tree.draw(rng) for _ in range(POSTURES)])[:, joints.of_q]
         always = np.ones(len(self.pairs), dtype=bool)
         for one in q if joints.dependents is None else joints.still[None]:
-            at = self.nearest(one[None], 0 * self.clearance, np.flatnonzero(always))
-            always &= np.isin(np.arange(len(always)), at.pair[at.distance <= 0])
+            at = self.nearest(one[None], self.clearance, np.flatnonzero(always))
+            always &= np.isin(np.arange(len(always)), at.pair)
             if not always.any():
                 break
         said = tuple(dict.fromkeys(self._names(k) for k in np.flatnonzero(always).tolist()))
-        return replace(self, pairs=self.pairs[~always], clearance=self.clearance[~always], left_out=said)
+        return replace(self, pairs=self.pairs[~always], left_out=said)
 
     def _names(self, pair: int) -> str:
         one, other = (self.scene.names[k] for k in self.pairs[pair])
         return f"{one} and {other}"
 
-    def nearest(self, q: Floats, within: Floats, among: Indices | None = None) -> Nearest:
-        """Pairs that are less far apart than that (n_pairs,) [m] at configurations (N, nq); of all when None."""
+    def nearest(self, q: Floats, within: float, among: Indices | None = None) -> Nearest:
+        """Pairs that are less far apart than that [m] at configurations (N, nq); of all when None."""
         among = np.arange(len(self.pairs)) if among is None else among
         places, rotations = self.scene.poses(q)
         one, other = self.pairs[among].T
         apart = np.linalg.norm(places[:, one] - places[:, other], axis=2)
-        sample, k = np.nonzero(apart < within[among] + self.scene.radii[one] + self.scene.radii[other])
+        sample, k = np.nonzero(apart < within + self.scene.radii[one] + self.scene.radii[other])
         pair = among[k]
-        distance, ends = self.scene.distances(places, rotations, sample, self.pairs[pair], within[pair])
-        near = distance < within[pair]
+        distance, ends = self.scene.distances(places, rotations, sample, self.pairs[pair], within)
+        near = distance < within
         return Nearest(sample[near], pair[near], distance[near], ends[near])
 
     def least(self, q: Floats) -> tuple[float, str]:
         """The least distance [m] at configurations (N, nq), and of which links; REACH, and none, if it is larger."""
-        near = self.nearest(q, np.full(len(self.pairs), REACH))
+        near = self.nearest(q, REACH)
         if not len(near.pair):
             return REACH, ""
         k = int(np.argmin(near.distance))
@@ -161,7 +154,7 @@ class Clearance:
         """The ratios (N, n_pairs), and their derivatives."""
         near, n = self.nearest(q, self.clearance + REACH), len(q)
         ratios = np.zeros((n, len(self.pairs)))
-        ratios[near.sample, near.pair] = (self.clearance[near.pair] + REACH - near.distance) / REACH
+        ratios[near.sample, near.pair] = (self.clearance + REACH - near.distance) / REACH
 
         def pullback(factors: Floats) -> Floats:
             pushes = -factors[near.sample, near.pair] / REACH
@@ -195,9 +188,7 @@ class Clearance:
 
     def named(self, k: int, ratio: float) -> str:
         """What such a ratio means, in words."""
-        return (
-            f"{self._names(k)} are {self.clearance[k] + REACH * (1 - ratio):.3g} m apart, below zero where they overlap"
-        )
+        return f"{self._names(k)} are {self.clearance + REACH * (1 - ratio):.3g} m apart, below zero where they overlap"
 
 
 def _column(at: Kinematics, i: int, k: int) -> Array:
@@ -303,14 +294,13 @@ class Scene:
         return places, rotations
 
     def distances(
-        self, places: Floats, rotations: Floats, sample: Indices, pairs: Indices, most: Floats
+        self, places: Floats, rotations: Floats, sample: Indices, pairs: Indices, most: float
     ) -> tuple[Floats, Floats]:
         """Distances (n,) [m] up to some of pairs of shapes (n, 2), at samples (n,) in order, and nearest points."""
         found, ends, last = np.full(len(sample), np.inf), np.zeros((len(sample), 6)), -1
         of, model, data = self.mujoco.mj_geomDistance, self.model, self.data
-        each = zip(sample.tolist(), pairs.tolist(), most.tolist(), strict=True)
-        for k, (at, (one, other), reach) in enumerate(each):
+        for k, (at, (one, other)) in enumerate(zip(sample.tolist(), pairs.tolist(), strict=True)):
             if at != last:
                 data.geom_xpos[:], data.geom_xmat[:], last = places[at], rotations[at].reshape(-1, 9), at
-            found[k] = of(model, data, one, other, reach, ends[k])
+            found[k] = of(model, data, one, other, most, ends[k])
         return found, ends.reshape(-1, 2, 3)

@@ -200,7 +200,7 @@ class Excitation:
         return z
 
     def random(self, rng: np.random.Generator) -> Floats:
-        """Draw a random motion that fills the limits."""
+        """Draw a random motion that fills the limits; about rest where it could not be made about another posture."""
         z = rng.normal(size=self.shape)
         z[:, 0] = 0.0
         mean = rng.uniform(-0.3, 0.3, len(z))
@@ -209,6 +209,8 @@ class Excitation:
         position, speed, acceleration = (np.abs(basis @ (z * self.units).T).max(axis=0) / size for basis, size in parts)
         z *= (1.0 - 2 * MARGIN) / np.max([position / (1.0 - np.abs(mean)), speed, acceleration], axis=0)[:, None]
         z[:, 0] = mean
+        if not self.is_within(z, self.coarse):
+            z[:, 0] = self.at_rest[:, 0]
         return self.shrunk(z)
 
 

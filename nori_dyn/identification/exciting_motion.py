@@ -232,7 +232,7 @@ def exciting_motion(
         contacts: links or frames that stand on the ground as they do `at`: flat, or as {"foot": "point"} on a point; a
             floating base then follows its legs. Without any it stands still.
         shapes: the robot's file or its name, whose collision shapes stay apart, meshes as their convex hulls; by the
-            extra `mjcf`. Links that a joint joins, and those that overlap anyhow, are not looked at.
+            extra `mjcf`. Links that a joint joins, and those that are near by design, are not looked at.
         floor: the height of a floor [m], beneath which no link gets; of contacts that of their shapes when None.
         apart: how far shapes stay apart [m].
         at_rest: whether it begins and ends at rest: with speeds and accelerations of zero.

@@ -97,7 +97,7 @@ class Surroundings:
         except MissingExtraError as error:
             return None, (*unknown, f"its own body: {error}")
         left_out = () if found is None else found.left_out
-        return found, (*unknown, *(f"{pair}, which overlap anyhow" for pair in left_out))
+        return found, (*unknown, *(f"{pair}, which are near anyhow" for pair in left_out))
 
 
 def standing(tree: KinematicTree, contacts: Mapping[str, Hold], still: Floats) -> KinematicTree:

@@ -79,7 +79,7 @@ def test_distances_are_those_of_coal(arm):
     names = [frozenset(clearance.scene.names[k] for k in pair) for pair in clearance.pairs]
     assert set(names) == set(by_coal(tree, np.zeros(4)))
     Q = tree.random_configurations(300, 0)
-    near = clearance.nearest(Q, np.full(len(names), 0.3))
+    near = clearance.nearest(Q, 0.3)
     for sample, pair, distance in zip(near.sample, near.pair, near.distance, strict=True):
         expected = by_coal(tree, Q[sample])[names[pair]]
         if distance > 0:
