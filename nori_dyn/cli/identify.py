@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from nori_dyn.identification.findings import Identification
     from nori_dyn.logs.log import Log
     from nori_dyn.logs.motion.differentiation import Differentiate
+    from nori_dyn.model.tree import KinematicTree
 
 WANTED = "inertias,friction,rotors,offsets"
 """Parameters that are identified unless others are named."""
@@ -72,7 +74,12 @@ def identify(
     ctx: typer.Context,
     robot: Annotated[str, typer.Option(metavar="ROBOT", help="A URDF or MJCF file, or the name of a robot.")],
     logs: Annotated[
-        list[Path] | None, typer.Argument(metavar="LOG...", help="Logs, of any format as in `estimate`.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="LOG...",
+            help="Logs, of any format as in `estimate`; of several robots of one type as ROBOT=LOG: they share "
+            "inertias, and have their own friction, offsets and gains, and files FOUND.ROBOT.urdf and so on.",
+        ),
     ] = None,
     sensors: Annotated[
         str | None,
@@ -270,7 +277,6 @@ def identify(
     from nori_dyn.estimation.system import System
     from nori_dyn.identification.exciting_motion import check_table
     from nori_dyn.identification.identify import identify as identified
-    from nori_dyn.logs.log import read_log
     from nori_dyn.logs.mapping.log_mapping import load_mapping, save_mapping
     from nori_dyn.report.html import save_html
 
@@ -325,20 +331,20 @@ def identify(
     tree = load(robot, base, lock, keep, components, strict, inertias)
     if payload_frame is not None:
         tree.frame(payload_frame)  # refused before the work
-    read = [read_log(path, mapping) for path in logs or ()]
+    read = _logs(logs or (), mapping)
     told: History | tuple[str, ...] | None = None if contacts is None else named_contacts(contacts)
     if recognise is not None:
         if told is not None:
             raise typer.BadParameter("contacts are told or recognised.", param_hint="--recognise")
-        told = _recognised(read[0], recognise, how_differentiated(differentiate), dt, missing)
+        told = _recognised(next(iter(_each(read))), recognise, how_differentiated(differentiate), dt, missing)
     found = identified(
         read,
         tree,
         wanted,
         sensors=None if sensors is None else load_sensors(sensors, robot, tree),
         contacts=told,
-        held_out=read_log(held_out, mapping) if share is None else share,
-        loaded=[read_log(path, mapping) for path in loaded or ()],
+        held_out=_logs([Path(held_out)], mapping) if share is None else share,
+        loaded=_logs(loaded or (), mapping),
         load_on=load_on,
         known=given,
         physical=physical,
@@ -352,37 +358,32 @@ def identify(
         backend=backend,
     )
     notes: list[str] = []
+    source = (f"Identified from {', '.join(found.logs)}.",)
+    writers: dict[str, tuple[Path | None, Callable[[Path], Any]]] = {"page": (html, partial(save_html, found))}
+    for name, own in found.robots.items():
+        several = len(found.robots) > 1
+        asked = [_of(path, name) if path and several else path for path in (out, components_out, mapping_out)]
+        of = f" of {name}" if several else ""
 
-    def save_own() -> None:
-        notes.extend(save_robot(found.robot, robot, out or ""))
+        def save_own(path: Path, own: KinematicTree = own) -> None:
+            notes.extend(save_robot(own, robot, path))
 
-    writers: dict[str, tuple[Path | None, Callable[[], None]]] = {
-        "page": (html, lambda: save_html(found, html or "")),
-        "robot": (out, save_own),
-        "components": (
-            components_out,
-            lambda: save_components(
-                found.with_stiction() if stiction else found.robot,
-                components_out or "",
-                (f"Identified from {', '.join(found.logs)}.",),
-            ),
-        ),
-    }
-    writers["mapping"] = (
-        mapping_out,
-        lambda: save_mapping(
-            found.calibrated(None if mapping is None else load_mapping(mapping)),
-            mapping_out or "",
-            (f"Identified from {', '.join(found.logs)}.",),
-        ),
-    )
-    writers["payload"] = payload_out, lambda: save_payload(found.payload(payload_frame or ""), payload_out or "")
+        def save_friction(path: Path, name: str = name, own: KinematicTree = own) -> None:
+            save_components(found.with_stiction(name) if stiction else own, path, source)
+
+        def save_calibrated(path: Path, name: str = name) -> None:
+            save_mapping(found.calibrated(None if mapping is None else load_mapping(mapping), name), path, source)
+
+        writers["robot" + of] = asked[0], save_own
+        writers["components" + of] = asked[1], save_friction
+        writers["mapping" + of] = asked[2], save_calibrated
+    writers["payload"] = payload_out, lambda path: save_payload(found.payload(payload_frame or ""), path)
     written: dict[str, Path] = {}
     problems: list[str] = []
     for what, (path, write) in writers.items():
         if path is not None:
             try:  # what was found is worth more than the file that cannot hold it
-                write()
+                write(path)
                 written[what] = path
             except NoriError as error:
                 problems.append(str(error))
@@ -397,13 +398,43 @@ def identify(
             said.append(f"Load it: {unbroken(loading)}")
         if found.n_identified < len(found.directions):
             options = robot_options(base, lock, keep, components, inertias)
-            asked = "--parameters", ",".join(wanted)
-            said.append(next_command("identify", "--robot", robot, "--excite", *asked, *options, "--out", "MOTION.csv"))
+            wish = "--parameters", ",".join(wanted)
+            said.append(next_command("identify", "--robot", robot, "--excite", *wish, *options, "--out", "MOTION.csv"))
         show(found.shown(), *said)
     for problem in problems:
         typer.echo(f"failed: {problem}", err=True)
     if problems:
         raise typer.Exit(1)
+
+
+def _logs(paths: Sequence[Path], mapping: Path | None) -> list[Log] | dict[str, list[Log]]:
+    """Logs, or those of each robot by its name where they are named as ROBOT=LOG.
+
+    Raises:
+        BadParameter: some are named so, and others are not.
+    """
+    from nori_dyn.logs.log import read_log
+
+    named = [("", "", str(path)) if path.exists() else str(path).partition("=") for path in paths]
+    if not any(sign for _, sign, _ in named):
+        return [read_log(path, mapping) for path in paths]
+    if not all(sign for _, sign, _ in named):
+        raise typer.BadParameter(
+            "name the robot of each log, or of none: first=a.csv second=b.csv.", param_hint="LOG..."
+        )
+    found: dict[str, list[Log]] = {}
+    for name, _, path in named:
+        found.setdefault(name, []).append(read_log(path, mapping))
+    return found
+
+
+def _each(logs: list[Log] | dict[str, list[Log]]) -> list[Log]:
+    return logs if isinstance(logs, list) else [log for own in logs.values() for log in own]
+
+
+def _of(path: Path, robot: str) -> Path:
+    """The file of a robot of several: found.first.urdf."""
+    return path.with_name(f"{path.stem}.{robot}{path.suffix}")
 
 
 def _recognised(log: Log, plan: Path, differentiate: Differentiate, dt: float | None, missing: Missing) -> History:

@@ -133,11 +133,14 @@ class Identification(Shown, Renamed):
         """The robot with the identified parameters; offsets, gains and a load are no part of it."""
         return self.parameters.applied(self.values[: len(self.parameters)])
 
-    def with_stiction(self) -> KinematicTree:
+    def with_stiction(self, robot: str = "") -> KinematicTree:
         """The robot with what its friction leaves open, see `nd.components.Friction`: `stiction` of each joint.
 
         The scatter of a joint that moves is what is left of its torque, of what was held out where something was.
         Identify with `moving` for that, or the torques of joints at rest are in it.
+
+        Args:
+            robot: which, of several; the first when left out.
 
         Raises:
             InputError: no reading is the torque of a joint with friction, "tau:JOINT".
@@ -146,11 +149,12 @@ class Identification(Shown, Renamed):
         """
         left = {fit.name: fit.after if fit.held_out is None else fit.held_out for fit in self.fits}
         found: list[RobotComponent] = []
-        for component in self.robot.components:
+        tree = self.robots[robot] if robot else self.robot
+        for component in tree.components:
             if not isinstance(component, Friction):
                 found.append(component)
                 continue
-            for name in (self.robot.joint_names[i] for i in component.joints_on(self.robot)):
+            for name in (tree.joint_names[i] for i in component.joints_on(tree)):
                 if f"tau:{name}" not in left:
                     raise InputError(
                         f"no reading tau:{name} is among those that were identified from ({listed(left)}), so that "
@@ -158,7 +162,7 @@ class Identification(Shown, Renamed):
                     )
                 stiction = Stiction(scatter=left[f"tau:{name}"]) if component.has_level else None
                 found.append(component.model_copy(update={"joints": name, "stiction": stiction}))
-        return self.robot.replace(components=found)
+        return tree.replace(components=found)
 
     @cached_property
     def robots(self) -> dict[str, KinematicTree]:

@@ -46,6 +46,24 @@ def test_a_robot_is_found_written_and_drawn(told, here):
     assert text(page.find(".//h1")).startswith("✓Errors of 0.049 to 0.052 N m on what was held out, ")
 
 
+def test_several_robots_have_files_of_their_own(told, run, here):
+    """They share inertias: friction, which the second has half of, is its own."""
+    own = here.components[0].model_copy(update={"viscous": 0.35})
+    saved_log(Path("other.npz"), here.replace(components=(own,)), sigma=0.05, seed=2)
+    logs = ("a=log.npz", "b=other.npz")
+    said = told("identify", *logs, *UR5, "--parameters", "inertias,friction", "--no-physical", "--out", "found.urdf")
+    assert {"Robot of a written to found.a.urdf.", "Robot of b written to found.b.urdf."} <= set(said.splitlines())
+    a, b = (nd.load_robot(f"found.{name}.urdf") for name in "ab")
+    np.testing.assert_array_equal(a.I, b.I)
+    viscous = [[each.viscous for each in tree.components if each.type == "friction"] for tree in (a, b)]
+    np.testing.assert_allclose(viscous[0], 0.7, atol=0.05)
+    np.testing.assert_allclose(viscous[1], 0.35, atol=0.05)
+    for wrong, message in ((("a=log.npz", "other.npz"), "name the robot of each log"), (("a=none.npz",), "none.npz")):
+        status, _, errors = run("identify", *wrong, *UR5)
+        assert status in (1, 2)
+        assert message in plain(errors)
+
+
 BOTH = pytest.param(("--out", "--components-out"), marks=pytest.mark.long)
 
 
