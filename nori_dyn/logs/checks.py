@@ -7,17 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateError
-from nori_dyn.logs.clock import LARGEST
+from nori_dyn.logs.clock import LARGEST, is_wrong
 from nori_dyn.logs.samples import Samples, contact_states, shown_value
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Booleans, Floats, Indices
-
-
-def _is_wrong(values: Floats) -> Booleans:
-    """Mask of invalid numbers of a log."""
-    return ~(np.abs(values) < LARGEST)
 
 
 def _is_any_wrong(values: Floats) -> bool:
@@ -54,7 +49,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     if differentiated:
         places = [record.places[name] for name in differentiated]
         rates = [k - record.qd.start for k in places if k < record.y.start]
-        has_motion = ~_is_wrong(np.delete(samples.qd, rates, axis=1)).any(axis=1)
+        has_motion = ~is_wrong(np.delete(samples.qd, rates, axis=1)).any(axis=1)
         made = [samples.qd[:, rates], samples.y[:, [k - record.y.start for k in places if k >= record.y.start]]]
         is_lacking = ~np.isfinite(np.hstack(made)).all(axis=1)
         what = "velocities" if rates else "accelerations"
@@ -62,7 +57,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     for kind, values, part in (("q", samples.q, record.q), ("qd", samples.qd, record.qd)):
         if not _is_any_wrong(values):
             continue
-        wrong = _is_wrong(values) & ~left[:, None]
+        wrong = is_wrong(values) & ~left[:, None]
         if missing == "drop":
             leave_out(f"{kind} is not a number", wrong.any(axis=1))
             continue
@@ -75,7 +70,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
             )
     samples = samples if not left.any() else samples.at(~left)
     if missing == "drop" and _is_any_wrong(samples.y):
-        samples = replace(samples, y=np.where(_is_wrong(samples.y), np.nan, samples.y))
+        samples = replace(samples, y=np.where(is_wrong(samples.y), np.nan, samples.y))
     return samples
 
 
@@ -107,7 +102,7 @@ def check_readings(samples: Samples, system: System, own: Floats, places: Indice
         return
     is_exact = system.weight_of_readings < 0
     counts = is_exact if missing == "drop" else np.ones(system.ny, dtype=bool)
-    for k, j in np.argwhere(_is_wrong(own) & counts)[:1].tolist():
+    for k, j in np.argwhere(is_wrong(own) & counts)[:1].tolist():
         advice = "The sensor is exact and cannot be left out: give it a `sigma`; then" if is_exact[j] else "With"
         raise InputError(
             f"{_place(samples, places, k)}: '{system.measurement_names[j]}' is {shown_value(own[k, j])}. {advice} "

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.clock import Rows, StreamCounts, rows_of
+from nori_dyn.logs.clock import Rows, StreamCounts, is_wrong, rows_of
 from nori_dyn.logs.formats.source import BLOCK, LogSource, suggestion
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.naming import KINDS
@@ -223,10 +223,15 @@ class _Differentiated:
     by: Differentiator = field(repr=False)
 
     def read(self, samples: Samples) -> Floats:
-        """What is differentiated of samples (N, n)."""
-        if self.positions is None:
-            return samples.qd[:, self.freedoms]
-        q, kinds = samples.q[:, self.positions], [kind for j in samples.record.tree.joints for kind in j.coordinates]
+        """What is differentiated of samples (N, n); nan where it is no number of a robot."""
+        read = samples.qd[:, self.freedoms] if self.positions is None else samples.q[:, self.positions]
+        read = np.where(is_wrong(read), np.nan, read)
+        return read if self.positions is None else self._unwrapped(read, samples.record)
+
+    def _unwrapped(self, q: Floats, record: SampleRecord) -> Floats:
+        """The positions that are read, of angles without jumps by a turn."""
+        assert self.positions is not None
+        kinds = [kind for j in record.tree.joints for kind in j.coordinates]
         for k, place in enumerate(self.positions.tolist()):
             is_known = np.isfinite(q[:, k])
             if kinds[place] == "angle" and is_known.any():

@@ -102,6 +102,11 @@ def median_step(t: Floats) -> float:
     return float(np.median(steps)) if len(steps) else np.inf
 
 
+def is_wrong(values: Floats) -> Booleans:
+    """Mask of invalid numbers of a log."""
+    return ~(np.abs(values) < LARGEST)
+
+
 def invalid_times(t: Floats, last: float = -np.inf) -> Booleans:
     """Mask (n,) of invalid times: no finite number, or a day off both neighbours, which agree.
 
@@ -109,7 +114,7 @@ def invalid_times(t: Floats, last: float = -np.inf) -> Booleans:
         t: the times [s].
         last: the time before them.
     """
-    wrong = ~(np.abs(t) < LARGEST)
+    wrong = is_wrong(t)
     which = np.flatnonzero(~wrong)
     known = np.concatenate([[last], t[which]])
     if len(known) > 2 and not (np.abs(np.diff(known[1:])) <= DAY).all():

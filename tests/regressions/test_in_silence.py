@@ -123,6 +123,35 @@ def test_a_log_with_a_number_that_no_robot_has_is_refused_with_its_place(tmp_pat
         nd.identify(log, ARM)
 
 
+@pytest.mark.parametrize("differentiate", ["smoother", "kalman", 11])
+def test_velocities_that_no_robot_has_are_not_differentiated(tmp_path, differentiate):
+    """An OverflowError before."""
+    qd = np.random.default_rng(0).normal(size=(200, 2))
+    qd[5, 0] = 1e160
+    np.savez(log := tmp_path / "log.npz", t=0.01 * np.arange(200), q=0 * qd, qd=qd)
+    plan = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"])
+    with pytest.raises(nd.errors.InputError, match=r"column 'qd\[0\]' is 1e\+160"):
+        nd.estimate(log, plan, differentiate=differentiate)
+    found = nd.estimate(log, plan, differentiate=differentiate, missing="drop")
+    assert len(found.t) >= 170
+    assert np.isfinite(found.values["tau"]).all()
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_joints_that_rest_are_estimated(tmp_path, moves):
+    """Accelerations without noise weighed more than doubles can tell, and those of a robot at rest were left out."""
+    t, rng = 0.01 * np.arange(400), np.random.default_rng(0)
+    q = np.column_stack(
+        [np.sin(t) + rng.normal(scale=0.01, size=400), np.full(400, -0.7)] if moves else 2 * [0.3 + 0 * t]
+    )
+    np.savez(
+        tmp_path / "log.npz", t=t, q=q, tau=nd.rnea(ARM, q.T, 0 * q.T, 0 * q.T).T + rng.normal(scale=0.1, size=q.shape)
+    )
+    weighed = sensor_set(TORQUES, {"type": "joint_acceleration", "joints": "all", "sigma": 1}, UNLOADED)
+    report = nd.estimate(tmp_path / "log.npz", nd.plan(ARM, weighed, ["tau"]), differentiate="smoother").report
+    assert (report.samples, report.fell_back) == (400, 0)
+
+
 def test_a_walk_and_a_model_of_such_numbers_are_refused():
     with pytest.raises(SensorConfigError, match=r"memory\.push\.walk"):
         observer(walk=1e300)

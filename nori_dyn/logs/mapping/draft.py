@@ -14,6 +14,7 @@ import numpy as np
 from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated
 from nori_dyn.logs.mapping.conversions import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.logs.mapping.families import (
+    MEASURED,
     NOT_MEASURED,
     STATE,
     UNIT_IN_NAME,
@@ -32,6 +33,9 @@ from nori_dyn.typing import Floats
 
 LOOKED_AT = 20_000
 """Samples that are looked at for units, at most."""
+
+UNLIMITED = 6 * np.pi
+"""How far a joint without limits is taken to turn, either way [rad]."""
 
 AXES = ("x", "y", "z")
 
@@ -174,7 +178,7 @@ def _of_joints(
     wanted = [joint for joint in joints if f"{target}:{joint}" in record.places]
     covered = {str(name) for guess in before for name in _targets(guess, record, joints)}
     alike = [f for f in families if kind_of(f) == kind and not set(f.columns) & taken]
-    for family in sorted(alike, key=lambda f: (f.joints is None, -len(f.columns), len(f.words))):
+    for family in sorted(alike, key=_likeliest_first):
         free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
         own, why, is_doubtful = joints_of(family, free, len(wanted))
         if not own:
@@ -195,6 +199,11 @@ def _of_joints(
             told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
         covered |= {f"{target}:{joint}" for joint in own}
         yield DraftEntry(entry, f"{why}{'; ' if told else ''}{told}", columns, is_doubtful)
+
+
+def _likeliest_first(family: Family) -> tuple[bool, bool, int, int]:
+    """The order of families that may be one quantity."""
+    return family.joints is None, not MEASURED & set(family.words), -len(family.columns), len(family.words)
 
 
 def _unit(
@@ -221,8 +230,8 @@ def _unit(
             max(map(abs, getattr(record.tree.joints[record.tree.joint(joint)], "limits", (0.0, 0.0))))
             for joint in joints
         ]
-        usual = max((limit for limit in limits if np.isfinite(limit)), default=np.pi) or np.pi
-        if sizes and max(sizes) > 2 * max(usual, np.pi) and max(sizes) * DEGREE <= 2 * max(usual, np.pi):
+        usual = max(np.pi, *(limit if np.isfinite(limit) else UNLIMITED for limit in limits))
+        if sizes and max(sizes) > 2 * usual and max(sizes) * DEGREE <= 2 * usual:
             return "deg", f"up to {max(sizes):.0f}, beyond any joint's limit in rad: degrees"
     elif kind in ("qd", "qdd"):
         of = "q" if kind == "qd" else "qd"

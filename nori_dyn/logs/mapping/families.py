@@ -24,8 +24,12 @@ INERTIAL = frozenset({"imu", "ins", "inertial", "accelerometer", *GYROSCOPE})
 
 NOT_MEASURED = frozenset(
     {"d", "des", "desired", "cmd", "command", "target", "ref", "reference", "goal", "error", "ext"}
+    | {"con", "ctrl", "control", "fric", "friction", "pert", "perturbation"}
 )
 """Words of columns that hold what was wanted, or computed, and not what was measured."""
+
+MEASURED = frozenset({"meas", "measured", "msr", "act", "actual"})
+"""Words of columns that say that they hold what was measured."""
 
 LIMBS: Mapping[str, frozenset[str]] = {
     "left": frozenset({"left", "l"}),

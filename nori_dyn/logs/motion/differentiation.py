@@ -45,6 +45,9 @@ JUMP = 5.0
 ACCELERATION = 1
 """Where accelerations are in the states of joints of which velocities are read."""
 
+FINEST = 1e-4
+"""Least deviation of a rate [rad/s, rad/s^2, m/s, m/s^2]: a joint that rests reads one number, without any noise."""
+
 UNSURE = 2.0
 """Accelerations are none where they are less sure than the least sure joint usually is, by this factor."""
 
@@ -304,7 +307,10 @@ class KalmanDifferentiator(Differentiator):
         for start, stop in pairwise(edges):
             found = run(self.noise, times[start:stop], read[start:stop, :, None], self.step)
             x[start:stop], sigma[start:stop] = found.x[..., self._rates], found.sigma[..., self._rates]
-        x[~(sigma <= UNSURE * self._model.deviations[:, self._rates].max(axis=0))] = np.nan
+        sigma, usual = (
+            np.maximum(each, FINEST) for each in (sigma, self._model.deviations[:, self._rates].max(axis=0))
+        )
+        x[~(sigma <= UNSURE * usual)] = np.nan
         return MotionDerivatives(x[..., 1], sigma[..., 1], x[..., 0] if self.of_positions else None)
 
     def remark(self) -> str:

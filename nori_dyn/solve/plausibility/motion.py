@@ -136,19 +136,35 @@ def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[
     """
     tree = system.tree
     moving: dict[str, tuple[float, float]] = {}
-    for row in system.measurements:
-        read = without_offset(row.equation)
-        if not isinstance(read, VariableReading) or read.key.kind != "qdd":
-            continue
-        for own, said in zip(np.asarray(read.matrix, dtype=float), y[:, row.y].T, strict=True):
-            (places,) = np.nonzero(own)
-            if len(places) == 1 and np.isfinite(said).all():
-                velocity = qd[:, tree.v_slices[read.key.body].start + places[0]]
-                if np.ptp(velocity) > MOTION:
-                    moving[tree.joint_names[read.key.body]] = compared(velocity, said / own[places[0]], dt)
+    for place, said in freedoms_read(system, y, "qdd"):
+        if np.isfinite(said).all() and np.ptp(qd[:, place]) > MOTION:
+            moving[joint_of(tree, place)] = compared(qd[:, place], said, dt)
     yield from _disagreeing(
         "accelerations", "qd changes {} times as much as the integral of qdd", ("qd", "qdd"), moving, dt
     )
+
+
+def freedoms_read(system: System, y: Floats, *kinds: str) -> Iterator[tuple[int, Floats]]:
+    """Yield what readings (N, ny) say of single freedoms (N,), by their places among the nv.
+
+    Args:
+        system: the system.
+        y: the readings.
+        kinds: of variables, such as "qdd".
+    """
+    for row in system.measurements:
+        read = without_offset(row.equation)
+        if not isinstance(read, VariableReading) or read.key.kind not in kinds:
+            continue
+        for own, said in zip(np.asarray(read.matrix, dtype=float), y[:, row.y].T, strict=True):
+            (places,) = np.nonzero(own)
+            if len(places) == 1:
+                yield system.tree.v_slices[read.key.body].start + int(places[0]), said / own[places[0]]
+
+
+def joint_of(tree: KinematicTree, place: int) -> str:
+    """Name of the joint of a freedom."""
+    return next(name for name, at in zip(tree.joint_names, tree.v_slices, strict=True) if at.start <= place < at.stop)
 
 
 def _disagreeing(

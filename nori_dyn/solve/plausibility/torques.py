@@ -11,12 +11,10 @@ from itertools import combinations
 
 import numpy as np
 
-from nori_dyn.measurements.base import VariableReading
-from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
-from nori_dyn.solve.plausibility.motion import STRIDES
+from nori_dyn.solve.plausibility.motion import STRIDES, freedoms_read, joint_of
 from nori_dyn.solve.plausibility.warning import DEGREE, PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import LOAD
@@ -36,7 +34,11 @@ UNRELATED = (0.4, 0.7)
 """Slope of torques over those of gravity, and correlation, below which the two have nothing to do with each other."""
 
 LEAST = 0.05
-"""Torques of a motion from which on they tell, as a share of the robot's weight at its full reach."""
+"""Torques from which on they are more than friction, as a share of the robot's weight at its full reach: those of a
+motion that tell, and what is wrong about those of a joint."""
+
+CANCELLED = 0.4
+"""Share of the torques of gravity and of motion below which their sum does not tell, as of links that swing."""
 
 SLOPES, OF_A_JOINT = (0.55, 1.9), (0.35, 2.8)
 """Slopes of torques over those of the motion that loads and friction explain: of all joints together, and of one.
@@ -78,6 +80,10 @@ class _Parts:
     tau: Floats
     places: Sequence[int]
 
+    def joint(self, k: int) -> str:
+        """Name of the joint of a torque."""
+        return joint_of(self.tree, self.places[k])
+
     def of_links(self, share: float = 1.0, unit: float = 1.0) -> Floats:
         """Torques of inverse dynamics (n, nv) by a share of the motion, without friction and rotors, q in a unit."""
         return self._torques(self.tree.replace(components=()), share, unit)
@@ -115,7 +121,7 @@ def misread_torques(
         by_model: whether sizes and order are held against the model too, whose gains may be unknown where it is
             identified.
     """
-    tree, read = system.tree, dict(_torques(system, y))
+    tree, read = system.tree, dict(freedoms_read(system, y, "tau", LOAD))
     is_bare = not tree.closing_parts and all(each.type in BARE for each in tree.components)
     if not read or not is_bare or tree.nq != tree.nv or not np.any(tree.gravity):
         return
@@ -128,6 +134,9 @@ def misread_torques(
     )
     known = np.isfinite(torques).all(axis=(1, 2))
     qdd = (qd[:, -1] - qd[:, 0]) / ((width - 1) * dt)
+    for place, said in freedoms_read(system, y[: n * width], "qdd"):
+        means = said.reshape(n, width).mean(axis=1)
+        qdd[:, place] = np.where(np.isfinite(means), means, qdd[:, place])
     q, qd, torques = (values[known].mean(axis=1) for values in (q, qd, torques))
     parts = _Parts(tree, q, qd, qdd[known], torques, [*read])
     if len(parts.tau) < FEWEST:
@@ -157,7 +166,7 @@ def _without_gravity(parts: _Parts) -> PlausibilityWarning | None:
     return PlausibilityWarning(
         "gravity",
         1.0,
-        f"the torques do not follow gravity where the robot moves slowly: that of '{_joint(parts, worst)}' changes "
+        f"the torques do not follow gravity where the robot moves slowly: that of '{parts.joint(worst)}' changes "
         f"by {next(changes)}, and gravity's by {next(changes)}, unrelated. Did the driver subtract gravity, as newer "
         "ones of Universal Robots do? Log torques that hold it, or currents.",
     )
@@ -167,12 +176,14 @@ def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
     """Yield the warning that torques are not those of the motion."""
     asked, read = parts.compared()
     least = LEAST * robot_weight(parts.tree) * reach(parts.tree)
-    if np.linalg.norm(asked, axis=1).mean() <= least or not np.isfinite(asked).all():
+    size, held = np.linalg.norm(asked, axis=1).mean(), parts.of_links(0.0)[:, parts.places]
+    balanced = CANCELLED * (np.linalg.norm(held, axis=1) + np.linalg.norm(asked - held, axis=1)).mean()
+    if size <= max(least, balanced) or not np.isfinite(asked).all():
         return
     slope, cosine = _compared(asked, read)
-    tells = np.abs(asked).mean(axis=0) > VARIES * np.abs(asked).max()
     slopes = np.sum(asked * read, axis=0) / np.maximum(np.sum(asked**2, axis=0), 1e-300)
-    is_off = tells & ((slopes < OF_A_JOINT[0]) | (slopes > OF_A_JOINT[1]))
+    tells = np.abs(asked).mean(axis=0) > VARIES * np.abs(asked).max()
+    is_off = tells & ((slopes < OF_A_JOINT[0]) | (slopes > OF_A_JOINT[1])) & (np.abs(read - asked).mean(axis=0) > least)
     if cosine >= ALIKE and SLOPES[0] < slope < SLOPES[1] and not is_off.any():
         yield from _driving_friction(parts, parts.tau - asked)
         return
@@ -180,9 +191,12 @@ def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
         words = f"the torques are {number(slope, 2)} times those that the motion asks of the model"
         why = "They have the other sign." if slope < 0 else "Are unit and gains right, and is it this robot?"
     else:
-        worst = int(np.argmax(np.where(tells, np.abs(slopes - 1), 0.0)))
-        words = f"the torques are not those that the motion asks of the model: that of '{_joint(parts, worst)}' is "
-        words += f"{number(slopes[worst], 2)} times as large"
+        words = "the torques are not those that the motion asks of the model: "
+        if is_off.any():
+            worst = int(np.argmax(np.where(is_off, np.abs(slopes - 1), 0.0)))
+            words += f"that of '{parts.joint(worst)}' is {number(slopes[worst], 2)} times as large"
+        else:
+            words += f"the cosine of the angle between them is {number(cosine, 2)}"
         why = _explained(parts)
     yield PlausibilityWarning("torques", 1.0, f"{words}. {why}")
 
@@ -194,7 +208,7 @@ def _driving_friction(parts: _Parts, rest: Floats) -> Iterator[PlausibilityWarni
         moves = np.abs(parts.qd[:, place]) > MOVING
         direction = np.sign(parts.qd[moves, place])
         if min((direction > 0).sum(), (direction < 0).sum()) >= FEWEST:
-            found[_joint(parts, k)] = float(np.corrcoef(direction, rest[moves, k])[0, 1])
+            found[parts.joint(k)] = float(np.corrcoef(direction, rest[moves, k])[0, 1])
     driven = [name for name, correlation in found.items() if correlation < DRIVEN]
     if len(driven) > len(found) / 2:
         yield PlausibilityWarning(
@@ -215,7 +229,7 @@ def _explained(parts: _Parts) -> str:
         order = [*range(len(parts.places))]
         order[one], order[other] = other, one
         if _fits(*parts.compared(order)):
-            return f"They would be with '{_joint(parts, one)}' and '{_joint(parts, other)}' exchanged."
+            return f"They would be with '{parts.joint(one)}' and '{parts.joint(other)}' exchanged."
     return "Are units, gains and order of the joints right, and is it this robot?"
 
 
@@ -228,22 +242,3 @@ def _compared(asked: Floats, read: Floats) -> tuple[float, float]:
 def _fits(asked: Floats, read: Floats) -> bool:
     slope, cosine = _compared(asked, read)
     return cosine >= ALIKE and SLOPES[0] < slope < SLOPES[1]
-
-
-def _joint(parts: _Parts, k: int) -> str:
-    tree = parts.tree
-    return next(
-        name for name, at in zip(tree.joint_names, tree.v_slices, strict=True) if at.start <= parts.places[k] < at.stop
-    )
-
-
-def _torques(system: System, y: Floats) -> Iterator[tuple[int, Floats]]:
-    """Yield the torques that are read, by their places among the nv."""
-    for row in system.measurements:
-        read = without_offset(row.equation)
-        if not isinstance(read, VariableReading) or read.key.kind not in ("tau", LOAD):
-            continue
-        for own, said in zip(np.asarray(read.matrix, dtype=float), y[:, row.y].T, strict=True):
-            (places,) = np.nonzero(own)
-            if len(places) == 1:
-                yield system.tree.v_slices[read.key.body].start + int(places[0]), said / own[places[0]]

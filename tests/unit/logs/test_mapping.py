@@ -16,6 +16,7 @@ from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.naming import column_named
 from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.model.joints import Revolute
 from nori_dyn.report.mapping_text import mapping_text
 from tests import standing
 from tests.logs import samples_in
@@ -193,6 +194,26 @@ def test_columns_that_are_named_after_joints(tmp_path):
     columns = [*found.data()["columns"], {"of": "qdd:{joint}", "joints": ["hip", "knee"], "value": 0.0}]
     log = samples_in(tmp_path / "log.npz", nd.System(tree, nd.SensorSet.from_dict(USUAL)), mapping={"columns": columns})
     np.testing.assert_array_equal(log.q, np.column_stack([arrays["hip_pos"], arrays["knee_pos"]]))
+
+
+def test_what_was_measured_is_taken_and_not_what_was_commanded_or_computed(tmp_path):
+    rng = np.random.default_rng(0)
+    kinds = ("pos_filt", "pos_meas", "vel_meas", "tau_con", "tau_fric", "tau_meas")
+    np.savez(
+        tmp_path / "log.npz", time=0.01 * np.arange(N), **{f"{x}{k}": rng.normal(size=N) for x in kinds for k in (1, 2)}
+    )
+    found, _ = drafted(tmp_path / "log.npz", arm("hip", "knee"))
+    taken = [["pos_meas1", "pos_meas2"], ["vel_meas1", "vel_meas2"], ["tau_meas1", "tau_meas2"]]
+    assert [guess.entry["from"] for guess in found.guesses] == taken
+
+
+@pytest.mark.parametrize(
+    ("limits", "most", "unit"), [(3.0, 7.0, "deg"), (3.0, 5.0, None), (np.inf, 20.0, None), (np.inf, 90.0, "deg")]
+)
+def test_a_joint_without_limits_may_turn_more_than_once(tmp_path, limits, most, unit):
+    tree = nd.autotree(2).replace(joints=tuple(Revolute(limits=(-limits, limits)) for _ in range(2)))
+    np.savez(tmp_path / "log.npz", q=np.linspace([0.0, 0.0], [most, -most], N))
+    assert entries(drafted(tmp_path / "log.npz", tree)[0])["q:{joint}"].get("unit") == unit
 
 
 def test_names_that_end_as_those_of_joints_are_theirs(tmp_path):

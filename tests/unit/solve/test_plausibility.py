@@ -4,11 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import nori_dyn as nd
 from nori_dyn.model.joints import Prismatic, Revolute
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.solve.plausibility.checks import plausibility_warnings, warnings_of_motion
+from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
+from nori_dyn.solve.plausibility.torques import LEAST
 from tests.systems import sensor_set
 
 DT, N = 0.01, 400
@@ -233,6 +236,44 @@ def test_torques_of_another_sign_gain_order_or_unit_are_named():
     assert exchanged in torques_doubted(tree, q, qd, tau[:, [1, 0, 2]])
     assert "They would be if q were in degrees" in torques_doubted(tree, 57.29578 * q, 57.29578 * qd, tau)
     assert torques_doubted(tree.replace(gravity=(0.0, 0.0, 0.0)), q, qd, -tau) == ""
+
+
+def test_friction_at_rest_is_no_other_robot():
+    """A joint that gravity hardly loads, at rest: its friction is as large as its torque."""
+    tree = nd.autotree(3).replace(gravity=(0.0, -9.81, 0.0))
+    q = np.tile([2.25, -2.25, 0.0], (400, 1))
+    held = nd.rnea(tree, q[0], np.zeros(3), np.zeros(3))
+    least = LEAST * robot_weight(tree) * reach(tree)
+    tau = held + np.random.default_rng(0).normal(scale=0.01, size=q.shape)
+    assert torques_doubted(tree, q, 0 * q, tau - [0.8 * least, 0.0, 0.0]) == ""
+    assert torques_doubted(tree, q, 0 * q, -tau) != ""
+
+
+def test_links_that_swing_freely_are_not_doubted():
+    """What is asked of their joints is a small difference of large torques: an error in inertia is no other robot."""
+    tree = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+    found = solve_ivp(
+        lambda _, x: np.concatenate([x[2:], nd.aba(tree, x[:2], x[2:], -0.05 * x[2:])]),
+        (0.0, 4.0),
+        [0.4, 0.3, 0.0, 0.0],
+        t_eval=DT * np.arange(400),
+        rtol=1e-9,
+    )
+    q, qd = found.y[:2].T, found.y[2:].T
+    other = tree.replace(I=tree.I * np.array([1.0, 2.0])[:, None, None])
+    assert torques_doubted(other, q, qd, -0.05 * qd) == ""
+
+
+def test_accelerations_that_are_read_count_where_velocities_are_noisy():
+    tree, q, qd, tau, _ = slow_arm()
+    noisy = qd + np.random.default_rng(1).normal(scale=1.0, size=qd.shape)
+    system = nd.System(tree, nd.sensors("joint_torques"))
+    qdd = -np.array([0.09, 0.25, 0.49]) * q
+    y = np.zeros((len(q), system.ny))
+    of = {name: k for k, name in enumerate(system.measurement_names)}
+    y[:, [of[f"qdd:joint{k}"] for k in (1, 2, 3)]] = qdd
+    y[:, [of[f"tau:joint{k}"] for k in (1, 2, 3)]] = tau
+    assert "torques" not in {each.check for each in warnings_of_motion(system, q, noisy, y, dt=DT)}
 
 
 def test_friction_that_drives_is_named():
