@@ -104,7 +104,8 @@ def estimate(
         str | None,
         typer.Option(
             metavar="ROBOT",
-            help="Of a recording: the URDF, or the robot's name, whose meshes are drawn; links are capsules without.",
+            help="The URDF, or the robot's name, whose collision shapes say where links are touched that sensors with "
+            "`touch` recognise, and whose meshes a recording draws; links are capsules without.",
         ),
     ] = None,
     foxglove: Annotated[
@@ -194,6 +195,7 @@ def estimate(
     Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
     """
     from nori_dyn.descriptions.robot_names import robot_by_name
+    from nori_dyn.descriptions.surfaces import surfaces
     from nori_dyn.estimation.log_estimate import estimated, with_peaks
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner, options_of
@@ -219,7 +221,6 @@ def estimate(
         refuse_given(ctx, OF_A_PLAN, "does not go with --robot.")
         out, view = _beside(input, robot, out, view)
     if view is None:
-        refuse_given(ctx, ("meshes",), "needs --view.")
         if names:
             raise typer.BadParameter("needs --view.", param_hint="NAME")
     else:
@@ -253,6 +254,9 @@ def estimate(
     is_judged = monitor or (view is not None and can_be_judged(plans))
     seen = chosen_alarms(alarms, ready.alarms if ready else tracked.alarms if tracked else None)
     handling |= {"monitor": is_judged, "how": how, "unseen": unseen, "chunk": chunk, "alarms": seen}
+    if plans.sensors.has_touches and (shape is not None or robot is not None):
+        of_robot = preset(robot, model).of(what) if shape is None and robot is not None else None
+        handling["surfaces"] = of_robot.surfaces if of_robot else surfaces(str(shape), plans.tree)
     runner = with_peaks(LogRunner(plans, options_of(*way, **handling)), free)
     notes: tuple[str, ...] = ()
     if logs is not None and out is not None:

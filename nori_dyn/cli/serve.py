@@ -63,6 +63,14 @@ def serve(
             "What the file of a tracker says, or none, when left out.",
         ),
     ] = None,
+    meshes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROBOT",
+            help="The URDF, or the robot's name, whose collision shapes say where links are touched that sensors with "
+            "`touch` recognise.",
+        ),
+    ] = None,
     alarms: FalseAlarms = None,
     untouched: Untouched = None,
     backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
@@ -117,6 +125,7 @@ def serve(
     """
     import gc
 
+    from nori_dyn.descriptions.surfaces import surfaces
     from nori_dyn.estimation.log_estimate import with_peaks
     from nori_dyn.estimation.log_run import RECOGNISE, LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
@@ -136,6 +145,8 @@ def serve(
     recognises = contacts == RECOGNISE
     closed = None if contacts is None or recognises else named_contacts(contacts)
     way = StreamOptions.of(plan, monitor, backend, closed, lag, recognises, alarms)
+    if meshes is not None:
+        way = replace(way, surfaces=surfaces(meshes, plans.tree))
     if untouched is not None:
         free = [read_log(path, mapping) for path in logs_called(untouched)]
         options = options_of(how_differentiated(differentiate or "kalman"), alarms=way.alarms, missing="drop")

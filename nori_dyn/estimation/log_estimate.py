@@ -22,6 +22,7 @@ from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.motion.differentiation import Differentiate
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
+from nori_dyn.model.surface import Surface
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
@@ -183,6 +184,7 @@ def estimate(
     accept: bool = False,
     alarms: Alarms | None = None,
     untouched: Iterable[Log | str | os.PathLike[str]] = (),
+    surfaces: Mapping[str, Surface] | None = None,
 ) -> LogEstimate:
     """Estimate what a plan is for from a log, all of it in memory; see `read_log`.
 
@@ -213,6 +215,8 @@ def estimate(
         alarms: when collisions count as seen, of a plan of sensors with memory and without contacts, `nd.tools.Alarms`;
             see `History.watched`, `History.events`. With a preset as it says when None.
         untouched: logs in which nothing touches the robot, by which alarms are as rare as is asked for.
+        surfaces: of links that may be touched, `nd.tools.surfaces`, where contacts are recognised: `History.events` say
+            where on them. With a preset those of its model when None.
 
     Raises:
         InputError: the log lacks what is needed, or holds what is no number; contacts or a monitor where there is none.
@@ -231,7 +235,7 @@ def estimate(
     """
     options: dict[str, Any] = {"missing": missing, "singular": singular, "monitor": monitor, "backend": backend}
     if not isinstance(plan, Preset | str):
-        runner = LogRunner(plan, options_of(differentiate, dt, contacts, alarms=alarms, **options))
+        runner = LogRunner(plan, options_of(differentiate, dt, contacts, alarms=alarms, surfaces=surfaces, **options))
         free = [one if isinstance(one, Log) else read_log(one) for one in untouched]
         return estimated(with_peaks(runner, free), log if isinstance(log, Log) else read_log(log), progress)
     known = plan if isinstance(plan, Preset) else preset(plan)
@@ -239,7 +243,9 @@ def estimate(
     if ready.questions and not accept:
         raise DoubtfulLogError(ready.log.path.name, ready.questions)
     way = *ready.way(differentiate, dt), contacts or ready.contacts
-    runner = LogRunner(ready.plan, options_of(*way, alarms=alarms or ready.alarms, **options))
+    if surfaces is None and ready.plan.sensors.has_touches:
+        surfaces = known.of(what).surfaces
+    runner = LogRunner(ready.plan, options_of(*way, alarms=alarms or ready.alarms, surfaces=surfaces, **options))
     found = estimated(with_peaks(runner, [one.log for one in others]), ready.log, progress)
     if found.report.doubts and not accept:
         raise DoubtfulLogError(ready.log.path.name, (doubt.message for doubt in found.report.doubts))

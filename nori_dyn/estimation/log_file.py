@@ -123,7 +123,7 @@ def schema_for(runner: LogRunner, log: Log, part: LogPart) -> FileSchema:
             RUN: run_of(runner, log),
         },
         memory=_memory(runner) if isinstance(part.judged, History) else (),
-        recognised=part.judged.recognised if isinstance(part.judged, History) else (),
+        recognised=part.judged.recorded if isinstance(part.judged, History) else (),
     )
 
 
@@ -131,7 +131,7 @@ def values_of(runner: LogRunner, schema: FileSchema, part: LogPart) -> dict[str,
     """Values of the fields of a part, by name."""
     more = dict[str, Floats]()
     if isinstance(part.judged, History):
-        more = remembered(_memory(runner), part.judged) | part.judged.recognised
+        more = remembered(_memory(runner), part.judged) | part.judged.recorded
     return written(schema, part.estimate, part.judged, more)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -25,6 +25,7 @@ from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.hypothesis_passes import HypothesisPasses, RecognisedStretches
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import ContactPrograms
+from nori_dyn.filtering.localization import TouchedSurfaces
 from nori_dyn.filtering.smoother import STRETCH, ContactPasses, Stretch, Stretches
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
@@ -35,6 +36,7 @@ from nori_dyn.logs.report import LogReport, look_at
 from nori_dyn.logs.samples import Samples
 from nori_dyn.logs.spool import Spool
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.surface import Surface
 from nori_dyn.planning.outputs import Output
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
@@ -72,6 +74,7 @@ class RunOptions:
         how: see `How`.
         unseen: see `Unseen`.
         alarms: when collisions count as seen, by a filter whose contacts are told; None where nothing is watched.
+        surfaces: of links that may be touched, see `nd.tools.surfaces`: where on them they are is found out as well.
         chunk: samples that a filter or a smoother works on at once.
 
     Raises:
@@ -90,6 +93,7 @@ class RunOptions:
     how: How = "auto"
     unseen: Unseen = "keep"
     alarms: Alarms | None = None
+    surfaces: Mapping[str, Surface] | None = field(default=None, repr=False)
     chunk: int = STRETCH
 
     def __post_init__(self) -> None:
@@ -301,7 +305,10 @@ class LogRunner:
         """Steps that recognise contacts, compiled; dt is the usual time between samples [s]."""
         plans, outputs = self.plans, [output.name for output in self.outputs]
         of = plans.tree, plans.sensors, tuple(plans.states), dt, hypotheses, outputs
-        return HypothesisSteps.of(*of, self.options.backend)
+        steps = HypothesisSteps.of(*of, self.options.backend)
+        if steps.touched and self.options.surfaces is not None:
+            steps.surfaces = TouchedSurfaces(steps, self.options.surfaces)
+        return steps
 
     @cached_property
     def ticks(self) -> ContactPrograms:
@@ -398,7 +405,7 @@ class _LogRun:
                 passed = self.hypothesis_passes(imm, *said).filtered(
                     self.hypothesis_stretch(imm, *one) for one in kept()
                 )
-                told = RecognisedStretches.of(imm.model, self.runner.contacts, list(passed), stored)
+                told = RecognisedStretches.of(imm.model, list(passed), stored)
             for history in run.smoothed(told):
                 self.stage("smoothing", 1 - len(numbers) / len(stored))
                 found = told.beside(history) if isinstance(told, RecognisedStretches) else history

@@ -23,6 +23,7 @@ from nori_dyn.components.config import components_of
 from nori_dyn.descriptions.robot_names import EXTRA, robots
 from nori_dyn.descriptions.robots import load_robot
 from nori_dyn.descriptions.sensor_configs import load_sensors, shipped_files
+from nori_dyn.descriptions.surfaces import surfaces
 from nori_dyn.errors import (
     InputError,
     InvalidConfigError,
@@ -42,6 +43,7 @@ from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.surface import Surface
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import Shown
 
@@ -243,6 +245,11 @@ class Preset(Shown):
         own = {name: value for name in ("robot", "components") if (value := getattr(wanted, name)) is not None}
         return Preset(self.data.model_copy(update=own), self.path, self.model) if own else self
 
+    @cached_property
+    def surfaces(self) -> dict[str, Surface]:
+        """The surfaces of its links, as its model's collision shapes have them; see `nd.tools.surfaces`."""
+        return surfaces(self.source, self.tree)
+
     @property
     def _robots(self) -> str:
         return " or ".join(self.data.robot)
@@ -300,9 +307,10 @@ class Preset(Shown):
             ModelError: as `plan`.
         """
         try:
-            sensors = self.sensors(what)
+            sensors = self.sensors(what).touching(self.of(what).tree)
             contacts = sensors.contact_names
-            states = {state: sensors.in_contact(*state) for state in ((), contacts)} if contacts else {(): sensors}
+            closed = tuple(one.name for one in sensors.contacts if not one.is_touch)  # a touch brings no reading
+            states = {state: sensors.in_contact(*state) for state in ((), closed)} if contacts else {(): sensors}
             systems = {state: System(self.of(what).tree, own) for state, own in states.items()}
         except SensorConfigError as error:
             raise self._another_robot(error) from None

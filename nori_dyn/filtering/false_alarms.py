@@ -154,15 +154,17 @@ def peaks_of(free: Sequence[tuple[Floats, Floats]], per_hour: float) -> Peaks:
     )
 
 
-def clusters(t: Floats, above: Booleans) -> list[tuple[int, int]]:
+def clusters(t: Floats, above: Booleans, apart: float = APART) -> list[tuple[int, int]]:
     """The first tick of each cluster of ticks at which something is above a level, and the one after its last.
 
     Args:
-        t: times (N,) [s]; those that are less than `APART` apart are of one cluster.
+        t: times (N,) [s].
         above: whether it is (N,).
+        apart: ticks that are less so, or that follow each other, are of one cluster [s].
     """
     places = np.flatnonzero(above)
-    parts = np.split(places, np.flatnonzero(np.diff(t[places]) >= APART) + 1) if len(places) else []
+    begins = (np.diff(t[places]) >= apart) & (np.diff(places) > 1)
+    parts = np.split(places, np.flatnonzero(begins) + 1) if len(places) else []
     return [(int(part[0]), int(part[-1]) + 1) for part in parts]
 
 

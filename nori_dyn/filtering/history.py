@@ -17,7 +17,7 @@ from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.history_summary import Event, Summary, events
 from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.filtering.watched import WatchedHistory
-from nori_dyn.measurements.contacts import CONTACT, ContactState
+from nori_dyn.measurements.contacts import CONTACT, TOUCH_POINT, ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Shown
@@ -71,11 +71,16 @@ class ContactHistory:
         names: all contacts.
         states: the contact states.
         probabilities: of each, given all readings up to the tick (N, n_states).
+        touched: contacts that are links which may be touched, see `measurements.touch`.
+        points: where the likeliest of these is touched, in its frame, and the deviation of that (N, 4) [m]; nan where
+            none is, or its surface is not known.
     """
 
     names: tuple[str, ...]
     states: tuple[ContactState, ...]
     probabilities: Floats
+    touched: tuple[str, ...] = ()
+    points: Floats | None = None
 
     @cached_property
     def table(self) -> Booleans:
@@ -96,6 +101,13 @@ class ContactHistory:
         if contact not in self.names:
             raise UnknownContactError("contact", contact, self.names)
         return np.asarray(self.probabilities @ self.table[:, self.names.index(contact)])
+
+    @staticmethod
+    def joined(parts: Sequence[ContactHistory]) -> ContactHistory:
+        """Contacts at ticks that follow each other as one."""
+        points = [part.points for part in parts if part.points is not None]
+        probabilities = np.concatenate([part.probabilities for part in parts])
+        return replace(parts[0], probabilities=probabilities, points=np.concatenate(points) if points else None)
 
     def __repr__(self) -> str:
         return f"ContactHistory({', '.join(self.names)} at {len(self.probabilities)} ticks)"
@@ -187,6 +199,12 @@ class History(Shown):
         found = {} if of is None else {f"{CONTACT}{name}": of[name] for name in of.names}
         return found if watched is None else found | watched.recognised
 
+    @property
+    def recorded(self) -> dict[str, Floats]:
+        """What is written of what was recognised (N,): probabilities, and where a link is touched."""
+        points = None if self.contacts is None else self.contacts.points
+        return self.recognised | ({} if points is None else dict(zip(TOUCH_POINT, points.T, strict=True)))
+
     @cached_property
     def summary(self) -> Summary:
         """What is said of them in the end."""
@@ -199,8 +217,13 @@ class History(Shown):
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """When collisions were seen, one after the other."""
-        return tuple(events(self.t, self.recognised)) if self.watched is not None else ()
+        """Collisions and touches, one after the other."""
+        if self.watched is not None:
+            return tuple(events(self.t, self.watched.recognised))
+        of = self.contacts
+        if of is None or not of.touched:
+            return ()
+        return tuple(events(self.t, {f"{CONTACT}{name}": of[name] for name in of.touched}, of.points, 0.0))
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -220,8 +243,7 @@ class History(Shown):
             deviations=np.concatenate([part.memory.deviations for part in parts]),
             shares=np.min([part.memory.shares for part in parts], axis=0),
         )
-        recognised = [part.contacts.probabilities for part in parts if part.contacts is not None]
-        contacts = first.contacts and replace(first.contacts, probabilities=np.concatenate(recognised))
+        contacts = first.contacts and ContactHistory.joined([part.contacts for part in parts if part.contacts])
         based = [part.base for part in parts if part.base is not None]
         judged = [part.diagnosis for part in parts if part.diagnosis is not None]
         watched = [part.watched for part in parts if part.watched is not None]

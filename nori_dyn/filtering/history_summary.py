@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.false_alarms import APART, clusters
+from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
@@ -30,30 +31,41 @@ class Event:
         name: what was likeliest, as its probability is named: "collision:tau:elbow".
         begin, end: the times of the first and the last tick at which something was [s].
         probability: the largest.
+        point: of a touch, where on the link it was, in its frame, and the deviation of that [m], medians over its
+            ticks; else empty.
     """
 
     name: str
     begin: float
     end: float
     probability: float
+    point: tuple[float, ...] = ()
 
     def joined(self, other: Event) -> Event:
         """This and another that goes on from it."""
-        likelier = max(self, other, key=lambda event: event.probability)
-        return replace(likelier, begin=self.begin, end=other.end)
+        longer = max(other, self, key=lambda event: event.end - event.begin)
+        point = other.point if other.name == longer.name else longer.point
+        return Event(longer.name, self.begin, other.end, max(self.probability, other.probability), point)
 
 
-def events(t: Floats, recognised: Mapping[str, Floats]) -> Iterator[Event]:
+def events(
+    t: Floats, recognised: Mapping[str, Floats], points: Floats | None = None, apart: float = APART
+) -> Iterator[Event]:
     """Yield when something was recognised, each from when it was until nothing was any more.
 
     Args:
         t: times (N,) [s].
         recognised: probabilities (N,), by name.
+        points: where a link is touched, and the deviation of that (N, 4) [m].
+        apart: how long nothing is recognised until what is recognised next is another event [s].
     """
     names, p = [*recognised], np.stack([*recognised.values()], axis=1)
-    for first, stop in clusters(t, np.asarray((p > LIKELY).any(axis=1))):
-        of_each = p[first:stop].max(axis=0)
-        yield Event(names[of_each.argmax()], float(t[first]), float(t[stop - 1]), float(of_each.max()))
+    for first, stop in clusters(t, np.asarray((p > LIKELY).any(axis=1)), apart):
+        best = int(p[first:stop].sum(axis=0).argmax())
+        likely = first + np.flatnonzero(p[first:stop, best] > LIKELY)
+        at = np.full(4, np.nan) if points is None or not len(likely) else np.median(points[likely], axis=0)
+        point = () if np.isnan(at).any() else tuple(at.tolist())
+        yield Event(names[best], float(t[first]), float(t[stop - 1]), float(p[first:stop, best].max()), point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +151,14 @@ class Summary(Shown):
 def _going_on(parts: Sequence[Summary]) -> list[Event]:
     """Events of parts that follow each other: one that goes on from a part to the next is one."""
     found: list[Event] = []
-    for event in (event for part in parts for event in part.events):
-        if found and event.begin - found[-1].end < APART:
-            event = found.pop().joined(event)
-        found.append(event)
+    end = -np.inf
+    for part in parts:
+        for event in part.events:
+            last = found.pop() if found else None
+            near = APART if event.name.startswith(COLLISION) else 0.0
+            is_same = last and ((last.end, event.begin) == (end, part.begin) or event.begin - last.end < near)
+            found += [last.joined(event)] if last and is_same else [last, event] if last else [event]
+        end = part.end
     return found
 
 

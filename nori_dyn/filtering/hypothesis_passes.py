@@ -37,21 +37,18 @@ class RecognisedStretches:
         self._left = len(self._states)
 
     @staticmethod
-    def of(
-        model: HypothesisModel, contact_names: Sequence[str], passed: Sequence[History], stretches: Stretches
-    ) -> RecognisedStretches:
+    def of(model: HypothesisModel, passed: Sequence[History], stretches: Stretches) -> RecognisedStretches:
         """Return those of a pass forward.
 
         Args:
             model: the hypotheses.
-            contact_names: all contacts.
             passed: what the pass found of each stretch.
             stretches: the stretches.
         """
-        probabilities = np.concatenate([one.contacts.probabilities for one in passed if one.contacts is not None])
+        found = ContactHistory.joined([one.contacts for one in passed if one.contacts is not None])
         steps = np.concatenate([stretches[number].steps for number in range(len(stretches))])
-        later = looked_back_over(probabilities, steps[1:], model.transitions)
-        return RecognisedStretches(stretches, ContactHistory(tuple(contact_names), model.states, later))
+        later = looked_back_over(found.probabilities, steps[1:], model.transitions)
+        return RecognisedStretches(stretches, replace(found, probabilities=later, points=None))
 
     def __len__(self) -> int:
         return len(self._stretches)
@@ -72,6 +69,7 @@ class HypothesisPass(ForwardPass):
 
     Attributes:
         probabilities: of each state at each tick, given all readings up to it (N, S).
+        points: see `ContactHistory`.
 
     Args:
         steps: what judges.
@@ -95,6 +93,7 @@ class HypothesisPass(ForwardPass):
         self._run = steps
         self.probabilities = np.zeros((len(states), len(steps.model.states)))
         self._after: list[Posterior] = []
+        self.points = None if steps.surfaces is None else np.full((len(states), 4), np.nan)
         for k, state in enumerate(states):
             steps.hypothesis_step.state[:] = state
             if steps.step(float(stretch.steps[k])) == NOT_FINITE:
@@ -104,6 +103,8 @@ class HypothesisPass(ForwardPass):
             after = steps.posterior()
             self._after.append(after)
             self.probabilities[k] = steps.probabilities
+            if self.points is not None and steps.surfaces is not None and steps.surfaces.point is not None:
+                self.points[k] = steps.surfaces.point
             self.nis[k], self.degrees[k], self.log_likelihood[k] = after.nis, after.degrees, after.log_likelihood
 
     def after(self, tick: int) -> Posterior:
@@ -162,4 +163,5 @@ class HypothesisPasses(Passes):
     def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
         assert isinstance(passed.found, HypothesisPass)
         told, states = super()._told(passed, found, is_causal), self._steps.model.states
-        return replace(told, contacts=ContactHistory(self._contact_names, states, passed.found.probabilities))
+        of = passed.found.probabilities, self._steps.touched, passed.found.points
+        return replace(told, contacts=ContactHistory(self._contact_names, states, *of))

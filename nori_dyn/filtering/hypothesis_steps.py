@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
-from nori_dyn.filtering.contact_rows import CaseReadings, everything
+from nori_dyn.filtering.contact_rows import AllCases, CaseReadings, everything
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
@@ -270,6 +271,20 @@ class NativeHypothesisStep:
 HypothesisStep: TypeAlias = NumpyHypothesisStep | NativeHypothesisStep
 
 
+class Surfaces(Protocol):
+    """What the surfaces of links say of a touch, see `localization`."""
+
+    @property
+    def point(self) -> Floats | None:
+        """Where the likeliest link is touched, and the deviation of that (4,) [m]; None where none is."""
+
+    def begin(self, steps: HypothesisSteps) -> None:
+        """Go back to before the first tick."""
+
+    def locate(self, steps: HypothesisSteps, q: Floats, dt: float) -> None:
+        """Multiply the probabilities of states by what they say, a time [s] after the tick before, at a q (nq,)."""
+
+
 class HypothesisSteps(Steps):
     """The steps of a tracker to which nobody tells the contacts: all states are judged, and the most likely one tells.
 
@@ -279,6 +294,8 @@ class HypothesisSteps(Steps):
         readings: those of the rows of all cases.
         switches: the last changes of the most likely state, the newest last.
         switch: the change at the last tick, if there was one.
+        touched: the links that may be touched, see `measurements.touch`.
+        surfaces: what surfaces of links say of a touch; None where they are not known.
 
     Args:
         tick: the programs of the rows of all cases, and of the outputs.
@@ -289,6 +306,7 @@ class HypothesisSteps(Steps):
 
     switches: deque[Switch]
     switch: Switch | None
+    surfaces: Surfaces | None = None
     _past: Floats
     _past_dt: Floats
 
@@ -297,6 +315,8 @@ class HypothesisSteps(Steps):
     ) -> None:
         self.tick, self.model, self._dt = tick, model, dt
         self.readings, tree = CaseReadings(tick.system), tick.system.tree
+        sensors = tick.system.sensors.sensors if isinstance(tick.system.sensors, AllCases) else None
+        self.touched = tuple(one.name for one in sensors.contacts if one.is_touch) if sensors else ()
         self.values = np.full(tick.layout.size, np.nan) if like is None else like.values
         self.is_native = tick.solver.native is not None
         numbers = tick, model, self.values, GAP * dt
@@ -361,7 +381,7 @@ class HypothesisSteps(Steps):
         number, totals = other.number, other.totals.copy()
         self.begin(other.beginning, other.time)
         self.number, self.ticks, self.totals[:] = number, other.ticks, totals
-        self.switches, self.switch = other.switches, other.switch
+        self.switches, self.switch, self.surfaces = other.switches, other.switch, other.surfaces
         self.set_longest(other.longest)
         if other.ticks:
             judging = _of_numpy(other)
@@ -371,7 +391,9 @@ class HypothesisSteps(Steps):
 
     def anew(self, dt: float) -> HypothesisSteps:
         """Return others of the same, which have seen nothing; dt is the usual time between ticks [s]."""
-        return HypothesisSteps(self.tick, self.model, dt)
+        found = HypothesisSteps(self.tick, self.model, dt)
+        found.surfaces = copy(self.surfaces)
+        return found
 
     @property
     def longest(self) -> float:
@@ -394,6 +416,8 @@ class HypothesisSteps(Steps):
         self.hypothesis_step.begin(prior)
         self.number = int(np.argmax(self.probabilities))
         self.switches, self.switch = deque(maxlen=KEPT_SWITCHES), None
+        if self.surfaces is not None:
+            self.surfaces.begin(self)
 
     def read(
         self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
@@ -416,6 +440,9 @@ class HypothesisSteps(Steps):
                 self._past[row], self._past_dt[row] = self.probabilities, dt
         wrong = self.hypothesis_step.step(dt, change)
         before, self.number, self.switch = self.number, self.hypothesis_step.best, None
+        if self.surfaces is not None and wrong != NOT_FINITE:
+            self.surfaces.locate(self, self.hypothesis_step.state[: self.tick.system.tree.nq], dt)
+            self.number = int(np.argmax(self.probabilities))
         if self.ticks and self.number != before:
             states, p = self.model.states, float(self.probabilities[self.number])
             self.switch = Switch(self.time, states[before], states[self.number], p)

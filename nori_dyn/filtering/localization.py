@@ -31,7 +31,6 @@ from scipy.special import log_ndtr
 
 from nori_dyn.algebra.spatial import Transform, skew, stack
 from nori_dyn.errors import InputError, PlanError
-from nori_dyn.filtering.contact_rows import AllCases
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.square_root import Posterior
 from nori_dyn.filtering.tracked import Recognised
@@ -204,37 +203,8 @@ class ContactLocalizer:
         steps = tracker.steps
         if not isinstance(steps, HypothesisSteps):
             raise InputError("contacts are told here: give a tracker that recognises them, hypotheses=nd.Hypotheses().")
-        if not friction > 0:
-            raise InputError(f"friction is {friction!r}: a coefficient of friction is a positive number.")
-        system = steps.tick.system
-        sensors = system.sensors.sensors if isinstance(system.sensors, AllCases) else None
-        touched = [one.name for one in sensors.contacts if one.is_touch] if sensors else []
-        if not touched:
-            raise PlanError(
-                f"sensors '{system.sensors.name}' have no links that may be touched: touch: {{links: all}}."
-            )
-        own = {system.tree.frame(name).link: PointsOfContact(surface, friction) for name, surface in surfaces.items()}
+        steps.surfaces = self._touched = TouchedSurfaces(steps, surfaces, friction)
         self.tracker, self.surfaces, self.friction = tracker, dict(surfaces), friction
-        self._poses = compile(poses_from_base, system.tree)
-        links = [[name for name in state if name in touched] for state in tracker.states]
-        self._links = [names[0] if len(names) == 1 else "" for names in links]
-        self._bodies = [system.tree.frame(name).link if name else WORLD for name in self._links]
-        self._points = [own.get(body) for body in self._bodies]
-        if not any(self._points):
-            raise PlanError(f"none of the links that may be touched has a surface: {listed(touched, 6)}.")
-        memory = steps.tick.coordinates.memory
-        of_touch = [one.variable.kind == TOUCH for one in memory for _ in one.mean]
-        self._size = len(of_touch)
-        self._order = None if all(of_touch[-6:]) else np.argsort([*of_touch, 2], kind="stable")
-        sigma = next(one.sigma for one in memory if one.variable.kind == TOUCH) or ()
-        self._log_size = float(np.log(sigma[:3]).sum())
-        self._before, self._logs = steps.probabilities.copy(), np.zeros(len(links))
-
-    @property
-    def _steps(self) -> HypothesisSteps:
-        """Those of the tracker, which are others once they have been compiled."""
-        assert isinstance(self.tracker.steps, HypothesisSteps)
-        return self.tracker.steps
 
     def step(
         self,
@@ -252,26 +222,80 @@ class ContactLocalizer:
             SingularSystemError: see `Tracker.step`.
         """
         tracked = self.tracker.step(q, qd, y, dt, weights, missing)
-        links = self.locate(q, dt)
-        each = [*zip(self._links, self._steps.probabilities.tolist(), strict=True)]
-        names = dict.fromkeys(name for name in self._links if name)
-        p = {link: sum(share for name, share in each if name == link) for link in names}
-        return LocalizedContact(p, links, tracked)
+        return LocalizedContact(self._touched.of_links(tracked), self._touched.links, tracked)
 
-    def locate(self, q: ArrayLike, dt: float | None = None) -> tuple[LinkContact, ...]:
-        """Multiply the probabilities of the tracker's states by what surfaces say, after each of its ticks.
+
+class TouchedSurfaces:
+    """What the surfaces of links say of a touch, beside a tracker's steps.
+
+    Attributes:
+        links: what is known of the touch on each likely link after the last tick, the likeliest first.
+
+    Args:
+        steps: the steps of a tracker with hypotheses, of sensors with `touch`.
+        surfaces: by the name of the link.
+        friction: the coefficient of friction.
+
+    Raises:
+        PlanError: the sensors have no `touch`; no link that may be touched has a surface.
+        InputError: a coefficient that is not positive.
+    """
+
+    def __init__(self, steps: HypothesisSteps, surfaces: Mapping[str, Surface], friction: float = FRICTION) -> None:
+        if not friction > 0:
+            raise InputError(f"friction is {friction!r}: a coefficient of friction is a positive number.")
+        system, touched = steps.tick.system, steps.touched
+        if not touched:
+            raise PlanError(
+                f"sensors '{system.sensors.name}' have no links that may be touched: touch: {{links: all}}."
+            )
+        own = {system.tree.frame(name).link: PointsOfContact(surface, friction) for name, surface in surfaces.items()}
+        self._poses = compile(poses_from_base, system.tree)
+        links = [[name for name in state if name in touched] for state in steps.model.states]
+        self._links = [names[0] if len(names) == 1 else "" for names in links]
+        self._bodies = [system.tree.frame(name).link if name else WORLD for name in self._links]
+        self._points = [own.get(body) for body in self._bodies]
+        if not any(self._points):
+            raise PlanError(f"none of the links that may be touched has a surface: {listed(touched, 6)}.")
+        memory = steps.tick.coordinates.memory
+        of_touch = [one.variable.kind == TOUCH for one in memory for _ in one.mean]
+        self._size = len(of_touch)
+        self._order = None if all(of_touch[-6:]) else np.argsort([*of_touch, 2], kind="stable")
+        sigma = next(one.sigma for one in memory if one.variable.kind == TOUCH) or ()
+        self._log_size = float(np.log(sigma[:3]).sum())
+        self.begin(steps)
+
+    def begin(self, steps: HypothesisSteps) -> None:
+        """Go back to before the first tick."""
+        self._before, self._logs = steps.probabilities.copy(), np.zeros(len(self._links))
+        self.links: tuple[LinkContact, ...] = ()
+
+    @property
+    def contact(self) -> LinkContact | None:
+        """The touch in the likeliest state; None where none is."""
+        first = next(iter(self.links), None)
+        return first if first is not None and first.probability == self._before.max() else None
+
+    @property
+    def point(self) -> Floats | None:
+        found = self.contact
+        return None if found is None or found.point is None else np.array([*found.point, found.deviation])
+
+    def of_links(self, tracked: Recognised) -> dict[str, float]:
+        """The probability that each link is touched."""
+        return {name: tracked.probability_of(name) for name in dict.fromkeys(name for name in self._links if name)}
+
+    def locate(self, steps: HypothesisSteps, q: Floats, dt: float) -> None:
+        """Multiply the probabilities of states by what surfaces say, after a tick at a configuration (nq,).
 
         Args:
-            q: the configuration of the tick (nq,).
-            dt: time since the tick before [s]; the usual one when None.
-
-        Returns:
-            What is known of the touch on each likely link, the likeliest first.
+            steps: those that took the tick.
+            q: see above.
+            dt: time since the tick before [s].
         """
-        steps, own = self._steps, np.zeros(len(self._links))
-        p = steps.probabilities
-        if steps.ticks > 1:  # how much of each state is the same at the tick before; a touch that begins has no log g
-            T = steps.model.transitions(self.tracker.dt if dt is None else dt)
+        own, p = np.zeros(len(self._links)), steps.probabilities
+        if steps.ticks:  # how much of each state is the same at the tick before; a touch that begins has no log g
+            T = steps.model.transitions(dt)
             own = self._before * np.diagonal(T) / (self._before @ T)
         before = np.log(np.maximum(own * np.exp(self._logs) + 1.0 - own, TINY))
         found: dict[int, tuple[Floats, Floats, PointOfContact | None]] = {}
@@ -293,7 +317,7 @@ class ContactLocalizer:
         p /= p.sum()
         self._before, self._logs = p.copy(), logs
         order = sorted(found, key=lambda h: -p[h])
-        return tuple(LinkContact.of(self._links[h], float(p[h]), *found[h]) for h in order)
+        self.links = tuple(LinkContact.of(self._links[h], float(p[h]), *found[h]) for h in order)
 
     def _wrench(self, after: Posterior, X: Transform) -> tuple[Floats, Floats]:
         """Return R (6, 6) and z (6,) of the wrench of a touch in link coordinates, R w = z + noise of unit variance.

@@ -15,7 +15,7 @@ from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.bounded import Spread
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.markov import NO_PART
-from nori_dyn.measurements.contacts import CONTACT, ContactState
+from nori_dyn.measurements.contacts import CONTACT, TOUCH_POINT, ContactState
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
@@ -130,7 +130,7 @@ class Tracked(Shown):
 
     @property
     def recognised(self) -> dict[str, float]:
-        """Probabilities of what was recognised: "contact:l_foot", "collision:tau:elbow"."""
+        """What was recognised: probabilities, "contact:l_foot", "collision:tau:elbow", and where a link is touched."""
         return {}
 
     def __getitem__(self, name: str) -> Floats:
@@ -174,6 +174,8 @@ class Recognised(Tracked):
         contacts: the contacts that are closed in the most likely state.
         probabilities: of each state that has a plan, given all readings up to the tick.
         switch: the switch at this tick; None where the most likely state is that of the tick before.
+        point: where the likeliest link is touched, in its frame, and the deviation of that (4,) [m]; None where none
+            is, or surfaces of links are not known.
 
     Args:
         probabilities: see above.
@@ -186,8 +188,9 @@ class Recognised(Tracked):
         probabilities: Mapping[ContactState, float],
         switch: Switch | None,
         within: Callable[[ContactState], Tracked],
+        point: Floats | None = None,
     ) -> None:
-        self.probabilities, self.switch, self._within = dict(probabilities), switch, within
+        self.probabilities, self.switch, self._within, self.point = dict(probabilities), switch, within, point
         self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
         likely = within(self.contacts)
         super().__init__(likely.estimate, likely._after, likely._memory, likely._told_spread, likely._base)
@@ -205,7 +208,8 @@ class Recognised(Tracked):
     @property
     def recognised(self) -> dict[str, float]:
         names = dict.fromkeys(name for state in self.probabilities for name in state)
-        return {f"{CONTACT}{name}": self.probability_of(name) for name in names}
+        point = dict(zip(TOUCH_POINT, self.point.tolist(), strict=True)) if self.point is not None else {}
+        return {f"{CONTACT}{name}": self.probability_of(name) for name in names} | point
 
     def probability_of(self, contact: str) -> float:
         """Return the probability that a contact is closed."""

@@ -429,7 +429,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             assert after is not None
             return self._tracked(q, qd, y, time, after)
 
-        return Recognised(dict(zip(self.states, steps.probabilities.tolist(), strict=True)), steps.switch, within)
+        p = dict(zip(self.states, steps.probabilities.tolist(), strict=True))
+        return Recognised(p, steps.switch, within, None if steps.surfaces is None else steps.surfaces.point)
 
     @property
     def base(self) -> BaseEstimate:
@@ -553,7 +554,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             )
         programs = self._programs_of_states()
         y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]
-        told = RecognisedStretches.of(steps.model, self.contact_names, passed, Cut(replace(whole, y=y)))
+        told = RecognisedStretches.of(steps.model, passed, Cut(replace(whole, y=y)))
         run = ContactPasses(programs, self.dt, prior, missing, singular)
         return History.joined([told.beside(one) for one in run.smoothed(told)][::-1])
 

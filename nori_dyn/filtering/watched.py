@@ -10,11 +10,9 @@ import numpy as np
 
 from nori_dyn.filtering.false_alarms import Alarms, clusters
 from nori_dyn.filtering.tracked import Tracked
+from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Booleans, Floats, Indices
-
-COLLISION = "collision:"
-"""How probabilities that a reading is off by no chance are named: "collision:tau:elbow"."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

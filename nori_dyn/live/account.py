@@ -25,7 +25,7 @@ class Account:
         overruns: samples that took longer than there is time between two of them.
         suspects: how often a sensor was the likeliest cause of readings that do not fit together, where there is a
             monitor.
-        collisions: how many began, by the reading that was furthest off.
+        collisions: how many began, by the reading that was furthest off, or the link that was touched.
         streams: what was counted of messages, by topic.
         latency: from publishing a message to publishing the estimate that it brought about.
         work: from taking a message out of the queue to publishing its estimate.
@@ -128,7 +128,7 @@ class Account:
             ("Samples without an estimate", "reason", self.skipped),
             ("Sensors left out", "sensor", self.sensors),
             ("Suspects", "sensor", self.suspects),
-            ("Collisions", "reading", self.collisions),
+            ("Collisions", "reading or link", self.collisions),
         ):
             if counts:
                 own = tuple((unbroken(name), f"{n:,}") for name, n in counts.most_common())

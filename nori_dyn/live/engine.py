@@ -18,8 +18,9 @@ from nori_dyn.filtering.collisions import CollisionChart
 from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.hypotheses import Hypotheses
+from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
+from nori_dyn.filtering.localization import ContactLocalizer
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.chunks import lacking
@@ -28,7 +29,8 @@ from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
-from nori_dyn.measurements.contacts import CONTACT, ContactState
+from nori_dyn.measurements.contacts import COLLISION, CONTACT, TOUCH_POINT, ContactState
+from nori_dyn.model.surface import Surface
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.switching import SwitchingSolver
@@ -163,6 +165,7 @@ class Solving(NamedTuple):
         closed: those that are closed throughout; None where the stream tells.
         estimate: what estimates.
         recognised: the names of probabilities that it tells, see `Tracked.recognised`.
+        touched: the links that may be touched, where that is recognised.
     """
 
     systems: Mapping[ContactState, System]
@@ -170,6 +173,7 @@ class Solving(NamedTuple):
     closed: ContactState | None
     estimate: Estimator
     recognised: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,7 @@ class StreamOptions:
         lag: how many samples late estimates are, of a plan with memory: a smoother with a fixed lag.
         hypotheses: how contacts are recognised, of a plan with memory; None where they are told.
         alarms: when collisions count as seen, of a plan with memory, without contacts; None where none is.
+        surfaces: of links that may be touched, where contacts are recognised, see `nd.tools.surfaces`.
     """
 
     monitor: bool = False
@@ -191,6 +196,7 @@ class StreamOptions:
     lag: int = 0
     hypotheses: Hypotheses | None = None
     alarms: Alarms | None = None
+    surfaces: Mapping[str, Surface] | None = None
 
     @staticmethod
     def of(
@@ -269,11 +275,17 @@ def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
     tracker: Tracker[Any] = Tracker(plans, USUAL, way.lag, way.hypotheses, way.backend)
     told, recognised = (plans.contact_names, ()) if way.hypotheses is None else ((), plans.contact_names)
     names = [f"{CONTACT}{name}" for name in recognised]
+    if way.surfaces is not None:
+        ContactLocalizer(tracker, way.surfaces)
+        names += TOUCH_POINT
+    touched = tracker.steps.touched if isinstance(tracker.steps, HypothesisSteps) else ()
     chart = None if way.alarms is None else CollisionChart(tracker.steps.tick, SHORT, way.alarms)
     if chart is not None:
         _ = chart.threshold  # the first time takes longer
         names += [f"{COLLISION}{name}" for name in chart.readings]
-    return Solving(systems, told, closed, TrackerEstimator(tracker, plans.measurement_names, chart), tuple(names))
+    return Solving(
+        systems, told, closed, TrackerEstimator(tracker, plans.measurement_names, chart), tuple(names), touched
+    )
 
 
 def warm_up(solving: Solving, record: SampleRecord) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from nori_dyn.estimation.log_file import fingerprint_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
 from nori_dyn.live.engine import ALONE, LiveEstimate, StreamOptions
@@ -23,6 +22,7 @@ from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, EstimateTopic
 from nori_dyn.logs.messages.topic import STAMP
+from nori_dyn.measurements.contacts import COLLISION, TOUCH_POINT
 from nori_dyn.typing import Floats, Indices
 
 DIAGNOSTICS = f"{PREFIX}/diagnostics"
@@ -57,7 +57,7 @@ class Publication:
         self._recognised = recognised
         self._schema = self._of(plans, way.monitor or bool(one.system.memory))
         persisting = [f"{before}{v.name}" for before in ("", SIGMA) for v in self._memory if len(v.components) == 1]
-        alike = [*persisting, *(name for name in recognised if name.startswith(COLLISION))]
+        alike = [*persisting, *(name for name in recognised if name.startswith(COLLISION)), *TOUCH_POINT]
         messages = EstimateMessages(replace(self._schema, fields=_together(self._schema.fields, alike)))
         own = {each.topic: each.kind for each in messages.published}
         own |= {ABOUT: ABOUT_KIND, DIAGNOSTICS: KIND}
@@ -87,7 +87,8 @@ class Publication:
         more = dict[str, Floats]()
         if isinstance(tick.judged, Tracked):
             more = remembered(self._memory, tick.judged)
-            more |= {name: np.array(p) for name, p in tick.judged.recognised.items()}
+            told = tick.judged.recognised
+            more |= {name: np.array(told.get(name, np.nan)) for name in self._recognised}
         values = written(self._schema, tick.estimate, tick.judged, more)
         row = np.concatenate([np.ravel(values[each.name]) for each in self._schema.fields])
         for writer, send in self._estimates:
@@ -108,7 +109,7 @@ class Publication:
 def _together(fields: Sequence[Field], names: Collection[str]) -> tuple[Field, ...]:
     """Return fields, those of some names that follow each other, of one kind, as one: "qd:j1", "qd:j2" as "qd"."""
     found: list[Field] = []
-    for key, group in groupby(fields, lambda each: each.name.rpartition(":")[0] if each.name in names else each):
+    for key, group in groupby(fields, lambda each: _several(each.name) if each.name in names else each):
         own = list(group)
         if len(own) == 1 or not isinstance(key, str):
             found += own
@@ -116,6 +117,11 @@ def _together(fields: Sequence[Field], names: Collection[str]) -> tuple[Field, .
         labels, units, owners = ([x for each in own for x in part(each)] for part in (_LABELS, _UNITS, _OWNERS))
         found.append(Field(key, (len(labels),), tuple(labels), tuple(units), own[0].kind, tuple(owners)))
     return tuple(found)
+
+
+def _several(name: str) -> str:
+    """What a number is called together with others like it."""
+    return name.rpartition(":")[0] or name.rpartition(".")[0]
 
 
 _LABELS, _UNITS, _OWNERS = map(attrgetter, ("labels", "units", "owners"))

@@ -12,6 +12,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.estimation.plan import Plan
+from nori_dyn.filtering.tracked import Recognised
 from nori_dyn.filtering.watched import Watched
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
@@ -195,6 +196,12 @@ class Service:
             reading, p = tick.judged.reading, max(tick.judged.probabilities.values())
             self._account.collisions[reading] += 1
             self._tell(f"collision at {tick.t:.3f} s, by {reading}, probability {number(p, 3)}")
+        if isinstance(tick.judged, Recognised) and tick.judged.switch is not None:
+            for link in {*tick.judged.contacts} & {*self._solving.touched}:
+                at, p = tick.judged.point, tick.judged.probability_of(link)
+                where = "" if at is None else f" at ({', '.join(number(x, 3) for x in at[:3].tolist())}) m,"
+                self._account.collisions[link] += 1
+                self._tell(f"touch at {tick.t:.3f} s on {link},{where} probability {number(p, 3)}")
         if isinstance(tick.judged, Diagnosis) and not tick.judged.is_consistent(SUSPICIOUS):
             for suspect in tick.judged.suspects(1):
                 self._account.suspects[suspect.sensor] += 1

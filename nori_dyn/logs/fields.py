@@ -10,6 +10,7 @@ import numpy as np
 from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.mapping.record import COORDINATE_UNITS
+from nori_dyn.measurements.contacts import TOUCH_POINT
 from nori_dyn.measurements.floating_base import BASE, COMPONENTS, UNITS
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
@@ -81,7 +82,7 @@ def schema_of(
             fields += [_field_of_base(before + name, link, *content) for name, content in own.items()]
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
     said += recognised
-    fields += [Field(name, (), (name,), ("",)) for name in said]
+    fields += [Field(name, (), (name,), ("m" if name in TOUCH_POINT else "",)) for name in said]
     return FileSchema(tuple(fields), has_time, metadata)
 
 

@@ -13,6 +13,12 @@ from nori_dyn.system.variables import TOUCH
 CONTACT = "contact:"
 """How probabilities that a contact is closed are named, and columns that tell it: "contact:l_foot"."""
 
+COLLISION = "collision:"
+"""How probabilities that a reading is off by no chance are named: "collision:tau:elbow"."""
+
+TOUCH_POINT = "touch.x", "touch.y", "touch.z", "touch.deviation"
+"""How the point of a touch, in the frame of its link, and its deviation are named [m]."""
+
 ContactState: TypeAlias = tuple[str, ...]
 """The names of the contacts that are closed, in the order of the config; all others are open."""
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nori_dyn.filtering.watched import COLLISION
+from nori_dyn.filtering.history_summary import LIKELY
+from nori_dyn.measurements.contacts import COLLISION, CONTACT
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, EstimateLine
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
-from nori_dyn.report.log_verdict import LOW, counted, facts, rank_of, verdict
+from nori_dyn.report.log_verdict import LOW, counted, facts, plural, rank_of, verdict
 from nori_dyn.report.recorded import RecordedLog, Suspicion, alarm, chosen, misfit, window_probabilities
 from nori_dyn.report.skeleton import skeleton
 from nori_dyn.report.time_plots import Curve, Panel, Plots, Strip, is_constant
@@ -103,9 +104,10 @@ def _strips(log: RecordedLog, plots: Plots) -> Iterator[Strip]:
         yield plots.windowed("readings contradict", f"{len(low)} of {windows} windows", parts)
         for sensor, own in log.suspects.items():
             yield plots.windowed(sensor, _suspected(own), [(s.first, s.stop, _rank(s)) for s in own])
-    if log.watched is not None:
-        drawn = [(first, stop + 1, "alarm") for first, stop, _ in log.collisions]
-        yield plots.windowed("collisions", counted(len(drawn), "collision"), drawn)
+    if log.is_watched:
+        what = "collision" if log.watched is not None else "touch"
+        drawn = [(first, last + 1, "alarm") for first, last, _ in log.events]
+        yield plots.windowed(plural(what), counted(len(drawn), what, plural(what)), drawn)
     for label, flag in log.flags.items():
         if flag.any():
             yield plots.flagged(label, flag)
@@ -129,9 +131,13 @@ def _suspected(own: Sequence[Suspicion]) -> str:
 
 def _collisions(log: RecordedLog) -> Draft:
     """How far each reading is from what is expected where nothing touches the robot."""
-    if log.watched is None:
-        return "collisions", "Collisions", (), []
-    of, shades = log.watched, tuple((first, stop + 1, "first") for first, stop, _ in log.collisions)
+    shades, of = tuple((first, last + 1, "first") for first, last, _ in log.events), log.watched
+    if of is None:
+        links = {} if log.history is None or not log.is_watched else log.history.recognised
+        curves = tuple(Curve(unbroken(name.removeprefix(CONTACT)), p) for name, p in links.items())
+        words = ("Which link is touched, if any.",)
+        panels = [Panel("All links", "", curves, shades, level=LIKELY, note="Probabilities.")] if curves else []
+        return "collisions", "Touches", words, panels
     curves = tuple(Curve(unbroken(name), x) for name, x in zip(of.readings, of.statistics.T, strict=True))
     words = (
         f"How far each reading is from what is expected where nothing touches the robot, smoothed over "
@@ -232,7 +238,7 @@ def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]
 def _shades(log: RecordedLog, own: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, str], ...]:
     """Collisions, those first that some numbers show clearest."""
     names = {f"{COLLISION}{name}" for name, _ in own}
-    return tuple((a, b + 1, "first" if event.name in names else "other") for a, b, event in log.collisions)
+    return tuple((a, b + 1, "first" if event.name in names else "other") for a, b, event in log.events)
 
 
 def _difference(log: RecordedLog, own: Sequence[tuple[str, str]], unit: str) -> str:

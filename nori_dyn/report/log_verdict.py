@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from nori_dyn.filtering.false_alarms import HOUR
-from nori_dyn.filtering.watched import COLLISION, WatchedHistory
+from nori_dyn.filtering.history_summary import Event
+from nori_dyn.measurements.contacts import COLLISION, CONTACT
 from nori_dyn.measurements.floating_base import BASE
 from nori_dyn.planning.outputs import Output
 from nori_dyn.report.layout import Verdict
@@ -82,8 +83,8 @@ def _rank(output: Output) -> int:
 def _fit_of_readings(log: RecordedLog) -> Verdict:
     """Whether the readings of a log fit together, where that is known."""
     odd = tuple(_odd(log))
-    if log.watched is not None:
-        return _watched(log, log.watched, odd)
+    if log.is_watched:
+        return _watched(log, odd)
     is_partial = any(flag.any() for name, flag in log.flags.items() if name == SINGULAR or name.startswith(DROPPED))
     plain = "sometimes" if is_partial else "plain"
     if log.consistency is not None and log.consistency.degrees > 0:
@@ -160,19 +161,32 @@ def _fit(log: RecordedLog) -> Iterator[str]:
         )
 
 
-def _watched(log: RecordedLog, watched: WatchedHistory, odd: tuple[str, ...]) -> Verdict:
+def _watched(log: RecordedLog, odd: tuple[str, ...]) -> Verdict:
     """Whether something touched the robot."""
-    chosen, learnt = watched.alarms.per_hour, watched.alarms.peaks is not None
-    how = "by logs in which nothing touches the robot" if learnt else "if noise is as the sensors say"
-    expected = number(chosen * watched.duration / HOUR, 2)
-    words = f"By chance {expected} are expected in so long a log: {number(chosen)} an hour, {how}."
-    if not log.collisions:
-        return Verdict("sometimes" if odd else "yes", "No collision", (words, *odd))
-    told = [
-        f"at {number(event.begin - watched.t[0], 4)} s by {unbroken(event.name.removeprefix(COLLISION))}"
-        for *_, event in log.collisions
-    ]
-    return Verdict("no", counted(len(told), "collision"), (f"{listed(told, MOST_NAMED)}.", words, *odd))
+    watched, words = log.watched, list[str]()
+    what = "touch" if watched is None else "collision"
+    if watched is not None:
+        chosen, learnt = watched.alarms.per_hour, watched.alarms.peaks is not None
+        how = "by logs in which nothing touches the robot" if learnt else "if noise is as the sensors say"
+        expected = number(chosen * watched.duration / HOUR, 2)
+        words.append(f"By chance {expected} are expected in so long a log: {number(chosen)} an hour, {how}.")
+    if not log.events:
+        return Verdict("sometimes" if odd else "yes", f"No {what}", (*words, *odd))
+    told = [f"at {number(log.time[first], 4)} s {_where(event)}" for first, _, event in log.events]
+    return Verdict("no", counted(len(told), what, plural(what)), (f"{listed(told, MOST_NAMED)}.", *words, *odd))
+
+
+def _where(event: Event) -> str:
+    """What showed a collision, or which link was touched and where."""
+    if event.name.startswith(COLLISION):
+        return f"by {unbroken(event.name.removeprefix(COLLISION))}"
+    link = f"on {unbroken(event.name.removeprefix(CONTACT))}"
+    return f"{link} at ({', '.join(number(x, 3) for x in event.point[:3])}) m" if event.point else link
+
+
+def plural(what: str) -> str:
+    """Several of a collision, or of a touch."""
+    return f"{what}es" if what.endswith("h") else f"{what}s"
 
 
 def _odd(log: RecordedLog) -> Iterator[str]:

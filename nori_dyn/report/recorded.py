@@ -13,7 +13,8 @@ from scipy.special import chdtrc, ndtri
 
 from nori_dyn.errors import UnknownOutputError
 from nori_dyn.filtering.consistency import Consistency
-from nori_dyn.filtering.history_summary import Event, events
+from nori_dyn.filtering.history import History
+from nori_dyn.filtering.history_summary import Event
 from nori_dyn.filtering.watched import WatchedHistory
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.observe.deviations import output_rows
@@ -139,7 +140,7 @@ class RecordedLog:
         spread: the standard deviations of estimates over time (N, ...), by output.
         states: what persists, by the name of the number.
         consistency: how well readings fit over time; None of single instants.
-        watched: what was watched for collisions; None where nothing was.
+        history: what a filter or a smoother tells; None of single instants.
         unjudged: why there is no diagnosis.
         residual: largest relative residual of a sample; None where it was not computed.
         doubts: what is not likely about the log.
@@ -160,7 +161,7 @@ class RecordedLog:
     spread: Mapping[str, Floats] = field(default_factory=dict)
     states: Mapping[str, StateSeries] = field(default_factory=dict)
     consistency: Consistency | None = None
-    watched: WatchedHistory | None = None
+    history: History | None = None
     unjudged: str = ""
     residual: float | None = None
     doubts: tuple[PlausibilityWarning, ...] = ()
@@ -226,12 +227,21 @@ class RecordedLog:
         return self.readings[name] if name in self.told else self.held.get(name)
 
     @cached_property
-    def collisions(self) -> tuple[tuple[int, int, Event], ...]:
-        """The first sample of each collision, the one after its last, and what it is."""
-        if self.watched is None:
-            return ()
-        found = events(self.watched.t, self.watched.recognised)
-        return tuple((*np.searchsorted(self.watched.t, [e.begin, e.end]).tolist(), e) for e in found)
+    def events(self) -> tuple[tuple[int, int, Event], ...]:
+        """The first sample of each collision or touch, the last, and what it is."""
+        of = self.history
+        return () if of is None else tuple((*np.searchsorted(of.t, [e.begin, e.end]).tolist(), e) for e in of.events)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether collisions, or touches of links, were looked for."""
+        of = self.history
+        return of is not None and (of.watched is not None or bool(of.contacts and of.contacts.touched))
+
+    @property
+    def watched(self) -> WatchedHistory | None:
+        """What was watched for collisions; None where nothing was."""
+        return None if self.history is None else self.history.watched
 
     @cached_property
     def gaps(self) -> Indices:

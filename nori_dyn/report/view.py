@@ -13,7 +13,6 @@ from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindErr
 from nori_dyn.estimation.log_estimate import LogEstimate, LogHistory
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.system import System
-from nori_dyn.filtering.watched import COLLISION
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.chunks import samples_of
 from nori_dyn.logs.clock import NO_TIME
@@ -23,6 +22,7 @@ from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.samples import Samples, contact_states
 from nori_dyn.measurements.binding import OffsetReading
+from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.measurements.contacts import CONTACT as PROBABILITY
 from nori_dyn.measurements.floating_base import floating_root
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -140,7 +140,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
         spread=found.deviations if isinstance(found, LogHistory) else {},
         states=_states(found),
         consistency=found.history.consistency if isinstance(found, LogHistory) else None,
-        watched=found.history.watched if isinstance(found, LogHistory) else None,
+        history=found.history if isinstance(found, LogHistory) else None,
         unjudged=unjudged,
         residual=found.report.largest_residual,
         doubts=found.report.doubts,
@@ -163,7 +163,7 @@ def _states(found: LogEstimate) -> dict[str, StateSeries]:
     outputs = {output.name for output in found.estimate.outputs}
     states: dict[str, StateSeries] = {}
     for each in found.schema.fields if isinstance(found, LogHistory) else ():
-        if each.name in {*outputs, *EXTRAS} or each.name.startswith((SIGMA, PROBABILITY, COLLISION)):
+        if each.name in {*outputs, *EXTRAS} or each.name.startswith((SIGMA, PROBABILITY, COLLISION, "touch.")):
             continue
         columns = found.written[each.name].reshape(len(found.samples), -1).T
         spread = found.written.get(f"{SIGMA}{each.name}")
@@ -213,7 +213,12 @@ def _flags(found: LogEstimate) -> Iterator[tuple[str, Booleans]]:
     yield FELL_BACK, np.asarray(found.estimate.fell_back)
     if found.report.dropped:
         yield from _dropped(found).items()
-    if samples.contacts is not None and len(systems) > 1:
+    of = found.history.contacts if isinstance(found, LogHistory) else None
+    if of is not None:
+        for name, closed in zip(of.names, of.closed.T, strict=True):
+            if name not in of.touched:
+                yield f"{CONTACT}{name}", closed
+    elif samples.contacts is not None and len(systems) > 1:
         for name, closed in zip(samples.record.contacts, samples.contacts.T, strict=True):
             yield f"{CONTACT}{name}", closed == 1
 

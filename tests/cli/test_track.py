@@ -260,3 +260,42 @@ def test_what_is_refused_of_collisions(refused, folder, touched):
     assert "not by a smoother" in refused(*arguments, "--smooth")
     without = "estimate", "--plan", folder / "without.plan", "--input", folder / "log.npz", "--out", folder / "x.npz"
     assert "sensors with `memory`" in refused(*without, "--alarms", 1)
+
+
+LINK = """<link name="{0}"><inertial><mass value="2"/><origin xyz="0.2 0 0"/>
+  <inertia ixx="0.01" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><origin xyz="0.2 0 0"/><geometry><box size="0.4 0.06 0.06"/></geometry></collision></link>"""
+
+JOINT = """<joint name="{1}_joint" type="continuous"><parent link="{0}"/><child link="{1}"/><origin xyz="{2} 0 0"/>
+  <axis xyz="{3}"/></joint>"""
+
+
+def test_a_touch_is_an_event_with_its_place(figures, tmp_path):
+    """Three links that turn about z, y and z: 15 N along -y of the last, 0.3 m from its joint."""
+    links = [("world", "upper", 0, "0 0 1"), ("upper", "middle", 0.4, "0 1 0"), ("middle", "lower", 0.4, "0 0 1")]
+    parts = "".join(LINK.format(child) + JOINT.format(*link) for link in links for child in link[1:2])
+    urdf, log, page = tmp_path / "arm.urdf", tmp_path / "log.npz", tmp_path / "log.html"
+    urdf.write_text(f'<robot name="arm"><link name="world"/>{parts}</robot>')
+    tree = nd.load_robot(urdf)
+    content = {"name": "touched", "measurements": [TORQUES | {"sigma": 0.02}, ACCELERATIONS | {"sigma": 0.1}]}
+    content["measurements"].append(WRENCHES | {"links": {"except": ["lower"]}, "value": 0})
+    content |= {"memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 1e-3}}, "touch": {"links": ["lower"]}}
+    plan = nd.plan(tree, nd.SensorSet.from_dict(content), outputs=["fx:lower"])
+    plan.save(tmp_path / "arm.plan")
+    q, still, fx, n = np.array([0.3, 0.5, -0.4]), np.zeros(3), np.zeros((3, 6)), 150
+    fx[2] = *np.cross([0.3, 0.03, 0.0], [0.0, -15.0, 0.0]), 0.0, -15.0, 0.0
+    free, held = nd.rnea(tree, q, still, still), nd.rnea(tree, q, still, still, fx)
+    t = 0.01 * np.arange(n)
+    is_held = (t > 0.6) & (t < 1.0)
+    zeros = np.zeros((n, 3))
+    tau = np.where(is_held[:, None], held, free) + 0.02 * np.random.default_rng(0).normal(size=(n, 3))
+    np.savez(log, t=t, q=np.tile(q, (n, 1)), qd=zeros, qdd=zeros, tau=tau)
+    where = "--plan", tmp_path / "arm.plan", "--input", log, "--view", page, "--out", tmp_path / "out.csv"
+    (event,) = figures("estimate", *where, "--contacts", "recognise", "--meshes", urdf)["events"]
+    assert event["name"] == "contact:lower"
+    assert [event["begin"], event["end"]] == pytest.approx([0.61, 0.99], abs=0.02)
+    assert event["point"][1] == pytest.approx(0.03, abs=0.02)
+    assert abs(event["point"][0] - 0.3) < max(0.05, 2 * event["point"][3])
+    assert "1 touch" in page.read_text()
+    assert "on lower at (" in page.read_text()
+    assert (tmp_path / "out.csv").read_text().splitlines()[0].endswith("touch.x,touch.y,touch.z,touch.deviation")

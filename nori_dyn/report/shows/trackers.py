@@ -111,10 +111,18 @@ def log_history_document(found: LogHistory) -> Document:
 
 def _events(found: Summary) -> Iterator[Table]:
     """The table of what was recognised."""
-    rows = tuple((f"{e.begin:.3f}", f"{e.end:.3f}", e.name, number(e.probability, 3)) for e in found.events)
+    rows = tuple(
+        (f"{e.begin:.3f}", f"{e.end:.3f}", e.name, number(e.probability, 3), *_place(e.point)) for e in found.events
+    )
     if rows:
-        columns = ("begins [s]", "ends [s]", "by", "probability")
-        yield Table("Events", columns, rows, left=(2,), most=MOST_NUMBERS)
+        columns = ("begins [s]", "ends [s]", "by", "probability", "at, in its frame [m]", "+-")
+        n = 6 if any(e.point for e in found.events) else 4
+        yield Table("Events", columns[:n], tuple(row[:n] for row in rows), left=(2, 4), most=MOST_NUMBERS)
+
+
+def _place(point: tuple[float, ...]) -> tuple[str, str]:
+    """A point in words, and its deviation."""
+    return (", ".join(f"{x:.3f}" for x in point[:3]), number(point[3], 2)) if point else ("", "")
 
 
 @shows(Summary)

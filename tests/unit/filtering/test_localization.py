@@ -102,7 +102,7 @@ def test_a_jump_is_added_to_the_covariance_where_a_contact_closes():
 
 
 @needs_compiler
-def test_touches_of_a_panda_in_mujoco_are_localized():
+def test_touches_of_a_panda_in_mujoco_are_localized(tmp_path):
     assert mujoco.MjSpec
     tree = nd.load_robot("panda", locked=LOCKED)
     surfaces = nd.tools.surfaces("panda", tree)
@@ -121,6 +121,14 @@ def test_touches_of_a_panda_in_mujoco_are_localized():
         assert last.force == pytest.approx(force, abs=3.0)
         assert last.wrench == pytest.approx([*np.cross(point, force), *force], abs=3.0)
         assert sum(found[-1].probabilities.values()) + found[-1].free == pytest.approx(1.0)
+    np.savez(tmp_path / "log.npz", t=DT * np.arange(len(y)), q=read.q, qd=read.qd, y=y)
+    whole = nd.estimate(tmp_path / "log.npz", plan, contacts=nd.Hypotheses(rate=0.5), surfaces=surfaces)
+    assert [event.name for event in whole.history.events] == [f"contact:{tree.names[link]}" for link in read.links]
+    for touch, event in enumerate(whole.history.events):
+        assert event.begin == pytest.approx(DT * (touch * (FREE + TOUCHED) + FREE), abs=0.01)
+        assert np.linalg.norm(event.point[:3] - read.points[touch]) < 0.03
+    assert whole.history.contacts.points[-1] == pytest.approx([*last.point, last.deviation], rel=1e-6)
+    assert whole.to_pandas()["touch.x"].iloc[-1] == whole.history.contacts.points[-1, 0]
 
 
 def test_what_cannot_be_localized_is_refused():

@@ -11,6 +11,7 @@ from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.live.transport import Bus
 from nori_dyn.logs.mapping.log_mapping import LogMapping
+from nori_dyn.model.surface import box
 from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
 
@@ -262,6 +263,31 @@ def test_collisions_are_published_told_and_counted(tmp_path):
     assert max(told[90].data) < 0.5 < told[-1].data[1]
     rig.service._report(time.monotonic() + 1.0)
     assert "Collisions" in str(total.document("the arrival"))
+
+
+def test_a_touch_is_told_with_its_place():
+    """Torques of an arm that stands still, and holds against 20 N at the side of its last link."""
+    tree = nd.autotree(4, skew=1.0).replace(gravity=(0.0, 0.0, 0.0))
+    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.02}
+    content = {"name": "arm", "measurements": [torques, ACCELERATIONS | {"sigma": 0.1}], "touch": {"links": ["link4"]}}
+    content["measurements"].append(WRENCHES | {"links": {"except": ["link4"]}, "value": 0})
+    content["memory"] = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+    plan = nd.plan(tree, nd.SensorSet.from_dict(content), outputs=["fx:link4"])
+    surfaces = {"link4": nd.tools.Surface.of(box([1.0, 0.1, 0.1]) + np.array([0.5, 0.0, 0.0]), spacing=0.02)}
+    columns = [*of_states(tau="effort"), {"of": "qdd:{joint}", "value": 0.0}]
+    rig = Rig(plan, {"columns": columns}, way=StreamOptions(hypotheses=nd.Hypotheses(), surfaces=surfaces))
+    q, zeros, fx, t = np.array([0.1, 0.4, -0.3, 0.2]), np.zeros(4), np.zeros((4, 6)), time.time()
+    fx[3] = *np.cross([0.7, 0.05, 0.0], [0.0, -20.0, 0.0]), 0.0, -20.0, 0.0
+    held = nd.rnea(tree, q, zeros, zeros, fx)
+    for k in range(60):
+        rig.send(STATES, joint_state(t + 0.001 * k, tree.joint_names, q, zeros, held * (k >= 30)))
+    total = rig.run()
+    assert dict(total.collisions) == {"link4": 1}
+    assert "touch at" in rig.lines[-1]
+    assert "on link4, at (" in rig.lines[-1]
+    assert rig.messages("/nori_dyn/contact/link4")[-1].data > 0.9
+    x, y, z, off = rig.messages("/nori_dyn/touch")[-1].data
+    assert np.linalg.norm([x - 0.7, y - 0.05, z]) < max(0.05, 3 * off)
 
 
 def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
