@@ -145,6 +145,7 @@ def _unit(
     n_inputs, padding = len(program.scalars), writer.angles[:1] * (writer.padded - len(writer.angles))
     sizes = {
         "LANES": 2 * lanes if is_single else lanes,
+        "BYTES": 8 * lanes,
         "N_INPUTS": n_inputs,
         "N_OUTPUTS": writer.n_outputs,
         "N_ARRAYS": len(program.inputs),
@@ -173,7 +174,11 @@ def _unit(
     if places is not None:
         tables["input_places"] = list(places)
     if "batch.h" in includes:
-        tables["output_places"] = list(program.packed_outputs)
+        places_of_outputs = list(program.packed_outputs)
+        constants = [k if x.is_constant else -1 for x, k in zip(program.outputs, places_of_outputs, strict=True)]
+        blocks = [constants[k : k + sizes["LANES"]] for k in range(len(constants))]
+        tables["output_places"] = places_of_outputs
+        tables["are_one"] = [int(block[0] >= 0 and len({*block}) == 1) for block in blocks]
     first, more = writer.chunk_numbers
     calls = {"CHUNKS": writer.calls, "MORE_CHUNKS": [f"chunk{k}" for k in more]}
     if usual is not None:

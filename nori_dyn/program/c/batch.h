@@ -1,11 +1,12 @@
 /* A batch of a program: vectors with one state in each lane. The unit says before what it does for `one_state.h`, and
    N_ARRAYS, how many arrays of inputs there are; N_WORK, the length of the workspace; GROUPS, for how many groups of LANES
    states each function of statements is called before the next; `output_places`: where each output is among N_OUTPUTS
-   that differ. */
+   that differ; `are_one`: whether it and those after it, LANES of them, are one constant. */
 
 #include "program.h"
 #include "sines.h"
 #include "statuses.h"
+#include "stream.h"
 
 typedef vec unaligned __attribute__((aligned(sizeof(number)), may_alias));
 
@@ -93,21 +94,6 @@ static inline vec gather_rows(ptrdiff_t n, const number *const *rows, int is_lon
     return taint + more;
 }
 
-/* The other way, number k from its place; a row that is 0 is left out. */
-static inline void scatter_rows(ptrdiff_t n, const vec *x, const int *places, number *const *rows) {
-    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {
-        vec t[LANES];
-        if (k > n - LANES) k = n - LANES;
-        for (int l = 0; l < LANES; ++l) t[l] = x[places[k + l]];
-        transpose(t);
-        for (int l = 0; l < LANES; ++l)
-            if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
-    }
-    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
-        for (int l = 0; l < LANES; ++l)
-            if (rows[l]) rows[l][k] = x[places[k]][l];
-}
-
 /* The n numbers of `left` states, or of LANES where there are more, as vectors across them: step lies between states,
    across between the numbers of one. Lanes without a state have the last one. Returns as `gather_rows`. */
 static inline vec gather(ptrdiff_t n, const number *from, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left, vec *x) {
@@ -130,18 +116,57 @@ static inline vec gather(ptrdiff_t n, const number *from, ptrdiff_t step, ptrdif
     return taint;
 }
 
-/* The other way, number k from its place. */
-static inline void scatter(ptrdiff_t n, const vec *x, const int *places, number *to, ptrdiff_t step, ptrdiff_t across,
-                           ptrdiff_t left) {
-    if (across == 1) {
+/* LANES outputs of as many states as rows, from output k on; where they are one constant its vector is such a row. */
+INLINE void take_rows(vec *t, const vec *o, ptrdiff_t k) {
+    for (int l = 0; l < LANES; ++l) t[l] = o[output_places[k + l]];
+    if (!are_one[k]) transpose(t);
+}
+
+/* The other way: n outputs from `first` on; a row that is 0 is left out. */
+static inline void scatter_rows(ptrdiff_t n, const vec *o, ptrdiff_t first, number *const *rows) {
+    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {
+        vec t[LANES];
+        if (k > n - LANES) k = n - LANES;
+        take_rows(t, o, first + k);
+        for (int l = 0; l < LANES; ++l)
+            if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
+    }
+    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
+        for (int l = 0; l < LANES; ++l)
+            if (rows[l]) rows[l][k] = o[output_places[first + k]][l];
+}
+
+#define STRIP (32 * LANES) /* outputs of a row that are put together before they are written */
+#define HAS_STRIPS (sizeof output_places >= STRIP * sizeof *output_places)
+
+/* The same of LANES states whose rows follow each other, past the caches. */
+static void stream_rows(ptrdiff_t n, const vec *o, ptrdiff_t first, number *to) {
+    vec strip[LANES][STRIP / LANES];
+    for (ptrdiff_t k = 0; k < n; k += STRIP) {
+        if (k > n - STRIP) k = n - STRIP;
+        for (ptrdiff_t b = 0; b < STRIP / LANES; ++b) {
+            vec t[LANES];
+            take_rows(t, o, first + k + LANES * b);
+            for (int l = 0; l < LANES; ++l) strip[l][b] = t[l];
+        }
+        for (int l = 0; l < LANES; ++l) stream(STRIP, (const number *)strip[l], to + n * l + k);
+    }
+}
+
+/* The other way: n outputs from `first` on. */
+static inline void scatter(ptrdiff_t n, const vec *o, ptrdiff_t first, number *to, ptrdiff_t step, ptrdiff_t across,
+                           ptrdiff_t left, int are_many) {
+    if (HAS_STRIPS && n >= STRIP && are_many && across == 1 && step == n && left >= LANES) {
+        stream_rows(n, o, first, to);
+    } else if (across == 1) {
         number *rows[LANES];
         for (int l = 0; l < LANES; ++l) rows[l] = l < left ? to + step * l : 0;
-        scatter_rows(n, x, places, rows);
+        scatter_rows(n, o, first, rows);
     } else if (step == 1 && left >= LANES)
-        for (ptrdiff_t k = 0; k < n; ++k) *(unaligned *)(to + across * k) = x[places[k]];
+        for (ptrdiff_t k = 0; k < n; ++k) *(unaligned *)(to + across * k) = o[output_places[first + k]];
     else
         for (ptrdiff_t k = 0; k < n; ++k)
-            for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[places[k]][l];
+            for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = o[output_places[first + k]][l];
 }
 
 /* Zero in the lanes in which n numbers are finite; four sums, as each waits for itself. */
@@ -264,7 +289,7 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
     }
     for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {
         const block b = at->blocks[a];
-        scatter(b.n, o, output_places + first, (number *)at->arrays[a] + b.step * base, b.step, b.across, n - base);
+        scatter(b.n, o, first, (number *)at->arrays[a] + b.step * base, b.step, b.across, n - base, ARE_MANY(n, b.n));
     }
     int found = 0;
     for (int l = 0; l < LANES && base + l < n; ++l) {
@@ -309,5 +334,6 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *work)
             found +=
                 finish(at, base + g * LANES, status[g], usual[g], x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS);
     }
+    STREAMED();
     return found;
 }

@@ -1,5 +1,7 @@
 /* A batch state by state, after `one_state.h`: of programs that take less time with their rows than across states. */
 
+#include "stream.h"
+
 /* Whole vectors, so that workspace, inputs and outputs begin with one. */
 #define WHOLE(n) (((n) + LANES - 1) / LANES * LANES)
 
@@ -17,9 +19,6 @@ static inline void copy(ptrdiff_t n, const double *from, ptrdiff_t across, doubl
 /* As `solve`, for the states from one up to another; returns with how many something is wrong. */
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w) {
     double *const in = w + WHOLE(N_WORK), *const out = in + WHOLE(N_INPUTS);
-    const block *const result = at->blocks + N_ARRAYS;
-    const int is_in_place =
-        at->n_out == 1 && result->across == 1; /* what is written while it is computed costs least */
     state one = {in, w, out, at->limits, 0, 0, 0};
     ptrdiff_t found = 0;
     prepare(&one);
@@ -28,18 +27,18 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w) {
             const block b = at->blocks[a];
             copy(b.n, (const double *)at->arrays[a] + b.step * s, b.across, in + first, 1);
         }
-        if (is_in_place) {
-            one.out = (double *)at->arrays[N_ARRAYS] + result->step * s;
-            prepare(&one);
-        }
         at->statuses[s] = solve(&one);
         found += at->statuses[s] != 0;
         if (at->residuals) at->residuals[s] = one.residual;
-        for (ptrdiff_t a = N_ARRAYS, first = 0; !is_in_place && a < N_ARRAYS + at->n_out;
-             first += at->blocks[a].n, ++a) {
+        for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {
             const block b = at->blocks[a];
-            copy(b.n, out + first, 1, (double *)at->arrays[a] + b.step * s, b.across);
+            double *const own = (double *)at->arrays[a] + b.step * s;
+            if (b.across == 1 && ARE_MANY(at->n, b.n))
+                stream(b.n, out + first, own);
+            else
+                copy(b.n, out + first, 1, own, b.across);
         }
     }
+    STREAMED();
     return found;
 }

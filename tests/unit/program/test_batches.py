@@ -120,6 +120,21 @@ def test_short_rows_are_read_and_written_and_nothing_beside_them(lanes, dtype):
                     function.batch(q, qd, dtype=dtype)
 
 
+@pytest.mark.parametrize(("dtype", "count"), [("float64", 2203), ("float32", 4403)])
+def test_large_outputs_go_past_the_caches_and_nothing_beside_them(lanes, dtype, count):
+    """Of more than 16 MiB, at any place of a line, by whom they are asked for; blocks of zeros among them."""
+    n = 31
+    function = nd.compile(lambda tree, q: np.tril(np.outer(q, q)), nd.autotree(n), backend="native")
+    q = np.random.default_rng(0).integers(-9, 9, (count, n)).astype(dtype)
+    room = np.full(count * n * n + 16, np.nan, dtype)
+    for threads, start in ((1, 0), (1, 3), (2, 8)):
+        room[:] = np.nan
+        out = room[start : start + count * n * n].reshape(count, n, n)
+        assert out.nbytes > 2**24
+        same(function.batch(q, threads=threads, out=out, dtype=dtype), np.tril(q[:, :, None] * q[:, None, :]))
+        assert np.isnan(room).sum() == 16
+
+
 def test_room_grows_with_what_is_asked_for(sums):
     for n, threads in ((5, 1), (500, 2), (40, 7), (2000, 3)):
         q = np.random.default_rng(n).normal(size=(n, 3))

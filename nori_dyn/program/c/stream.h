@@ -1,0 +1,31 @@
+/* Outputs of a large batch go past the caches: a line that is in none need not be fetched to be overwritten, and what the
+   program works on stays there. BYTES: those of a vector. */
+
+/* Whether a cache holds no more than the last of the outputs of N states, of n numbers each. */
+#define ARE_MANY(N, n) ((double)(N) * (double)(n) * sizeof(number) > 0x1p24)
+
+typedef number line __attribute__((vector_size(BYTES), may_alias));
+typedef line unaligned_line __attribute__((aligned(sizeof(number))));
+
+#if defined(__clang__)
+#define STREAM(to, from) __builtin_nontemporal_store(from, to)
+#elif BYTES == 64 && defined(__AVX512F__)
+typedef long long quads __attribute__((vector_size(BYTES), may_alias));
+#define STREAM(to, from) __builtin_ia32_movntdq512((quads *)(to), (quads)(from))
+#elif BYTES == 32 && defined(__AVX__)
+typedef long long quads __attribute__((vector_size(BYTES), may_alias));
+#define STREAM(to, from) __builtin_ia32_movntdq256((quads *)(to), (quads)(from))
+#else
+#define STREAM(to, from) (*(to) = (from))
+#endif
+
+/* Copies n numbers. */
+static inline void stream(ptrdiff_t n, const number *from, number *to) {
+    ptrdiff_t k = 0;
+    for (; k < n && (uintptr_t)(to + k) % BYTES; ++k) to[k] = from[k];
+    for (; k <= n - LANES; k += LANES) STREAM((line *)(to + k), *(const unaligned_line *)(from + k));
+    for (; k < n; ++k) to[k] = from[k];
+}
+
+/* What went past the caches is there before this thread says so. */
+#define STREAMED() __atomic_thread_fence(__ATOMIC_SEQ_CST)
