@@ -141,10 +141,11 @@ def _unit(
         places: see `emit`.
         is_single: see `emit`.
     """
+    n_lanes = 2 * lanes if is_single else lanes
     n_work = max(writer.n_work, usual.n_work if usual else 0)
     n_inputs, padding = len(program.scalars), writer.angles[:1] * (writer.padded - len(writer.angles))
     sizes = {
-        "LANES": 2 * lanes if is_single else lanes,
+        "LANES": n_lanes,
         "BYTES": 8 * lanes,
         "N_INPUTS": n_inputs,
         "N_OUTPUTS": writer.n_outputs,
@@ -176,7 +177,7 @@ def _unit(
     if "batch.h" in includes:
         places_of_outputs = list(program.packed_outputs)
         constants = [k if x.is_constant else -1 for x, k in zip(program.outputs, places_of_outputs, strict=True)]
-        blocks = [constants[k : k + sizes["LANES"]] for k in range(len(constants))]
+        blocks = [constants[k : k + n_lanes] for k in range(len(constants))]
         tables["output_places"] = places_of_outputs
         tables["are_one"] = [int(block[0] >= 0 and len({*block}) == 1) for block in blocks]
     first, more = writer.chunk_numbers
