@@ -1,5 +1,8 @@
 """Exciting motions, judged by Pinocchio: torques keep the limits, regressors tell more than of random motions."""
 
+from itertools import combinations, pairwise
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.linalg as la
@@ -82,3 +85,30 @@ def random_motions(motion, n):
 
         found.append(at)
     return found
+
+
+@pytest.mark.long
+def test_a_ur5_keeps_its_links_apart_by_coal():
+    """Convex hulls of its meshes, at four times as many samples as are checked."""
+    tree, model = load("ur5"), model_of("ur5")
+    packages = str(Path(ROBOTS["ur5"]).parents[4])
+    shapes = pin.buildGeomFromUrdf(model, str(ROBOTS["ur5"]), pin.GeometryType.COLLISION, package_dirs=packages)
+    for each in shapes.geometryObjects:
+        if hasattr(each.geometry, "buildConvexRepresentation"):  # a mesh
+            each.geometry.buildConvexRepresentation(False)
+            each.geometry = each.geometry.convex
+    options = {"duration": 6.0, "harmonics": 3, "starts": 1, "acceleration": 5.0, "progress": False}
+    motion = nd.exciting_motion(tree, ["inertias"], **options, shapes=ROBOTS["ur5"])
+    joined = {*(frozenset(pair) for pair in pairwise(("base_link", *tree.names)))}
+    links = [model.frames[each.parentFrame].name for each in shapes.geometryObjects]
+    names = ["wrist_3_link" if link == "ee_link" else link for link in links]
+    for i, j in combinations(range(len(names)), 2):
+        if names[i] != names[j] and frozenset((names[i], names[j])) not in joined:
+            shapes.addCollisionPair(pin.CollisionPair(i, j))
+    assert motion.unknown == ("the floor",)
+    peer, data, zero, least = Pinocchio(tree, model), pin.GeometryData(shapes), np.zeros(tree.nv), np.inf
+    for q in motion.at(np.linspace(0, 6, 4801))[0]:
+        pin.computeDistances(model, peer.data, shapes, data, peer.state(q, zero, zero)[0])
+        least = min(least, *(result.min_distance for result in data.distanceResults))
+    assert 0.0099 < least < 0.1
+    assert least == pytest.approx(motion.clearance[0], abs=1e-3)
