@@ -49,7 +49,7 @@ Of a sum of L harmonics at m samples a period the largest is less than 1 / cos(p
 harmonics.
 """
 
-HALVINGS = 12
+HALVINGS = 8
 """Times that the interval is halved in which the largest motion is that keeps the limits."""
 
 SMALLER, LEAST = 0.99, 1e-3
@@ -177,20 +177,22 @@ class Excitation:
 
     def shrunk(self, z: Floats) -> Floats:
         """Bring a motion towards rest in the middle, as far as it has to be."""
-        rest, size = self.at_rest, 1.0
-        if not self.is_within(z, self.coarse):
-            within, beyond = 0.0, 1.0
-            for _ in range(HALVINGS):
-                size = (within + beyond) / 2
-                within, beyond = (
-                    (size, beyond) if self.is_within(rest + size * (z - rest), self.coarse) else (within, size)
-                )
-            size = within
+        rest, z, size = self.at_rest, self._shrunk_roughly(z), 1.0
         while not self.is_within(rest + size * (z - rest), self.fine):
             size = SMALLER * size if size > LEAST else 0.0
             if not size:
                 break
         return rest + size * (z - rest)
+
+    def _shrunk_roughly(self, z: Floats) -> Floats:
+        """The same at the samples at which motions are judged."""
+        if self.is_within(z, self.coarse):
+            return z
+        rest, within, beyond = self.at_rest, 0.0, 1.0
+        for _ in range(HALVINGS):
+            size = (within + beyond) / 2
+            within, beyond = (size, beyond) if self.is_within(rest + size * (z - rest), self.coarse) else (within, size)
+        return rest + within * (z - rest)
 
     @cached_property
     def at_rest(self) -> Floats:
@@ -200,7 +202,10 @@ class Excitation:
         return z
 
     def random(self, rng: np.random.Generator) -> Floats:
-        """Draw a random motion that fills the limits; about rest where it could not be made about another posture."""
+        """Draw a random motion that fills the limits at the samples at which motions are judged.
+
+        It is about rest where it could not be made about another posture.
+        """
         z = rng.normal(size=self.shape)
         z[:, 0] = 0.0
         mean = rng.uniform(-0.3, 0.3, len(z))
@@ -211,7 +216,7 @@ class Excitation:
         z[:, 0] = mean
         if not self.is_within(z, self.coarse):
             z[:, 0] = self.at_rest[:, 0]
-        return self.shrunk(z)
+        return self._shrunk_roughly(z)
 
 
 def excitation(

@@ -75,7 +75,8 @@ def most_exciting(problem: Excitation, starts: int, steps: int, seed: int, progr
         drawn.append(problem.random(rng))
     values = np.array([problem.judged(z) for z in drawn])
     order = np.argsort(-values)
-    best, value, evaluations = drawn[order[0]], float(values[order[0]]), 0
+    best, evaluations = problem.shrunk(drawn[order[0]]), 0
+    value = problem.judged(best)
     for number, k in enumerate(order[:starts], start=1):
         search = _AugmentedLagrangian(problem, steps, progress, f"start {number} of {starts}")
         z = search.best(drawn[k])
