@@ -452,6 +452,7 @@ class _LogRun:
             before: how many came before them.
             estimate: what was estimated of them, where that is known by now.
         """
+        begun = time.perf_counter()
         if self.taken is not None:
             self.taken.append(samples)
         systems, report, options = self.runner.systems, self.report, self.runner.options
@@ -462,6 +463,7 @@ class _LogRun:
                     report.dropped[name] = report.dropped.get(name, 0) + n
         is_found, units = options.hypotheses is not None, self.log.units_of_motion
         look_at(report, systems, samples, before, options.dt, estimate, units=units, are_recognised=is_found)
+        report.seconds -= time.perf_counter() - begun
 
     @contextmanager
     def preparing(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked, numeric, shaped
 from nori_dyn.algebra.ranges import width
-from nori_dyn.algebra.spatial import zeros
+from nori_dyn.algebra.spatial import spread, zeros
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.paths import path
@@ -351,6 +351,12 @@ class System(Shown):
         """Yield D at each of some configurations (N, nq), assembled together: quicker than one by one."""
         Q = self.tree.normalised(checked("Q", Q, (len(Q), self.tree.nq)))
         return self.entries(positions(self.tree, Q.T), (len(Q),)).matrices()
+
+    def each(self, Q: Floats, Qd: Floats, Y: Floats) -> Iterator[tuple[sp.csc_array, Floats]]:
+        """Yield D and b at each of some states (N, nq), (N, nv) with their readings (N, ny), assembled together."""
+        at, batch = self.at(self.tree.normalised(Q).T, Qd.T, Y.T), (len(Q),)
+        b = np.concatenate([spread(part, part.shape[:1], batch) for part in self.bias(at, Y.T)]).astype(float)
+        yield from zip(self.entries(at, batch).matrices(), b.T, strict=True)
 
     def b(self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any]) -> Floats:
         """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}.

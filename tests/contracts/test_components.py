@@ -22,7 +22,7 @@ from nori_dyn.system.variables import VariableKey
 from tests.noted import noted
 from tests.oracles import derivative, newton_euler
 from tests.systems import sensor_set
-from tests.tolerances import DIFFERENCES, RECURSION, SECOND_DIFFERENCES, SOLVED, assert_close
+from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, SECOND_DIFFERENCES, SOLVED, assert_close
 
 BAUMGARTE = {"position": 25.0, "velocity": 10.0}
 TILTED_SLIDER = [[0.6, 0.8, 0, 0, 0, 0], [0.8, -0.6, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0.8, -0.6, 0]]
@@ -192,6 +192,20 @@ def check_gap(tree: KinematicTree) -> None:
     still = np.zeros(len(said))
     assert_close(derivative(gap), still, DIFFERENCES)
     assert_close(derivative(lambda t: derivative(lambda s: gap(t + s))), still, SECOND_DIFFERENCES)
+
+
+@pytest.mark.parametrize("entries", (PLANNED | ALONE).values(), ids=PLANNED | ALONE)
+def test_a_batch_of_states_is_its_states(entries):
+    tree = with_components(*entries)
+    motors = [e["name"] for e in entries if e["type"] == "tendon" and e.get("role", "actuated") == "actuated"]
+    known = [of("linear_relation", name=f"pull {it}", terms={f"tendon:{it}": 1}, value=3.0) for it in motors]
+    system = System(tree, sensor_set(of("joint_torque", joints="all"), of("external_wrench", links="all"), *known))
+    states = [state(tree, seed) for seed in range(3)]
+    Y = np.random.default_rng(2).normal(size=(3, system.ny))
+    each = system.each(np.array([at.q for at in states]), np.array([at.qd for at in states]), Y)
+    for at, y, (D, b) in zip(states, Y, each, strict=True):
+        assert_close(D.toarray(), system.D(at.q, at.qd, y).toarray(), ROUNDING)
+        assert_close(b, system.b(at.q, at.qd, y), ROUNDING)
 
 
 @pytest.mark.parametrize(

@@ -112,16 +112,16 @@ def _least_squares(system: System, q: Floats, qd: Floats, y: Floats) -> list[_Le
     order, n = np.argsort(is_exact, kind="stable"), int(np.sum(~is_exact))
     variances = 1 / system.weights[[k for row in system.rows if not row.is_exact for k in row.weight_of_rows]]
     found: list[_LeastSquares | None] = [None] * len(q)
-    for k, state in enumerate(zip(q, qd, y, strict=True) if freedom > 0 else ()):
-        D = system.D(*state).tocsr()[order]
+    for k, (matrix, b) in enumerate(system.each(q, qd, y) if freedom > 0 and len(q) else ()):
+        D = matrix.tocsr()[order]
         blocks: Any = [[sp.diags_array(variances), None, -D[:n]], [None, None, D[n:]], [D[:n].T, D[n:].T, None]]
         read: dict[str, Floats] = {}
         for row in system.measurements:
-            read.setdefault(row.equation.group, np.zeros(len(order)))[row.slice] = state[2][row.y]
+            read.setdefault(row.equation.group, np.zeros(len(order)))[row.slice] = y[k, row.y]
         with contextlib.suppress(RuntimeError):  # singular
             factors = splu(sp.block_array(blocks, format="csc"))
             kinds = {kind: values[order] for kind, values in read.items()}
-            found[k] = _LeastSquares(factors, system.b(*state)[order], kinds, variances, freedom)
+            found[k] = _LeastSquares(factors, b[order], kinds, variances, freedom)
     return found
 
 
