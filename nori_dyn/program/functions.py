@@ -119,8 +119,8 @@ class CompiledFunction(Compiled):
             out: where to write, so that no memory is allocated: the result of an earlier call, or arrays of the same
                 type and shapes. It is returned. It is overwritten, even where the batch is refused.
             dtype: "float64", or "float32" for single precision, twice as many states an instruction: inputs are taken
-                as floats, outputs are floats. On robots with 7 to 40 joints these differ from doubles by 1e-6 of the
-                largest number of a state where none is divided by (`rnea`, `crba`), by 1e-4 after forward dynamics.
+                as floats, outputs are floats. On arms and humanoids these differ from doubles by 3e-6 of the largest
+                number of a state at most where nothing is divided by (`rnea`, `crba`), by 1e-4 after forward dynamics.
                 A state whose outputs are not finite in floats, or whose pivots or residual are not trusted, is computed
                 in doubles.
             kwargs: inputs by name.

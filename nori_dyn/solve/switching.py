@@ -225,6 +225,7 @@ class SwitchingSolver(Remade, Shown):
         missing: Missing = "refuse",
         threads: int = 1,
         singular: Singular = "refuse",
+        dtype: Any = "float64",
     ) -> Estimate:
         """Solve N states as `Solver.solve_batch` does, with readings and weights in the order of this solver's names.
 
@@ -252,7 +253,7 @@ class SwitchingSolver(Remade, Shown):
             y: Any = self._all.reading(number, Y[those], (len(those),))
             given = Q[those], Qd[those], y, weighting
             try:
-                estimates.append(self._solver(number).solve_batch(*given, missing, threads, "nan"))
+                estimates.append(self._solver(number).solve_batch(*given, missing, threads, "nan", dtype=dtype))
             except InputError:
                 self._refuse(those, numbers, Q, Qd, Y, weights, missing)
                 raise

@@ -133,6 +133,15 @@ def test_contacts_in_any_order_by_name_or_as_booleans_and_states_in_any_order():
     np.testing.assert_array_equal(solver.solve(Q[0], Qd[0], Y[0]).tau, solver.solve(Q[0], Qd[0], Y[0], "b").tau)
 
 
+def test_a_batch_in_single_precision():
+    plan_set = planned()
+    solver = plan_set.solver("numpy")
+    Q, Qd, Y, which = data(plan_set)
+    found, expected = (solver.solve_batch(Q, Qd, Y, which, dtype=dtype).tau for dtype in ("float32", "float64"))
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - expected).max() < 3e-6 * np.abs(expected).max()
+
+
 def test_what_a_state_does_not_read_may_be_anything():
     plan_set = planned()
     solver = plan_set.solver("numpy")
