@@ -165,7 +165,7 @@ class CompiledFunction(Compiled):
         raise SingularSystemError(f"{self._function.name} {self._no_result} at {which}.")
 
     def _write(self, values: Floats, states: Sequence[Floats], threads: int) -> None:
-        self.batch(*states, threads=threads, out=self._formed(values))
+        self.batch(*states, threads=threads, out=self._formed(values), dtype=values.dtype)
 
     def _derivative(self, wrt: Sequence[str]) -> Compiled:
         return self.derivative(*wrt)

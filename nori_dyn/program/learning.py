@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import counted
+from nori_dyn.algebra.arrays import DOUBLE, counted
 from nori_dyn.errors import InputError
 from nori_dyn.io.extras import needed
 from nori_dyn.model.tree import KinematicTree
@@ -32,12 +32,12 @@ class Differentiable:
     names, `_formed`, and has a function of the derivatives (n_outputs, n) by each of some inputs, `_derivative`.
     """
 
-    def torch(self: Any, threads: int = 1) -> Callable[..., Any]:
+    def torch(self: Any, threads: int = 1, dtype: Any = "float64") -> Callable[..., Any]:
         """A function of PyTorch's tensors on the CPU, with exact derivatives.
 
         It is called with the inputs, by position or by name, with any leading axes, which broadcast: q (T, B, nq) and
-        qd (nv,). It returns what the compiled function does, of a solver a dictionary of its outputs. It computes in
-        doubles; inputs of less precision are converted, and so are results. Contiguous doubles are read where they lie.
+        qd (nv,). It returns what the compiled function does, of a solver a dictionary of its outputs. Inputs of another
+        precision than it computes in are converted, and so are results; others are read where they lie, if contiguous.
         Derivatives are compiled when they are first needed, by the inputs that require a gradient; second derivatives
         are refused.
 
@@ -45,9 +45,11 @@ class Differentiable:
 
         Args:
             threads: number of threads of a batch.
+            dtype: "float64", or "float32" to compute in single precision, see `CompiledFunction.batch`.
 
         Raises:
             MissingExtraError: PyTorch is not installed.
+            InputError: another type, or floats where there are weights.
 
         Example:
             >>> import torch
@@ -59,7 +61,7 @@ class Differentiable:
             torch.Size([3, 2])
         """
         torch = needed("a function of tensors", "torch", "torch")
-        batches = _Batches(self, threads, torch, torch.as_tensor, torch.Tensor.to)
+        batches = _Batches(self, threads, dtype, torch, torch.as_tensor, torch.Tensor.to)
 
         def operation(run: Callable[..., Any], backward: Callable[..., Any]) -> Any:
             class TensorFunction(torch.autograd.Function):  # type: ignore[misc,name-defined]
@@ -92,28 +94,29 @@ class Differentiable:
 
         return batches.function(operation(batches.values, gradients))
 
-    def jax(self: Any, threads: int = 1) -> Callable[..., Any]:
+    def jax(self: Any, threads: int = 1, dtype: Any = "float64") -> Callable[..., Any]:
         """A function of JAX's arrays, with exact derivatives; otherwise as `torch` has it.
 
         It works under `jit`, `vmap`, `grad`, `jacfwd` and `jacrev`; compiled code of JAX calls it on the CPU.
 
         Args:
             threads: number of threads of a batch.
+            dtype: see `torch`.
 
         Raises:
             MissingExtraError: JAX is not installed.
-            InputError: JAX is without doubles.
+            InputError: JAX is without doubles, and these are wanted; as `torch`.
         """
         jax = needed("a function of its arrays", "jax", "jax")
-        if not jax.config.jax_enable_x64:
+        if dtype == DOUBLE and not jax.config.jax_enable_x64:
             raise InputError('JAX is without doubles: jax.config.update("jax_enable_x64", True) before it is used.')
         jnp, zero = jax.numpy, jax.custom_derivatives.SymbolicZero
-        batches = _Batches(self, threads, jnp, jnp.asarray, jnp.astype)
+        batches = _Batches(self, threads, dtype, jnp, jnp.asarray, jnp.astype)
 
         def call(run: Callable[..., Any], shapes: Sequence[tuple[int, ...]], *states: Any) -> Any:
             if not any(isinstance(x, jax.core.Tracer) for x in states):
                 return [jax.dlpack.from_dlpack(np.ascontiguousarray(found)) for found in run(*states)]
-            results = [jax.ShapeDtypeStruct((*states[0].shape[:-1], *shape), float) for shape in shapes]
+            results = [jax.ShapeDtypeStruct((*states[0].shape[:-1], *shape), batches.dtype) for shape in shapes]
             return jax.pure_callback(run, results, *states, vmap_method="broadcast_all")
 
         values = jax.custom_jvp(partial(call, batches.values, [(self._n_outputs,)]))
@@ -135,28 +138,30 @@ class _Batches:
 
     Attributes:
         names: names of the inputs.
+        dtype: type of the numbers that it computes in.
 
     Args:
         of: the function.
         threads: number of threads.
+        dtype: see above.
         xp: the library of its callers.
         as_array: makes an array of anything.
         cast: changes the type of an array.
     """
 
-    def __init__(self, of: Any, threads: int, xp: Any, as_array: Any, cast: Callable[..., Any]) -> None:
+    def __init__(self, of: Any, threads: int, dtype: Any, xp: Any, as_array: Any, cast: Callable[..., Any]) -> None:
         self._of, self._threads, self.names = of, counted("threads", threads), (*of._shapes,)
-        self._xp, self._as_array, self._cast = xp, as_array, cast
+        self._xp, self._as_array, self._cast, self.dtype = xp, as_array, cast, of._number_type(dtype)
         self._derivative, self._lock = cache(of._derivative), Lock()  # JAX may call from several threads
 
     def function(self, values: Callable[..., Any]) -> Callable[..., Any]:
-        """The function that users call, of one that takes and returns doubles."""
+        """The function that users call, of one that takes and returns numbers of its type."""
 
         def function(*args: Any, **kwargs: Any) -> Any:
             given = [self._as_array(x) for x in self._of._named(args, kwargs)]
             dtype = reduce(self._xp.promote_types, (x.dtype for x in given[: len(args) + len(kwargs)]))
-            doubles = (self._cast(x, self._xp.float64) for x in self._broadcast(given))
-            return self._of._formed(self._cast(values(*doubles)[0], dtype))
+            own = (self._cast(x, getattr(self._xp, self.dtype.name)) for x in self._broadcast(given))
+            return self._of._formed(self._cast(values(*own)[0], dtype))
 
         return function
 
@@ -200,7 +205,8 @@ class _Batches:
         lead, sizes = states[0].shape[:-1], [*map(prod, shapes)]
         pairs = zip(states, self._of._shapes.values(), strict=True)
         rows = [np.asarray(x).reshape(prod(lead), *shape) for x, shape in pairs]
-        found = aligned(prod(lead) * sum(sizes), np.empty).reshape(-1, sum(sizes))
+        n = prod(lead) * sum(sizes)
+        found = aligned(n, np.empty).view(self.dtype)[:n].reshape(-1, sum(sizes))
         if len(found):
             with self._lock:
                 of._write(found, rows, self._threads)
@@ -214,7 +220,7 @@ def _by_coordinates(tree: KinematicTree, q: Floats, J: Floats) -> Floats:
     for joint, s, v in zip(tree.joints, tree.q_slices, tree.v_slices, strict=True):
         for k, direction in enumerate(np.eye(joint.nv)):
             T[..., s, v.start + k] = np.moveaxis(joint.rates(unit[s], direction), 0, -1)
-    found = np.asarray(J @ np.swapaxes(T / (T * T).sum(axis=-2, keepdims=True), -1, -2))
+    found = np.asarray(J @ np.swapaxes(T / (T * T).sum(axis=-2, keepdims=True), -1, -2), dtype=J.dtype)
     for part in tree.quaternions:
         found[..., part] /= np.linalg.norm(q[..., part], axis=-1)[..., None, None]
     return found

@@ -329,7 +329,7 @@ class Solver(Compiled, Shown):
     __call__, batch = solve, solve_batch
 
     def _write(self, values: Floats, states: Sequence[Floats], threads: int) -> None:
-        self.solve_batch(*states, threads=threads, out=values)  # type: ignore[arg-type,misc]
+        self.solve_batch(*states, threads=threads, out=values, dtype=values.dtype)  # type: ignore[arg-type,misc]
 
     def _formed(self, values: Any) -> dict[str, Any]:
         return self._layout.views(values)

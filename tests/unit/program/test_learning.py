@@ -222,6 +222,24 @@ def test_single_precision_comes_back_as_it_came(library):
     assert_close(f(*single)["qdd"], f(*(library.array(np.asarray(x)) for x in single))["qdd"], SINGLE)
 
 
+@pytest.mark.parametrize("name", ["chain", "floating"])
+def test_it_computes_in_single_precision(library, name):
+    """Also the derivatives, those by a quaternion among them."""
+    plan = planned(name)
+    solver, state = plan.solver("numpy"), states_of(plan.system)
+    f, exact = library.function(solver, dtype="float32"), library.function(solver)
+    single = [library.array(x, "float32") for x in state]
+    doubles = [library.array(np.asarray(x)) for x in single]
+    found, expected = f(*single)["qdd"], exact(*doubles)["qdd"]
+    assert "float32" in str(found.dtype)
+    size = float(abs(expected).max())
+    assert 0 < float(abs(found - expected).max()) < 1e-4 * size
+    of = (library.gradients(lambda *given, g=g: g(*given)["qdd"].sum(), *x) for g, x in ((f, single), (exact, doubles)))
+    for own, other in zip(*of, strict=True):
+        assert "float32" in str(own.dtype)
+        assert float(abs(own - other).max()) < 1e-4 * float(abs(other).max())
+
+
 def test_functions_of_a_robot(library):
     tree = nd.autotree(3)
     f = library.function(nd.compile(nd.rnea, tree, inputs=["q", "qd", "qdd", "fx"], backend="numpy"))
@@ -327,9 +345,13 @@ def test_jax_transforms():
         assert_close(found, by_y, ROUNDING)
 
 
-def test_jax_without_doubles_is_refused():
+def test_jax_without_doubles_is_refused_unless_floats_are_asked_for():
     jax = Jax().jax
     jax.config.update("jax_enable_x64", False)
     with pytest.raises(InputError, match="jax_enable_x64"):
         planned("chain").solver("numpy").jax()
+    plan = planned("chain")
+    state = [x.astype(np.float32) for x in states_of(plan.system)]
+    found = jax.jit(plan.solver("numpy").jax(dtype="float32"))(*state)["qdd"]
+    assert_close(found, plan.solver("numpy").solve_batch(*state, dtype="float32").qdd, EXACT)
     jax.config.update("jax_enable_x64", True)
