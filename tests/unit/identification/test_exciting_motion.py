@@ -6,9 +6,13 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, UnknownModelNameError, UnknownNameError, WrongKindError
 from nori_dyn.identification.excitation import torque_sensors
+from nori_dyn.model.closure import gap_rate, gaps
 from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Free, Revolute, Spherical
+from nori_dyn.model.kinematics import positions
 from tests import mechanisms
+from tests.in_pinocchio import constrained_dynamics
+from tests.oracles import poses
 from tests.systems import sensor_set
 
 QUICK = {"duration": 4.0, "harmonics": 3, "starts": 1}
@@ -170,3 +174,40 @@ def test_what_cannot_be_done():
     for robot, options, error, message in REFUSED:
         with pytest.raises(error, match=message):
             nd.exciting_motion(robot, **(QUICK | options))
+
+
+def test_loops_are_closed_and_better_than_by_random_motions():
+    """Of a four-bar whose crank alone has a motor: what it carries follows, and what it needs is the crank's."""
+    tree = mechanisms.four_bar()
+    motion = nd.exciting_motion(tree, ["inertias"], 2.0, 2, joints=["crank"], starts=1, torque={"crank": 30.0})
+    q, qd, qdd = motion.at(np.linspace(0, 2, 501))
+    at = positions(tree, q.T)
+    assert np.abs(gaps(at)).max() < 1e-9
+    assert np.abs(np.einsum("rvn,nv->rn", gap_rate(at), qd)).max() < 1e-9
+    assert motion.limits.joints == ("crank", "coupler", "rocker")
+    tau = motion.torques(np.linspace(0, 2, 501))
+    assert not tau[:, 1:].any()
+    assert np.abs(tau[:, 0]).max() <= 30.0
+    for k in (0, 100, 333):
+        np.testing.assert_allclose(constrained_dynamics(tree, q[k], qd[k], tau[k])[0], qdd[k], atol=1e-7)
+    assert motion.value > motion.of_random.max()
+    assert set(motion.sigmas) == {"tau:crank"}
+
+
+@pytest.mark.long
+def test_a_foot_stands_and_the_base_follows():
+    """Its last link stands flat: the base is moved by the joints in between. On a point it would tip over."""
+    tree, t = on_a_base(Free()), np.linspace(0, 4, 101)
+    at = tree.random_configuration(3)
+    R, o = poses(tree, at)
+    motion = nd.exciting_motion(tree, ["m:*", "mc:*"], at=at, contacts=["link3"], **QUICK, speed=2.0)
+    q, _, _ = motion.at(t)
+    moved = [poses(tree, each) for each in q]
+    assert max(np.abs(places[2] - o[2]).max() for _, places in moved) < 1e-9
+    assert max(np.abs(axes[2] - R[2]).max() for axes, _ in moved) < 1e-9
+    assert np.ptp(q[:, :3], axis=0).max() > 0.1
+    assert motion.limits.joints == ("joint2", "joint3")
+    assert motion.unknown[0] == "whether contacts slip or tip over"
+    assert not motion.torques(t)[:, :6].any()  # no motor holds the base
+    with pytest.raises(InputError, match="leave 3 of the freedoms of joint1 open"):
+        nd.exciting_motion(tree, ["m:*"], at=at, contacts={"link3": "point"}, **QUICK)
