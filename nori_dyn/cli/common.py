@@ -93,6 +93,19 @@ Missing = Literal["refuse", "drop"]
 Model = Annotated[
     str | None, typer.Option(metavar="ROBOT", help="With --robot, a model of your own: a URDF or MJCF file.")
 ]
+PresetName = Annotated[
+    str | None,
+    typer.Option(
+        "--robot",
+        metavar="PRESET",
+        help="In place of a plan, a robot that has a preset: the command robots lists them. Or the YAML file of one. "
+        "What it reads is tied to it; what is doubtful about a log is asked.",
+    ),
+]
+What = Annotated[
+    str | None,
+    typer.Option(help="With --robot, what to estimate, with commas: contacts,torques. The preset's first if not."),
+]
 Mapped = Annotated[
     Path | None,
     typer.Option(

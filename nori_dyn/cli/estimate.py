@@ -16,11 +16,13 @@ from nori_dyn.cli.common import (
     Mapped,
     Missing,
     Model,
+    PresetName,
     Singular,
     Step,
     Undetermined,
     Untouched,
     Unusable,
+    What,
     Yes,
     ask,
     chosen_alarms,
@@ -62,19 +64,9 @@ def estimate(
         ),
     ] = None,
     plan: Annotated[Path | None, typer.Option(help="The file of a plan, or of a plan set.")] = None,
-    robot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRESET",
-            help="In place of a plan, a robot that has a preset: the command robots lists them. Or the YAML file of "
-            "one. The log is tied to it, estimated, and a page made; what is doubtful is asked.",
-        ),
-    ] = None,
+    robot: PresetName = None,
     model: Model = None,
-    what: Annotated[
-        str | None,
-        typer.Option(help="With --robot, what to estimate, with commas: contacts,torques. The preset's first if not."),
-    ] = None,
+    what: What = None,
     yes: Yes = False,
     out: Annotated[
         Path | None,

@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import FalseAlarms, Json, Untouched, how_differentiated, named_contacts, print_json
+from nori_dyn.cli.common import (
+    FalseAlarms,
+    Json,
+    Model,
+    PresetName,
+    Untouched,
+    What,
+    chosen_alarms,
+    how_differentiated,
+    named_contacts,
+    print_json,
+    refuse_given,
+)
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
@@ -18,12 +30,16 @@ SWITCH = 5e-4
 
 
 def serve(
-    plan: Annotated[Path, typer.Option(help="The file of a plan, or of a plan set.")],
+    ctx: typer.Context,
+    plan: Annotated[Path | None, typer.Option(help="The file of a plan, or of a plan set.")] = None,
+    robot: PresetName = None,
+    model: Model = None,
+    what: What = None,
     mapping: Annotated[
         Path | None,
         typer.Option(
             help="A YAML file that ties the columns of topics to the robot, with units, signs, clocks and delays, as "
-            "for estimate. Without it, joint states go by the names of joints."
+            "for estimate. Without it, topics are as the preset knows them, or joint states go by the names of joints."
         ),
     ] = None,
     topic: Annotated[
@@ -121,6 +137,8 @@ def serve(
     the latest is taken. A plan of sensors with `memory` runs as a filter, with a lag as a smoother. What is wrong with
     messages is counted and ends nothing. Ctrl-C, or SIGTERM, ends it.
 
+    Example: nori-dyn serve --robot go2 --what contacts
+
     Example: nori-dyn serve --plan panda.plan --mapping panda.yaml --duration 60
     """
     import gc
@@ -129,6 +147,7 @@ def serve(
     from nori_dyn.estimation.log_estimate import with_peaks
     from nori_dyn.estimation.log_run import RECOGNISE, LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.presets import preset
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.engine import StreamOptions
     from nori_dyn.live.service import Service, Settings
@@ -140,11 +159,19 @@ def serve(
     for name, seconds in (("--duration", duration), ("--every", every)):
         if seconds is not None and not seconds > 0:
             raise InputError(f"{name} is {seconds:g}: it must be positive.")
-    plans = Plan.load(plan)
-    known = None if mapping is None else load_mapping(mapping)
+    if (plan is None) == (robot is None):
+        raise typer.BadParameter("name a plan, or a robot that has a preset: --robot.", param_hint="--plan")
+    if robot is None:
+        refuse_given(ctx, ("model", "what"), "needs --robot.")
+    ready = None if robot is None else preset(robot, model)
+    plans = Plan.load(str(plan)) if ready is None else ready.plan(what)
+    known = load_mapping(mapping) if mapping is not None else ready.live if ready else None
+    wanted = None if ready is None else ready.estimand(what)
+    contacts = contacts or (wanted.contacts if wanted else None)
     recognises = contacts == RECOGNISE
     closed = None if contacts is None or recognises else named_contacts(contacts)
-    way = StreamOptions.of(plan, monitor, backend, closed, lag, recognises, alarms)
+    way = StreamOptions.of(plan, monitor, backend, closed, lag, recognises)
+    way = replace(way, alarms=chosen_alarms(alarms, wanted.alarms if wanted else way.alarms))
     if meshes is not None:
         way = replace(way, surfaces=surfaces(meshes, plans.tree))
     if untouched is not None:

@@ -251,6 +251,11 @@ class Preset(Shown):
         return surfaces(self.source, self.tree)
 
     @property
+    def live(self) -> VendorLog | None:
+        """The mapping of its vendor's live topics; None where joint states go by the names of joints."""
+        return next((kind for kind in self.data.logs.values() if _is_live(kind)), None)
+
+    @property
     def _robots(self) -> str:
         return " or ".join(self.data.robot)
 
@@ -327,6 +332,13 @@ class Preset(Shown):
             return make_plan(self.of(what).tree, self.sensors(what), self.estimand(what).outputs)
         except SensorConfigError as error:
             raise self._another_robot(error) from None
+
+
+def _is_live(mapping: LogMapping) -> bool:
+    """Whether its columns are those of topics, such as /lowstate.tick."""
+    sources = [each.source for each in mapping.columns if each.source is not None]
+    names = [name for source in sources for name in ([source] if isinstance(source, str) else source)]
+    return bool(names) and all(name.startswith("/") for name in names)
 
 
 def shipped_presets() -> dict[str, Path]:

@@ -88,6 +88,11 @@ class Alarms:
 
     Raises:
         InputError: a number or a time that is not positive.
+
+    Example:
+        >>> rare, often = (nd.tools.Alarms(per_hour).threshold(0.01, 6) for per_hour in (1, 60))
+        >>> rare > often
+        True
     """
 
     per_hour: float = 1.0

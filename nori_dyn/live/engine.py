@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -200,33 +200,28 @@ class StreamOptions:
 
     @staticmethod
     def of(
-        plan: Path,
+        plan: Path | None,
         monitor: bool = False,
         backend: str = "auto",
         closed: ContactState | None = None,
         lag: int | None = None,
         recognises: bool = False,
-        per_hour: float | None = None,
     ) -> StreamOptions:
         """The options as they are asked for, else as the file of a tracker says.
 
         Args:
-            plan: the file of a plan, or of a tracker.
+            plan: the file of a plan, or of a tracker; None where there is none.
             monitor: see `StreamOptions`.
             backend: the same.
             closed: the same.
             lag: the same; what the file says, or none, when None.
             recognises: whether contacts are recognised.
-            per_hour: false alarms of collisions an hour; as the file says, if it does, when None.
         """
-        tracked = tracking(plan)
+        tracked = None if plan is None else tracking(plan)
         lag = (tracked.lag if tracked else 0) if lag is None else lag
         hypotheses = tracked.hypotheses if tracked and closed is None else None
-        alarms = tracked.alarms if tracked else None
-        if per_hour is not None:
-            alarms = replace(alarms or Alarms(), per_hour=per_hour)
         hypotheses = hypotheses or (Hypotheses() if recognises else None)
-        return StreamOptions(monitor, backend, closed, lag, hypotheses, alarms)
+        return StreamOptions(monitor, backend, closed, lag, hypotheses, tracked.alarms if tracked else None)
 
 
 ALONE = StreamOptions()

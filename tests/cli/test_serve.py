@@ -15,6 +15,7 @@ import pytest
 import nori_dyn as nd
 from tests.contracts.test_transports import free_port
 from tests.messages_of_ros import JOINT_STATE, decode, joint_state
+from tests.unit.estimation.test_vendor_logs import chain
 
 pytest.importorskip("zenoh", reason="eclipse-zenoh, of the extra live, is not installed")
 
@@ -95,6 +96,25 @@ def test_estimates_are_published_and_accounted_for(run, plan, tmp_path):
     assert f"listening at tcp/127.0.0.1:{port}" in errors
     message = decode(robot.heard[0].payload, JOINT_STATE)
     tree = nd.Plan.load(plan).system.tree
+    np.testing.assert_allclose(message.effort, nd.rnea(tree, np.full(2, np.pi / 2), np.zeros(2), np.full(2, 0.5)))
+
+
+def test_a_robot_with_a_preset_is_heard_as_its_vendor_publishes(run, tmp_path):
+    chain(tmp_path / "arm.urdf", NAMES)
+    entries = MAPPING.replace("\n", "\n    ")
+    (tmp_path / "arm.yaml").write_text(
+        "name: arm\nabout: an arm\nsources: none\nrobot: [arm.urdf]\n"
+        "estimates:\n  torques: {about: torques, sensors: inverse_dynamics, outputs: [tau]}\n"
+        f"logs:\n  live:\n    about: its topics{entries}\n"
+    )
+    port = free_port()
+    options = ("--listen", f"tcp/127.0.0.1:{port}", "--samples", 5, "--duration", PATIENCE, "--json")
+    with Robot(port, "/arm/joint_states") as robot:
+        status, output, errors = run("serve", "--robot", tmp_path / "arm.yaml", *options)
+        assert status == 0, errors
+    assert json.loads(output)["estimates"] == 5
+    tree = nd.load_robot(tmp_path / "arm.urdf")
+    message = decode(robot.heard[0].payload, JOINT_STATE)
     np.testing.assert_allclose(message.effort, nd.rnea(tree, np.full(2, np.pi / 2), np.zeros(2), np.full(2, 0.5)))
 
 

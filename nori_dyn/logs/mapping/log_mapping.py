@@ -54,6 +54,7 @@ class StreamSettings(Strict):
         delay: how much later a reading is told than it is of [s]; it is taken to be that much older.
         resample: how readings between two samples are found: on the line between them, or the last one before.
         gap: longest time between two samples [s] that is bridged; five times the usual one when left out.
+        type: that of the messages of a live topic, where its columns do not tell: unitree_go/msg/LowState.
     """
 
     clock: str | None = None
@@ -62,6 +63,7 @@ class StreamSettings(Strict):
     delay: FiniteFloat = 0.0
     resample: Resample | None = None
     gap: Positive | None = None
+    type: str = ""
 
 
 class FrameSettings(Strict):

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.errors import DoubtfulLogError, FileFormatError, MappingError, ModelError
+from nori_dyn.live.decoding import topics_of
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.mapping.draft import draft
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -291,6 +292,12 @@ def test_low_states_of_unitree_are_taken_motor_by_motor(tmp_path, name, package,
     numbers = [order.index(joint) for joint in joints]
     for own, key in ((samples.q, "q"), (samples.qd, "dq"), (samples.y[:, -n:][:, -len(joints) :], "tau_est")):
         np.testing.assert_allclose(own[:, places], motors[key][:, numbers], rtol=1e-6)
+    live = nd.preset(name).live
+    if live is not None:  # the same, as a stream has it
+        assert topics_of(live) == {"/lowstate": f"{package}/msg/LowState"}
+        again = samples_in(log, samples.record.systems, mapping=live)
+        for ours, theirs in ((again.q, samples.q), (again.qd, samples.qd), (again.y, samples.y)):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_low_states_of_another_firmware_say_what_to_do(tmp_path):

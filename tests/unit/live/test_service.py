@@ -242,10 +242,10 @@ def test_collisions_are_published_told_and_counted(tmp_path):
     torque = TORQUES | {"sigma": 0.5, "offset": {"sigma": 2.0}}
     content = sensor_set(torque, ACCELERATIONS, WRENCHES | {"value": 0}).to_dict()
     content["memory"] = {"constant": {"of": "offset"}}
-    plan, alarms = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["tau"]), nd.tools.Alarms(1.0)
+    plan, alarms = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["tau"]), nd.tools.Alarms(2.0)
     nd.Tracker(plan, 0.01).save(tmp_path / "arm.plan", alarms)
-    way = StreamOptions.of(tmp_path / "arm.plan", per_hour=2.0)
-    assert way.alarms == nd.tools.Alarms(2.0)
+    way = StreamOptions.of(tmp_path / "arm.plan")
+    assert way.alarms == alarms
     columns = [*of_states(tau="effort"), {"of": "qdd:{joint}", "value": 0.0}]
     rig, t = Rig(plan, {"columns": columns}, way=way), time.time()
     detector, zeros = nd.tools.CollisionDetector(nd.Tracker(plan, 0.01), 2.0), np.zeros(2)
