@@ -1,8 +1,12 @@
-/* Outputs of a large batch go past the caches: a line that is in none need not be fetched to be overwritten, and what the
-   program works on stays there. BYTES: those of a vector. */
+/* Outputs of a large batch go past the caches where a vector is a whole line of them: what is in none need not be fetched
+   to be overwritten. By shorter vectors it takes as long as without, and floats take longer. BYTES: those of a vector. */
 
+#if BYTES == 64 && defined(__AVX512F__) && !defined(SINGLE)
 /* Whether a cache holds no more than the last of the outputs of N states, of n numbers each. */
 #define ARE_MANY(N, n) ((double)(N) * (double)(n) * sizeof(number) > 0x1p24)
+#else
+#define ARE_MANY(N, n) 0
+#endif
 
 typedef number line __attribute__((vector_size(BYTES), may_alias));
 typedef line unaligned_line __attribute__((aligned(sizeof(number))));
@@ -12,9 +16,6 @@ typedef line unaligned_line __attribute__((aligned(sizeof(number))));
 #elif BYTES == 64 && defined(__AVX512F__)
 typedef long long quads __attribute__((vector_size(BYTES), may_alias));
 #define STREAM(to, from) __builtin_ia32_movntdq512((quads *)(to), (quads)(from))
-#elif BYTES == 32 && defined(__AVX__)
-typedef long long quads __attribute__((vector_size(BYTES), may_alias));
-#define STREAM(to, from) __builtin_ia32_movntdq256((quads *)(to), (quads)(from))
 #else
 #define STREAM(to, from) (*(to) = (from))
 #endif
