@@ -27,7 +27,7 @@ from nori_dyn.recursions.rnea import rnea
 from nori_dyn.typing import Floats, Indices
 
 
-class _Shared(NamedTuple):
+class _Distribution(NamedTuple):
     """How motors share the force of a motion.
 
     Attributes:
@@ -125,7 +125,7 @@ class MotorTorques:
         known = np.isfinite(limit)
         return np.where(known, limit, limit[known].max(initial=0.0) or 1.0) ** 2
 
-    def _shared(self, q: Floats, r: Floats) -> _Shared:
+    def _shared(self, q: Floats, r: Floats) -> _Distribution:
         assert self.joints.dependents is not None
         T = self.joints.dependents.velocities(q)
         own, sizes = self._own, self._sizes[:, None]
@@ -133,15 +133,15 @@ class MotorTorques:
         m = np.asarray(np.linalg.solve(M, np.swapaxes(T, 1, 2) @ r[:, self.joints.moved, None]), dtype=float)
         tau = np.zeros(T.shape[:2])
         tau[:, own] = (sizes * (T[:, own] @ m))[:, :, 0]
-        return _Shared(T, m[:, :, 0], tau)
+        return _Distribution(T, m[:, :, 0], tau)
 
-    def _of_motors(self, r: Floats, shared: _Shared) -> Floats:
+    def _of_motors(self, r: Floats, shared: _Distribution) -> Floats:
         tau = np.zeros(r.shape)
         tau[:, self.motors] = r[:, self.motors]
         tau[:, self.joints.moved] = shared.tau
         return tau
 
-    def _pulled(self, q: Floats, qd: Floats, qdd: Floats, r: Floats, shared: _Shared, phi: Floats) -> Floats:
+    def _pulled(self, q: Floats, qd: Floats, qdd: Floats, r: Floats, shared: _Distribution, phi: Floats) -> Floats:
         """Derivatives (3, N, n_moved) of phi . tau, phi (N, nv) held constant.
 
         With f from T_a^T L^2 T_a f = T_a^T L^2 phi they are those of L^2 (phi - T_a f) . T m, of (r - tau) . T f, where
