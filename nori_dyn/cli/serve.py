@@ -147,6 +147,7 @@ def serve(
     from nori_dyn.estimation.log_estimate import with_peaks
     from nori_dyn.estimation.log_run import RECOGNISE, LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
+    from nori_dyn.estimation.preset_logs import preset_log
     from nori_dyn.estimation.presets import preset
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.engine import StreamOptions
@@ -174,8 +175,11 @@ def serve(
     way = replace(way, alarms=chosen_alarms(alarms, wanted.alarms if wanted else way.alarms))
     if meshes is not None:
         way = replace(way, surfaces=surfaces(meshes, plans.tree))
+    elif ready is not None and plans.sensors.has_touches:
+        way = replace(way, surfaces=ready.of(what).surfaces)
     if untouched is not None:
         free = [read_log(path, mapping) for path in logs_called(untouched)]
+        free = free if ready is None else [preset_log(ready, log, what).log for log in free]
         options = options_of(how_differentiated(differentiate or "kalman"), alarms=way.alarms, missing="drop")
         way = replace(way, alarms=with_peaks(LogRunner(plans, options), free).options.alarms)
     settings = Settings(

@@ -195,7 +195,7 @@ class SavitzkyGolay(Differentiator):
         beyond = np.square(qdd - short.apply(read, dt)) - USUAL**2 * self.noise
         worst = maximum_filter1d(np.fmax(beyond, 0.0), self.window, axis=0)
         variance = (w @ w) / (apart @ apart) * self.noise + worst
-        return np.where(np.isfinite(qdd) & (variance > 0), np.sqrt(variance), np.nan)
+        return np.where(np.isfinite(qdd) & (variance > 0), np.maximum(np.sqrt(variance), FINEST), np.nan)
 
     def derivatives(self, t: Floats | None, read: Floats, dt: float) -> MotionDerivatives:
         found = [self.apply(read, dt, order) for order in range(1, 2 + self.of_positions)]
