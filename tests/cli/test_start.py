@@ -228,4 +228,5 @@ def test_what_is_left_out_is_as_in_python_and_switches_are_off():
     assert {option for each in given.values() for option, default in each.items() if default is True} == {
         "cache",
         "physical",
+        "shapes",
     }

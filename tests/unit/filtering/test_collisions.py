@@ -235,9 +235,10 @@ def test_probabilities_are_one_half_at_the_threshold():
 
 
 def test_what_is_above_again_soon_is_one_collision():
-    t = np.array([0.0, 0.1, 0.2, 0.6, 1.2, 1.3])
-    assert clusters(t, np.array([True, False, True, True, True, False])) == [(0, 4), (4, 5)]
-    assert clusters(t, np.zeros(6, dtype=bool)) == []
+    t = np.array([0.0, 0.1, 0.2, 0.6, 0.9, 1.2, 1.3])
+    assert clusters(t, np.array([True, False, True, True, False, True, False])) == [(0, 4), (5, 6)]
+    assert clusters(np.array([0.0, 2.0]), np.ones(2, dtype=bool)) == [(0, 2)]  # ticks that follow each other
+    assert clusters(t, np.zeros(7, dtype=bool)) == []
 
 
 def test_bad_input_is_refused():
