@@ -131,7 +131,7 @@ class Solid(NamedTuple):
         return np.asarray(self.triangles @ np.asarray(self.X.E, dtype=float) + np.asarray(self.X.r, dtype=float))
 
 
-class _Shape(NamedTuple):
+class _Triangulated(NamedTuple):
     """A collision shape as a file has it; fields as those of `Solid`, but for the name of the link, or of a frame.
 
     Triangles are None of a mesh that cannot be read.
@@ -154,13 +154,13 @@ MAKES: Mapping[str, Callable[..., Floats]] = {
 """The triangles of what is no mesh."""
 
 
-def _of_urdf(path: Path) -> Iterator[_Shape]:
+def _of_urdf(path: Path) -> Iterator[_Triangulated]:
     for shape in urdf_shapes(path, "collision"):
         if shape.kind != "mesh":
-            yield _Shape(shape.link, shape.X, shape.kind, shape.size, MAKES[shape.kind](*shape.size))
+            yield _Triangulated(shape.link, shape.X, shape.kind, shape.size, MAKES[shape.kind](*shape.size))
         else:
             triangles = None if shape.mesh is None else _mesh(shape.mesh, shape.size)
-            yield _Shape(shape.link, shape.X, shape.kind, (), triangles)
+            yield _Triangulated(shape.link, shape.X, shape.kind, (), triangles)
 
 
 def _mesh(path: Path, scale: tuple[float, ...]) -> Floats | None:
@@ -185,7 +185,7 @@ def _triangles(model: Any, mesh: int) -> Floats:
     return np.asarray(vertices[model.mesh_face[face : face + model.mesh_facenum[mesh]]], dtype=float)
 
 
-def _of_mjcf(mjcf: MjcfModel) -> Iterator[_Shape]:
+def _of_mjcf(mjcf: MjcfModel) -> Iterator[_Triangulated]:
     """Yield the geoms that collide, but for planes, height fields and signed distance functions."""
     m, kinds = mjcf.model, mjcf.mujoco.mjtGeom
     factors = {
@@ -202,4 +202,4 @@ def _of_mjcf(mjcf: MjcfModel) -> Iterator[_Shape]:
             continue
         X, factor = Transform(rotation(m.geom_quat[k]).T, np.array(m.geom_pos[k])), factors.get(kind, ())
         size = tuple(float(f * s) for f, s in zip(factor, m.geom_size[k], strict=False))
-        yield _Shape(body, X, kind, size, MAKES[kind](*size) if size else _triangles(m, int(m.geom_dataid[k])))
+        yield _Triangulated(body, X, kind, size, MAKES[kind](*size) if size else _triangles(m, int(m.geom_dataid[k])))
