@@ -19,6 +19,11 @@ def numbers(part: slice) -> range:
     return range(part.start, part.stop)
 
 
+def holding(parts: Iterable[slice], k: int) -> int:
+    """Which of some ranges has a number."""
+    return next(i for i, part in enumerate(parts) if k in numbers(part))
+
+
 def numbers_in(parts: Iterable[slice]) -> Indices:
     """Return the numbers of some ranges, one range after the other."""
     return np.array([k for part in parts for k in numbers(part)], dtype=np.intp)

@@ -99,7 +99,7 @@ PresetName = Annotated[
         "--robot",
         metavar="PRESET",
         help="In place of a plan, a robot that has a preset: the command robots lists them. Or the YAML file of one. "
-        "What it reads is tied to it; what is doubtful about a log is asked.",
+        "A log, or a stream, is tied to it; what is doubtful about a log is asked.",
     ),
 ]
 What = Annotated[

@@ -98,7 +98,8 @@ class Clearance:
         """
         tree = joints.tree
         under = [] if floor is None else [_floor(tree, floor)]
-        scene = Scene.of([*own, *under], tree)
+        names = ["the base" if solid.body == WORLD else tree.names[solid.body] for solid in own]
+        scene = Scene.of([*own, *under], [*names, "the floor"][: len(own) + len(under)], tree)
         joined = _joined(tree, {solid.body for solid in own})
         bodies, n = [solid.body for solid in own], len(own)
         pairs = [(i, j) for i, j in combinations(range(n), 2) if frozenset((bodies[i], bodies[j])) not in joined]
@@ -248,10 +249,10 @@ class Scene:
     data: Any
 
     @staticmethod
-    def of(shapes: Sequence[Solid], tree: KinematicTree) -> Scene:
-        """Make them of some shapes; the last on the world that none of the robot's is the floor."""
+    def of(shapes: Sequence[Solid], names: Sequence[str], tree: KinematicTree) -> Scene:
+        """Make them of some shapes, which have names for people."""
         mujoco = needed("distances between the robot's shapes", "mjcf", "mujoco")
-        spec, names = mujoco.MjSpec(), []
+        spec = mujoco.MjSpec()
         for k, solid in enumerate(shapes):
             quaternion = np.zeros(4)
             mujoco.mju_mat2Quat(quaternion, np.asarray(solid.X.E, dtype=float).T.ravel())
@@ -266,8 +267,6 @@ class Scene:
                 halves = {"box": (0.5,) * 3, "cylinder": (1.0, 0.5), "capsule": (1.0, 0.5)}.get(solid.kind, (1.0,) * 3)
                 size = [f * s for f, s in zip(halves, solid.size, strict=False)]
                 spec.worldbody.add_geom(type=kind, size=[*size, *[0.0] * (3 - len(size))], **place)
-            is_floor = solid.size == tuple(FLOOR.tolist())
-            names.append("the floor" if is_floor else "the base" if solid.body == WORLD else tree.names[solid.body])
         model = spec.compile()
         data = mujoco.MjData(model)
         return Scene(tree, tuple(solid.body for solid in shapes), tuple(names), mujoco, model, data)

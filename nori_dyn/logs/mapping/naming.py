@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from nori_dyn.algebra.ranges import holding, width
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.system.variables import LOAD
@@ -77,5 +78,5 @@ def _as_freedom(record: SampleRecord, name: str, place: int) -> tuple[str, int |
 
 
 def _joint_of(slices: Sequence[slice], record: SampleRecord, place: int) -> str | None:
-    owner = next(i for i, s in enumerate(slices) if s.start <= place < s.stop)
-    return record.tree.joint_names[owner] if slices[owner].stop - slices[owner].start == 1 else None
+    owner = holding(slices, place)
+    return record.tree.joint_names[owner] if width(slices[owner]) == 1 else None

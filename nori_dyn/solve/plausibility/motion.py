@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from nori_dyn.algebra.ranges import holding
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.tree import KinematicTree
@@ -164,7 +165,7 @@ def freedoms_read(system: System, y: Floats, *kinds: str) -> Iterator[tuple[int,
 
 def joint_of(tree: KinematicTree, place: int) -> str:
     """Name of the joint of a freedom."""
-    return next(name for name, at in zip(tree.joint_names, tree.v_slices, strict=True) if at.start <= place < at.stop)
+    return tree.joint_names[holding(tree.v_slices, place)]
 
 
 def _disagreeing(
