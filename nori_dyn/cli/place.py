@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from nori_dyn.placement.pareto import ParetoFront
     from nori_dyn.placement.selection import Placement
 
-SECONDS = 60.0
-"""Longest search for something cheaper [s]."""
+EFFORT = 200
+"""Integer programs in search of something cheaper, at most."""
 
 
 def place_(
@@ -93,7 +93,7 @@ def place_(
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
-    seconds: Annotated[float, typer.Option(help="Time to prove that nothing is cheaper.")] = SECONDS,
+    effort: Annotated[int, typer.Option(min=1, help="Integer programs to prove that nothing is cheaper.")] = EFFORT,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     inertias: Mended = "as_given",
     strict: Strict = False,
@@ -140,10 +140,10 @@ def place_(
     found: Placement | Design | ParetoFront
     with progress_bar("placement") as stage:
         if pareto:
-            found = pareto_front(tree, choose_from, kinds, criterion, seconds=seconds, progress=stage, **demand)
+            found = pareto_front(tree, choose_from, kinds, criterion, effort=effort, progress=stage, **demand)
         elif best is None:
             found = place(
-                tree, choose_from, wanted, seconds, progress=stage, deviation=deviation, criterion=criterion, **demand
+                tree, choose_from, wanted, effort, progress=stage, deviation=deviation, criterion=criterion, **demand
             )
         else:
             found = best_sensors(tree, choose_from, best, kinds, criterion, progress=stage, **demand)

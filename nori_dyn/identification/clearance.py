@@ -24,8 +24,8 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.loop import Loop
 from nori_dyn.descriptions.mjcf_model import rotation
 from nori_dyn.descriptions.surfaces import Solid
+from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.motion_gradient import Pullback
-from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.io.extras import needed
 from nori_dyn.model.kinematics import Kinematics, positions
 from nori_dyn.model.surface import box

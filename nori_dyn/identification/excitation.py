@@ -22,11 +22,17 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.clearance import Clearance
 from nori_dyn.identification.criteria import Criterion, criterion_named
-from nori_dyn.identification.limits import JointLimits, MotionLimits, motion_limits
-from nori_dyn.identification.motion_constraints import FAR, MotionConstraint, resting_posture
+from nori_dyn.identification.dependent_joints import MovingJoints
+from nori_dyn.identification.limits import (
+    FAR,
+    JointLimits,
+    MotionConstraint,
+    MotionLimits,
+    motion_limits,
+    resting_posture,
+)
 from nori_dyn.identification.motion_information import MotionInformation
 from nori_dyn.identification.motor_torques import MotorTorques
-from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.surroundings import Surroundings, joints_of, torque_sensors
 from nori_dyn.identification.trajectory import FourierSeries

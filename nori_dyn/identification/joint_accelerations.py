@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
-from nori_dyn.identification.regression import MOTIONS, scalar_readings
+from nori_dyn.identification.regression import MOTIONS
 from nori_dyn.measurements.base import VariableReading
-from nori_dyn.measurements.binding import without_offset
+from nori_dyn.measurements.binding import scalar_rows, without_offset
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
@@ -93,7 +93,7 @@ class JointAccelerations:
 def _read_accelerations(system: System) -> tuple[Indices, Floats] | None:
     """Index of the reading of each joint acceleration, and its factor; None where some are not read."""
     places, factors = np.full(system.tree.nv, -1), np.ones(system.tree.nv)
-    for row, k, freedom, factor in scalar_readings(system, "qdd"):
+    for row, k, freedom, factor in scalar_rows(system, system.measurements, "qdd"):
         if row.equation.is_measured and without_offset(row.equation) is row.equation:
             places[freedom], factors[freedom] = row.y.start + k, factor
     return None if (places < 0).any() else (places, factors)

@@ -47,15 +47,13 @@ class MotionGradient:
             CompilerError: as for `compile`.
         """
         graph, outputs = traced.graph, [x for array in traced.outputs.values() for x in array.flat]
-        factors = np.empty(len(outputs), dtype=object)
-        factors[:] = [graph.input(f"{FACTORS}[{k}]") for k in range(len(outputs))]
+        factors = np.array([graph.input(f"{FACTORS}[{k}]") for k in range(len(outputs))], dtype=object)
         q, directions = traced.inputs["q"], [*freedoms(graph, traced.tree, traced.inputs["q"])]
         inputs = [*q, *(traced.inputs[name][k] for name in ("qd", "qdd") for k in moved)]
         slopes = gradient(outputs, list(factors), inputs)
         by_q = {x.index: slope for x, slope in zip(q, slopes, strict=False)}
         along = [sum((by_q[i] * rate for i, rate in directions[k].items()), graph.zero) for k in moved]
-        found = np.empty(3 * len(moved), dtype=object)
-        found[:] = [*along, *slopes[len(q) :]]
+        found = np.array([*along, *slopes[len(q) :]], dtype=object)
         both = {**traced.inputs, FACTORS: factors}
         swept = replace(
             traced, name=f"sweep of {traced.name}", inputs=both, outputs={"sweep": found}, kind=None, rule=None

@@ -22,9 +22,9 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import depends_on
 from nori_dyn.errors import InputError
+from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.elimination import TOLERANCE
 from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
-from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats
@@ -73,8 +73,7 @@ class MotionInformation:
         place = {column: k for k, column in enumerate(columns)}
         entries = [entry for (_, k), entry in regression.W.items() if k in place] + list(regression.N.values())
         _refuse_readings(regression, columns)
-        outputs = np.empty(len(entries), dtype=object)
-        outputs[:] = entries
+        outputs = np.array(entries, dtype=object)
         inputs = {name: regression.inputs[name] for name in ("q", "qd", "qdd")}
         traced = Traced("regressor", regression.system.tree, regression.graph, inputs, {"entries": outputs}, None, None)
         gradient = MotionGradient.of(traced, joints.moved)

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nori_dyn.errors import InputError
+from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
-from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.rnea import rnea

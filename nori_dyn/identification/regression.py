@@ -28,7 +28,7 @@ from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import InputError
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.measurements.base import VariableReading
-from nori_dyn.measurements.binding import without_offset
+from nori_dyn.measurements.binding import scalar_rows
 from nori_dyn.model.kinematics import Kinematics, moving, positions
 from nori_dyn.model.tree import RobotComponent
 from nori_dyn.observe.exact import ExactTree, exact_positions
@@ -286,26 +286,9 @@ def force_readings(system: System) -> dict[str, str]:
     return found
 
 
-def scalar_readings(system: System, *kinds: str) -> Iterator[tuple[RowBlock, int, int, float]]:
-    """Yield block, number in it, freedom and factor of each reading of one component of joint variables."""
-    return scalar_rows(system, system.measurements, *kinds)
-
-
-def scalar_rows(system: System, rows: Iterable[RowBlock], *kinds: str) -> Iterator[tuple[RowBlock, int, int, float]]:
-    """Yield the same of some rows, which may be known values."""
-    for row in rows:
-        equation = without_offset(row.equation)
-        if isinstance(equation, VariableReading) and equation.key.kind in kinds:
-            first = system.tree.v_slices[equation.key.body].start
-            for k, own in enumerate(np.asarray(equation.matrix)):
-                (at,) = np.nonzero(own)
-                if len(at) == 1:
-                    yield row, k, first + int(at[0]), float(own[at[0]])
-
-
 def torques_of(systems: Iterable[System], names: Sequence[str]) -> Indices:
     """Freedom of the joint whose torque each row of some systems reads, -1 where it reads no such."""
-    read = (each for system in systems for each in scalar_readings(system, "tau", LOAD))
+    read = (each for system in systems for each in scalar_rows(system, system.measurements, "tau", LOAD))
     found = {row.component_names[k]: freedom for row, k, freedom, _ in read}
     return np.array([found.get(name, -1) for name in names], dtype=np.intp)
 
@@ -488,6 +471,4 @@ def _solved(matrix: Array, said: Array) -> dict[int, Any]:
 
 
 def _inputs(graph: Graph, name: str, n: int) -> Array:
-    array = np.empty(n, dtype=object)
-    array[:] = [graph.input(f"{name}[{k}]") for k in range(n)]
-    return array
+    return np.array([graph.input(f"{name}[{k}]") for k in range(n)], dtype=object)

@@ -15,9 +15,8 @@ from nori_dyn.components.loop import Loop
 from nori_dyn.descriptions.surfaces import solids
 from nori_dyn.errors import InputError, MissingExtraError, UnknownModelNameError
 from nori_dyn.identification.clearance import Clearance
-from nori_dyn.identification.dependent_joints import DependentJoints
-from nori_dyn.identification.moving_joints import MovingJoints
-from nori_dyn.identification.regression import scalar_rows
+from nori_dyn.identification.dependent_joints import DependentJoints, MovingJoints
+from nori_dyn.measurements.binding import scalar_rows
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.closure import closed
 from nori_dyn.model.joints import Free

@@ -23,8 +23,8 @@ from scipy.linalg import null_space
 
 from nori_dyn.algebra.arrays import checked, counted, numeric
 from nori_dyn.errors import InputError
+from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.motor_torques import MotorTorques
-from nori_dyn.identification.moving_joints import MovingJoints
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,10 @@ from nori_dyn.errors import SensorConfigError
 from nori_dyn.measurements.base import Measurement, Offset, VariableReading, per_component
 from nori_dyn.model.kinematics import Kinematics, positions
 from nori_dyn.model.tree import KinematicTree, NamedFrame
+from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, Ranged, Ranges, WithFrame, WithUnits
 from nori_dyn.system.parts import robot_variables
+from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, VariableKey
 from nori_dyn.typing import Array
 
@@ -115,6 +117,18 @@ def _bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
 def without_offset(equation: Equation) -> Equation:
     """Return the rows of the true value that an equation of a sensor reads, with or without an offset."""
     return equation.reading if isinstance(equation, OffsetReading) else equation
+
+
+def scalar_rows(system: System, rows: Iterable[RowBlock], *kinds: str) -> Iterator[tuple[RowBlock, int, int, float]]:
+    """Yield block, number in it, freedom and factor of those of some rows that read one joint variable each."""
+    for row in rows:
+        equation = without_offset(row.equation)
+        if isinstance(equation, VariableReading) and equation.key.kind in kinds:
+            first = system.tree.v_slices[equation.key.body].start
+            for k, own in enumerate(np.asarray(equation.matrix)):
+                (at,) = np.nonzero(own)
+                if len(at) == 1:
+                    yield row, k, first + int(at[0]), float(own[at[0]])
 
 
 def _unknown(reading: Equation, body: int, is_force: bool) -> Unknown:

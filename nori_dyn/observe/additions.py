@@ -21,9 +21,8 @@ import numpy as np
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.joints import FORCE, Free
 from nori_dyn.observe.contacts import Readings, place_of, wrench_readings
-from nori_dyn.observe.generic import GenericRank
+from nori_dyn.observe.generic import GenericRank, Open
 from nori_dyn.observe.null_space import list_names
-from nori_dyn.observe.undetermined import NumericallyOpen, Open
 from nori_dyn.planning.outputs import Output
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
@@ -103,8 +102,8 @@ def additions(
         found.append(_addition(_addables(system, always, asked), [generic.open.copy()], at_poses=False))
     if poses and None not in found:
         at_poses = [_open_at_pose(system, vectors) for vectors in poses]
-        moved = {int(k) for part in at_poses for k in np.flatnonzero(part.changes.any(axis=1))} | always
-        parts: list[Open] = [generic.open.copy(), *at_poses]
+        moved = always.union(*(part.remainders for part in at_poses))
+        parts = [generic.open.copy(), *at_poses]
         found.append(_addition(_addables(system, moved, asked), parts, at_poses=True))
     known = [one for one in found if one is not None]
     if len(known) == 2 and known[0].sensors == known[1].sensors:
@@ -214,11 +213,11 @@ def _find_unread(system: System, body: int, readings: Readings) -> tuple[str, tu
     return place.name, tuple(component for component in FORCE if component not in read)
 
 
-def _open_at_pose(system: System, vectors: Sequence[Mapping[str, float]]) -> NumericallyOpen:
+def _open_at_pose(system: System, vectors: Sequence[Mapping[str, float]]) -> Open:
     """The open subspace at a pose, of changes of d that no row sees, by the names of its numbers."""
     place = {name: k for k, name in enumerate(system.variable_names)}
     changes = np.zeros((system.shape[1], len(vectors)))
     for k, vector in enumerate(vectors):
         for name, value in vector.items():
             changes[place[name], k] = value
-    return NumericallyOpen(changes)
+    return Open.at_configuration(changes)

@@ -14,7 +14,8 @@ Source: docs/design.md, 6.2; Schwartz (1980); own derivation (tests/unit/observe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,11 +24,56 @@ from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranks import CLEAR, largest_clear
 from nori_dyn.observe.exact import ExactSystem, exact_system
-from nori_dyn.observe.field import Span, field_rows
+from nori_dyn.observe.field import Span, Vector, field_rows
 from nori_dyn.observe.numeric import Reduction
-from nori_dyn.observe.undetermined import ExactlyOpen, NumericallyOpen, Open
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Booleans, Floats
+
+SETTLED = 1e-7
+"""Share of the largest number below which one is taken as zero at a configuration."""
+
+
+@dataclass(slots=True)
+class Open:
+    """What is not determined, of which sensors settle some: over the field for almost all q, or in doubles at one.
+
+    Attributes:
+        remainders: what is left of numbers of d modulo what is read, by their columns; empty where nothing is.
+        total: how many independent combinations are open before any number is read.
+        settled: what has been settled since.
+    """
+
+    remainders: Mapping[int, Vector]
+    total: int
+    settled: Span = field(default_factory=Span)
+
+    @staticmethod
+    def at_configuration(changes: Floats) -> Open:
+        """What is open where independent changes of d (n, k) are those that no row sees."""
+        sizes = np.abs(changes).max(axis=0)
+        seen = [np.flatnonzero(np.abs(row) > SETTLED * sizes) for row in changes]
+        remainders = {
+            c: {int(k): float(changes[c, k] / sizes[k]) for k in own} for c, own in enumerate(seen) if len(own)
+        }
+        return Open(remainders, changes.shape[1])
+
+    @property
+    def dimension(self) -> int:
+        """How many independent combinations are open."""
+        return self.total - self.settled.dimension
+
+    def gain(self, columns: Sequence[int]) -> int:
+        """How many of them are settled by reading some numbers of d."""
+        return Span.of(self.settled.remainder(self.remainders.get(k, {})) for k in columns).dimension
+
+    def settle(self, columns: Sequence[int]) -> None:
+        """Read some numbers of d."""
+        self.settled.extend(self.remainders.get(k, {}) for k in columns)
+
+    def copy(self) -> Open:
+        """A copy of which numbers are read on its own."""
+        return Open(self.remainders, self.total, self.settled.copy())
+
 
 ENTRY_DEGREE = 8
 """Largest degree of an entry in the random numbers, cleared of denominators: at most 5, a free joint's."""
@@ -91,7 +137,7 @@ def _exact_rank(system: System, seed: int) -> GenericRank:
     at_rank = [left for other, left in found if other == rank]
     moved = np.zeros(n, dtype=bool)
     moved[[column for left in at_rank for column in left]] = True
-    open_ = ExactlyOpen(at_rank[0], n - rank)
+    open_ = Open(at_rank[0], n - rank)
     return GenericRank(rank, structural, moved, open_, (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
 
 
@@ -131,7 +177,7 @@ def _rank_where_closed(system: System, seed: int) -> GenericRank:
     changes = [reduction.null_space(q, system.shape[1] - looks.rank) for q in looks.configurations]
     moved = np.any([d.any(axis=1) for d in changes], axis=0)
     structural = _structural_rank(exact_system(system, seed), seed)
-    open_ = NumericallyOpen(changes[0])
+    open_ = Open.at_configuration(changes[0])
     return GenericRank(looks.rank, structural, moved, open_, None, looks.configurations, looks.gap)
 
 

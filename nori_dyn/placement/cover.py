@@ -11,13 +11,10 @@ Source: Edmonds (1971), Matroids and the greedy algorithm; for the inequalities 
 
 from __future__ import annotations
 
-import math
 import random
-import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -32,8 +29,8 @@ from nori_dyn.tables.progress import Progress
 ORDERS = 3
 """Orders in which a set that does not suffice is extended, each to an inequality."""
 
-LEAST_SECONDS = 0.1
-"""Time that a program has at least [s]."""
+NODES = 10_000
+"""Nodes of branch and bound that a program takes at most."""
 
 SHOWN = 6
 """Most names that are listed."""
@@ -243,7 +240,7 @@ class Found:
             )
         if self.cost == np.inf:
             raise NoPlacementError(
-                f"candidates '{name}': no set that 'at_most_one' allows was found in the time given. Give more, or "
+                f"candidates '{name}': no set that 'at_most_one' allows was found with the effort given. Give more, or "
                 "relax the rules."
             )
         if budget is not None and self.cost > budget + EQUAL_COSTS * self.cost:
@@ -254,13 +251,13 @@ class Found:
             )
 
 
-def cheapest(problem: CoverProblem, effort: Effort, progress: Progress) -> Found:
-    """The cheapest choices that suffice, or once the effort is over the best so far.
+def cheapest(problem: CoverProblem, programs: int, progress: Progress) -> Found:
+    """The cheapest choices that suffice, or the best that so many integer programs led to.
 
     Raises:
         NoPlacementError: the rules and the budget allow none, or none was found in time.
     """
-    found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(effort, progress)
+    found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(programs, progress)
     found.check(problem.choices.candidates)
     return found
 
@@ -279,32 +276,6 @@ def _greedy_alone(problem: CoverProblem) -> Found | None:
     return Found(chosen, cost, cost, method)
 
 
-@dataclass(slots=True)
-class Effort:
-    """How long is searched: until a time that a user gave, or a number of programs, the same on every machine.
-
-    Attributes:
-        end: by the clock of `time.monotonic`.
-        programs: how many integer programs are solved yet.
-        nodes: how many nodes each of them takes at most.
-    """
-
-    end: float = math.inf
-    programs: int = sys.maxsize
-    nodes: int | None = None
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the end has passed."""
-        return self.end < math.inf and time.monotonic() > self.end
-
-    def options(self) -> dict[str, Any]:
-        """Options of the next program for the solver; it is counted."""
-        self.programs -= 1
-        left = {} if self.end == math.inf else {"time_limit": max(self.end - time.monotonic(), LEAST_SECONDS)}
-        return left if self.nodes is None else {**left, "node_limit": self.nodes}
-
-
 @dataclass(slots=True, eq=False)
 class IntegerProgram:
     """Integer programs over more and more inequalities, which hold on where more is asked for.
@@ -312,20 +283,22 @@ class IntegerProgram:
     Attributes:
         problem: what is asked for.
         inequalities: those so far.
+        solved: how many programs were solved.
     """
 
     problem: CoverProblem
     inequalities: list[Inequality] = field(default_factory=list)
+    solved: int = 0
 
-    def cheapest(self, effort: Effort, progress: Progress) -> Found:
-        """The cheapest choices that suffice; once the effort is over, the best so far."""
+    def cheapest(self, programs: int, progress: Progress) -> Found:
+        """The cheapest choices that suffice, or the best that so many programs led to."""
         problem, choices = self.problem, self.problem.choices
         greedy = problem.complete(choices.must)
         best, cost = greedy or (), choices.cost(greedy) if greedy is not None else np.inf
         chosen, bound = choices.must, 0.0
-        while effort.programs > 0:
+        for _ in range(programs):
             self.inequalities.extend(problem.inequalities(chosen))
-            solved = self._solve(effort)
+            solved = self._solve()
             if solved is None:
                 break
             chosen, previous, bound = solved[0], bound, solved[1]
@@ -340,11 +313,9 @@ class IntegerProgram:
                 return Found(best, cost, cost, "greedy, and proven to be the cheapest by an integer program")
             if cost < np.inf:
                 progress(f"cheapest between {bound:g} and {cost:g}", bound / cost if cost else None)
-            if effort.is_late:
-                break
         return Found(best, cost, bound, "greedy; the search ended before a cheaper set was ruled out")
 
-    def _solve(self, effort: Effort) -> tuple[tuple[str, ...], float] | None:
+    def _solve(self) -> tuple[tuple[str, ...], float] | None:
         """The cheapest choices that obey the inequalities, and a bound on their cost; None if that is not found.
 
         The bound is infinite where none obeys them.
@@ -371,14 +342,14 @@ class IntegerProgram:
             high.append(most)
         lower = np.zeros(n)
         lower[[place[name] for name in choices.must]] = 1.0
-        options: Any = {**effort.options(), "mip_rel_gap": 0.0}
+        self.solved += 1
         with silent_stdout():
             found = milp(
                 [choices.costs[name] for name in place],
                 integrality=np.ones(n, dtype=int),
                 bounds=Bounds(lower, np.ones(n)),
                 constraints=LinearConstraint(matrix, low, high),
-                options=options,
+                options={"node_limit": NODES, "mip_rel_gap": 0.0},
             )
         if found.status == 2:
             return (), np.inf

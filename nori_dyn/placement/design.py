@@ -23,7 +23,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import CoverProblem, Effort, IntegerProgram, cheapest
+from nori_dyn.placement.cover import CoverProblem, IntegerProgram, cheapest
 from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
@@ -39,9 +39,6 @@ CLOSE = 1e-3
 
 PROVEN = ", and proven to be the best by integer programs"
 UNPROVEN = "; the bound is that of the relaxed problem"
-
-NODES = 10_000
-"""Nodes that an integer program takes at most."""
 
 PROGRAMS_TO_START = 1000
 """Integer programs for a first set that determines the outputs."""
@@ -219,8 +216,7 @@ class ExchangeSearch:
         few = replace(free, costs=dict.fromkeys(free.sensors, 1.0))
         found = []
         for choices in (few, free):
-            effort = Effort(programs=PROGRAMS_TO_START, nodes=NODES)
-            chosen = cheapest(replace(self.problem, choices=choices), effort, progress).chosen
+            chosen = cheapest(replace(self.problem, choices=choices), PROGRAMS_TO_START, progress).chosen
             if rules.is_allowed(chosen):
                 return chosen
             found.append(chosen)
@@ -235,11 +231,11 @@ class ExchangeSearch:
 
     def best(self, start: tuple[str, ...], progress: Progress) -> tuple[tuple[str, ...], bool]:
         """The best choices that were found, from some on, and whether none are better, for certain."""
-        program, effort = IntegerProgram(self.problem), Effort(programs=PROGRAMS_TO_PROVE, nodes=NODES)
+        program = IntegerProgram(self.problem)
         chosen = self.by_exchanges(start, progress)
         while deviation := self.criterion.deviation(self.criterion.value(chosen)):
             self.problem.limit = DeviationLimit(self.criterion, deviation * (1 - BETTER))
-            found = program.cheapest(effort, progress)
+            found = program.cheapest(PROGRAMS_TO_PROVE - program.solved, progress)
             if found.cost == math.inf:
                 return chosen, found.bound == math.inf
             chosen = self.by_exchanges(found.chosen, progress)

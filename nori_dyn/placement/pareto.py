@@ -12,31 +12,30 @@ Source: Haimes, Lasdon and Wismer (1971), for the limit on one objective; own de
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nori_dyn.errors import InputError
+from nori_dyn.algebra.arrays import counted
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.observe.deviations import output_rows
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import CoverProblem, Effort, Found, IntegerProgram
+from nori_dyn.placement.cover import CoverProblem, Found, IntegerProgram
 from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
 from nori_dyn.placement.design import ExchangeSearch
-from nori_dyn.placement.selection import SECONDS
+from nori_dyn.placement.selection import EFFORT
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
 BETTER_UNPROVEN = 0.05
-"""Share of a deviation by which the next set has to be more precise where it took too long to prove that none is."""
+"""Share of a deviation by which the next set has to be more precise where it takes too much to prove that none is."""
 
 SHARE = 1 / 4
-"""Share of the time left that a point may take."""
+"""Share of the integer programs left that a point may take."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +116,7 @@ def pareto_front(
     where: Where = None,
     states: Iterable[Iterable[str]] | None = None,
     n: int = AVERAGED,
-    seconds: float = SECONDS,
+    effort: int = EFFORT,
     seed: int = 0,
     progress: Watched = None,
 ) -> ParetoFront:
@@ -133,7 +132,7 @@ def pareto_front(
         where: poses at which the outputs have to be determined as well, see `nori_dyn.place`; deviations are there.
         states: contact states, see `nori_dyn.place`.
         n: number of random configurations over which deviations are taken where `where` names none.
-        seconds: time after which the front ends, from its cheap end.
+        effort: integer programs after which the front ends, from its cheap end.
         seed: seed of everything random.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
@@ -159,10 +158,8 @@ def pareto_front(
         [(20.0, 0.44), (25.0, 0.17), (35.0, 0.17)]
     """
     check_tree(tree, "nd.placement.pareto_front", "candidates")
-    if not seconds > 0:
-        raise InputError(f"seconds is {seconds}: the search needs time.")
+    effort = counted("effort", effort)
     with progress_bar(f"Pareto front of sensors on {tree.name}", progress) as stage:
-        end = time.monotonic() + seconds
         choices = candidates.on(tree, states)
         demand = Demand.of(choices, survive, where, seed)
         problem = CoverProblem.of(choices, outputs, seed, demand)
@@ -170,7 +167,7 @@ def pareto_front(
         stage("information of each sensor")
         judged = Criterion.of(choices, outputs, criterion, Q, seed)
         _, units, _ = output_rows(choices.system, resolve_outputs(choices.system, outputs))
-        points, bound = _search(problem, judged, end, stage)
+        points, bound = _search(problem, judged, effort, stage)
         return ParetoFront(
             name=candidates.name,
             robot=tree.name,
@@ -187,7 +184,7 @@ def pareto_front(
 
 
 def _search(
-    problem: CoverProblem, judged: Criterion, end: float, progress: Progress
+    problem: CoverProblem, judged: Criterion, effort: int, progress: Progress
 ) -> tuple[list[ParetoPoint], float]:
     """The points from the cheapest on, and what further ones cost at least: infinite where there are none.
 
@@ -200,14 +197,14 @@ def _search(
     search: ExchangeSearch | None = None
     bound, step = 0.0, BETTER
     while True:
-        now = time.monotonic()
-        found = program.cheapest(Effort(end=now + SHARE * (end - now)), progress)
+        left = effort - program.solved
+        found = program.cheapest(math.ceil(SHARE * left), progress)
         if search is None:
             found.check(choices.candidates)
         else:
             points[-1] = _bounded(points[-1], found, step, search, progress)
         bound = max(bound, found.bound if step == BETTER else 0.0)
-        if found.cost > budget or found.cost == math.inf or (points and now > end):
+        if found.cost > budget or found.cost == math.inf or (points and left <= 0):
             return points, bound if bound <= budget else math.inf
         step = BETTER if found.is_proven else BETTER_UNPROVEN
         search = ExchangeSearch(replace(choices, budget=found.cost), problem, judged)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nori_dyn.errors import InputError
+from nori_dyn.algebra.arrays import counted
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
-from nori_dyn.placement.cover import CoverProblem, Effort, cheapest
+from nori_dyn.placement.cover import CoverProblem, cheapest
 from nori_dyn.placement.criterion import AVERAGED, Criterion, Kind
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.system.given import check_tree
@@ -47,8 +46,8 @@ def exchanges(problem: CoverProblem, chosen: Sequence[str]) -> Mapping[str, tupl
     return found
 
 
-SECONDS = 60.0
-"""Time after which the best set found so far is taken, with what is known of the cheapest."""
+EFFORT = 200
+"""Integer programs after which the best set found so far is taken, with what is known of the cheapest."""
 
 CONFIGURATIONS = 20
 """Random configurations at which the expected deviations of the outputs are taken."""
@@ -96,7 +95,7 @@ def place(
     tree: KinematicTree,
     candidates: Candidates,
     outputs: Sequence[str] | None = ("tau",),
-    seconds: float = SECONDS,
+    effort: int = EFFORT,
     seed: int = 0,
     progress: Watched = None,
     survive: int = 0,
@@ -111,7 +110,7 @@ def place(
         tree: the robot.
         candidates: what there is to choose from.
         outputs: kinds or names of variables, as `nori_dyn.plan` takes them; None for all of d.
-        seconds: time after which the best set so far is returned, with a bound on the cheapest.
+        effort: integer programs after which the best set so far is returned, with a bound on the cheapest.
         seed: seed of the random point of the field, of poses, and of the order of the search.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
         survive: how many of the choices may fail, any of them, and the others still determine the outputs; what is had
@@ -151,8 +150,7 @@ def place(
         ('qdd:joint1', 'qdd:joint2', 'angular_acc:link2')
     """
     check_tree(tree, "nd.place", "candidates")
-    if not seconds > 0:
-        raise InputError(f"seconds is {seconds}: the search needs time.")
+    effort = counted("effort", effort)
     with progress_bar(f"placing sensors on {tree.name}", progress) as stage:
         choices = candidates.on(tree, states)
         demand = Demand.of(choices, survive, where, seed)
@@ -161,7 +159,7 @@ def place(
         if deviation is not None:
             Q = configurations_of(choices.system, demand.configurations, AVERAGED, seed)
             problem.limit_to(Criterion.of(choices, kinds, criterion, Q, seed), deviation)
-        cheap = cheapest(problem, Effort(end=time.monotonic() + seconds), stage)
+        cheap = cheapest(problem, effort, stage)
         chosen = cheap.chosen
         stage("precision of the outputs")
         return Placement(

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns
 from nori_dyn.planning.planner import EliminationPlan
@@ -84,7 +83,7 @@ class Derivatives:
         """The derivatives over the expressions of the plan, and their guards."""
         plan = self.plan.untouched()
         system, symbolic = plan.system, plan.symbolic
-        inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
+        inputs = {name: np.array(scalars, dtype=object) for name, scalars in symbolic.inputs.items()}
         hybrid = HybridReadings.of(system)
         closed = hybrid.derivatives(plan, self.wrt, output_columns(system, self.outputs).tolist()) if hybrid else None
         whole, guards = self._planned(plan, inputs) if closed is None else closed
@@ -112,9 +111,3 @@ def _kind(results: Iterable[str]) -> Callable[..., Any]:
     names = [re.sub(r"\W", "_", name) for name in results]
     made: Callable[..., Any] = NAMED("Derivatives", names, rename=len(set(names)) < len(names))._make
     return made
-
-
-def _array(values: Sequence[Expr]) -> Array:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

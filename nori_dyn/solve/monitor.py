@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import counted
 from nori_dyn.errors import SingularSystemError
@@ -215,11 +215,11 @@ def _traced(judged: MonitoredReadings) -> Traced:
     """Return variances of the outputs, variances along the readings, and residuals, over the expressions of a plan."""
     symbolic, found = judged.plan.symbolic, judged.uncertainty
     outputs = {
-        "variances": _array(found.variances),
-        "explained": _array(found.explained),
-        "residuals": _array(found.innovations),
+        "variances": np.array(found.variances, dtype=object),
+        "explained": np.array(found.explained, dtype=object),
+        "residuals": np.array(found.innovations, dtype=object),
     }
-    inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
+    inputs = {name: np.array(scalars, dtype=object) for name, scalars in symbolic.inputs.items()}
     return Traced("monitor", judged.plan.system.tree, symbolic.graph, inputs, outputs, tuple, None)
 
 
@@ -229,9 +229,3 @@ def _dense(directions: Sequence[Mapping[int, float]], n: int) -> Floats:
     for row, direction in zip(rows, directions, strict=True):
         row[list(direction)] = list(direction.values())
     return rows
-
-
-def _array(values: Any) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

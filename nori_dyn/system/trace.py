@@ -104,7 +104,7 @@ def symbolic_state(system: System, seed: int = 0) -> SymbolicState:
     qd = [graph.input(f"qd[{k}]") for k in range(system.tree.nv)]
     y = [graph.input(f"y[{k}]") for k in range(system.ny)]
     weights = [graph.input(f"weights[{k}]") for k in range(system.n_weights)]
-    return SymbolicState(graph, _array(q), _array(qd), _array(y), _array(weights))
+    return SymbolicState(graph, *(np.array(each, dtype=object) for each in (q, qd, y, weights)))
 
 
 def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> SymbolicSystem:
@@ -182,9 +182,3 @@ def freedoms(graph: Graph, tree: KinematicTree, q: Array) -> Iterator[dict[int, 
         for unit in np.eye(joint.nv):
             rates = [graph.expr(rate) for rate in joint.rates(q[s], unit)]
             yield {x.index: rate for x, rate in zip(q[s], rates, strict=True) if not rate.is_zero}
-
-
-def _array(inputs: Sequence[Expr]) -> Array:
-    array = np.empty(len(inputs), dtype=object)
-    array[:] = inputs
-    return array

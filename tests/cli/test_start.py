@@ -18,7 +18,7 @@ from nori_dyn.cli.renamed import RENAMED, renamed
 from nori_dyn.errors import ModelError
 from nori_dyn.observe.conditioning import SWEPT
 from nori_dyn.observe.poses import POSES
-from nori_dyn.placement.selection import SECONDS
+from nori_dyn.placement.selection import EFFORT
 from tests.words import plain
 
 COMMANDS = tuple(typer.main.get_command(app).commands)
@@ -65,7 +65,7 @@ def test_help_and_wrong_usage_import_nothing_heavy():
 def test_what_help_says_is_so():
     assert tuple(POSES) == common.POSES
     assert SWEPT == observe.SWEPT
-    assert SECONDS == place.SECONDS
+    assert EFFORT == place.EFFORT
     for asked, function in ((identify.WANTED, nd.identify), (identify.EXCITED, nd.exciting_motion)):
         assert asked == ",".join(inspect.signature(function).parameters["parameters"].default)
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from nori_dyn.algebra.ranges import holding
-from nori_dyn.measurements.base import VariableReading
-from nori_dyn.measurements.binding import without_offset
+from nori_dyn.measurements.binding import scalar_rows
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.plausibility.warning import DEGREE, PlausibilityWarning, counted
 from nori_dyn.system.builder import System
@@ -153,14 +152,8 @@ def freedoms_read(system: System, y: Floats, *kinds: str) -> Iterator[tuple[int,
         y: the readings.
         kinds: of variables, such as "qdd".
     """
-    for row in system.measurements:
-        read = without_offset(row.equation)
-        if not isinstance(read, VariableReading) or read.key.kind not in kinds:
-            continue
-        for own, said in zip(np.asarray(read.matrix, dtype=float), y[:, row.y].T, strict=True):
-            (places,) = np.nonzero(own)
-            if len(places) == 1:
-                yield system.tree.v_slices[read.key.body].start + int(places[0]), said / own[places[0]]
+    for row, k, freedom, factor in scalar_rows(system, system.measurements, *kinds):
+        yield freedom, y[:, row.y.start + k] / factor
 
 
 def joint_of(tree: KinematicTree, place: int) -> str:

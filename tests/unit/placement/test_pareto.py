@@ -54,12 +54,13 @@ def test_a_point_is_the_cheapest_of_its_deviation():
 def test_a_search_that_ends_early_says_so(monkeypatch):
     tree, candidates, _ = random_candidates(0)
     whole = pareto_front(tree, candidates)
-    monkeypatch.setattr(pareto, "SHARE", -1.0)
+    monkeypatch.setattr(pareto, "SHARE", 0.0)
     hasty = pareto_front(tree, candidates)
     assert not hasty.is_complete
     for point in hasty.points:
         assert point.bound <= min(p.deviation for p in whole.points if p.cost <= point.cost) <= point.deviation
-    one = pareto_front(tree, candidates, seconds=1e-9)
+    monkeypatch.setattr(pareto, "SHARE", 1.0)
+    one = pareto_front(tree, candidates, effort=1)
     assert (len(one.points), one.is_complete) == (1, False)
     assert one.bound <= whole.points[-1].cost
 
@@ -82,8 +83,8 @@ def test_what_is_left_out_by_a_large_step_is_not_ruled_out(monkeypatch):
 
 def test_what_cannot_be_asked():
     tree, candidates, _ = random_candidates(0)
-    with pytest.raises(InputError, match="seconds"):
-        pareto_front(tree, candidates, seconds=0)
+    with pytest.raises(InputError, match="effort"):
+        pareto_front(tree, candidates, effort=0)
     with pytest.raises(InputError, match="survive is -1"):
         pareto_front(tree, candidates, survive=-1)
     with pytest.raises(InputError, match="deviation is 0"):

@@ -179,7 +179,7 @@ def test_a_search_that_ends_early_says_so():
     entries = [{"type": "accelerometer", "links": "all"}, {"type": "force_torque", "joints": "all"}]
     data = {"name": "c", "measurements": [NO_WRENCH], "candidates": {"measurements": entries}}
     whole = place(tree, Candidates.from_dict(data), ("tau",))
-    hasty = place(tree, Candidates.from_dict(data), ("tau",), seconds=1e-9)
+    hasty = place(tree, Candidates.from_dict(data), ("tau",), effort=1)
     assert whole.is_optimal
     assert hasty.bound <= whole.cost <= hasty.cost
     assert hasty.is_optimal or hasty.method.startswith("greedy; the search")
@@ -200,7 +200,7 @@ def test_what_cannot_be_placed():
     with pytest.raises(NoPlacementError, match="of those in 'must'"):
         place(tree, candidates_of(at_most_one=[["qdd:joint1", "qdd:joint2"]], must=["qdd:joint1", "qdd:joint2"]))
     wrong: list[tuple[dict[str, Any], type[NoriError], str]] = [
-        ({"seconds": 0}, InputError, "seconds"),
+        ({"effort": 0}, InputError, "effort"),
         ({"survive": -1}, InputError, "survive is -1"),
         ({"survive": "one"}, InputError, "survive is 'one'"),
         ({"survive": 1, "where": [[0.0]]}, InputError, "shape"),
