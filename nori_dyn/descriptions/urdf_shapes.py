@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from nori_dyn.algebra.spatial import Transform
+from nori_dyn.descriptions.urdf_document import not_numbers
 from nori_dyn.io.xml_file import Element, read_xml
-from nori_dyn.model.joints import axis_rotation
-from nori_dyn.typing import Floats
+from nori_dyn.measurements.frame_reading import Pose
 
 SCHEMES = ("package://", "model://", "file://")
 
@@ -105,14 +103,8 @@ def mesh_file(urdf: Path, name: str) -> Path | None:
 def _place(origin: Element | None) -> Transform:
     if origin is None:
         return Transform.identity()
-    xyz = _numbers(origin.get("xyz"), 3) or (0.0, 0.0, 0.0)
-    roll, pitch, yaw = _numbers(origin.get("rpy"), 3) or (0.0, 0.0, 0.0)
-    E: Floats = (
-        axis_rotation((1.0, 0.0, 0.0), roll)
-        @ axis_rotation((0.0, 1.0, 0.0), pitch)
-        @ axis_rotation((0.0, 0.0, 1.0), yaw)
-    )
-    return Transform(E, np.array(xyz))
+    xyz, rpy = (_numbers(origin.get(name), 3) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))
+    return Pose(xyz=list(xyz), rpy=list(rpy)).transform()
 
 
 def _colour(material: Element) -> tuple[float, ...] | None:
@@ -121,8 +113,4 @@ def _colour(material: Element) -> tuple[float, ...] | None:
 
 
 def _numbers(text: str | None, count: int) -> tuple[float, ...] | None:
-    try:
-        found = tuple(float(each) for each in (text or "").split())
-    except ValueError:
-        return None
-    return found if len(found) == count and np.isfinite(found).all() else None
+    return None if not_numbers(text or "", count) else tuple(float(each) for each in (text or "").split())

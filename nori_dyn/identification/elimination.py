@@ -222,7 +222,7 @@ class EliminatedRows:
         self, own: StateRows, motion: Motion, rates: Floats, sigma: Floats, counts: Floats
     ) -> tuple[Floats, ...]:
         """All but the times of `SampleRows`, of samples in one contact state; arguments as those of `samples`."""
-        W, N, c = own.program.dense(own.program.entries(motion.q, motion.qd, motion.qdd, motion.y[:, own.y]))
+        W, N, c = own.program(motion.q, motion.qd, motion.qdd, motion.y[:, own.y])
         n, rows = c.shape
         has, is_read = own.place < rows, own.reads >= 0
         size, weights = np.ones(rows + 1), np.zeros((n, rows + 1))  # the last is no row

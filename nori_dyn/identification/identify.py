@@ -192,25 +192,10 @@ def identify(
             prior = formulation.prior(moments)
             solution, weighted = formulation.solution(moments, prior), moments
             for _ in range(SIGMA_ROUNDS if formulation.is_weighed_anew else 0):
-                moments, validation = (
-                    [
-                        reader.read(each.log, each.is_loaded, each.robot, formulation.weighed(each, solution))
-                        for each in of
-                    ]
-                    for of in (moments, validation)
-                )
+                moments, validation = (reader.read_again(logs, solution) for logs in (moments, validation))
                 solution, weighted = formulation.solution(moments, prior), moments
             for _ in range(ROBUST_ROUNDS if robust else 0):
-                weighted = [
-                    reader.read(
-                        each.log,
-                        each.is_loaded,
-                        each.robot,
-                        formulation.weighed(each, solution) if formulation.is_weighed_anew else None,
-                        formulation.robust(each, solution),
-                    )
-                    for each in weighted
-                ]
+                weighted = reader.read_again(weighted, solution, robust)
                 solution = formulation.solution(weighted, prior)
             return _Estimation(formulation, moments, weighted, validation, still, prior, solution), reader
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.identification.curves import Curves, Thinned
 from nori_dyn.identification.elimination import EliminatedRows, Motion
+from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.formulation import Formulation, LogMoments
@@ -39,7 +40,7 @@ class LogReader:
     """
 
     def __init__(self, formulation: Formulation, stage: Progress) -> None:
-        self._options, self._sigma = formulation.options, formulation.sigma
+        self._formulation, self._options, self._sigma = formulation, formulation.options, formulation.sigma
         columns, backend = formulation.problem.columns, self._options.backend
         self._rows = EliminatedRows.of(formulation.regressions, columns, backend)
         self._accelerations = {state: JointAccelerations(each) for state, each in self._options.systems.items()}
@@ -94,6 +95,20 @@ class LogReader:
                 "moving (--moving)."
             )
         return LogMoments(log, segments, is_loaded, robot, n, dt, low, high, report.doubts)
+
+    def read_again(self, logs: Sequence[LogMoments], solution: Solution, robust: bool = False) -> list[LogMoments]:
+        """Moments of logs where an estimate weighs rows, and residuals that are far off count less."""
+        by = self._formulation
+        return [
+            self.read(
+                each.log,
+                each.is_loaded,
+                each.robot,
+                by.weighed(each, solution) if by.is_weighed_anew else None,
+                by.robust(each, solution) if robust else None,
+            )
+            for each in logs
+        ]
 
     def curves(self, moments: LogMoments, evidence: Evidence, before: Floats, values: Floats, sigma: Floats) -> Curves:
         """Readings of a log over time, beside what parameters predict.

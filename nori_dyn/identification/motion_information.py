@@ -83,7 +83,7 @@ class MotionInformation:
     def rows(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
         """Whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
         y = np.zeros((len(q), len(self.program.function.inputs.y)))
-        W, N, _ = self.program.dense(self.program.entries(q, qd, qdd, y))
+        W, N, _ = self.program(q, qd, qdd, y)
         weights = self.weights[:, None]
         return (weights * W) @ self.units, weights * N
 

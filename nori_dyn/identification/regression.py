@@ -254,13 +254,9 @@ class RegressorProgram:
     function: CompiledFunction
     layout: RegressorLayout
 
-    def entries(self, q: Floats, qd: Floats, qdd: Floats, y: Floats) -> Floats:
-        """Numbers (n, ...) of n samples in the order of `layout`, number by number in memory."""
-        return np.asarray(self.function.batch(q, qd, qdd, y, order="F"))
-
-    def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
-        """W, N and c of entries, see `RegressorLayout`."""
-        return self.layout.dense(entries)
+    def __call__(self, q: Floats, qd: Floats, qdd: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """W, N and c of n samples, see `RegressorLayout`."""
+        return self.layout.dense(np.asarray(self.function.batch(q, qd, qdd, y, order="F")))
 
 
 def regressions_of(

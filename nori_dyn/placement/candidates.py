@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -221,7 +222,8 @@ def load_candidates(
         SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
 
     Example:
-        >>> from pathlib import Path
+        >>> from functools import cached_property
+    from pathlib import Path
         >>> _ = Path("shop.yaml").write_text('''
         ... name: shop
         ... candidates:
@@ -253,7 +255,7 @@ class Offered:
     rows: Mapping[RowKey, str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Choices:
     """Candidates on a robot.
 
@@ -286,11 +288,17 @@ class Choices:
         """Cost of some choices together."""
         return sum(self.costs[name] for name in chosen)
 
+    @cached_property
+    def rules(self) -> tuple[tuple[Mapping[str, float], float], ...]:
+        """Factors of choices, and what their sum is at most: of how many, of what they cost, of some that exclude."""
+        limits = (dict.fromkeys(self.costs, 1.0), self.most), (self.costs, self.budget * (1 + EQUAL_COSTS))
+        excluding = ((dict.fromkeys(names, 1.0), 1.0) for names in self.at_most_one)
+        return (*(rule for rule in limits if rule[1] < math.inf), *excluding)
+
     def is_allowed(self, chosen: Iterable[str]) -> bool:
-        """Whether the rules allow some choices: how many, what they cost, and which together."""
+        """Whether the rules allow some choices."""
         taken = set(chosen)
-        is_cheap = self.cost(taken) <= self.budget * (1 + EQUAL_COSTS)
-        return is_cheap and len(taken) <= self.most and all(len(taken.intersection(s)) <= 1 for s in self.at_most_one)
+        return all(sum(terms.get(name, 0.0) for name in taken) <= most for terms, most in self.rules)
 
     def in_order(self, chosen: Iterable[str]) -> tuple[str, ...]:
         """Choices in the order of the candidates."""

@@ -24,6 +24,7 @@ from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
 from nori_dyn.placement.cases import Case, Demand, Inequality, cases_of
 from nori_dyn.placement.criterion import Criterion, DeviationLimit
 from nori_dyn.program.silence import silent_stdout
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress
 
 ORDERS = 3
@@ -142,10 +143,10 @@ class CoverProblem:
             if (failed := case.failing(names)) is None:
                 continue
             open_ = case.outcome(set(names).difference(failed)).open
-            together = f"once {list_names(failed)} failed, the other {len(names) - len(failed)}"
+            together = f"once {listed(failed, SHOWN)} failed, the other {len(names) - len(failed)}"
             raise NoPlacementError(
                 f"candidates '{name}': {together if failed else f'all {len(names)}'} of them together leave "
-                f"{len(open_)} of {len(case.outputs)} outputs open{case.words}: {list_names(open_)}. Add candidates "
+                f"{len(open_)} of {len(case.outputs)} outputs open{case.words}: {listed(open_, SHOWN)}. Add candidates "
                 "that see them, or say in 'measurements' what is known.",
                 open_,
             )
@@ -247,7 +248,7 @@ class Found:
             least = "costs" if self.is_proven else f"costs at least {self.bound:g}; the cheapest found"
             raise NoPlacementError(
                 f"candidates '{name}': no set within the budget of {budget:g} is known to suffice: the cheapest "
-                f"{least} {self.cost:g} ({list_names(self.chosen)}). Raise the budget, or ask for fewer outputs."
+                f"{least} {self.cost:g} ({listed(self.chosen, SHOWN)}). Raise the budget, or ask for fewer outputs."
             )
 
 
@@ -323,43 +324,22 @@ class IntegerProgram:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         choices = self.problem.choices
-        place = {name: k for k, name in enumerate(choices.costs)}
-        n = len(place)
-        rules: list[tuple[Mapping[str, float], float]] = [(dict.fromkeys(s, 1.0), 1.0) for s in choices.at_most_one]
-        if choices.most < np.inf:
-            rules.append((dict.fromkeys(place, 1.0), choices.most))
-        if choices.budget < np.inf:
-            rules.append((choices.costs, choices.budget * (1 + EQUAL_COSTS)))
-        matrix, low, high = np.zeros((len(self.inequalities) + len(rules), n)), [], []
-        for r, inequality in enumerate(self.inequalities):
-            for name, value in inequality.coefficients.items():
-                matrix[r, place[name]] = value
-            low.append(float(inequality.least))
-            high.append(np.inf)
-        for r, (terms, most) in enumerate(rules, start=len(self.inequalities)):
-            matrix[r, [place[name] for name in terms]] = [*terms.values()]
-            low.append(-np.inf)
-            high.append(most)
-        lower = np.zeros(n)
-        lower[[place[name] for name in choices.must]] = 1.0
+        rows = [(each.coefficients, each.least, np.inf) for each in self.inequalities]
+        rows += [(terms, -np.inf, most) for terms, most in choices.rules]
+        matrix = np.array([[terms.get(name, 0.0) for name in choices.costs] for terms, _, _ in rows])
+        lower = [float(name in choices.must) for name in choices.costs]
         self.solved += 1
         with silent_stdout():
             found = milp(
-                [choices.costs[name] for name in place],
-                integrality=np.ones(n, dtype=int),
-                bounds=Bounds(lower, np.ones(n)),
-                constraints=LinearConstraint(matrix, low, high),
+                [*choices.costs.values()],
+                integrality=np.ones(len(lower), dtype=int),
+                bounds=Bounds(lower, np.ones(len(lower))),
+                constraints=LinearConstraint(matrix, [low for _, low, _ in rows], [high for *_, high in rows]),
                 options={"node_limit": NODES, "mip_rel_gap": 0.0},
             )
         if found.status == 2:
             return (), np.inf
         if found.status != 0:
             return None
-        chosen = tuple(name for name, k in place.items() if found.x[k] > 0.5)
+        chosen = tuple(name for name, x in zip(choices.costs, found.x, strict=True) if x > 0.5)
         return chosen, choices.cost(chosen)  # the objective is off by the rounding of x
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Some names, the first few of them."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more

@@ -290,13 +290,7 @@ class ExchangeSearch:
         from scipy.optimize import linprog
 
         names = list(self.choices.sensors)
-        rows, most = [], []
-        for terms, limit in ((dict.fromkeys(names, 1.0), self.choices.most), (self.choices.costs, self.choices.budget)):
-            if limit < math.inf:
-                rows.append(np.array([terms[name] for name in names]))
-                most.append(limit)
-        for some in self.choices.at_most_one:
-            rows.append(np.array([float(name in some) for name in names]))
-            most.append(1.0)
+        rows = [[terms.get(name, 0.0) for name in names] for terms, _ in self.choices.rules]
+        most = [limit for _, limit in self.choices.rules]
         limits = [(1.0 if name in self.choices.must else 0.0, 1.0) for name in names]
         return np.asarray(linprog(slope / np.abs(slope).max(), np.array(rows), most, bounds=limits).x)

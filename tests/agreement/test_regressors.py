@@ -119,7 +119,7 @@ def test_compiled_regressors_are_pinocchios_on_batches(name, base):
     columns = list(range(10, 40))
     program = found.program(columns)
     Q, Qd, Qdd = states(tree, 17, 1)
-    W, _, _ = program.dense(program.entries(Q, Qd, Qdd, np.zeros((17, found.system.ny))))
+    W, _, _ = program(Q, Qd, Qdd, np.zeros((17, found.system.ny)))
     model = pinocchio_model(ROBOTS[name], base)
     for k in range(len(Q)):
         assert_close(W[k], pinocchio_regressor(tree, model, Q[k], Qd[k], Qdd[k])[:, columns], RECURSION)

@@ -32,10 +32,10 @@ from nori_dyn.logs.formats.writer import Field, FileSchema
 from nori_dyn.logs.log import configurations_in
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
-from nori_dyn.solve.plausibility.checks import plausibility_warnings
 from tests.attack import mutations
 from tests.attack.mutations import damaged_bytes, damaged_data, damaged_text, often, pick
 from tests.logs import samples_in
+from tests.plausible import plausibility_warnings
 
 CORPUS = Path(__file__).parent / "corpus"
 ARM = CORPUS / "arm.urdf"

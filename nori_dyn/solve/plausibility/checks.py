@@ -17,29 +17,6 @@ from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
 
-def plausibility_warnings(
-    system: System,
-    q: Floats,
-    qd: Floats,
-    y: Floats,
-    estimate: Estimate | None = None,
-    dt: float | None = None,
-    t: Floats | None = None,
-) -> tuple[PlausibilityWarning, ...]:
-    """Plausibility warnings about a log; takes some milliseconds, and some hundreds where rows are weighed.
-
-    Args:
-        system: the system that the log is for.
-        q: configurations (N, nq), finite.
-        qd: velocities (N, nv), finite.
-        y: readings (N, ny); nan where there is none.
-        estimate: the estimates of the log.
-        dt: time between samples [s]; that of t when None. Without either, q is not compared with qd.
-        t: times (N,) [s].
-    """
-    return *warnings_of_readings(system, q, qd, y), *warnings_of_motion(system, q, qd, y, estimate, dt, t)
-
-
 def warnings_of_readings(
     system: System,
     q: Floats,
@@ -48,7 +25,7 @@ def warnings_of_readings(
     by_model: bool = True,
     others: Sequence[tuple[System, Floats]] = (),
 ) -> tuple[PlausibilityWarning, ...]:
-    """Plausibility warnings about single samples; see `plausibility_warnings`.
+    """Plausibility warnings about single samples; some hundreds of milliseconds where rows are weighed.
 
     Args:
         system: the system that the log is for.
@@ -74,7 +51,7 @@ def warnings_of_motion(
     states: Sequence[System] = (),
     by_model: bool = True,
 ) -> tuple[PlausibilityWarning, ...]:
-    """Plausibility warnings about sequences of samples, and their estimates; see `plausibility_warnings`.
+    """Plausibility warnings about sequences of samples, and their estimates; some milliseconds.
 
     Args:
         system: the system that the log is for.
@@ -82,7 +59,7 @@ def warnings_of_motion(
         qd: velocities (N, nv), finite.
         y: readings (N, ny); nan where there is none.
         estimate: the estimates of the log.
-        dt: time between samples [s]; that of t when None.
+        dt: time between samples [s]; that of t when None. Without either, q is not compared with qd.
         t: times (N,) [s].
         states: the systems of other contact states.
         by_model: as for `warnings_of_readings`.

@@ -47,7 +47,7 @@ def test_unknown_wrenches_are_fitted(arm):
     assert len(found.unknowns) == (1 if arm is held_at_its_tip else 0)
     q, qd, qdd = states(found.system.tree.nv)
     program = found.program(information.columns)
-    W, N, _ = program.dense(program.entries(q, qd, qdd, np.zeros((len(q), found.system.ny))))
+    W, N, _ = program(q, qd, qdd, np.zeros((len(q), found.system.ny)))
     D, expected = np.diag(information.weights), 0.0
     for W_k, N_k in zip(W, N, strict=True):
         left = D @ W_k - D @ N_k @ np.linalg.lstsq(D @ N_k, D @ W_k)[0]

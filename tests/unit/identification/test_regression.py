@@ -176,7 +176,7 @@ def test_programs_compute_the_columns_that_are_wanted():
     n, rng = 5, np.random.default_rng(0)
     Q, (Qd, Qdd) = tree.random_configurations(n, rng), rng.normal(size=(2, n, tree.nv))
     Y = rng.normal(size=(n, found.system.ny))
-    W, N, c = program.dense(program.entries(Q, Qd, Qdd, Y))
+    W, N, c = program(Q, Qd, Qdd, Y)
     assert W.shape == (n, found.n_rows, 4)
     for k in range(n):
         all_of_them, none, constant = numbers_of(found, Q[k], Qd[k], Qdd[k], Y[k])

@@ -36,7 +36,7 @@ def test_a_front_is_drawn_and_where_it_is_not_proven_what_is_left(tmp_path):
     shop = {"name": "shop", "measurements": [wrenches], "candidates": {"measurements": rows}}
     tree, candidates = nd.autotree(2), nd.placement.Candidates.from_dict(shop)
     draw_front(nd.placement.pareto_front(tree, candidates), tmp_path / "front.png")
-    draw_front(nd.placement.pareto_front(tree, candidates, seconds=1e-9), tmp_path / "open.png")
+    draw_front(nd.placement.pareto_front(tree, candidates, effort=1), tmp_path / "open.png")
     proven, open_ = (share(imread(tmp_path / name), OTHERS) for name in ("front.png", "open.png"))
     assert share(imread(tmp_path / "front.png"), COLOURS["a"]) > 0
     assert proven == 0 < open_

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
-from nori_dyn.solve.plausibility.checks import plausibility_warnings
+from tests.plausible import plausibility_warnings
 from tests.standing import BIAS, SIGMA, robot, sensors, sway
 from tests.walking import DT, walk
 
