@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
@@ -48,6 +49,16 @@ def robot() -> KinematicTree:
         I=np.array(I),
         frames=frames,
     )
+
+
+def forces_of_contacts(w: np.ndarray, points: np.ndarray, up: np.ndarray, friction: float, edges: int):
+    """Forces (n, 3) at points (n, 3), in pyramids of so many edges, that add up to a wrench (6,); None without such."""
+    across = np.linalg.svd(up[None])[2][1:]
+    angles = 2 * np.pi * np.arange(edges) / edges
+    rays = up + friction * np.column_stack([np.cos(angles), np.sin(angles)]) @ across
+    A = np.hstack([np.vstack([np.cross(p, rays).T, rays.T]) for p in points])
+    found = linprog(np.zeros(A.shape[1]), A_eq=A, b_eq=w)
+    return found.x.reshape(len(points), edges) @ rays if found.status == 0 else None
 
 
 def sensors(**memory: dict) -> nd.SensorSet:

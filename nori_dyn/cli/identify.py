@@ -65,7 +65,7 @@ OF_LOGS = (
 )
 OF_MOTION = (
     *("duration", "harmonics", "criterion", "joint", "position", "speed", "acceleration", "torque", "rate"),
-    *("at", "shapes", "floor", "apart", "periodic", "starts", "seed"),
+    *("at", "shapes", "floor", "apart", "ground_friction", "periodic", "starts", "seed"),
 )
 """Parameters of identification from logs, and of --excite."""
 
@@ -244,6 +244,9 @@ def identify(
         typer.Option(metavar="HEIGHT", help="With --excite: of a floor [m]; that of contacts when left out."),
     ] = None,
     apart: Annotated[float, typer.Option(help="With --excite: how far shapes stay apart [m].")] = 0.01,
+    ground_friction: Annotated[
+        float, typer.Option(min=0.0, help="With --excite: under contacts, which keep balance; 0 leaves that open.")
+    ] = 0.5,
     rate: Annotated[
         float, typer.Option(help="With --excite: samples a second of the table, and of the log that is to be.")
     ] = 100.0,
@@ -311,6 +314,7 @@ def identify(
             shapes=robot if shapes else None,
             floor=floor,
             apart=apart,
+            ground_friction=ground_friction or None,
             at_rest=not periodic,
             rate=rate,
             starts=starts,

@@ -19,6 +19,7 @@ import scipy.linalg as la
 from nori_dyn.algebra.arrays import numeric
 from nori_dyn.algebra.ranges import width
 from nori_dyn.errors import InputError
+from nori_dyn.identification.balance import Balance
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.clearance import Clearance
 from nori_dyn.identification.criteria import Criterion, criterion_named
@@ -86,7 +87,8 @@ class Excitation:
         series: how they move.
         limits: within which.
         constraints: these, and what else motions keep, the quickest to check first.
-        clearance: the last of these, where shapes are known.
+        clearance: one of these, where shapes are known.
+        balance: one of these, where the robot stands and its soles are known.
         information: of a motion.
         criterion: how that is judged.
         forces: of motors.
@@ -103,6 +105,7 @@ class Excitation:
     limits: MotionLimits
     constraints: tuple[MotionConstraint, ...]
     clearance: Clearance | None
+    balance: Balance | None
     information: MotionInformation
     criterion: Criterion
     forces: MotorTorques
@@ -264,8 +267,8 @@ def excitation(
     progress("compiling")
     information = MotionInformation.of(regression, base.independent, moving, weights)
     own, forces = JointLimits(moving, limits), MotorTorques.of(moving, motors, limits.torque)
-    clearance, unknown = surroundings.clearance(moving)
-    others = [each for each in (forces, moving.dependents, clearance) if each is not None]
+    clearance, balance, unknown = surroundings.constraints(moving)
+    others = [each for each in (forces, moving.dependents, balance, clearance) if each is not None]
     rest = resting_posture(own, others, seed)
     is_special = bool(stays) or bool(surroundings.contacts)
     identifiable, information = _identifiable(information, limits, moving, rest, is_special, seed)
@@ -286,6 +289,7 @@ def excitation(
         limits,
         (own, *others),
         clearance,
+        balance,
         information,
         judge,
         forces,

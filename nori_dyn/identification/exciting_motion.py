@@ -75,6 +75,8 @@ class ExcitingMotion(Shown, Renamed):
         evaluations: how often a motion was judged while it was sought.
         clearance: how near shapes of links get to one another or to the floor [m], and which: at most a tenth of a
             metre; None where nothing is known of them.
+        balance: the most that it takes of what keeps the robot from tipping or slipping, at most 1 on nine tenths of
+            soles and friction; None where it does not stand, or its soles are not known.
         unknown: what the motion could disturb, in words.
 
     Example:
@@ -107,6 +109,7 @@ class ExcitingMotion(Shown, Renamed):
     rate: float
     evaluations: int
     clearance: tuple[float, str] | None
+    balance: float | None
     unknown: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -199,6 +202,7 @@ def exciting_motion(
     shapes: str | os.PathLike[str] | None = None,
     floor: float | None = None,
     apart: float = 0.01,
+    ground_friction: float | None = 0.5,
     at_rest: bool = True,
     position: Positions | None = None,
     speed: PerJoint | None = None,
@@ -235,6 +239,8 @@ def exciting_motion(
             extra `mjcf`. Links that a joint joins, and those that are near by design, are not looked at.
         floor: the height of a floor [m], beneath which no link gets; of contacts that of their shapes when None.
         apart: how far shapes stay apart [m].
+        ground_friction: the coefficient of level ground on which a robot stands in balance, by soles of its `shapes`
+            or on points: it neither tips nor slips. Nine tenths of soles and friction are used. None leaves it open.
         at_rest: whether it begins and ends at rest: with speeds and accelerations of zero.
         position: how far joints go from zero, or pairs (smallest, largest) [rad or m]; for all, or by name.
         speed: largest speeds [rad/s or m/s], for all or by name.
@@ -267,7 +273,7 @@ def exciting_motion(
     if not isinstance(robot, System):
         check_tree(robot, "nd.exciting_motion", "parameters")
     tree = robot.tree if isinstance(robot, System) else robot
-    around = Surroundings.of(contacts, shapes, floor, apart)
+    around = Surroundings.of(contacts, shapes, floor, apart, ground_friction)
     series = FourierSeries(duration, harmonics, at_rest)
     rate, starts = checked_rate(rate, series.duration), counted("starts", starts)
     limits = {"position": position, "speed": speed, "acceleration": acceleration, "torque": torque}
@@ -308,7 +314,8 @@ def checked_rate(rate: Any, duration: float) -> float:
 def _motion(problem: Excitation, found: BestMotion, criterion: str) -> ExcitingMotion:
     base, units, kept = problem.base, problem.information.units, list(problem.identifiable)
     F, F_of_random = problem.information_of(found.z), problem.information_of(found.random)
-    near = None if problem.clearance is None else problem.clearance.least(problem.motion(found.z, problem.fine)[0])
+    fine = problem.motion(found.z, problem.fine)
+    near = None if problem.clearance is None else problem.clearance.least(fine[0])
     return ExcitingMotion(
         trajectory=Trajectory(problem.joints, problem.forces, problem.series, problem.coefficients(found.z)),
         limits=problem.limits,
@@ -327,6 +334,7 @@ def _motion(problem: Excitation, found: BestMotion, criterion: str) -> ExcitingM
         rate=problem.rate,
         evaluations=found.evaluations,
         clearance=near,
+        balance=None if problem.balance is None else float(problem.balance.of_motion(*fine)[0].max()),
         unknown=problem.unknown,
     )
 

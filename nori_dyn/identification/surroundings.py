@@ -14,6 +14,7 @@ from nori_dyn.algebra.ranges import width
 from nori_dyn.components.loop import Loop
 from nori_dyn.descriptions.surfaces import solids
 from nori_dyn.errors import InputError, MissingExtraError, UnknownModelNameError
+from nori_dyn.identification.balance import Balance, sole
 from nori_dyn.identification.clearance import Clearance
 from nori_dyn.identification.dependent_joints import DependentJoints, MovingJoints
 from nori_dyn.measurements.binding import scalar_rows
@@ -42,12 +43,14 @@ class Surroundings:
         shapes: the robot's file, or its name, whose collision shapes stay apart; None where they are not known.
         floor: height of the floor [m]; where None, that on which contacts stand.
         apart: how far shapes stay apart [m].
+        ground_friction: coefficient of the ground on which contacts keep the robot in balance; None where that is open.
     """
 
     contacts: Mapping[str, Hold]
     shapes: str | os.PathLike[str] | None = None
     floor: float | None = None
     apart: float = 0.01
+    ground_friction: float | None = None
 
     @staticmethod
     def of(
@@ -55,6 +58,7 @@ class Surroundings:
         shapes: str | os.PathLike[str] | None,
         floor: float | None,
         apart: float,
+        ground_friction: float | None,
     ) -> Surroundings:
         """Check them.
 
@@ -70,33 +74,55 @@ class Surroundings:
             raise InputError("a floor is a height [m], for a robot whose `shapes` are known: name its file there.")
         if not 0 <= apart < np.inf:
             raise InputError(f"apart is {apart:g}: give a distance [m] that is not below zero.")
-        return Surroundings(found, shapes, floor, apart)  # type: ignore[arg-type]
+        if ground_friction is not None and not 0 < ground_friction < np.inf:
+            raise InputError(f"ground_friction is {ground_friction:g}: give a positive coefficient, or None.")
+        return Surroundings(found, shapes, floor, apart, ground_friction)  # type: ignore[arg-type]
 
-    def clearance(self, joints: MovingJoints) -> tuple[Clearance | None, tuple[str, ...]]:
-        """The distances that motions keep, None where there are none; and what is not known, in words."""
-        tree = joints.tree
-        unknown = ["whether contacts slip or tip over"] if self.contacts else []
+    def constraints(self, joints: MovingJoints) -> tuple[Clearance | None, Balance | None, tuple[str, ...]]:
+        """The distances and the balance that motions keep, where there are such; and what is not known, in words."""
+        own, lost = ((), ()) if self.shapes is None else solids(self.shapes, joints.tree)
+        X_0, feet = positions(joints.tree, joints.still).X_0, dict[str, Floats]()
+        for name in self.contacts:
+            i = joints.tree.frame(name).link
+            corners = [s.corners.reshape(-1, 3) @ X_0[i].E + X_0[i].r for s in own if s.body == i]
+            feet |= {name: np.concatenate(corners)} if corners else {}
+        balance = self._balance(joints, feet)
+        unknown = ["whether contacts slip or tip over"] if self.contacts and balance is None else []
         if self.shapes is None:
-            return None, (*unknown, "what the robot could hit, as its shapes are not given")
-        own, lost = solids(self.shapes, tree)
+            return None, balance, (*unknown, "what the robot could hit, as its shapes are not given")
         unknown += [f"meshes of {listed(lost, 4)}, which are not found, or not .stl or .obj"] if lost else []
-        standing = {tree.frame(name).link for name in self.contacts}
         floor = self.floor
-        if floor is None and standing & {solid.body for solid in own}:
-            X_0, up = positions(tree, joints.still).X_0, -np.asarray(tree.gravity) / np.linalg.norm(tree.gravity)
-            feet = [solid for solid in own if solid.body in standing]
-            corners = np.concatenate([s.corners.reshape(-1, 3) @ X_0[s.body].E + X_0[s.body].r for s in feet])
-            floor = float((corners @ up).min())
+        if floor is None and feet:
+            floor = float(min((corners @ _up(joints.tree)).min() for corners in feet.values()))
         if floor is None:
             unknown.append("the floor")
         if not own:
-            return None, (*unknown, "its own body, as its file has no collision shapes")
+            return None, balance, (*unknown, "its own body, as its file has no collision shapes")
+        standing = {joints.tree.frame(name).link for name in self.contacts}
         try:
             found = Clearance.of(joints, own, floor, standing, self.apart)
         except MissingExtraError as error:
-            return None, (*unknown, f"its own body: {error}")
+            return None, balance, (*unknown, f"its own body: {error}")
         left_out = () if found is None else found.left_out
-        return found, (*unknown, *(f"{pair}, which are near anyhow" for pair in left_out))
+        return found, balance, (*unknown, *(f"{pair}, which are near anyhow" for pair in left_out))
+
+    def _balance(self, joints: MovingJoints, feet: Mapping[str, Floats]) -> Balance | None:
+        """That of a robot on a free joint, whose contacts are points, or feet whose corners in the world are known."""
+        tree, held = joints.tree, {name for name, how in self.contacts.items() if how == "pose"}
+        floats = [isinstance(joint, Free) for i, joint in enumerate(tree.joints) if tree.is_root(i)] == [True]
+        is_heavy = self.contacts and floats and any(tree.gravity)
+        if self.ground_friction is None or not is_heavy or held - feet.keys():
+            return None
+        X_0, soles = positions(tree, joints.still).X_0, []
+        for name in self.contacts:
+            frame = tree.frame(name)
+            soles.append(sole(feet[name], _up(tree)) if name in held else (frame.X @ X_0[frame.link]).r[None])
+        return Balance.of(joints, soles, self.ground_friction)
+
+
+def _up(tree: KinematicTree) -> Floats:
+    """Against gravity, as a unit vector."""
+    return np.asarray(-np.asarray(tree.gravity) / np.linalg.norm(tree.gravity))
 
 
 def standing(tree: KinematicTree, contacts: Mapping[str, Hold], still: Floats) -> KinematicTree:

@@ -51,6 +51,9 @@ def motion_document(motion: ExcitingMotion) -> Document:
         distance, between = motion.clearance
         said = f"{between} come as near as {1e3 * distance:.1f} mm" if between else "nothing comes nearer than 100 mm"
         parts.append(Paragraph(f"{said}, by collision shapes.", "Distances:"))
+    if motion.balance is not None:
+        said = f"{motion.balance:.0%} is taken of what soles and friction leave, so that no contact tips or slips."
+        parts.append(Paragraph(said, "Balance:"))
     if motion.unknown:
         said = f"{'; '.join(motion.unknown)}. Look at the motion in a simulator first."
         parts.append(Paragraph(said, "Not known:"))
@@ -78,6 +81,7 @@ def motion_document(motion: ExcitingMotion) -> Document:
         "poorly_identified": list(motion.poorly_identified),
         "unidentifiable": list(motion.unidentifiable),
         "clearance": None if motion.clearance is None else motion.clearance[0],
+        "balance": motion.balance,
         "unknown": list(motion.unknown),
     }
     return Document(tuple(parts), figures)
