@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from nori_dyn.errors import PlanError, named_contacts
+from nori_dyn.export.members import CMember, Element, inputs_of, is_whole, outputs_of
 from nori_dyn.export.names import (
     checked_identifier,
     comment_text,
@@ -20,29 +21,22 @@ from nori_dyn.export.names import (
     distinct_identifiers,
     enumerators,
 )
-from nori_dyn.export.text import table
+from nori_dyn.filtering.contact_rows import CaseReadings
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.floating_base import COMPONENTS, base_place, root_numbers
 from nori_dyn.measurements.floating_base import UNITS as BASE_UNITS
-from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
-from nori_dyn.model.kinematics import positions
+from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
-from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.layout import OutputSlice, output_parts
+from nori_dyn.program.layout import output_names
 from nori_dyn.program.limits import WEIGHT_SPREAD
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.system.variables import (
-    LOAD,
     OF_JOINTS,
     SPATIAL,
-    Variable,
-    component_names,
-    kind_in_words,
     numbered,
 )
-from nori_dyn.typing import Floats, Indices
 
 STATUSES = {
     "OK": "solved",
@@ -92,104 +86,6 @@ RECOGNISED = {
 MOST_CONTACTS = 31
 """Contacts that have a bit each in an enum of C."""
 
-ALL = {
-    "a": "spatial accelerations of the links, angular [rad/s^2], then linear [m/s^2]",
-    "f": "wrenches transmitted to the links through their joints, couple [N m], then force [N]",
-    "tau": "joint torques and forces",
-    "fx": "external wrenches on the links, couple [N m], then force [N]",
-    "qdd": "joint accelerations, the time derivative of qd",
-    LOAD: "torques and forces in the joints: that of the motors less that of rotors, friction and springs",
-}
-ONE = {
-    "a": "spatial acceleration of link {}",
-    "f": "wrench transmitted to link {} through its joint",
-    "tau": "torque or force of joint {}",
-    "fx": "external wrench on link {}",
-    "qdd": "acceleration of joint {}, the time derivative of its part of qd",
-    LOAD: "torque or force in joint {}: that of its motor less that of rotor, friction and spring",
-}
-ACCELERATION = (
-    " Gravity is included: at rest it is 1 g upwards. The linear part is the spatial one: for the acceleration of the "
-    "origin itself add w x v."
-)
-QUATERNIONS = (
-    f" Quaternions must be of unit length: within {QUATERNION_TOLERANCE:g} of it they are normalised (not in place), "
-    "further away they are refused. All zeros are no configuration: the neutral quaternion has w = 1."
-)
-
-
-class PlanGroup(Protocol):
-    """The readings and weights of all contact states."""
-
-    @property
-    def name(self) -> str:
-        """Their name together."""
-
-    @property
-    def weight_names(self) -> Sequence[str]:
-        """The name of each weight."""
-
-    @property
-    def weights(self) -> Floats:
-        """The initial weights (n_weights,)."""
-
-    @property
-    def ny(self) -> int:
-        """Number of readings."""
-
-    @property
-    def n_weights(self) -> int:
-        """Number of weights."""
-
-    @property
-    def described(self) -> Mapping[str, tuple[str, str]]:
-        """For each reading, by its name, its unit and the type of its sensor."""
-
-    def input_indices(self, number: int) -> Indices:
-        """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
-
-
-class Element(NamedTuple):
-    """A number of an array, or a row of a matrix.
-
-    Attributes:
-        name: the stem of its enumerator.
-        cells: its comment, as cells of a table.
-    """
-
-    name: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CMember:
-    """A number or an array of doubles in a struct of C.
-
-    Attributes:
-        name: its identifier.
-        about: its description.
-        elements: its numbers, or its rows; none where they need no description.
-        sizes: its dimensions as C declares them, numbers or macros; none for a single number.
-        shape: its shape; () for a single number.
-        part: of outputs of a plan, where it lies in them.
-    """
-
-    name: str
-    about: str
-    elements: tuple[Element, ...] = ()
-    sizes: tuple[str, ...] = ()
-    shape: tuple[int, ...] = ()
-    part: OutputSlice | None = None
-
-    @property
-    def text(self) -> str:
-        """Its comment, see `wrapped`."""
-        at = (
-            (f"{self.name}[{k}]" if self.sizes else self.name, *element.cells)
-            for k, element in enumerate(self.elements)
-        )
-        return "\n".join([self.about, *(table(at) if self.elements else ())])
-
 
 class Enumeration(NamedTuple):
     """Names of offsets: an enum of C.
@@ -226,7 +122,7 @@ class Interface:
 
     name: str
     systems: tuple[System, ...]
-    all: PlanGroup
+    all: SideBySide | CaseReadings
     contacts: tuple[str, ...]
     states: tuple[ContactState, ...]
     solving: EliminationPlan
@@ -306,17 +202,20 @@ class Interface:
     @cached_property
     def inputs(self) -> tuple[CMember, ...]:
         """The inputs of a call."""
-        return tuple(_inputs(self))
+        return tuple(inputs_of(self.NAME, self.systems, self.all))
 
     @cached_property
     def outputs(self) -> tuple[CMember, ...]:
         """The outputs of a call: those of the plan, then those of a filter."""
         if not self.memory:
-            return tuple(_outputs(self))
+            return tuple(outputs_of(self.NAME, self.solving))
         persisting = [Element(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
         memory, *judged = (CMember(name, about) for name, about in OVER_TIME.items())
         taken = [*OVER_TIME, *RECOGNISED, *(["base"] if self.is_based else [])]
-        found = [*_outputs(self, taken), self.array(memory.name, memory.about, "N_MEMORY", persisting)]
+        found = [
+            *outputs_of(self.NAME, self.solving, taken),
+            CMember.array(self.NAME, memory.name, memory.about, "N_MEMORY", persisting),
+        ]
         if self.is_based:
             units = {"position": "m"} | BASE_UNITS
             numbers = [
@@ -329,7 +228,7 @@ class Interface:
         if self.hypotheses:
             probabilities, closed = (CMember(name, about) for name, about in RECOGNISED.items())
             states = [Element(name, (comment_text(name),)) for name in map(named_contacts, self.hypotheses)]
-            found += [self.array(probabilities.name, probabilities.about, "N_STATES", states), closed]
+            found += [CMember.array(self.NAME, probabilities.name, probabilities.about, "N_STATES", states), closed]
         return (*found, *judged)
 
     @property
@@ -355,11 +254,7 @@ class Interface:
 
     def _names(self, member: CMember) -> Iterable[str]:
         if member.part is not None:
-            output = member.part.output
-            own = [v for v in self.solving.system.variables if output.covers(v)]
-            if output.body is not None:
-                return component_names(output.name, own[0].components)
-            return (name for v in own for name in v.component_names)
+            return output_names(self.solving.system, [member.part.output])[0]
         elements = [element.name for element in member.elements]
         return elements if member.name == "memory" else [f"{member.name}:{name}" for name in elements] or [member.name]
 
@@ -378,11 +273,6 @@ class Interface:
     def enumerations(self) -> tuple[Enumeration, ...]:
         """The names of all offsets, and of contacts."""
         return tuple(_enumerations(self))
-
-    def array(self, name: str, about: str, count: str, elements: Iterable[Element]) -> CMember:
-        """A member whose length is a macro."""
-        elements = tuple(elements)
-        return CMember(name, about, elements, (f"{self.NAME}_{count}",), (len(elements),))
 
     def enumeration(self, group: str, names: Iterable[str], about: str) -> Enumeration:
         """Return the enum of some names, numbered from 0."""
@@ -410,108 +300,6 @@ class Interface:
         for value, names in known.items():
             text += f"\nTaken as known{value and f', {value} each'}: {', '.join(names)}.\n"
         return text
-
-
-def is_whole(output: Output) -> bool:
-    """Whether an output is all variables of its kind."""
-    return output.body is None and not output.owner
-
-
-def _inputs(of: Interface) -> Iterator[CMember]:
-    tree, inputs = of.tree, of.all
-    joints = list(zip(tree.joint_names, tree.joints, strict=True))
-    coordinates = [
-        Element(f"{name} {short}".rstrip(), (comment_text(name), what))
-        for name, joint in joints
-        for short, what in _coordinates(joint)
-    ]
-    yield of.array(
-        "q", f"q: the configuration ({tree.nq}).{QUATERNIONS if tree.quaternions else ''}", "NQ", coordinates
-    )
-    velocities = [
-        _of_joint(name, f"v{part[1:]}" if part.startswith("a") else part, unit)
-        for name, joint in joints
-        for part, unit in zip(joint.motion_components, joint.units("rad/s", "m/s"), strict=True)
-    ]
-    turning = " A free or spherical joint has it in the axes of its body, angular first." if tree.quaternions else ""
-    yield of.array("qd", f"qd: the velocity ({tree.nv}).{turning}", "NV", velocities)
-    if inputs.ny:
-        about = f"y: the readings ({inputs.ny}): index, name, unit, sensor."
-        if _reads_spatial_vectors(of):
-            about += " A spatial vector is in the coordinates of its link, or of the frame that the sensor names."
-        if any(system.ranges is not None for system in of.systems):
-            about += " Ranges of sensors are not checked: leave a saturated one out by a weight of 0."
-        own = inputs.described.items()
-        cells = ((name, (comment_text(name), unit and f"[{unit}]", comment_text(kind))) for name, (unit, kind) in own)
-        yield of.array("y", about, "NY", (Element(*one) for one in cells))
-    if inputs.n_weights:
-        about = f"1 / sigma^2 of the sensors ({inputs.n_weights}), 0 to leave one out: index, name, as configured."
-        named = zip(inputs.weight_names, inputs.weights.tolist(), strict=True)
-        weights = (Element(name, (comment_text(name), f"{weight:g}")) for name, weight in named)
-        yield of.array("weights", f"weights: {about}", "N_WEIGHTS", weights)
-
-
-def _coordinates(joint: Joint) -> Iterator[tuple[str, str]]:
-    """Yield the name of each number of a joint's configuration, "" for a single one, and its description."""
-    kinds = joint.coordinates
-    axes = {kind: iter("xyzw") for kind in kinds}
-    for kind in kinds:
-        axis = next(axes[kind])
-        short, what = {
-            "angle": ("angle", "angle [rad]"),
-            "quaternion": (f"q{axis}", f"quaternion {axis}"),
-            "length": (axis, f"position {axis}, in the axes of the parent [m]"),
-        }[kind]
-        if kind == "length" and kinds.count(kind) == 1:
-            short, what = "shift", "shift [m]"
-        yield short if len(kinds) > 1 else "", what
-
-
-def _reads_spatial_vectors(of: Interface) -> bool:
-    """Whether a sensor reads an acceleration or a wrench of a link."""
-    at = positions(of.tree, of.tree.neutral_configuration())
-    rows = (row for system in of.systems for row in system.measurements)
-    return any(key.kind in SPATIAL for row in rows for key in row.equation.blocks(at))
-
-
-def _outputs(of: Interface, taken: Iterable[str] = ()) -> Iterator[CMember]:
-    """Yield the outputs of a plan, with names that are not taken; an output that was requested twice comes once."""
-    system, taken = of.solving.system, [*taken]
-    parts = {part.output.name: part for part in output_parts(system, of.solving.outputs)}
-    names = distinct_identifiers([*taken, *parts])[len(taken) :]
-    for name, part in zip(names, parts.values(), strict=True):
-        output, sizes = part.output, tuple(map(str, part.shape)) if part.shape != (1,) else ()
-        if is_whole(output) and (output.is_of_joints or output.is_spatial):
-            sizes = (f"{of.NAME}_{'NV' if output.is_of_joints else 'N_LINKS'}", *sizes[1:])
-        about, elements = _output(of.tree, output, [v for v in system.variables if output.covers(v)])
-        yield CMember(
-            name, f"{comment_text(output.name)}: {about}", tuple(elements), sizes, part.shape if sizes else (), part
-        )
-
-
-def _output(tree: KinematicTree, output: Output, own: Sequence[Variable]) -> tuple[str, list[Element]]:
-    """The description of an output of some variables, and its elements."""
-    kind, body = output.kind, output.body
-    if not output.is_spatial:
-        elements = [_of_joint(v.owner, *number) for v in own for number in zip(v.components, v.units, strict=True)]
-        if not output.is_of_joints:
-            about = ", ".join(f"{kind_in_words(v.kind)} {comment_text(v.owner)}" for v in own)
-        else:
-            about = ALL[kind] if body is None else ONE[kind].format(comment_text(tree.joint_names[body]))
-        return f"{about} ({len(elements)}).", elements
-    components, note = (MOTION, ACCELERATION) if kind == "a" else (FORCE, "")
-    if body is None:
-        elements = [Element(link, (comment_text(link),)) for link in tree.names]
-        return f"{ALL[kind]} ({tree.n_links} x 6: {' '.join(components)}).{note}", elements
-    frame = comment_text(output.owner)
-    where = "" if output.X is None else f", in the coordinates of its frame {frame} and about the frame's origin"
-    about = f"{ONE[kind].format(comment_text(tree.names[body]))}{where} (6).{note}"
-    return about, [Element(component, (component, f"[{UNITS[component]}]")) for component in components]
-
-
-def _of_joint(name: str, component: str, unit: str) -> Element:
-    """A number of a joint, or of another owner whose components are not those of a link."""
-    return Element(f"{name} {component}".rstrip(), (f"{comment_text(name)} {component}".rstrip(), f"[{unit}]"))
 
 
 def _enumerations(of: Interface) -> Iterator[Enumeration]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nori_dyn.export.c_function import CFunction, c_function
-from nori_dyn.export.interface import CMember, Element, Enumeration, Interface
+from nori_dyn.export.interface import Enumeration, Interface
+from nori_dyn.export.members import CMember, Element
 from nori_dyn.export.names import comment_text
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program import monitoring
@@ -74,7 +75,9 @@ class CMonitor:
             for of in interface.asked
         ]
         readings = [Element(name, (comment_text(name),)) for name in judged.readings]
-        of_readings = [interface.array(name, about, "N_READINGS", readings) for name, about in OF_READINGS.items()]
+        of_readings = [
+            CMember.array(interface.NAME, name, about, "N_READINGS", readings) for name, about in OF_READINGS.items()
+        ]
         members += of_readings[:1] + [replace(member, elements=()) for member in of_readings[1:]]
         members += [CMember(name, about) for name, about in OF_ALL.items()]
         return CMonitor(

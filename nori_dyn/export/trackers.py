@@ -17,7 +17,6 @@ from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
 from nori_dyn.filtering.base_reference import FADED, NOISE, SECOND_ORDER, SURE, TILT, TURNING, BaseReference
-from nori_dyn.filtering.hypotheses import HypothesisModel
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps, hypothesis_numbers, hypothesis_shape
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.quaternions import ROUNDING
@@ -28,7 +27,7 @@ from nori_dyn.measurements.floating_base import SIGMAS, SIZE_SIGMA
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.program import Program
-from nori_dyn.program.track_source import TrackShape, defined, listed_table, ordered_rows, track_source
+from nori_dyn.program.track_source import defined, listed_table, ordered_rows, track_source
 
 OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
 """What the steps of a tracker include beside what a unit does."""
@@ -68,69 +67,49 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
         IdentifierError: the name is not an identifier of C, or one that is taken.
         PlanError: there are more contacts than an enum of C has bits.
     """
-    if isinstance(of.steps, HypothesisSteps):
-        return _c_recogniser(of, of.steps, sensors, name)
-    ticks = list(of.ticks.values())
-    first, free = ticks[0], list(dict.fromkeys(name for tick in ticks for name in tick.coordinates.names))
-    memory = dict(zip(first.memory_names, first.memory_units, strict=True))
-    it = Interface.of(of.plans, of.contact_names, sensors, name, first.coordinates.plan, memory, free)
-    it, window = replace(it, lag=of.lag), _window(ticks, of.lag) if of.lag else {}
+    steps = of.steps if isinstance(of.steps, HypothesisSteps) else None
+    ticks, longest = [*of.ticks.values()] if steps is None else [steps.tick], GAP * of.dt
+    solving, free = ticks[0].coordinates.plan, dict.fromkeys(name for one in ticks for name in one.coordinates.names)
+    memory = dict(zip(ticks[0].memory_names, ticks[0].memory_units, strict=True))
+    plans: Mapping[ContactState, EliminationPlan] = of.plans if steps is None else {(): solving}
+    told, recognised = (of.contact_names, ()) if steps is None else ((), of.contact_names)
+    it = replace(Interface.of(plans, told, sensors, name, solving, memory, free), lag=of.lag, recognised=recognised)
+    if steps is not None:
+        it = replace(it, systems=(steps.tick.system,), all=steps.readings, hypotheses=steps.model.states)
+    window = _window(ticks, of.lag) if of.lag else {}
     states, code = list[tuple[CFunction, ...]](), dict[str, str]()
     for number, tick in enumerate(ticks):
-        rows, outputs = _rows(tick, it, number), _outputs(tick, it, number)
-        file, source = it.file(number, "_tick"), _steps(tick, it, number, GAP * of.dt, of.lag, window)
+        rows, outputs, file = _rows(tick, it, number), _outputs(tick, it, number), it.file(number, "_tick")
+        source = _tables(tick, it, number, longest)
+        source += _steps(tick, of.lag, window) if steps is None else _judging(steps, of.contact_names)
         values = {"file": file, "number": number, "rows": rows.name, "outputs": outputs.name, "source": source}
         states.append((rows, outputs))
-        code |= {
-            rows.file: rows.text,
-            outputs.file: outputs.text,
-            file: rendered("filter_tick.c.jinja", it=it, **values),
-        }
-    code = {f"{it.name}.c": rendered("filter.c.jinja", it=it, longest=GAP * of.dt), **code}
+        tick_code = rendered("filter_tick.c.jinja", it=it, **values)
+        code |= {rows.file: rows.text, outputs.file: outputs.text, file: tick_code}
+    code = {f"{it.name}.c": rendered("filter.c.jinja", it=it, longest=longest), **code}
     arrays = _arrays(ticks, it, states) | window
     if of.lag and it.is_based:
         arrays["poses"] = (of.lag + 1) * POSE
+    if steps is not None:
+        arrays |= _arrays_of_states(steps, arrays)
+    headers: tuple[str, ...] = OF_RECOGNISERS if steps is not None else OF_WINDOWS if of.lag else OF_FILTERS
+    headers += OF_BASED * it.is_based
     n_work = sum(arrays.values()) + BESIDES
-    headers = OF_WINDOWS if of.lag else OF_FILTERS
-    return assembled(
-        it, states, code, n_work, headers + OF_BASED * it.is_based, arrays=arrays, dt=of.dt, longest=GAP * of.dt
-    )
+    return assembled(it, states, code, n_work, headers, arrays=arrays, dt=of.dt, longest=longest)
 
 
-def _c_recogniser(of: TrackerBase[Any], steps: HypothesisSteps, sensors: str, name: str | None) -> CExport:
-    """Return a tracker that recognises contacts as C."""
-    tick, model = steps.tick, steps.model
-    memory = dict(zip(tick.memory_names, tick.memory_units, strict=True))
-    plans: dict[ContactState, EliminationPlan] = {(): tick.coordinates.plan}
-    it = replace(
-        Interface.of(plans, (), sensors, name, tick.coordinates.plan, memory, tick.coordinates.names),
-        systems=(tick.system,),
-        all=steps.readings,
-        hypotheses=model.states,
-        recognised=of.contact_names,
-    )
-    rows, outputs = _rows(tick, it, 0), _outputs(tick, it, 0)
-    file, shape = it.file(0, "_tick"), hypothesis_shape(tick, model)
-    source = _tables(tick, it, 0, GAP * of.dt) + _judging(shape, model, of.contact_names)
-    source += track_source(shape, 1, alone=True)
-    values = {"file": file, "number": 0, "rows": rows.name, "outputs": outputs.name, "source": source}
-    code = {
-        f"{it.name}.c": rendered("filter.c.jinja", it=it),
-        rows.file: rows.text,
-        outputs.file: outputs.text,
-        file: rendered("filter_tick.c.jinja", it=it, **values),
-    }
-    states, S = [(rows, outputs)], len(model.states)
-    arrays = _arrays([tick], it, states)
-    each = {name: S * arrays[name] for name in ("R", "z", "u", "pivots", "work")}
-    judged = {"probabilities": S, "transitions": S * S, "rates": S, "room": shape.n_judging(S)}
-    arrays |= each | judged | {"step": 1, "switched": 1, "best": 1}
-    n_work, headers = sum(arrays.values()) + BESIDES, OF_RECOGNISERS + OF_BASED * it.is_based
-    return assembled(it, states, code, n_work, headers, arrays=arrays, dt=of.dt, longest=GAP * of.dt)
+def _arrays_of_states(steps: HypothesisSteps, arrays: Mapping[str, int]) -> dict[str, int]:
+    """The length of each array of which every contact state that may be recognised has its own, and of judging them."""
+    S = len(steps.model.states)
+    judging = hypothesis_shape(steps.tick, steps.model).n_judging(S)
+    own = {name: S * arrays[name] for name in ("R", "z", "u", "pivots", "work")}
+    judged = {"probabilities": S, "transitions": S * S, "rates": S, "room": judging}
+    return own | judged | {"step": 1, "switched": 1, "best": 1}
 
 
-def _judging(shape: TrackShape, model: HypothesisModel, contact_names: Sequence[str]) -> str:
-    """Return the C of what judging contact states has to know, see c/alone_hypotheses.h."""
+def _judging(steps: HypothesisSteps, contact_names: Sequence[str]) -> str:
+    """Return the C of the steps that judge contact states, and what they have to know, see c/alone_hypotheses.h."""
+    shape, model = hypothesis_shape(steps.tick, steps.model), steps.model
     numbers, (order, counts, ends) = hypothesis_numbers(model, 0.0), ordered_rows(shape, model.counting)
     text = defined(
         {
@@ -157,7 +136,7 @@ def _judging(shape: TrackShape, model: HypothesisModel, contact_names: Sequence[
     ):
         text += listed_table(name, integers.ravel().tolist())
     bits = [sum(1 << contact_names.index(one) for one in state) for state in model.states]
-    return text + listed_table("state_bits", bits)
+    return text + listed_table("state_bits", bits) + track_source(shape, 1, alone=True)
 
 
 def _rows(tick: TickPrograms, it: Interface, number: int) -> CFunction:
@@ -181,14 +160,13 @@ def _outputs(tick: TickPrograms, it: Interface, number: int) -> CFunction:
     return c_function(program, "unit.c.jinja", it, *names, limits, about="The outputs, given what is free.")
 
 
-def _steps(tick: TickPrograms, it: Interface, number: int, longest: float, lag: int, window: Mapping[str, int]) -> str:
-    """Return the C of the steps, and what they have to know, see c/alone_filter.h and c/alone_window.h."""
-    text = _tables(tick, it, number, longest)
+def _steps(tick: TickPrograms, lag: int, window: Mapping[str, int]) -> str:
+    """Return the C of the steps, and what a window has to know, see c/alone_filter.h and c/alone_window.h."""
     if not lag:
-        return text + track_source(tick.shape, 1, alone=True)
+        return track_source(tick.shape, 1, alone=True)
     rooms = {"KEPT_ROOM": "kept", "STATE_ROOM": "states", "U_ROOM": "means"}
     sizes = {"LAG": lag} | {macro: window[name] // (lag + 1) for macro, name in rooms.items()}
-    return text + defined(sizes) + track_source(tick.shape, 1, smooths=True, alone=True)
+    return defined(sizes) + track_source(tick.shape, 1, smooths=True, alone=True)
 
 
 def _window(ticks: Sequence[TickPrograms], lag: int) -> dict[str, int]:

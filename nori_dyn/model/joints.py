@@ -99,6 +99,12 @@ class Joint(ABC):
         return len(self.coordinates)
 
     @property
+    def coordinate_axes(self) -> tuple[str, ...]:
+        """The axis of each configuration number among those of its kind; "" of the only one of its kind."""
+        kinds = self.coordinates
+        return tuple("xyzw"[kinds[:k].count(kind)] if kinds.count(kind) > 1 else "" for k, kind in enumerate(kinds))
+
+    @property
     def nv(self) -> int:
         """Number of freedoms n_i."""
         return len(self.motion_components)

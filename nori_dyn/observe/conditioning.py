@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.observe.deviations import OutputDeviations, output_rows
+from nori_dyn.observe.deviations import OutputDeviations
 from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.sweep import sweep
 from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.program.layout import output_names
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.system.sources import NONE, Reduced
@@ -151,7 +152,7 @@ def conditioning(
     """
     check_system(system, "nd.conditioning")
     wanted = resolve_outputs(system, OUTPUTS if outputs is None else outputs)
-    names, units, _ = output_rows(system, wanted)
+    names, units = output_names(system, wanted)
     Q = configurations_of(system, configurations, n, seed)
     with progress_bar(f"conditioning of {system.tree.name}", progress) as stage:
         stage("natural units")

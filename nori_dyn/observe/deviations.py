@@ -17,13 +17,11 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
-from nori_dyn.planning.outputs import Output, output_columns
-from nori_dyn.program.layout import output_parts
+from nori_dyn.planning.outputs import Output
+from nori_dyn.program.layout import output_names, sums_of
 from nori_dyn.system.builder import System
 from nori_dyn.system.sources import Reduced
-from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Floats
 
 MOVED = 1e-7
@@ -120,19 +118,8 @@ def _root_of_variance(A: Floats, rows: Floats) -> Floats:
 
 def output_rows(system: System, outputs: Sequence[Output]) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
     """The names and units of the numbers of outputs, and each as a sum of numbers of d (n_outputs, n)."""
-    known_units = [unit for variable in system.variables for unit in variable.units]
-    names: list[str] = []
-    units: list[str] = []
-    rows = []
-    for part in output_parts(system, outputs):
-        columns = output_columns(system, [part.output])
-        units += [known_units[column] for column in columns]
-        block = np.zeros((len(columns), system.shape[1]))
-        if part.matrix is None:
-            names += [system.variable_names[column] for column in columns]
-            block[np.arange(len(columns)), columns] = 1.0
-        else:
-            names += component_names(part.output.name, MOTION if part.output.kind == "a" else FORCE)
-            block[:, columns] = part.matrix
-        rows.append(block)
-    return tuple(names), tuple(units), np.vstack(rows)
+    names, units = output_names(system, outputs)
+    rows = np.zeros((len(names), system.shape[1]))
+    for row, terms in zip(rows, (terms for output in outputs for terms in sums_of(system, output)), strict=True):
+        row[list(terms)] = list(terms.values())
+    return names, units, rows

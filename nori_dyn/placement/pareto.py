@@ -19,7 +19,6 @@ from nori_dyn.algebra.arrays import counted
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import configurations_of
-from nori_dyn.observe.deviations import output_rows
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates
 from nori_dyn.placement.cases import Demand, Where
 from nori_dyn.placement.cover import CoverProblem, Found, IntegerProgram
@@ -27,6 +26,7 @@ from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationL
 from nori_dyn.placement.design import ExchangeSearch
 from nori_dyn.placement.selection import EFFORT
 from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.program.layout import output_names
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
@@ -166,7 +166,7 @@ def pareto_front(
         Q = configurations_of(choices.system, demand.configurations, n, seed)
         stage("information of each sensor")
         judged = Criterion.of(choices, outputs, criterion, Q, seed)
-        _, units, _ = output_rows(choices.system, resolve_outputs(choices.system, outputs))
+        _, units = output_names(choices.system, resolve_outputs(choices.system, outputs))
         points, bound = _search(problem, judged, effort, stage)
         return ParetoFront(
             name=candidates.name,

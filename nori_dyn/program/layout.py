@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.system.builder import System
+from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Floats
 
 
@@ -41,6 +43,21 @@ def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[OutputSl
             matrix = np.ascontiguousarray(turn, dtype=float)
         yield OutputSlice(output, slice(start, start + size), shape, matrix)
         start += size
+
+
+def output_names(system: System, outputs: Iterable[Output]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names and units of the numbers of outputs."""
+    known = [
+        pair for variable in system.variables for pair in zip(variable.component_names, variable.units, strict=True)
+    ]
+    found: list[tuple[str, str]] = []
+    for output in outputs:
+        own = [known[column] for column in output_columns(system, [output])]
+        if output.X is not None:
+            names = component_names(output.name, MOTION if output.kind == "a" else FORCE)
+            own = [(name, unit) for name, (_, unit) in zip(names, own, strict=True)]
+        found += own
+    return tuple(name for name, _ in found), tuple(unit for _, unit in found)
 
 
 def sums_of(system: System, output: Output) -> list[dict[int, float]]:
