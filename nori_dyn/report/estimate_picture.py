@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError, UnknownOutputError
+from nori_dyn.errors import InputError
 from nori_dyn.logs.fields import EXTRAS
 from nori_dyn.logs.formats.writer import SIGMA, TIME
 from nori_dyn.logs.log import whole_table
 from nori_dyn.model.joints import FORCE, MOTION, UNITS
 from nori_dyn.report.pictures import check_picture_name, empty_figure, save_figure
+from nori_dyn.report.recorded import chosen
 from nori_dyn.typing import Floats
 
 MOST_PANELS = 12
@@ -89,23 +90,22 @@ def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str]
     """
     check_picture_name(path)
     columns = _named_columns(whole_table(estimates))
-    chosen = _choose(estimates, [name for name in columns if _is_estimate(name)], names)
+    known = [name for name in columns if name not in (TIME, *EXTRAS) and not name.startswith(SIGMA)]
+    if not known:
+        raise InputError(f"{estimates}: holds no estimates. Name a file that `nori-dyn estimate` wrote.")
+    drawn = chosen(known, names, str(estimates))
     panels: dict[str, list[EstimateLine]] = {}
-    for name in chosen:
+    for name in drawn:
         line = EstimateLine.of(name)
         panels.setdefault(line.panel, []).append(line)
     if len(panels) > MOST_PANELS:
-        some = sorted({name.partition(".")[0] if ":" in name else name for name in chosen})
+        some = sorted({name.partition(".")[0] if ":" in name else name for name in drawn})
         raise InputError(
-            f"{estimates}: its {len(chosen)} numbers need {len(panels)} panels, more than a picture holds "
+            f"{estimates}: its {len(drawn)} numbers need {len(panels)} panels, more than a picture holds "
             f"({MOST_PANELS}). Name what to draw, for instance {some[-1]}."
         )
     _draw(panels, columns, Path(estimates).name, path)
-    return tuple(chosen)
-
-
-def _is_estimate(name: str) -> bool:
-    return name not in (TIME, *EXTRAS) and not name.startswith(SIGMA)
+    return drawn
 
 
 def _named_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -116,22 +116,6 @@ def _named_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
         components = MOTION if match and match[2] == "a" else FORCE
         found[f"{match[1]}.{components[int(match[3])]}" if match else name] = column
     return found
-
-
-def _choose(path: str | Path, known: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The columns that are named, or all."""
-    if not known:
-        raise InputError(f"{path}: holds no estimates. Name a file that `nori-dyn estimate` wrote.")
-    if not names:
-        return list(known)
-    chosen: list[str] = []
-    for name in names:
-        own = [each for each in known if each == name or each.startswith((f"{name}.", f"{name}:", f"{name}["))]
-        if not own:
-            kinds = dict.fromkeys(part for each in known for part in (each.partition(":")[0], each.rpartition(".")[0]))
-            raise UnknownOutputError("estimate", name, [part for part in (*kinds, *known) if part], str(path))
-        chosen.extend(own)
-    return list(dict.fromkeys(chosen))
 
 
 def _draw(

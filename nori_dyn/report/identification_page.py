@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-
-import numpy as np
+from collections.abc import Sequence
 
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.findings import Identification
-from nori_dyn.report.curves import Bins
 from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section, Verdict, side_by_side
-from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.shows.identification import (
     IN_SUMS,
     OPEN,
     by_unit,
     described_sum,
     facts,
+    fit_table,
     joint_table,
-    least_identified,
     left_of,
     link_table,
     load_table,
@@ -35,11 +30,6 @@ from nori_dyn.tables import Bullets, Facts, Table, number
 SHOWN = 8
 """Most panels, and most combinations, that are shown at once."""
 
-RMS = "The rms of the error of each reading: of the original model (light) and of the identified one (dark)."
-HELD_OUT = (
-    "Held out: the error on samples that the fit did not use. Correlation: of those readings with what that fit "
-    "predicts."
-)
 PREDICTED = "Readings as dots, with the predictions of the original and of the identified model."
 
 HOW = {"identified": "identified", "open": OPEN, "combined": IN_SUMS, "known": "known"}
@@ -51,12 +41,10 @@ def identification_page(found: Identification) -> Page:
     robot, curves = found.problem.tree.name, found.curves[-1] if found.curves else None
     words, lead = verdict(found)
     answer = Verdict("sometimes" if found.doubts else "yes", _heading(found), (f"{lead} {words}",))
-    fits = [*_fit_tables(found)]
-    errors = [Section(own.title, (own,)) for own in fits] if len(fits) > 1 else fits
-    worst = _worst(found)
+    worst = worst_table(found)
     notes = [Bullets(found.remarks)] if found.remarks else []
     first = (
-        Section("Fit", (RMS, *errors, Note(HELD_OUT)), "fit"),
+        Section("Fit", (fit_table(found.fits),), "fit"),
         Section("What to excite next", (next_words(found), *([worst] if worst else [])), "next"),
         Section("Facts", (Facts(tuple(facts(found))), *notes), "facts"),
     )
@@ -64,7 +52,7 @@ def identification_page(found: Identification) -> Page:
     second = (Section(own.title, (own,), f"table{k}") for k, own in enumerate(tables, 1))
     doubts = Section("Look at this first", (Bullets(found.doubts),), "doubts", "advice")
     parts: list[PagePart] = [*([doubts] if found.doubts else []), Box(first, "column"), Box(tuple(second), "column")]
-    plots = None if curves is None else _plots(found, curves)
+    plots = None if curves is None else Plots.of(curves.t, 3 * len(found.fits))
     if curves is not None and plots is not None:
         drawn = tuple(plots.drawn(panel) for panel in _panels(found, curves))
         title = f"Measured and predicted: {curves.log}"
@@ -85,27 +73,6 @@ def _heading(found: Identification) -> str:
     if kept:
         return f"Errors of {range_of(kept)} {unit} on what was held out, {before} {unit} before"
     return f"Errors of {after} {unit} now, {before} {unit} before"
-
-
-def _fit_tables(found: Identification) -> Iterator[Table]:
-    """Yield the errors of the readings of each unit."""
-    for unit, fits in by_unit(found.fits).items():
-        rows = tuple((fit.name, fit.before, fit.after, fit.held_out, f"{fit.correlation:.4f}") for fit in fits)
-        most = [max(fit.before, fit.after) or 1.0 for fit in fits]
-        bars = tuple((fit.before / one, fit.after / one) for fit, one in zip(fits, most, strict=True))
-        columns = (f"reading [{unit}]" if unit else "reading", "before", "found", "held out", "correlation")
-        yield Table(f"Errors of readings in {unit}", columns, rows, bars=bars)
-
-
-def _worst(found: Identification) -> Table | None:
-    """The combinations that are identified least; None where there are none."""
-    table = worst_table(found)
-    if table is None:
-        return None
-    shown = least_identified(found)[:SHOWN]
-    bars = tuple((min(each.left, 1.0),) for each in shown)
-    rows, levels = tuple((described_sum(each), left_of(each)) for each in shown), ("low",) * len(shown)
-    return replace(table, rows=rows, most=None, bars=bars, levels=levels)
 
 
 def _all_parameters(found: Identification) -> Table:
@@ -140,14 +107,6 @@ def _all_combinations(found: Identification) -> Table:
         for each in found.combinations
     )
     return Table("All combinations", ("combination", "before", "found", "unit", "left"), rows, left=(0, 3))
-
-
-def _plots(found: Identification, curves: Curves) -> Plots:
-    """The time that the panels of readings share."""
-    n = max(len(found.fits), 1)
-    count = int(np.clip(BUDGET / (EACH_BIN * 3 * n), *BINS))
-    step = float(np.median(np.diff(curves.t))) if len(curves.t) > 1 else 1.0
-    return Plots(Bins.of(curves.t, count, np.flatnonzero(np.diff(curves.t) > 5 * step)))
 
 
 def _panels(found: Identification, curves: Curves) -> Sequence[Panel]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from nori_dyn.report.front_drawing import FrontDrawing
 from nori_dyn.report.skeleton import Skeleton
 from nori_dyn.report.time_plots import DrawnPanel, Plots, Strip
 from nori_dyn.report.tree_drawing import TreeDrawing
-from nori_dyn.tables import Bullets, Part
+from nori_dyn.tables import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,6 @@ class Page:
         """The robots that are drawn over time: none or one."""
         parts = (part for section in self.parts if isinstance(section, Section) for part in section.parts)
         return tuple(part for part in parts if isinstance(part, Skeleton))
-
-
-def under_heading(items: Bullets) -> Section:
-    """A list under its title as a heading."""
-    return Section(items.title.rstrip(":"), (replace(items, title=""),))
 
 
 def side_by_side(drawn: tuple[DrawnPanel, ...], most: int) -> tuple[PagePart, ...]:

@@ -153,7 +153,8 @@ def _by_variable(found: Learned, names: Iterable[str]) -> Iterator[str]:
 def memory_notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
     """Yield what else is to be known of it."""
     yield "Priors and initial sigmas are left out: only the sensors count."
-    uncertain = [each for each in found.memory if not _is_seen(found, each.variable.component_names)]
+    after = dict(zip(found.names, found.seen_after, strict=True))
+    uncertain = [each for each in found.memory if not all(after[name] for name in each.variable.component_names)]
     unsaid = [each.variable.name for each in uncertain if each.sigma is None]
     if len(uncertain) > len(unsaid):
         yield "What the sensors do not determine keeps its initial uncertainty."
@@ -182,8 +183,3 @@ def _base_is_idle(found: Learned, tree: KinematicTree) -> bool:
     """Whether there is a floating base, and none whose place or attitude changes what is told."""
     bases = {tree.joint_names[i] for i, joint in enumerate(tree.joints) if tree.is_root(i) and isinstance(joint, Free)}
     return bool(bases) and bases.isdisjoint(found.needs.moving)
-
-
-def _is_seen(found: Learned, names: Iterable[str]) -> bool:
-    after = dict(zip(found.names, found.seen_after, strict=True))
-    return all(after[name] for name in names)

@@ -9,24 +9,14 @@ import numpy as np
 
 from nori_dyn.filtering.history_summary import LIKELY
 from nori_dyn.measurements.contacts import COLLISION, CONTACT
-from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, EstimateLine
 from nori_dyn.report.layout import Box, Note, Page, PagePart, Section, side_by_side
 from nori_dyn.report.log_verdict import LOW, counted, facts, plural, rank_of, verdict
 from nori_dyn.report.recorded import RecordedLog, Suspicion, alarm, chosen, misfit, window_probabilities
 from nori_dyn.report.skeleton import skeleton
-from nori_dyn.report.time_plots import Curve, Panel, Plots, Strip, is_constant
+from nori_dyn.report.time_plots import BUDGET, EACH_BIN, Curve, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
 from nori_dyn.tables import Bullets, Facts, number, unbroken
-
-BUDGET = 2_200_000
-"""Characters that all lines of a page may have together."""
-
-EACH_BIN = 11
-"""Characters that a line takes in a bin, about."""
-
-BINS = (200, 1000)
-"""Fewest and most bins of a line."""
 
 SHOWN = 6
 """Panels of a section that are shown at once."""
@@ -45,9 +35,8 @@ def log_page(log: RecordedLog, names: Sequence[str] = ()) -> Page:
         if draft[3]
     ]
     wanted = sum(panel.lines for *_, own in drafts for panel in own)
-    count = int(np.clip(BUDGET / (EACH_BIN * max(wanted, 1)), *BINS))
-    plots = Plots(Bins.of(log.time, count, log.gaps))
-    left = BUDGET // (EACH_BIN * min(count, len(log)))
+    plots = Plots.of(log.time, wanted, log.gaps)
+    left = BUDGET // (EACH_BIN * len(plots.bins.starts))
     sections = []
     for id, title, words, own in drafts:
         fits = int(np.searchsorted(np.cumsum([panel.lines for panel in own]), left, side="right"))
@@ -182,7 +171,7 @@ def _component(reading: str, sensor: str) -> str:
 def _estimates(log: RecordedLog, names: Sequence[str]) -> Draft:
     """The estimates, with their bands, and what was read of the same."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for name in chosen(tuple(log.estimates), names):
+    for name in chosen(log.estimates, names):
         title, label = _place(name) if name not in log.states else _place_of_state(name)
         groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
     panels = [
@@ -224,15 +213,15 @@ def _place_of_state(name: str) -> tuple[str, str]:
 
 
 def _curves(log: RecordedLog, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
-    read = {name: x for name, _ in own if (x := log.measured(name)) is not None}
+    """Yield what was read of some numbers, where something was, and then what is estimated of them."""
     for k, (name, label) in enumerate(own):
-        if name in read:
+        read = log.measured(name)
+        if read is not None:
             alone = len(own) == 1
-            yield Curve(
-                "measured" if alone else f"{label} measured", read[name], None, f"c{1 if alone else k} measured"
-            )
+            yield Curve("measured" if alone else f"{label} measured", read, None, f"c{1 if alone else k} measured")
     for k, (name, label) in enumerate(own):
-        yield Curve(label, log.estimates[name], log.deviations.get(name), f"c{k}")
+        estimated = log.estimates[name] if name in log.estimates else log.told[name]
+        yield Curve(label, estimated, log.deviations.get(name), f"c{k}")
 
 
 def _shades(log: RecordedLog, own: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, str], ...]:
@@ -264,16 +253,7 @@ def _readings(log: RecordedLog, names: Sequence[str]) -> Draft:
             if name in log.told and name not in log.estimates:
                 groups.setdefault((sensor, log.units.get(name, "")), []).append(name)
         for (sensor, unit), own in sorted(groups.items(), key=lambda group: log.rank(group[0][0])):
-            labels = [_component(name, sensor) for name in own]
-            marks = [f"c{k} measured" for k in range(len(own))] if len(own) > 1 else ["c1 measured"]
-            read = [
-                Curve(f"{label} measured".strip(), log.readings[name], None, mark)
-                for name, label, mark in zip(own, labels, marks, strict=True)
-            ]
-            told = [
-                Curve(label or "estimated", log.told[name], None, f"c{k}")
-                for k, (name, label) in enumerate(zip(own, labels, strict=True))
-            ]
-            panels.append(Panel(unbroken(sensor), unit, (*read, *told)))
+            numbers = [(name, _component(name, sensor) or "estimated") for name in own]
+            panels.append(Panel(unbroken(sensor), unit, tuple(_curves(log, numbers))))
     words = ("What each sensor read, and what all sensors together predict for it.",)
     return "readings", "Other readings, measured and as estimated", words, panels

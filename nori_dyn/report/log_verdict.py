@@ -11,7 +11,6 @@ from nori_dyn.filtering.false_alarms import HOUR
 from nori_dyn.filtering.history_summary import Event
 from nori_dyn.measurements.contacts import COLLISION, CONTACT
 from nori_dyn.measurements.floating_base import BASE
-from nori_dyn.planning.outputs import Output
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, RecordedLog, Suspicion, misfit, window_probabilities
 from nori_dyn.system.variables import kind_in_words
@@ -64,7 +63,7 @@ def rank_of(kind: str) -> int:
 
 def _estimated(log: RecordedLog) -> str:
     """What was asked for, as a heading."""
-    outputs = sorted(log.outputs, key=_rank)
+    outputs = sorted(log.outputs, key=lambda output: rank_of(output.kind))
     kinds = [*dict.fromkeys(kind_in_words(output.kind) for output in outputs)]
     owners = [unbroken(output.owner) for output in outputs]
     if len(kinds) > 2:
@@ -74,10 +73,6 @@ def _estimated(log: RecordedLog) -> str:
     else:
         words = " and ".join(kinds)
     return f"Estimated: {words}"
-
-
-def _rank(output: Output) -> int:
-    return rank_of(output.kind)
 
 
 def _fit_of_readings(log: RecordedLog) -> Verdict:
@@ -241,4 +236,4 @@ def facts(log: RecordedLog) -> Iterator[tuple[str, str]]:
         if name in log.flags:
             yield name, f"{int(np.count_nonzero(log.flags[name])):,} of {len(log):,} samples"
     if log.notes:
-        yield "of the log", " ".join(log.notes)
+        yield "of the log", "; ".join(log.notes)

@@ -11,7 +11,6 @@ import numpy as np
 
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.learned import Learned
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.placement.design import Design
@@ -19,15 +18,14 @@ from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report import findings
 from nori_dyn.report.front_drawing import FrontDrawing
-from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section, under_heading
+from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section
 from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.shows import placement
+from nori_dyn.report.shows.observability import deviations_parts
 from nori_dyn.report.tree_drawing import TreeDrawing, readings_by_link, tree_drawing
 from nori_dyn.report.workspace import (
     MARGIN,
     NEARLY_SINGULAR,
-    NO_SIGMA,
-    DeviationTable,
     describe_margins,
     format_deviation,
     tabulate_deviations,
@@ -45,13 +43,6 @@ SHOWN = 8
 
 TALL = 20
 """Links of a robot whose drawing is taller than all that stands beside it."""
-
-EXPECTED = (
-    "Expected standard deviations, from the sigmas of the sensors: at the worst pose and at the median over all poses."
-)
-
-MOST_NAMED = 12
-"""Most outputs that are named in a sentence."""
 
 MOST_DECADES = 3
 """Most decades of margins that are shown in thirds; more are shown whole."""
@@ -137,15 +128,9 @@ def _format_signed(value: float, digits: int) -> str:
 def _coordinate_names(tree: KinematicTree) -> Iterator[tuple[str, str]]:
     """Yield the name of each number of q, and how it enters."""
     for name, joint in zip(tree.joint_names, tree.joints, strict=True):
-        letters = {kind: iter("xyzw") for kind in joint.coordinates}
-        for kind in joint.coordinates:
-            if joint.nq == 1:
-                yield name, kind
-            elif kind == "quaternion":
-                yield f"{name} quaternion {next(letters[kind])}", kind
-            else:
-                several = joint.coordinates.count(kind) > 1
-                yield f"{name} {next(letters[kind]) if several else kind}", kind
+        for kind, axis in zip(joint.coordinates, joint.coordinate_axes, strict=True):
+            words = {"quaternion": f"quaternion {axis}"}.get(kind, axis or kind)
+            yield f"{name} {words}" if joint.nq > 1 else name, kind
 
 
 def observability_page(
@@ -173,7 +158,11 @@ def observability_page(
     at_special = at_special if special.rows else []
     # The columns are about as long as each other: a tall drawing has the shorter sections beside it.
     read, is_tall = _readings(report.system), tree.n_links > TALL
-    first = [_why(report), *([_over_time(report.over_time, report)] if report.over_time else [])]
+    first = [_why(report)]
+    if learned := report.over_time:
+        lists = [Section(own.title.rstrip(":"), (replace(own, title=""),)) for own in memory_lists(learned)]
+        words, notes = memory_words(learned, report.n_variables), map(Note, memory_notes(learned, tree))
+        first.append(Section("Over time", (words, *lists, *notes), "overtime"))
     first += [] if is_tall and not has_bars else at_special
     first += [_robot(tree_drawing(report.system, report)), *([] if is_tall else [read])]
     second = [*(at_special if is_tall and not has_bars else []), *swept, *([_folded(poses)] if poses else [])]
@@ -202,11 +191,6 @@ def _unseen(parts: Sequence[UnobservableSubspace]) -> tuple[Bullets, Fold]:
     changes = Bullets(vectors, "Changes that no sensor sees")
     folded = Fold("In numbers: changes that no sensor sees", (changes,), "vectors")
     return Bullets(tuple(map(findings.describe_unseen, parts))), folded
-
-
-def _over_time(learned: Learned, report: ObservabilityReport) -> Section:
-    lists, notes = map(under_heading, memory_lists(learned)), map(Note, memory_notes(learned, report.system.tree))
-    return Section("Over time", (memory_words(learned, report.n_variables), *lists, *notes), "overtime")
 
 
 def _robot(drawing: TreeDrawing) -> Section:
@@ -240,24 +224,7 @@ def _margins(found: Conditioning, rank: int) -> Section:
 
 
 def _accuracy(found: Conditioning) -> Section:
-    tables = [_deviations(table) for table in tabulate_deviations(found)]
-    words = NO_SIGMA if found.sigma is None else EXPECTED
-    return Section("Precision of the estimates", (words, *(Section(own.title, (own,)) for own in tables)), "accuracy")
-
-
-def _deviations(table: DeviationTable) -> Table:
-    rows = [
-        (line.output, format_deviation(line.worst), format_deviation(line.median), line.pose) for line in table.lines
-    ]
-    notes = []
-    if table.undetermined:
-        notes.append(f"Not determined at most poses: {listed(table.undetermined, MOST_NAMED)}.")
-    if table.exact:
-        notes.append(f"Known exactly: {listed(table.exact, MOST_NAMED)}.")
-    most = max((line.worst for line in table.lines if line.worst < math.inf), default=1.0)
-    bars = tuple((min(line.worst / most, 1.0), min(line.median / most, 1.0)) for line in table.lines)
-    columns = ("output", "worst", "median", "worst pose")
-    return Table(f"Outputs in {table.unit}", columns, tuple(rows), tuple(notes), most=SHOWN, bars=bars)
+    return Section("Precision of the estimates", tuple(deviations_parts(found, SHOWN)), "accuracy")
 
 
 def _readings(system: System) -> Section:

@@ -14,7 +14,6 @@ from nori_dyn.errors import FileFormatError
 from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
 from nori_dyn.placement.pareto import ParetoFront
-from nori_dyn.planning.graph import MULTIPLIER
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.system.variables import kind_in_words
 from nori_dyn.typing import Indices
@@ -25,17 +24,6 @@ if TYPE_CHECKING:
 COLOURS = {"a": "#0072b2", "f": "#d55e00", "tau": "#009e73", "fx": "#999999", "qdd": "#cc79a7", "tau_J": "#56b4e9"}
 OTHERS = "#e69f00"
 """The colour of what components add."""
-
-LABELS = {
-    "a": "link accelerations a",
-    "f": "joint wrenches f",
-    "tau": "torques tau",
-    "fx": "external wrenches fx",
-    "qdd": "joint accelerations qdd",
-    "tau_J": "torques in the joints tau_J",
-    MULTIPLIER: "multipliers",
-}
-
 
 ENDINGS = (".png", ".svg", ".pdf")
 
@@ -169,7 +157,10 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
 def _spy(axes, title: str, n: int, i: Indices, j: Indices, kinds: NDArray[np.str_], known: Sequence[str]) -> None:  # type: ignore[no-untyped-def]
     for kind in known:
         own = kinds == kind
-        colour, label = COLOURS.get(kind, OTHERS), LABELS.get(kind, kind_in_words(kind))
+        colour, label = (
+            COLOURS.get(kind, OTHERS),
+            f"{kind_in_words(kind)} {kind}" if kind in COLOURS else kind_in_words(kind),
+        )
         axes.plot(j[own], i[own], "s", markersize=1.1, markeredgewidth=0, color=colour, label=label)
     axes.set(title=f"{title}\n{len(i)} nonzeros", xlim=(-n / 80, n * 81 / 80), ylim=(n * 81 / 80, -n / 80))
     axes.set(aspect="equal", xlabel="column", ylabel="row")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -17,14 +17,12 @@ from nori_dyn.filtering.history import History
 from nori_dyn.filtering.history_summary import Event
 from nori_dyn.filtering.watched import WatchedHistory
 from nori_dyn.model.kinematics import velocities
-from nori_dyn.observe.deviations import output_rows
 from nori_dyn.planning.outputs import Output
-from nori_dyn.program.layout import output_parts
-from nori_dyn.report.time_plots import is_constant
+from nori_dyn.program.layout import output_names, output_parts
+from nori_dyn.report.time_plots import gaps_in, is_constant
 from nori_dyn.solve.diagnosis import Diagnosis, Fault
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
-from nori_dyn.system.rows import RowBlock
 from nori_dyn.typing import Booleans, Floats, Indices
 
 FALSE_ALARMS = 1e-3
@@ -98,9 +96,6 @@ def window_probabilities(found: Diagnosis) -> tuple[tuple[int, int, float], ...]
     return tuple(result)
 
 
-GAP = 5.0
-"""Samples that are further apart than so many times the usual are a gap."""
-
 SINGULAR = "no unique solution"
 FELL_BACK = "re-factorised with pivoting"
 DROPPED = "dropped: "
@@ -144,7 +139,7 @@ class RecordedLog:
         unjudged: why there is no diagnosis.
         residual: largest relative residual of a sample; None where it was not computed.
         doubts: what is not likely about the log.
-        notes: sentences on what else was counted.
+        notes: what else was counted.
     """
 
     name: str
@@ -202,14 +197,14 @@ class RecordedLog:
             if row.is_sensor
             for name, unit in zip(row.component_names, row.units, strict=True)
         }
-        names, units, _ = output_rows(self.system, self.outputs)
+        names, units = output_names(self.system, self.outputs)
         states = {name: each.unit for name, each in self.states.items()}
         return found | states | dict(zip(names, units, strict=True))
 
     def _numbers(self, values: Mapping[str, Floats]) -> dict[str, Floats]:
         found: dict[str, Floats] = {}
         for part in output_parts(self.system, self.outputs):
-            names, _, _ = output_rows(self.system, [part.output])
+            names, _ = output_names(self.system, [part.output])
             columns = values[part.output.name].reshape(len(self), -1)
             found.update(zip(names, columns.T, strict=True))
         return found
@@ -246,9 +241,7 @@ class RecordedLog:
     @cached_property
     def gaps(self) -> Indices:
         """The samples before gaps in time."""
-        steps = np.diff(self.time)
-        usual = float(np.median(steps)) if len(steps) else 0.0
-        return np.flatnonzero(steps > GAP * usual) if usual > 0 else np.zeros(0, dtype=np.intp)
+        return gaps_in(self.time)
 
     @cached_property
     def suspicions(self) -> tuple[Suspicion, ...]:
@@ -273,34 +266,28 @@ class RecordedLog:
 
     def body_of(self, sensor: str) -> int | None:
         """The link at which a sensor reads, by its name; None where it is at none."""
-        row, tree = self.row(sensor), self.system.tree
+        tree = self.system.tree
         still = velocities(tree, self.q[0], np.zeros(tree.nv))
-        bodies = [] if row is None else [key.body for key in row.equation.blocks(still) if key.body is not None]
-        return bodies[0] if bodies else None
+        rows = (row for system in self.systems for row in system.rows if row.name == sensor)
+        bodies = (key.body for row in rows for key in row.equation.blocks(still) if key.body is not None)
+        return next(bodies, None)
 
     def rank(self, sensor: str) -> int:
         """Where a sensor is among the suspects; behind all of them where it is none."""
         return list(self.suspects).index(sensor) if sensor in self.suspects else len(self.suspects)
 
-    def row(self, sensor: str) -> RowBlock | None:
-        """The rows of a sensor by its name."""
-        return next((row for system in self.systems for row in system.rows if row.name == sensor), None)
 
-
-def check_names(log: RecordedLog, names: Sequence[str]) -> None:
-    """Check that there are estimates of all names.
+def chosen(labels: Iterable[str], names: Sequence[str], where: str = "") -> tuple[str, ...]:
+    """The numbers that are named, "tau", "fx:l_sole" or "fx:l_sole.mz", in that order; all when none is.
 
     Raises:
-        UnknownOutputError: there are none of one.
+        UnknownOutputError: there are none of a name.
     """
+    labels, found = tuple(labels), dict[str, None]()
     for name in names:
-        if not chosen(tuple(log.estimates), [name]):
-            known = dict.fromkeys(part for each in log.estimates for part in (each.rpartition(".")[0], each) if part)
-            raise UnknownOutputError("estimate", name, tuple(known), log.name)
-
-
-def chosen(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """The numbers that are named, "tau", "fx:l_sole" or "fx:l_sole.mz"; all when none is."""
-    if not names:
-        return tuple(labels)
-    return tuple(each for each in labels if any(each == n or each.startswith((f"{n}.", f"{n}:")) for n in names))
+        own = [each for each in labels if each == name or each.startswith((f"{name}.", f"{name}:", f"{name}["))]
+        if not own:
+            parts = [part for each in labels for part in (each.partition(":")[0], each.rpartition(".")[0])]
+            raise UnknownOutputError("estimate", name, dict.fromkeys(filter(None, (*parts, *labels))), where)
+        found |= dict.fromkeys(own)
+    return tuple(found) if names else labels

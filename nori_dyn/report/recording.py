@@ -24,7 +24,7 @@ from nori_dyn.report.log_verdict import facts, verdict
 from nori_dyn.report.recorded import RecordedLog, chosen
 from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
 from nori_dyn.tables import spaced
-from nori_dyn.typing import Booleans, Floats, Indices
+from nori_dyn.typing import Floats, Indices
 
 ESTIMATED, MEASURED = (60, 155, 255), (255, 150, 60)
 """The colours of what is estimated, and of what was read."""
@@ -136,7 +136,7 @@ MOST_VIEWS = 12
 def series(into: Recording) -> Iterator[Series]:
     """Yield the series."""
     log = into.log
-    for name in chosen(tuple(log.estimates), into.names):
+    for name in chosen(log.estimates, into.names):
         yield from compared(log, name, log.estimates[name])
     if log.diagnosis is None:
         return
@@ -198,15 +198,10 @@ SUSPECT = (200, 30, 30)
 def write_states(into: Recording) -> None:
     """Write what is said of samples as states that change."""
     for label, flag in into.log.flags.items():
-        if flag.any():
-            _write_state(into, ("said", label), flag, "yes")
-
-
-def _write_state(into: Recording, parts: Sequence[str], flag: Booleans, word: str) -> None:
-    changes = np.flatnonzero(np.diff(flag, prepend=not flag[0]))
-    for k in changes.tolist():
-        into.at(k)
-        into.stream.log(into.entity(*parts), into.rr.StateChange(state=word if flag[k] else FINE))
+        changes = np.flatnonzero(np.diff(flag, prepend=not flag[0])) if flag.any() else ()
+        for k in map(int, changes):
+            into.at(k)
+            into.stream.log(into.entity("said", label), into.rr.StateChange(state="yes" if flag[k] else FINE))
     into.stream.reset_time()
 
 

@@ -26,9 +26,10 @@ GLASS = 60
 """How opaque meshes are, of 255: arrows and suspects are within them."""
 
 
-def placed(rr: Any, X: Transform) -> Any:
-    """Where a frame is in another, of the transform to it from there."""
-    return rr.Transform3D(translation=np.asarray(X.r, dtype=float), mat3x3=np.asarray(X.E, dtype=float).T)
+def placed(rr: Any, X: Transform, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> Any:
+    """Where a frame is in another, of the transform to it from there; and how far what is in it is stretched."""
+    turn = np.asarray(X.E, dtype=float).T
+    return rr.Transform3D(translation=np.asarray(X.r, dtype=float), mat3x3=turn @ np.diag(scale))
 
 
 def log_poses(rr: Any, stream: Any, tree: KinematicTree, q: Floats, when: Any) -> None:
@@ -74,16 +75,11 @@ def log_shapes(rr: Any, stream: Any, tree: KinematicTree, shapes: Sequence[Shape
         bare.discard(body)
         for k, (X, shape) in enumerate(own):
             path = link_path(rr, body, "shape", str(k))
-            stream.log(path, _in_place(rr, X, shape), *_seen(rr, shape), static=True)
+            place = placed(rr, X, shape.size) if shape.kind == "mesh" else placed(rr, X)
+            stream.log(path, place, *_seen(rr, shape), static=True)
     for name in bare:
         _log_bones(rr, stream, tree, tree.link(name), extent)
     return lost
-
-
-def _in_place(rr: Any, X: Transform, shape: Shape) -> Any:
-    scale = shape.size if shape.kind == "mesh" else (1.0, 1.0, 1.0)
-    turn = np.asarray(X.E, dtype=float).T
-    return rr.Transform3D(translation=np.asarray(X.r, dtype=float), mat3x3=turn @ np.diag(scale))
 
 
 def _seen(rr: Any, shape: Shape) -> list[Any]:

@@ -242,12 +242,12 @@ def skeleton(log: RecordedLog, at: Callable[[int], int]) -> Skeleton | None:
         return None
     middle = (p.min(axis=(0, 1)) + p.max(axis=(0, 1))) / 2
     half = float(np.linalg.norm(p - middle, axis=2).max()) or 1.0
-    vectors = list[tuple[Floats, Floats]]()
+    vectors, unknown = list[tuple[Floats, Floats]](), np.full(len(log), np.nan)
     for owner, _, _, names, largest in wrenches:
         E = turns[tree.frame(owner).link] @ np.asarray(tree.frame(owner).X.E, dtype=float).T
         scale = ARROW * half / largest
         vector = np.stack([log.estimates[name][frames] for name in names], axis=1)
-        sigma = np.stack([_deviation(log, name)[frames] for name in names], axis=1)
+        sigma = np.stack([log.deviations.get(name, unknown)[frames] for name in names], axis=1)
         sides = np.swapaxes(E * np.minimum(2 * scale * sigma, half)[:, None, :], 1, 2)
         vectors.append((scale * np.einsum("nij,nj->ni", E, vector), sides.reshape(len(frames), 9)))
     tips = [p[:, place] + vector - middle for place, (vector, _) in zip(places, vectors, strict=True)]
@@ -309,11 +309,6 @@ def _wrenches(log: RecordedLog) -> list[tuple[str, str, str, tuple[str, ...], fl
 def _without_spikes(x: Floats) -> Floats:
     """Sizes (N,) by a running median; what is not known is 0."""
     return np.asarray(median_filter(np.nan_to_num(x, posinf=0.0), size=SPIKE, mode="nearest"))
-
-
-def _deviation(log: RecordedLog, name: str) -> Floats:
-    known = log.deviations.get(name)
-    return np.full(len(log), np.nan) if known is None else known
 
 
 def _torques(log: RecordedLog) -> Iterator[tuple[int, Floats]]:

@@ -9,13 +9,26 @@ import numpy as np
 
 from nori_dyn.report.curves import SIZE, Bins, Scale, band, line, spans, ticks
 from nori_dyn.tables import number
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.typing import Booleans, Floats, Indices
 
 COLOURS = 6
 """Lines of a panel that have a colour of their own; the rest share them."""
 
 BAND_ROOM = 2.0
 """A band that is wider than so many times its line is cut off by its panel."""
+
+
+BUDGET = 2_200_000
+"""Characters that all lines of a page may have together."""
+
+EACH_BIN = 11
+"""Characters that a line takes in a bin, about."""
+
+BINS = (200, 1000)
+"""Fewest and most bins of a line."""
+
+GAP = 5.0
+"""Samples that are further apart than so many times the usual are a gap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +138,12 @@ class Plots:
 
     bins: Bins
 
+    @staticmethod
+    def of(time: Floats, lines: int, gaps: Indices | None = None) -> Plots:
+        """The plots of so many lines over some times (N,), each line in so few bins that the page stays small."""
+        count = int(np.clip(BUDGET / (EACH_BIN * max(lines, 1)), *BINS))
+        return Plots(Bins.of(time, count, gaps_in(time) if gaps is None else gaps))
+
     @property
     def span(self) -> tuple[float, float]:
         """The time at the left and at the right."""
@@ -179,6 +198,13 @@ class Plots:
     def windowed(self, label: str, words: str, parts: Sequence[tuple[int, int, str]]) -> Strip:
         """The strip of what is said of windows of samples."""
         return Strip(label, words, tuple((self.at(first), self.at(stop), mark) for first, stop, mark in parts))
+
+
+def gaps_in(time: Floats) -> Indices:
+    """The samples before gaps in time (N,)."""
+    steps = np.diff(time)
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    return np.flatnonzero(steps > GAP * usual) if usual > 0 else np.zeros(0, dtype=np.intp)
 
 
 def _finite(x: Floats) -> Floats:

@@ -15,7 +15,6 @@ from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.system import System
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.chunks import samples_of
-from nori_dyn.logs.clock import NO_TIME
 from nori_dyn.logs.fields import EXTRAS, schema_of
 from nori_dyn.logs.formats.writer import SIGMA
 from nori_dyn.logs.log import Log
@@ -29,11 +28,10 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.report.foxglove import save_foxglove_layout
 from nori_dyn.report.html import log_to_html
-from nori_dyn.report.log_verdict import counted
-from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, StateSeries, check_names
+from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, StateSeries, chosen
 from nori_dyn.report.recording import check_rerun, save_recording
+from nori_dyn.report.shows.logs import notes_on_streams
 from nori_dyn.system.inputs import unusable
-from nori_dyn.tables import number
 from nori_dyn.typing import Booleans, Floats
 
 PAGE, RECORDING = (".html", ".htm"), (".rrd",)
@@ -83,7 +81,7 @@ def view(
     path = Path(path)
     check_picture(path)
     drawn = recorded(found, log)
-    check_names(drawn, names)
+    chosen(drawn.estimates, names, drawn.name)  # refused before anything is drawn
     if path.suffix in RECORDING:
         return save_recording(drawn, path, names, None if robot is None else Path(robot))
     write_bytes(path, log_to_html(drawn, names).encode())
@@ -144,7 +142,7 @@ def recorded(found: LogEstimate, log: Log | None = None) -> RecordedLog:
         unjudged=unjudged,
         residual=found.report.largest_residual,
         doubts=found.report.doubts,
-        notes=tuple(_notes(found)),
+        notes=tuple(notes_on_streams(found.report)),
     )
 
 
@@ -239,21 +237,6 @@ def _dropped(found: LogEstimate) -> Mapping[str, Booleans]:
             if flag.any():
                 lost[f"{DROPPED}{name}"][places] |= flag
     return lost
-
-
-def _notes(found: LogEstimate) -> Iterator[str]:
-    """Yield sentences on what was counted of the log itself."""
-    for reason, n in found.report.counts.left_out.items():
-        yield f"{n:,} samples were left out: {reason}."
-    for name, stream in found.report.counts.streams.items():
-        what = f"stream {name}" if name else "the log"
-        parts = [(0 if NO_TIME in found.report.counts.left_out else stream.wrong, NO_TIME)]
-        parts += [(stream.repeated, "at a time that was there already"), (stream.backwards, "at a time before others")]
-        odd = [f"{n:,} {words}" for n, words in parts if n]
-        if name and stream.gaps:
-            odd.append(f"{counted(stream.gaps, 'gap')}, the longest of {number(stream.longest)} s")
-        if odd:
-            yield f"Of {stream.samples:,} samples of {what}: {', '.join(odd)}."
 
 
 def can_be_judged(plans: Plan) -> bool:

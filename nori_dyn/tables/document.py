@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -66,6 +67,20 @@ class Document:
 
     def __add__(self, other: Document) -> Document:
         return Document(self.parts + other.parts, {**self.figures, **other.figures})
+
+
+def attributes(of: object, *names: str) -> dict[str, Any]:
+    """Attributes of a thing by their names, as JSON has them: arrays are lists, what is not finite is None."""
+    return {name: _plain(getattr(of, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _figures(part: Part | str) -> Iterator[tuple[str, Any]]:

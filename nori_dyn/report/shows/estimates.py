@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from nori_dyn.planning.outputs import Output
+from nori_dyn.program.layout import output_names
 from nori_dyn.program.status import Status
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
@@ -134,14 +135,12 @@ def _component_table(
     system: System, outputs: Sequence[Output], values: Mapping[str, Floats], sigmas: Mapping[str, Floats] | None
 ) -> Table:
     """The table of what components add, a number a row."""
-    own = [variable for output in outputs for variable in _of(system, output)]
-    names = [unbroken(name) for variable in own for name in variable.component_names]
-    units = [unit for variable in own for unit in variable.units]
+    names, units = output_names(system, outputs)
     parts = (("value", values),) if sigmas is None else (("value", values), ("sigma", sigmas))
     columns = {
         heading: numbers([x for output in outputs for x in array[output.name].tolist()], 5) for heading, array in parts
     }
-    rows = tuple(zip(names, *columns.values(), units, strict=True))
+    rows = tuple(zip(map(unbroken, names), *columns.values(), units, strict=True))
     return Table("Components", ("what", *columns, "unit"), rows, left=(0, len(columns) + 1), most=MOST_JOINTS)
 
 
@@ -152,16 +151,10 @@ def _ranges(system: System, outputs: Sequence[Output], values: Mapping[str, Floa
         array = values[output.name]
         if output.is_of_all_links:
             first = next(_of(system, output))
-            parts = [f"{output.kind}.{c}, all links" for c in first.components]
-            columns, units = np.moveaxis(array, -1, 0), first.units
-        elif output.body is None:
-            parts = [name for variable in _of(system, output) for name in variable.component_names]
-            columns, units = array.T, tuple(unit for variable in _of(system, output) for unit in variable.units)
+            names, units = tuple(f"{output.kind}.{c}, all links" for c in first.components), first.units
         else:
-            (variable,) = _of(system, output)
-            parts, columns = list(component_names(output.name, variable.components)), array.T
-            units = variable.units
-        for name, column, unit in zip(parts, columns, units, strict=True):
+            names, units = output_names(system, [output])
+        for name, column, unit in zip(names, np.moveaxis(array, -1, 0), units, strict=True):
             rows.append((unbroken(name), *_least_and_largest(column), unit))
     return Table(title, ("output", "least", "median", "largest", "unit"), tuple(rows), left=(0, 4), most=MOST_JOINTS)
 

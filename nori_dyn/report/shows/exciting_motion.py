@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nori_dyn.identification.exciting_motion import ExcitingMotion
-from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, listed, number, shows, unbroken
+from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, attributes, listed, number, shows, unbroken
 
 SAMPLES = 2000
 """Samples of which the largest values are shown."""
@@ -15,6 +15,10 @@ LEAST = 6
 
 MOST_NAMES = 8
 """Names in a sentence."""
+
+
+PARAMETER = ("name", "combination", "unit", "model", "deviation")
+"""What JSON has of each parameter."""
 
 
 @shows(ExcitingMotion)
@@ -57,32 +61,16 @@ def motion_document(motion: ExcitingMotion) -> Document:
     if motion.unknown:
         said = f"{'; '.join(motion.unknown)}. Look at the motion in a simulator first."
         parts.append(Paragraph(said, "Not known:"))
+    of_each = motion.prior.tolist(), motion.deviations.tolist()
+    columns = motion.parameters, motion.combinations, motion.units, *of_each
     figures = {
         "robot": motion.trajectory.tree.name,
         "joints": list(motion.limits.joints),
-        "duration": motion.duration,
-        "criterion": motion.criterion,
-        "value": motion.value,
+        **attributes(motion, "duration", "criterion", "value", "gain", "condition", "condition_of_random"),
         "best_of_random": float(motion.of_random.max()),
-        "gain": motion.gain,
-        "condition": motion.condition,
-        "condition_of_random": motion.condition_of_random,
-        "parameters": [
-            {"name": name, "combination": combination, "unit": unit, "model": value, "deviation": deviation}
-            for name, combination, unit, value, deviation in zip(
-                motion.parameters,
-                motion.combinations,
-                motion.units,
-                motion.prior.tolist(),
-                motion.deviations.tolist(),
-                strict=True,
-            )
-        ],
-        "poorly_identified": list(motion.poorly_identified),
-        "unidentifiable": list(motion.unidentifiable),
+        "parameters": [dict(zip(PARAMETER, each, strict=True)) for each in zip(*columns, strict=True)],
+        **attributes(motion, "poorly_identified", "unidentifiable", "balance", "unknown"),
         "clearance": None if motion.clearance is None else motion.clearance[0],
-        "balance": motion.balance,
-        "unknown": list(motion.unknown),
     }
     return Document(tuple(parts), figures)
 

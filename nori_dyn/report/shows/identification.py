@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from nori_dyn.identification.combinations import BaseParameterEstimate
 from nori_dyn.identification.findings import Identification, ParameterEstimate
 from nori_dyn.identification.fits import ReadingFit
-from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
+from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, Parameter, ten_of
 from nori_dyn.tables import (
     Bullets,
     Document,
@@ -120,7 +121,11 @@ def fit_table(fits: Sequence[ReadingFit]) -> Table:
         f"was found, and of what was held out. correlation: of what was {where} with what the found model says."
     )
     left = (0,) if unit else (0, 1)
-    return Table(f"Fit by reading{f' [{unit}]' if unit else ''}", tuple(columns), tuple(rows), (note,), left, MOST)
+    most = [max(fit.before, fit.after) or 1.0 for fit in fits]
+    bars = tuple((fit.before / one, fit.after / one) for fit, one in zip(fits, most, strict=True))
+    return Table(
+        f"Fit by reading{f' [{unit}]' if unit else ''}", tuple(columns), tuple(rows), (note,), left, MOST, bars
+    )
 
 
 def joint_table(found: Identification) -> Table | None:
@@ -129,11 +134,9 @@ def joint_table(found: Identification) -> Table | None:
     by_owner: dict[str, dict[str, ParameterEstimate]] = {}
     for parameter, each in zip(found.problem.all_parameters, found.estimates, strict=True):
         if parameter.kind not in INERTIAL:
-            owner = parameter.owner
-            if parameter.kind in OF_READINGS:
-                owner = next((name for name in names if owner == f"tau:{name}"), owner)
-            owner += f"@{parameter.robot}" if parameter.robot else ""
-            by_owner.setdefault(owner, {})[parameter.kind] = each
+            if parameter.kind in OF_READINGS and parameter.owner.removeprefix("tau:") in names:
+                parameter = replace(parameter, owner=parameter.owner.removeprefix("tau:"))
+            by_owner.setdefault(_owner(parameter), {})[parameter.kind] = each
     if not by_owner:
         return None
     kinds = [kind for kind in COLUMNS if any(kind in own for own in by_owner.values())]
@@ -154,10 +157,12 @@ def joint_table(found: Identification) -> Table | None:
 def link_table(found: Identification) -> Table | None:
     """The mass of each link, and by how far its centre moved; None where no inertia was looked for."""
     rows, by_name = [], {each.name: each for each in found.estimates}
+    inertias = [each for each in found.problem.all_parameters if each.kind in INERTIAL]
     for i in found.parameters.links():
         link, before, after = found.problem.tree.names[i], found.problem.tree.I[i], found.robot.I[i]
-        own = [each for each in found.estimates if _is_of(each.name, link)]
-        alone = [short_name(each.name) for each in own if each.how == "identified"]
+        own = [each for each in inertias if each.owner == link]
+        identified = (each for each in own if by_name[each.name].how == "identified")
+        alone = [f"{each.kind}.{each.component}".rstrip(".") for each in identified]
         mass = by_name.get(f"m:{link}")
         shown = number(after[5, 5]) if mass is None else described(mass, always=True)
         has_centres = before[5, 5] > 0 and after[5, 5] > 0
@@ -200,7 +205,8 @@ def next_words(found: Identification) -> str:
     unclear = least_identified(found)
     if not unclear:
         return "Each combination is identified at least twice as well as it was known: nothing is left to excite."
-    owners = Counter(owner_of(each.name) for each in unclear)
+    by_name = {each.name: each for each in found.problem.all_parameters}
+    owners = Counter(_owner(by_name[each.name.removesuffix(" +")]) for each in unclear)
     return (
         f"Left open is most of {listed((name for name, _ in owners.most_common()), FEW)}. Excite these next: "
         "nd.exciting_motion(robot) designs the motion that identifies most."
@@ -221,7 +227,8 @@ def worst_table(found: Identification) -> Table | None:
         return None
     rows = tuple((described_sum(each), left_of(each)) for each in unclear)
     note = "Left: the share of the deviation before that is left, where 100 % says that the log says nothing of it."
-    return Table("Identified least", ("combination", "left"), rows, (note,), most=WORST)
+    bars, levels = tuple((min(each.left, 1.0),) for each in unclear), ("low",) * len(unclear)
+    return Table("Identified least", ("combination", "left"), rows, (note,), most=WORST, bars=bars, levels=levels)
 
 
 def left_of(each: BaseParameterEstimate) -> str:
@@ -262,20 +269,9 @@ def described_sum(found: BaseParameterEstimate, most: int | None = TERMS) -> str
     return describe_sum({first: found.terms[first], **found.terms}, most)
 
 
-def owner_of(name: str) -> str:
-    """The link, joint or reading that a parameter is of: "elbow" of "viscous:elbow"."""
-    kind, _, owner = name.removesuffix(" +").partition(":")
-    return owner.rpartition(".")[0] if kind in ("mc", "I") else owner
-
-
-def short_name(name: str) -> str:
-    """The name of a parameter without that of its owner: "mc.x" of "mc:forearm.x"."""
-    kind = name.partition(":")[0]
-    return f"{kind}.{name.rpartition('.')[2]}" if kind in ("mc", "I") else kind
-
-
-def _is_of(name: str, link: str) -> bool:
-    return name.partition(":")[0] in INERTIAL and owner_of(name) == link
+def _owner(parameter: Parameter) -> str:
+    """The link, joint or reading that a parameter is of; of one of several robots with its name."""
+    return parameter.owner + (f"@{parameter.robot}" if parameter.robot else "")
 
 
 def _notes_on(found: Iterable[ParameterEstimate]) -> Iterator[str]:

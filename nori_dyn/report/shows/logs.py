@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nori_dyn.logs.clock import NO_TIME
 from nori_dyn.logs.report import LogReport
 from nori_dyn.report.shows.trackers import summary_document
-from nori_dyn.tables import Cell, Document, Table, number, shows, unbroken
+from nori_dyn.tables import Cell, Document, Table, attributes, number, shows, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.many_logs import LogOutcome  # which loads what starts processes
@@ -50,6 +50,14 @@ def report_warnings(report: LogReport) -> Iterator[str]:
     if report.dropped:
         shown = ", ".join(f"'{name}' {times}" for name, times in report.dropped.items())
         yield f"dropped, of {report.samples} samples: {shown}"
+    yield from notes_on_streams(report)
+    if report.n_singular:
+        first = report.singular[0]
+        yield f"singular (nan): {report.n_singular} of {report.samples} samples, the first is {first}"
+
+
+def notes_on_streams(report: LogReport) -> Iterator[str]:
+    """Yield which samples of the log were left out, repeated, or out of order, and where it has gaps."""
     for reason, n in report.counts.left_out.items():
         yield f"left out: {n:,} samples {reason}"
     for name, stream in report.counts.streams.items():
@@ -66,9 +74,6 @@ def report_warnings(report: LogReport) -> Iterator[str]:
         ]
         if odd:
             yield f"of {stream.samples:,} samples of {what}: {', '.join(odd)}"
-    if report.n_singular:
-        first = report.singular[0]
-        yield f"singular (nan): {report.n_singular} of {report.samples} samples, the first is {first}"
 
 
 def outcomes_document(outcomes: Sequence[LogOutcome]) -> Document:
@@ -96,24 +101,15 @@ def outcomes_document(outcomes: Sequence[LogOutcome]) -> Document:
 
 def _figures(report: LogReport) -> dict[str, object]:
     return {
-        "samples": report.samples,
-        "backend": report.backend,
+        **attributes(report, "samples", "backend", "seconds", "largest_residual", "fell_back", "n_singular"),
+        **attributes(report, "singular", "dropped"),
         "preparing_seconds": report.preparing,
-        "seconds": report.seconds,
-        "largest_residual": report.largest_residual,
-        "fell_back": report.fell_back,
-        "n_singular": report.n_singular,
-        "singular": report.singular,
-        "differentiated": list(report.counts.differentiated),
+        **attributes(report.counts, "differentiated", "left_out", "ignored", "unused"),
         "differentiated_by": report.counts.made_by,
-        "dropped": dict(report.dropped),
-        "left_out": dict(report.counts.left_out),
         "streams": {
             name: {k: v for k, v in asdict(stream).items() if k != "last"}
             for name, stream in report.counts.streams.items()
         },
-        "ignored": list(report.counts.ignored),
-        "unused": list(report.counts.unused),
         "warnings": [asdict(doubt) for doubt in report.doubts],
         **({} if report.summary is None else report.summary.to_dict()),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,7 +14,7 @@ from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.tables import Document, Facts, Table, listed, number, numbers, shows, unbroken
+from nori_dyn.tables import Document, Facts, Table, attributes, listed, number, numbers, shows, unbroken
 
 MOST_LINKS = 60
 """Links that are shown, of longer robots, where lines have a width."""
@@ -83,7 +83,7 @@ def tree_document(tree: KinematicTree) -> Document:
 def tree_figures(tree: KinematicTree) -> dict[str, Any]:
     """The sizes of a robot, and its components."""
     components = [component.to_dict() for component in tree.components]
-    return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv, "components": components}
+    return {"robot": tree.name, **attributes(tree, "n_links", "nq", "nv"), "components": components}
 
 
 def _components(tree: KinematicTree) -> Iterator[Table]:
@@ -91,21 +91,14 @@ def _components(tree: KinematicTree) -> Iterator[Table]:
     rows = []
     for component in tree.components:
         fields = {key: value for key, value in component.to_dict().items() if key not in ("type", "name")}
-        on = "; ".join(_said(value) for key, value in fields.items() if key in PLACES)
-        numbers_of_it = ", ".join(f"{key} {_said(value)}" for key, value in fields.items() if key not in PLACES)
+        on = "; ".join(_in_a_line(value, MOST_NAMES) for key, value in fields.items() if key in PLACES)
+        numbers_of_it = ", ".join(
+            f"{key} {_in_a_line(value, MOST_NAMES)}" for key, value in fields.items() if key not in PLACES
+        )
         rows.append((component.type, unbroken(component.name), on, numbers_of_it))
     if rows:
         columns, notes = ("component", "name", "on", "with"), ("In SI units.",)
         yield Table("Components", columns, tuple(rows), notes, left=(0, 1, 2, 3), most=MOST_LINKS)
-
-
-def _said(value: Any) -> str:
-    """A value of a config in a line."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{unbroken(str(key))} {_said(of)}" for key, of in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return listed([_said(of) for of in value], MOST_NAMES)
-    return number(value) if isinstance(value, int | float) else unbroken(str(value))
 
 
 def _limits(joint: Joint) -> str:
@@ -122,7 +115,7 @@ def sensors_document(sensors: SensorSet) -> Document:
         ("sensors", unbroken(sensors.name)),
         ("source", sensors.source),
         ("contacts", listed(sensors.contact_names)),
-        ("dynamics", _entry_in_a_line(dynamics.model_dump(exclude_defaults=True)) if dynamics else ""),
+        ("dynamics", _in_a_line(dynamics.model_dump(exclude_defaults=True)) if dynamics else ""),
     )
     rows = [_sensor_row(measurement) for measurement in sensors.measurements]
     for contact in sensors.contacts:
@@ -131,7 +124,7 @@ def sensors_document(sensors: SensorSet) -> Document:
     if sensors.touch is not None:
         rows.append(("touch", _content(sensors.touch), ""))
     for name, memory in sensors.memory:
-        at_first = "" if memory.sigma is None else _entry_in_a_line(memory.sigma)
+        at_first = "" if memory.sigma is None else _in_a_line(memory.sigma)
         rows.append((f"memory {unbroken(name)}", _content(memory), at_first))
     columns = ("type", "settings", "sigma")
     table = Table("Measurements", columns, tuple(rows), left=(0, 1, 2), most=MOST_SENSORS)
@@ -140,30 +133,24 @@ def sensors_document(sensors: SensorSet) -> Document:
 
 def _sensor_row(measurement: Measurement, when: str = "") -> tuple[str, str, str]:
     """The type of a sensor, what else its entry says, and its sigma."""
-    sigma = "exact" if measurement.sigma is None else _entry_in_a_line(measurement.sigma)
+    sigma = "exact" if measurement.sigma is None else _in_a_line(measurement.sigma)
     return measurement.type, _content(measurement) + when, sigma
 
 
 def _content(entry: BaseModel) -> str:
     """The settings of an entry beside its type and sigma."""
     content = entry.model_dump(by_alias=True, exclude_defaults=True, exclude={"type", "sigma"})
-    return "; ".join(f"{key}: {_entry_in_a_line(value)}" for key, value in content.items())
+    return "; ".join(f"{key}: {_in_a_line(value)}" for key, value in content.items())
 
 
-def _entry_in_a_line(value: Any) -> str:
-    """A value of a config in a line."""
+def _in_a_line(value: Any, most: int | None = None) -> str:
+    """A value of a config in a line; of lists so many items, all others are counted."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_entry_in_a_line(each)}" for key, each in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(_items(value))
-    return unbroken(value) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _items(values: Sequence[Any]) -> Iterator[str]:
-    """Yield the items of a list in a line."""
-    for value in values:
-        nested = isinstance(value, Sequence) and not isinstance(value, str)
-        yield f"[{_entry_in_a_line(value)}]" if nested else _entry_in_a_line(value)
+        return ", ".join(f"{unbroken(str(key))} {_in_a_line(each, most)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        items = [f"[{_in_a_line(one)}]" if isinstance(one, list | tuple) else _in_a_line(one, most) for one in value]
+        return listed(items, most)
+    return f"{value:g}" if isinstance(value, float) else unbroken(str(value))
 
 
 @shows(Preset)
@@ -201,13 +188,7 @@ def robots_document(known: Robots) -> Document:
     title = f"{len(rows):,} robots known by name"
     figures = {
         "robots": [
-            {
-                "name": one.name,
-                "aliases": list(one.aliases),
-                "package": one.package,
-                "file": None if one.path is None else str(one.path),
-                "about": one.about,
-            }
+            {**attributes(one, "name", "aliases", "package", "about"), "file": one.path and str(one.path)}
             for one in known.robots
         ],
         "not_installed": list(known.absent),

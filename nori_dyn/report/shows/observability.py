@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -41,13 +42,29 @@ from nori_dyn.report.workspace import (
     format_deviation,
     tabulate_deviations,
 )
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, shows, spaced, unbroken
+from nori_dyn.tables import (
+    Bullets,
+    Document,
+    Facts,
+    Paragraph,
+    Part,
+    Table,
+    attributes,
+    listed,
+    number,
+    shows,
+    spaced,
+    unbroken,
+)
 
 WORST_SHOWN = 5
 """Most poses that are listed as the worst."""
 
 FEW = 7
 """Most numbers of q that are printed in a line."""
+
+MOST_NAMED = 12
+"""Most outputs that are named in a sentence."""
 
 DEVIATIONS = "Expected standard deviations"
 
@@ -91,43 +108,29 @@ def _report_figures(report: ObservabilityReport, answer: Verdict) -> dict[str, A
         "additions": [
             {
                 "words": describe_addition(addition),
-                "at_poses": addition.at_poses,
-                "is_smallest": addition.is_smallest,
+                **attributes(addition, "at_poses", "is_smallest"),
                 "sensors": [dict(sensor.entry) for sensor in addition.sensors],
                 "others": [dict(sensor.entry) for sensor in addition.others],
             }
             for addition in report.additions
         ],
         "reason": reason(report),
-        "sensors": report.sensors,
         "rows": report.n_rows,
         "variables": report.n_variables,
-        "is_observable": report.is_observable,
-        "generic_rank": report.generic_rank,
-        "structural_rank": report.structural_rank,
-        "numerical_rank": report.numerical_rank,
-        "deficiency": report.deficiency,
-        "error": report.error,
-        "gap": report.gap if np.isfinite(report.gap) else None,
-        "unobservable": list(report.unobservable),
+        **attributes(report, "sensors", "is_observable", "generic_rank", "structural_rank", "numerical_rank"),
+        **attributes(report, "deficiency", "error", "gap", "unobservable", "repeated", "skipped"),
         "asked": {name: [each for each in own if each in report.unobservable] for name, own in report.asked.items()},
         "unseen": _unseen(report.unseen),
         "conditions": [
             {
-                "condition": c.condition,
-                "frames": list(c.frames),
-                "ranks": c.ranks.tolist(),
+                **attributes(c, "condition", "frames", "ranks", "lost", "configurations"),
                 "margins": c.smallest.tolist(),
-                "lost": c.lost,
                 "outcome": outcome,
                 "unseen": _unseen(c.unseen),
-                "configurations": c.configurations.tolist(),
             }
             for c, (_, outcome, _) in zip(report.conditions, special_poses(report).rows, strict=True)
         ],
         "over_time": None if report.over_time is None else _over_time_figures(report.over_time, report.n_variables),
-        "repeated": list(report.repeated),
-        "skipped": list(report.skipped),
     }
 
 
@@ -136,27 +139,17 @@ def _over_time_figures(found: Learned, n_variables: int) -> dict[str, Any]:
     return {
         "words": memory_words(found, n_variables),
         "lines": [spaced(line) for line in next(memory_lists(found)).items],
-        "ranks": list(found.ranks),
-        "states": found.states,
+        **attributes(found, "ranks", "states", "untold", "undetermined", "undetermined_at_first", "error", "gap"),
         "seen_after": dict(zip(found.names, (after or None for after in found.seen_after), strict=True)),
         "sums": [{name: factor or None for name, factor in each.terms.items()} for each in found.sums],
-        "untold": list(found.untold),
         "needs": asdict(found.needs),
-        "undetermined": list(found.undetermined),
-        "undetermined_at_first": list(found.undetermined_at_first),
-        "error": found.error,
-        "gap": found.gap if np.isfinite(found.gap) else None,
     }
 
 
 def _unseen(parts: Sequence[UnobservableSubspace]) -> list[dict[str, Any]]:
     return [
         {
-            "words": part.words,
-            "dimension": part.dimension,
-            "links": list(part.links),
-            "joints": list(part.joints),
-            "added": list(part.added),
+            **attributes(part, "words", "dimension", "links", "joints", "added"),
             "vectors": [dict(vector.coefficients) for vector in part.vectors],
         }
         for part in parts
@@ -185,8 +178,9 @@ def _conditioning_figures(found: Conditioning) -> dict[str, Any]:
     deviations = None
     if found.sigma is not None and medians is not None and worsts is not None:
         worst_poses = found.sigma.argmax(axis=0).tolist()
-        columns = zip(found.outputs, found.units, _finite(medians), _finite(worsts), worst_poses, strict=True)
+        sizes = attributes(found, "median_sigma", "worst_sigma").values()
         names = ("output", "unit", "median", "worst", "worst_pose")
+        columns = zip(found.outputs, found.units, *sizes, worst_poses, strict=True)
         deviations = [dict(zip(names, row, strict=True)) for row in columns]
     return {
         "poses": len(found.ranks),
@@ -194,18 +188,11 @@ def _conditioning_figures(found: Conditioning) -> dict[str, Any]:
         "nearly_singular": int(np.sum(found.smallest < NEARLY_SINGULAR)) - len(found.lacking),
         "median_margin": float(np.median(found.smallest)),
         "worst_margin": float(found.smallest.min()),
-        "worst": found.worst.tolist(),
+        **attributes(found, "worst", "ranks", "sigma", "configurations"),
         "known_least": spaced(describe_worst(found)),
         "deviations": deviations,
-        "ranks": found.ranks.tolist(),
         "margins": found.smallest.tolist(),
-        "sigma": None if found.sigma is None else [_finite(row) for row in found.sigma],
-        "configurations": found.configurations.tolist(),
     }
-
-
-def _finite(values: Iterable[float]) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _worst_poses(found: Conditioning) -> Table:
@@ -223,29 +210,38 @@ def _worst_poses(found: Conditioning) -> Table:
     return Table("Worst poses", columns, tuple(rows), notes, most=WORST_SHOWN)
 
 
-def deviations_parts(found: Conditioning) -> Iterator[Part | str]:
-    """Yield what is shown of expected deviations: of each unit the outputs that are known least first."""
+def deviations_parts(found: Conditioning, most: int | None = None) -> Iterator[Part | str]:
+    """Yield what is shown of expected deviations: of each unit so many outputs that are known least first."""
     if found.sigma is None:
         yield NO_SIGMA
         return
     tables = tabulate_deviations(found)
-    rows = [[_deviation_row(line, table.unit) for line in table.lines] for table in tables]
-    most = max(2, LISTED // max(1, sum(map(bool, rows))))
+    rows = [[(_deviation_row(line, each.unit), _bars(line, each.lines)) for line in each.lines] for each in tables]
+    most = most or max(2, LISTED // max(1, sum(map(bool, rows))))
     first, others = [row for own in rows for row in own[:most]], [row for own in rows for row in own[most:]]
-    exact, lost = sum(len(table.exact) for table in tables), sum(len(table.undetermined) for table in tables)
-    rest = [f"{exact:,} known exactly" if exact else "", f"{lost:,} not determined at most poses" if lost else ""]
-    further = f" Other outputs: {', '.join(filter(None, rest))}." if any(rest) else ""
-    note = f"From the sigmas of the sensors, over {len(found.ranks):,} {found.poses}.{further}"
+    note = f"From the sigmas of the sensors, over {len(found.ranks):,} {found.poses}."
+    for words, names in (
+        ("Known exactly", [name for each in tables for name in each.exact]),
+        ("Not determined at most poses", [name for each in tables for name in each.undetermined]),
+    ):
+        note += f" {words}: {listed(names, MOST_NAMED)}." if names else ""
     if not first:
         yield note
         return
     columns = ("output", "at the worst", "at the median", "unit", "worst pose")
-    yield Table(DEVIATIONS, columns, (*first, *others), (note,), left=(0, 3), most=len(first))
+    cells, bars = zip(*first, *others, strict=True)
+    yield Table(DEVIATIONS, columns, cells, (note,), left=(0, 3), most=len(first), bars=bars)
 
 
 def _deviation_row(line: DeviationLine, unit: str) -> tuple[str, ...]:
     worst, median = format_deviation(line.worst), format_deviation(line.median)
     return unbroken(line.output), worst, median, unit, str(line.pose)
+
+
+def _bars(line: DeviationLine, lines: Sequence[DeviationLine]) -> tuple[float, float]:
+    """The deviation at the worst pose and at the median, as shares of the largest of its unit."""
+    most = max((one.worst for one in lines if one.worst < math.inf), default=1.0)
+    return min(line.worst / most, 1.0), min(line.median / most, 1.0)
 
 
 @shows(Redundancy)
@@ -265,11 +261,7 @@ def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, 
     parts += [together] if together else []
     figures = {
         "words": spaced(words),
-        "outputs": list(found.outputs),
-        "undetermined": list(found.undetermined),
-        "sensors": list(found.sensors),
+        **attributes(found, "outputs", "undetermined", "sensors", "failing_sets", "size"),
         "critical": {name: list(found.lost[name]) for name in found.critical},
-        "failing_sets": [list(failing) for failing in found.failing_sets],
-        "size": found.size,
     }
     return Document(tuple(parts), figures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from nori_dyn.placement.selection import Placement
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.shows.observability import deviations_parts
 from nori_dyn.report.workspace import describe_worst
-from nori_dyn.tables import Document, Paragraph, Part, Table, listed, number, shows, unbroken
+from nori_dyn.tables import Document, Paragraph, Part, Table, attributes, listed, number, shows, unbroken
 
 SHOWN = 8
 """Most outputs that are named in a sentence."""
@@ -132,25 +131,10 @@ def front_table(front: ParetoFront, spread: bool = False) -> Table:
 def front_document(front: ParetoFront) -> Document:
     """The document of a Pareto front."""
     better, *sentences = front_verdict(front).sentences
-    points = [
-        {
-            "cost": point.cost,
-            "deviation": point.deviation,
-            "bound": point.bound,
-            "is_optimal": point.is_optimal,
-            "chosen": list(point.chosen),
-            "sensors": point.sensors.to_dict(),
-        }
-        for point in front.points
-    ]
+    numbers = ("cost", "deviation", "bound", "is_optimal", "chosen")
     figures = {
-        "points": points,
-        "is_complete": front.is_complete,
-        "bound": front.bound if front.bound < math.inf else None,
-        "criterion": front.criterion,
-        "outputs": list(front.outputs),
-        "n_outputs": front.n_outputs,
-        "unit": front.unit,
+        "points": [{**attributes(one, *numbers), "sensors": one.sensors.to_dict()} for one in front.points],
+        **attributes(front, "is_complete", "bound", "criterion", "outputs", "n_outputs", "unit"),
         "candidates": dict(front.offered),
         **_asked(front.demand),
     }
@@ -175,7 +159,7 @@ def _asked(demand: Demand) -> dict[str, Any]:
 def design_document(found: Design) -> Document:
     """The document of the best sensors."""
     sigma = dict(zip(found.outputs, found.sigma.tolist(), strict=True))
-    figures = {**_figures(found), "criterion": found.criterion, "value": found.value, "gap": found.gap, "sigma": sigma}
+    figures = {**_figures(found), **attributes(found, "criterion", "value", "gap"), "sigma": sigma}
     return Document(_parts(found), figures)
 
 
@@ -190,12 +174,7 @@ def _parts(found: Placement | Design) -> tuple[Part | str, ...]:
 
 def _figures(found: Placement | Design) -> dict[str, Any]:
     return {
-        "chosen": list(found.chosen),
-        "costs": dict(found.costs),
-        "cost": found.cost,
-        "outputs": list(found.outputs),
-        "method": found.method,
-        "bound": found.bound,
+        **attributes(found, "chosen", "costs", "cost", "outputs", "method", "bound"),
         "candidates": dict(found.bought.offered),
         "expected": found.bought.expected.to_dict(),
         "sensors": found.sensors.to_dict(),

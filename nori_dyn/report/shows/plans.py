@@ -24,7 +24,7 @@ from nori_dyn.solve.solver import Solver
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
-from nori_dyn.tables import Bullets, Document, Facts, Table, listed, number, shows, unbroken
+from nori_dyn.tables import Bullets, Document, Facts, Table, attributes, listed, number, shows, unbroken
 
 MOST_READINGS = 24
 """Names of readings that are shown."""
@@ -72,9 +72,7 @@ def state_document(plan: EliminationPlan) -> Document:
         "stability": asdict(plan.stability),
         "orderings": [
             {
-                "ordering": c.ordering,
-                "fill_in": c.fill_in,
-                "nonzeros": c.nonzeros,
+                **attributes(c, "ordering", "fill_in", "nonzeros"),
                 "lu": cost_figures(c.cost),
                 "program": cost_figures(c.program),
                 "program_ordering": c.program_ordering or c.ordering,
@@ -89,12 +87,7 @@ def state_document(plan: EliminationPlan) -> Document:
 
 def cost_figures(cost: Cost) -> dict[str, int]:
     """The operations that are counted."""
-    return {
-        "additions": cost.additions,
-        "multiplications": cost.multiplications,
-        "divisions": cost.divisions,
-        "total": cost.total,
-    }
+    return attributes(cost, "additions", "multiplications", "divisions", "total")
 
 
 def _bound(plan: EliminationPlan) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nori_dyn.filtering.localization import LinkContact, LocalizedContact
 from nori_dyn.observe.touches import AT_A_POINT, TouchedLink, TouchObservability
-from nori_dyn.tables import Document, Facts, Paragraph, Table, listed, number, shows
+from nori_dyn.tables import Document, Facts, Paragraph, Table, attributes, listed, number, shows
 
 MOST_LISTED = 6
 """Links that are listed in a sentence, or a cell."""
@@ -19,18 +19,9 @@ def localized_document(found: LocalizedContact) -> Document:
     columns = ("link", "probability", "force [N]", "point [m]", "+- [m]")
     notes = ("Force and point in coordinates of the link.",)
     figures = {
-        "free": found.free,
-        "probabilities": dict(found.probabilities),
+        **attributes(found, "free", "probabilities"),
         "links": [
-            {
-                "link": one.link,
-                "probability": one.probability,
-                "wrench": one.wrench.tolist(),
-                "force": one.force.tolist(),
-                "point": None if one.point is None else one.point.tolist(),
-                "deviation": None if one.point is None else one.deviation,
-            }
-            for one in found.links
+            attributes(one, "link", "probability", "wrench", "force", "point", "deviation") for one in found.links
         ],
     }
     return Document((facts, Table("If a link is touched", columns, rows, notes, left=(0,))), figures)
@@ -58,14 +49,8 @@ def touch_observability_document(found: TouchObservability) -> Document:
     rows = tuple((one.link, str(one.rank), _told(one), listed(one.like, MOST_LISTED) or "none") for one in found.links)
     note = f"At almost every pose; wrong with a probability below {number(found.error, 1)}."
     figures = {
-        "robot": found.robot,
-        "sensors": found.sensors,
-        "localized": list(localized),
-        "suffices": found.suffices,
-        "links": [
-            {"link": one.link, "rank": one.rank, "like": list(one.like), "same": list(one.same)} for one in found.links
-        ],
-        "error": found.error,
+        **attributes(found, "robot", "sensors", "localized", "suffices", "error"),
+        "links": [attributes(one, "link", "rank", "like", "same") for one in found.links],
     }
     return Document(
         (Paragraph(" ".join(words), "Touches"), Table("By link", columns, rows, (note,), left=(0, 2, 3))), figures

@@ -9,7 +9,7 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.curves import Thinned
 from nori_dyn.identification.findings import Identification
-from nori_dyn.report.shows.identification import owner_of, short_name, with_deviation
+from nori_dyn.report.shows.identification import with_deviation
 from nori_dyn.tables import spaced
 from tests.robots import load
 from tests.unit.identification.simulated import ARM, changed, saved_log
@@ -185,11 +185,6 @@ def test_two_digits_of_a_deviation_count():
         (2.5, 0.0, "2.50"),
     ):
         assert spaced(with_deviation(value, deviation)) == shown
-
-
-def test_names_in_short():
-    assert (owner_of("I:a.b.xx +"), short_name("I:a.b.xx")) == ("a.b", "I.xx")
-    assert (owner_of("offset:tau:elbow"), short_name("offset:tau:elbow")) == ("tau:elbow", "offset")
 
 
 def test_rows_are_thinned_evenly():

@@ -168,7 +168,7 @@ def test_numbers_of_the_sweep_are_listed():
     k = int(np.argmax(np.where(np.isfinite(conditioning.sigma), conditioning.sigma, 0).max(axis=0)))
     sigma, output = conditioning.sigma[:, k], conditioning.outputs[k]
     worst, median = (number(of(sigma), 2) for of in (np.max, np.median))
-    assert rows[output] == [worst, median, "", str(np.argmax(sigma))]
+    assert rows[output] == [worst, median, "", "N m", str(np.argmax(sigma))]
     at_worst = f"{output}, {worst} N m at the worst of 40 poses (no. {np.argmax(sigma)}), {median} N m at the median"
     assert f"Least precise: {at_worst}" in text(parsed(page_of(name)).find(".//header"))
     assert f"Not determined at most poses: {conditioning.outputs[1]}." in said
