@@ -6,8 +6,10 @@ that `--help` and wrong usage are told at once.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +31,7 @@ from nori_dyn.cli import (
     schema,
     serve,
 )
+from nori_dyn.cli.options import command_of
 from nori_dyn.cli.output import standard_output
 from nori_dyn.cli.renamed import renamed
 from nori_dyn.errors import NoriError, NoriWarning
@@ -71,9 +74,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
-BY_PURPOSE = (plan, estimate, label, serve, observe, place, identify, info, robots, export, demo, bench, schema)
-for command in BY_PURPOSE:
-    command.register(app)
+BY_PURPOSE: dict[str, Callable[..., None]] = {
+    "plan": plan.plan,
+    "estimate": estimate.estimate,
+    "solve": estimate.estimate,
+    "label": label.label,
+    "serve": serve.serve,
+    "observe": observe.observe,
+    "place": place.place_,
+    "identify": identify.identify,
+    "info": info.info,
+    "robots": robots.robots,
+    "export": export.export,
+    "demo": demo.demo,
+    "bench": bench.bench,
+    "schema": schema.schema,
+}
+for name, command in BY_PURPOSE.items():
+    about = (inspect.getdoc(command) or "").partition("\nArgs:")[0]
+    if name == "solve":
+        about = f"The same as estimate. {about.replace('nori-dyn estimate', 'nori-dyn solve')}"
+    app.command(name, help=about)(command_of(command))
 
 
 def _show_version(asked: bool) -> None:

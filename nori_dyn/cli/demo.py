@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, next_command, print_json
+from nori_dyn.cli.common import next_command, print_json
+from nori_dyn.cli.options import Json
 from nori_dyn.io.files import check_writable, read_bytes, write_bytes
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Paragraph, Table, number
@@ -17,14 +17,9 @@ from nori_dyn.tables.progress import progress_bar
 
 
 def demo(
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a sample log instead, of a real double pendulum, to try `nori-dyn estimate` on (.csv)."
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("nori_demo.png"),
-    ticks: Annotated[int, typer.Option(min=2, help="Number of ticks, a millisecond each.")] = 1000,
+    log: Path | None = None,
+    out: Path = Path("nori_demo.png"),
+    ticks: Annotated[int, typer.Option(min=2)] = 1000,
     as_json: Json = False,
 ) -> None:
     """Show inverse dynamics of the iCub humanoid, or write a sample log.
@@ -34,6 +29,12 @@ def demo(
     Example: nori-dyn demo --log pendulum.csv
 
     Example: nori-dyn demo --out icub.png
+
+    Args:
+        log: Write a sample log instead, of a real double pendulum, to try `nori-dyn estimate` on (.csv).
+        out: The picture to write.
+        ticks: Number of ticks, a millisecond each.
+        as_json: Print the figures as JSON.
     """
     from nori_dyn.demo import run_demo, sample_log
     from nori_dyn.report.pictures import draw_plan
@@ -64,7 +65,7 @@ def demo(
             }
         )
         return
-    timings = tuple((timing.name, *_microseconds(timing.quartiles)) for timing in found.timings)
+    timings = tuple((timing.name, *(number(1e6 * each) for each in timing.quartiles)) for timing in found.timings)
     show(
         Paragraph(f"with a floating base, inverse dynamics, planned in {found.planning_seconds:.2f} s.", tree.name),
         plan.shown(),
@@ -73,13 +74,3 @@ def demo(
         f"Picture of D, its permutation and its factors: {out}",
         *(f"note: {line}" for line in (*found.warnings, *tree.notes)),
     )
-
-
-def _microseconds(seconds: Iterable[float]) -> Iterator[str]:
-    for each in seconds:
-        yield number(1e6 * each)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)

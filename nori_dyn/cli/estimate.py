@@ -9,30 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nori_dyn.cli.common import (
-    Differentiated,
-    FalseAlarms,
-    Json,
-    Mapped,
-    Missing,
-    Model,
-    PresetName,
-    Singular,
-    Step,
-    Undetermined,
-    Untouched,
-    Unusable,
-    What,
-    Yes,
-    ask,
-    chosen_alarms,
-    how_differentiated,
-    named_contacts,
-    next_command,
-    print_json,
-    refuse_given,
-    tied,
-)
+from nori_dyn.cli.common import ask, how_differentiated, next_command, print_json, refuse_given, tied
+from nori_dyn.cli.estimator import EstimatorOptions
+from nori_dyn.cli.options import Json, LogOptions, Missing, Singular
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -41,13 +20,12 @@ from nori_dyn.tables import unbroken
 if TYPE_CHECKING:
     from nori_dyn.estimation.log_run import How
     from nori_dyn.estimation.many_logs import LogOutcome
-    from nori_dyn.estimation.plan_files import TrackerData
 
 Unseen = Literal["keep", "refuse"]
 """How memory that no reading tells anything of is handled."""
 
-OF_A_PRESET, OF_A_PLAN = ("model", "what", "yes"), ("logs", "scheduler", "workers", "foxglove")
-"""Parameters that need --robot, and that do not go with it."""
+OF_A_PLAN = ("logs", "scheduler", "workers", "foxglove")
+"""Parameters that do not go with --robot."""
 
 OF_ONE_PASS = ("logs", "scheduler", "workers", "chunk", "unseen")
 """Parameters that do not go with --view, which has all of one log in memory."""
@@ -55,106 +33,24 @@ OF_ONE_PASS = ("logs", "scheduler", "workers", "chunk", "unseen")
 
 def estimate(
     ctx: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="LOG [NAME]",
-            help="The log, where --input and --logs do not name it; then with --view or --robot what to draw: tau, "
-            "fx:l_sole, fx:l_sole.mz. All when left out.",
-        ),
-    ] = None,
-    plan: Annotated[Path | None, typer.Option(help="The file of a plan, or of a plan set.")] = None,
-    robot: PresetName = None,
-    model: Model = None,
-    what: What = None,
-    yes: Yes = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The estimates to write, in any of these formats; the ending says which. With --logs the folder for "
-            "them, each under the name of its log."
-        ),
-    ] = None,
-    input: Annotated[
-        Path | None,
-        typer.Option(
-            help="The log: CSV, NPZ, MATLAB; Parquet, Arrow, HDF5, MCAP, bags of ROS 1 and ROS 2 (nori_dyn[logs])."
-        ),
-    ] = None,
-    logs: Annotated[
-        str | None,
-        typer.Option(metavar="PATTERN", help="Many logs, in quotes: 'runs/*.mcap', 'runs/**/*.parquet'."),
-    ] = None,
-    view: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a page to look at (.html), or a recording for the Rerun viewer (.rrd, nori_dyn[rerun]): what "
-            "happened when, residuals by sensor, suspects, estimates and readings."
-        ),
-    ] = None,
-    meshes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ROBOT",
-            help="The URDF, or the robot's name, whose collision shapes say where links are touched that sensors with "
-            "`touch` recognise, and whose meshes a recording draws; links are capsules without.",
-        ),
-    ] = None,
-    foxglove: Annotated[
-        Path | None,
-        typer.Option(help="Write a layout of Foxglove for the topics of the estimates (.json); it needs no log."),
-    ] = None,
-    mapping: Mapped = None,
-    smooth: Annotated[
-        bool,
-        typer.Option(
-            "--smooth",
-            help="With memory, estimate each sample from all readings of the log, later ones included: a smoother.",
-        ),
-    ] = False,
-    monitor: Annotated[
-        bool,
-        typer.Option(
-            "--monitor",
-            help="Write standard deviations as well, columns sigma:tau:joint and so on, and p_value, small where the "
-            "readings contradict each other. With memory they are written anyway.",
-        ),
-    ] = False,
-    contacts: Annotated[
-        str | None,
-        typer.Option(
-            help="For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise columns "
-            "contact:l_foot and so on of the log say it at each sample, by 1 and 0. With `recognise`, and with memory, "
-            "contacts are recognised, and such columns are written: the probability that each is closed."
-        ),
-    ] = None,
-    differentiate: Differentiated = None,
-    dt: Step = None,
-    missing: Unusable = None,
-    singular: Undetermined = None,
-    unseen: Annotated[
-        Unseen,
-        typer.Option(
-            help="What to do with memory that no reading tells anything of: keep it at what was known at first, and "
-            "name it, or refuse the log."
-        ),
-    ] = "keep",
-    chunk: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With memory, samples that are worked on at once.")
-    ] = 512,
-    backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="With --logs, a running Dask scheduler, such as tcp://host:8786, whose workers see the same files "
-            "(nori_dyn[cluster])."
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="With --logs, processes of this machine. All cores when left out.")
-    ] = None,
-    alarms: FalseAlarms = None,
-    untouched: Untouched = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="LOG [NAME]")] = None,
+    *,
+    by: EstimatorOptions,
+    yes: bool = False,
+    out: Path | None = None,
+    input: Path | None = None,
+    logs: Annotated[str | None, typer.Option(metavar="PATTERN")] = None,
+    view: Path | None = None,
+    meshes: Annotated[str | None, typer.Option(metavar="ROBOT")] = None,
+    foxglove: Path | None = None,
+    smooth: bool = False,
+    monitor: bool = False,
+    contacts: str | None = None,
+    reading: LogOptions,
+    unseen: Unseen = "keep",
+    chunk: Annotated[int, typer.Option(min=1, metavar="N")] = 512,
+    scheduler: str | None = None,
+    workers: Annotated[int | None, typer.Option(min=1)] = None,
     as_json: Json = False,
 ) -> None:
     """Estimate from a log what a robot does: of a robot that has a preset, or by a plan, however long the log is.
@@ -185,33 +81,57 @@ def estimate(
     Example: nori-dyn estimate --plan panda.plan --input log.csv --view log.html tau
 
     Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
+
+    Args:
+        ctx: The call.
+        words: The log, where --input and --logs do not name it; then with --view or --robot what to draw: tau,
+            fx:l_sole, fx:l_sole.mz. All when left out.
+        by: See `EstimatorOptions`.
+        yes: With --robot, take the log as it is, whatever is doubtful about it.
+        out: The estimates to write, in any of these formats; the ending says which. With --logs the folder for them,
+            each under the name of its log.
+        input: The log: CSV, NPZ, MATLAB; Parquet, Arrow, HDF5, MCAP, bags of ROS 1 and ROS 2 (nori_dyn[logs]).
+        logs: Many logs, in quotes: 'runs/*.mcap', 'runs/**/*.parquet'.
+        view: Write a page to look at (.html), or a recording for the Rerun viewer (.rrd, nori_dyn[rerun]): what
+            happened when, residuals by sensor, suspects, estimates and readings.
+        meshes: The URDF, or the robot's name, whose collision shapes say where links are touched that sensors with
+            `touch` recognise, and whose meshes a recording draws; links are capsules without.
+        foxglove: Write a layout of Foxglove for the topics of the estimates (.json); it needs no log.
+        smooth: With memory, estimate each sample from all readings of the log, later ones included: a smoother.
+        monitor: Write standard deviations as well, columns sigma:tau:joint and so on, and p_value, small where the
+            readings contradict each other. With memory they are written anyway.
+        contacts: For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise columns
+            contact:l_foot and so on of the log say it at each sample, by 1 and 0. With `recognise`, and with memory,
+            contacts are recognised, and such columns are written: the probability that each is closed.
+        reading: See `LogOptions`.
+        unseen: What to do with memory that no reading tells anything of: keep it at what was known at first, and name
+            it, or refuse the log.
+        chunk: With memory, samples that are worked on at once.
+        scheduler: With --logs, a running Dask scheduler, such as tcp://host:8786, whose workers see the same files
+            (nori_dyn[cluster]).
+        workers: With --logs, processes of this machine. All cores when left out.
+        as_json: Print the figures as JSON.
     """
     from nori_dyn.descriptions.robot_names import robot_by_name
-    from nori_dyn.descriptions.surfaces import surfaces
     from nori_dyn.estimation.log_estimate import estimated, with_peaks
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
-    from nori_dyn.estimation.preset_logs import preset_log
-    from nori_dyn.estimation.presets import preset
-    from nori_dyn.estimation.tracker import tracking
-    from nori_dyn.logs.log import logs_called, read_log
+    from nori_dyn.logs.log import read_log
     from nori_dyn.report.shows.logs import log_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout
     from nori_dyn.report.view import view as draw
 
+    dt, mapping = reading.dt, reading.mapping
     if dt is not None and not 0 < dt < math.inf:
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
     names = [*(words or ())]
     if input is None and logs is None and names:
         input = Path(names.pop(0))
-    if (plan is None) == (robot is None):
-        raise typer.BadParameter("name a plan, or a robot that has a preset: --robot.", param_hint="--plan")
-    if robot is None:
-        refuse_given(ctx, OF_A_PRESET, "needs --robot.")
-    else:
+    by.check(ctx)
+    if by.robot is not None:
         refuse_given(ctx, OF_A_PLAN, "does not go with --robot.")
-        out, view = _beside(input, robot, out, view)
+        out, view = _beside(input, by.robot, out, view)
     if view is None:
         if names:
             raise typer.BadParameter("needs --view.", param_hint="NAME")
@@ -226,30 +146,31 @@ def estimate(
     if foxglove is not None:
         check_writable(foxglove)
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
-    ready, free = None, [] if untouched is None else [read_log(path, mapping) for path in logs_called(untouched)]
-    if robot is not None and input is not None:
-        known = preset(robot, model)
-        (ready,) = tied(known, read_log(input, mapping), [what], yes, as_json)
-        free = [preset_log(known, one, what).log for one in free]
-    plans = Plan.load(str(plan)) if ready is None else ready.plan
+    ready = None
+    if by.preset is not None and input is not None:
+        (ready,) = tied(by.preset, read_log(input, mapping), [by.what], yes, as_json)
+    plans = Plan.load(str(by.plan)) if ready is None else ready.plan
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
     usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
-    tracked = None if plan is None else tracking(plan)
-    closed = _contacts(tracked, contacts)
-    way = how_differentiated(differentiate), dt, closed
-    if ready is not None:
-        way = *ready.way(way[0], dt), closed or ready.contacts
-    handling: dict[str, Any] = {"missing": missing or usual[0], "singular": singular or usual[1], "backend": backend}
+    way = how_differentiated(reading.differentiate), dt
+    way = way if ready is None else ready.way(*way)
     how: How = "smooth" if smooth else "auto"
-    is_judged = monitor or (view is not None and can_be_judged(plans))
-    seen = chosen_alarms(alarms, ready.alarms if ready else tracked.alarms if tracked else None)
-    handling |= {"monitor": is_judged, "how": how, "unseen": unseen, "chunk": chunk, "alarms": seen}
-    if plans.sensors.has_touches and (shape is not None or robot is not None):
-        of_robot = preset(robot, model).of(what) if shape is None and robot is not None else None
-        handling["surfaces"] = of_robot.surfaces if of_robot else surfaces(str(shape), plans.tree)
-    runner = with_peaks(LogRunner(plans, options_of(*way, **handling)), free)
+    handling: dict[str, Any] = {
+        "missing": reading.missing or usual[0],
+        "singular": reading.singular or usual[1],
+        "backend": by.backend,
+        "monitor": monitor or (view is not None and can_be_judged(plans)),
+        "how": how,
+        "unseen": unseen,
+        "chunk": chunk,
+        "alarms": by.watching(),
+        "surfaces": by.touched(plans.tree, None if shape is None else str(shape))
+        if plans.sensors.has_touches
+        else None,
+    }
+    runner = with_peaks(LogRunner(plans, options_of(*way, by.contacts(contacts), **handling)), by.free_logs(mapping))
     notes: tuple[str, ...] = ()
     if logs is not None and out is not None:
         if input is not None:
@@ -298,15 +219,6 @@ def _beside(log: Path | None, robot: str, out: Path | None, view: Path | None) -
     return out, view
 
 
-def _contacts(tracked: TrackerData | None, contacts: str | None) -> Any:
-    """Closed contacts, or the hypotheses that recognise them: as asked, else as a tracker's file says."""
-    from nori_dyn.estimation.log_run import RECOGNISE
-
-    if contacts is None:
-        return tracked.hypotheses if tracked else None
-    return contacts if contacts == RECOGNISE else named_contacts(contacts)
-
-
 def _show_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None:
     """Print what came of many logs.
 
@@ -328,10 +240,3 @@ def _show_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None
             typer.echo(f"failed: {each.error}", err=True)
     if failed:
         raise typer.Exit(1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command under both its names."""
-    app.command()(estimate)
-    text = (estimate.__doc__ or "").replace("nori-dyn estimate", "nori-dyn solve")
-    app.command("solve", help=f"The same as estimate. {text}")(estimate)

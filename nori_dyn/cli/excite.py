@@ -2,64 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nori_dyn.cli.common import named_contacts, print_json
-from nori_dyn.report.terminal import show
+from nori_dyn.cli.common import named_contacts, show_found
+from nori_dyn.cli.options import Criterion, RobotOptions
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.estimation.system import System
     from nori_dyn.model.tree import KinematicTree
     from nori_dyn.typing import Floats
-
 
 EACH = "NUMBER|JOINT=NUMBER"
 """How a limit is written: for all joints, or for one."""
 
 Limit = list[str] | None
 
+LIMITS = ("position", "speed", "acceleration", "torque")
+"""The options that are limits."""
 
-def find_motion(
-    system: KinematicTree | System,
-    parameters: Sequence[str],
-    limits: Mapping[str, Any],
-    out: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Find a motion, write it, and show it.
 
-    Args:
-        system: the robot, or the robot with the sensors of the log that is to be.
-        parameters: the parameters to identify.
-        limits: as for `exciting_motion`.
-        out: the table to write.
-        as_json: whether figures are printed as JSON.
-        **options: as for `exciting_motion`.
+@dataclass(frozen=True)
+class MotionOptions:
+    """What a motion that excites a robot is to be.
+
+    Attributes:
+        duration: With --excite: of the motion [s].
+        harmonics: With --excite: of the Fourier series; 5 in 10 s is up to 0.5 Hz.
+        criterion: With --excite: D for the determinant of the information, A for the sum of variances.
+        joint: With --excite: a joint that moves; repeatable. All when left out.
+        position: With --excite: how far joints go [rad or m].
+        speed: With --excite: largest speeds [rad/s or m/s]; repeatable.
+        acceleration: With --excite: largest accelerations [rad/s^2 or m/s^2]; repeatable.
+        torque: With --excite: largest torques [N m or N]; repeatable.
+        at: With --excite: where a joint stands still, or near which it moves [rad or m]; repeatable.
+        shapes: With --excite: whether collision shapes of the robot's file stay apart.
+        floor: With --excite: of a floor [m]; that of contacts when left out.
+        apart: With --excite: how far shapes stay apart [m].
+        ground_friction: With --excite: under contacts, which keep balance; 0 leaves that open.
+        rate: With --excite: samples a second of the table, and of the log that is to be.
+        periodic: With --excite: not at rest at both ends.
+        starts: With --excite: random motions that are improved.
+        seed: With --excite: seed of everything random.
     """
-    from nori_dyn.identification.exciting_motion import exciting_motion
 
-    with progress_bar("excite") as stage:
-        motion = exciting_motion(system, parameters, progress=stage, **limits, **options)
-    samples = None if out is None else motion.to_csv(out)
-    if as_json:
-        print_json({**motion.to_dict(), "samples": samples})
-    elif out is None:
-        show(motion.shown(), "To have it as a table: --out MOTION.csv")
-    else:
-        show(motion.shown(), f"{samples:,} samples written to {unbroken(str(out))}.")
+    duration: float = 10.0
+    harmonics: int = 5
+    criterion: Criterion = "D"
+    joint: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None
+    position: Annotated[Limit, typer.Option(metavar="NUMBER|JOINT=NUMBER|JOINT=LOW:HIGH")] = None
+    speed: Annotated[Limit, typer.Option(metavar=EACH)] = None
+    acceleration: Annotated[Limit, typer.Option(metavar=EACH)] = None
+    torque: Annotated[Limit, typer.Option(metavar=EACH)] = None
+    at: Annotated[list[str] | None, typer.Option(metavar="JOINT=NUMBER")] = None
+    shapes: bool = True
+    floor: Annotated[float | None, typer.Option(metavar="HEIGHT")] = None
+    apart: float = 0.01
+    ground_friction: Annotated[float, typer.Option(min=0.0)] = 0.5
+    rate: float = 100.0
+    periodic: bool = False
+    starts: Annotated[int, typer.Option(min=1)] = 3
+    seed: Annotated[int, typer.Option(min=0)] = 0
 
+    def find(
+        self,
+        model: RobotOptions,
+        robot: str,
+        sensors: str | None,
+        parameters: Sequence[str],
+        contacts: str | None,
+        out: Path | None,
+        as_json: bool,
+    ) -> None:
+        """Find the motion that identifies parameters best, write it, and show it.
 
-def standing_contacts(given: str | None) -> dict[str, str]:
-    """Frames that stand, and how: "l_sole,LF_FOOT:point"."""
-    parts = (name.partition(":") for name in named_contacts(given or ""))
-    return {name: how or "pose" for name, _, how in parts}
+        Args:
+            model: how the robot is loaded.
+            robot: its file or name.
+            sensors: those of the log that is to be; joint torques when None.
+            parameters: the parameters to identify.
+            contacts: frames that stand, and how: "l_sole,LF_FOOT:point".
+            out: the table to write.
+            as_json: whether figures are printed as JSON.
+        """
+        from nori_dyn.descriptions.sensor_configs import load_sensors
+        from nori_dyn.estimation.system import System
+        from nori_dyn.identification.exciting_motion import check_table, exciting_motion
+
+        if out is not None:
+            check_table(out)
+        tree = model.load(robot)
+        parts = (name.partition(":") for name in named_contacts(contacts or ""))
+        standing: dict[str, Any] = {name: how or "pose" for name, _, how in parts}
+        chosen = None if sensors is None else load_sensors(sensors, robot, tree)
+        if chosen is not None and chosen.contact_names:
+            chosen = chosen.in_contact(*standing)
+        with progress_bar("excite") as stage:
+            motion = exciting_motion(
+                tree if chosen is None else System(tree, chosen),
+                parameters,
+                progress=stage,
+                duration=self.duration,
+                harmonics=self.harmonics,
+                criterion=self.criterion,
+                joints=self.joint or None,
+                **{name: _limits(f"--{name}", getattr(self, name)) for name in LIMITS},
+                at=configuration(tree, self.at),
+                contacts=standing,
+                shapes=robot if self.shapes else None,
+                floor=self.floor,
+                apart=self.apart,
+                ground_friction=self.ground_friction or None,
+                at_rest=not self.periodic,
+                rate=self.rate,
+                starts=self.starts,
+                seed=self.seed,
+            )
+        samples = None if out is None else motion.to_csv(out)
+        written = "To have it as a table: --out MOTION.csv"
+        if out is not None:
+            written = f"{samples:,} samples written to {unbroken(str(out))}."
+        show_found(motion, as_json, written, samples=samples)
 
 
 def configuration(tree: KinematicTree, given: Sequence[str] | None) -> Floats | None:
@@ -78,11 +146,6 @@ def configuration(tree: KinematicTree, given: Sequence[str] | None) -> Floats | 
             raise typer.BadParameter(f"'{joint}' has no position of one number.", param_hint="--at")
         q[tree.q_slices[i]] = position
     return q
-
-
-def limits_of(given: Mapping[str, Limit]) -> dict[str, Any]:
-    """Limits as `exciting_motion` takes them: a number for all joints, or by name."""
-    return {name: _limits(f"--{name}", texts) for name, texts in given.items()}
 
 
 def _limits(option: str, given: Sequence[str] | None) -> Any:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nori_dyn.cli.common import Json, print_json
+from nori_dyn.cli.common import print_json
+from nori_dyn.cli.estimator import EstimatorOptions
+from nori_dyn.cli.options import Json
 from nori_dyn.errors import IdentifierError
 from nori_dyn.export.names import checked_identifier
 from nori_dyn.report.terminal import show
@@ -30,49 +32,15 @@ def _identifier(name: str | None) -> str | None:
 
 
 def export(
-    plan: Annotated[
-        Path, typer.Argument(metavar="PLAN", help="The file of a plan, of one contact state or of several.")
-    ],
-    out: Annotated[Path, typer.Option(help="The folder to write: a new or empty one, or an earlier export's.")],
-    lang: Annotated[
-        Language, typer.Option(help="The language: C11, with a header that C++ reads too, and a class of C++17.")
-    ] = "c",
-    name: Annotated[
-        str | None,
-        typer.Option(
-            callback=_identifier, help="What to call files, functions and types. The robot's name by default."
-        ),
-    ] = None,
-    monitor: Annotated[
-        bool,
-        typer.Option(
-            "--monitor",
-            help="Write what judges estimates and readings as well: standard deviations of the outputs, residuals of "
-            "the readings, and p_value, small where these do not fit together.",
-        ),
-    ] = False,
-    as_filter: Annotated[
-        bool,
-        typer.Option(
-            "--filter",
-            help="Write a filter: estimates at each tick from all readings up to it, by the `memory` of the sensors.",
-        ),
-    ] = False,
-    dt: Annotated[
-        float | None,
-        typer.Option(
-            help="With --filter: the usual time from one tick to the next [s]; each call says its own. What the file "
-            "of a tracker says when left out."
-        ),
-    ] = None,
-    lag: Annotated[
-        int | None,
-        typer.Option(min=0, help="With --filter: estimate each tick so many later, from the readings until then."),
-    ] = None,
-    contacts: Annotated[
-        str | None,
-        typer.Option(help="With --filter: `recognise` writes one that finds out which contacts are closed."),
-    ] = None,
+    plan: Annotated[Path, typer.Argument(metavar="PLAN")],
+    out: Path,
+    lang: Language = "c",
+    name: Annotated[str | None, typer.Option(callback=_identifier)] = None,
+    monitor: bool = False,
+    as_filter: Annotated[bool, typer.Option("--filter")] = False,
+    dt: float | None = None,
+    lag: Annotated[int | None, typer.Option(min=0)] = None,
+    contacts: str | None = None,
     as_json: Json = False,
 ) -> None:
     """Write a plan as C that stands alone.
@@ -81,6 +49,20 @@ def export(
     which contacts are closed; or of a filter, which recognises them.
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
+
+    Args:
+        plan: The file of a plan, of one contact state or of several.
+        out: The folder to write: a new or empty one, or an earlier export's.
+        lang: The language: C11, with a header that C++ reads too, and a class of C++17.
+        name: What to call files, functions and types. The robot's name by default.
+        monitor: Write what judges estimates and readings as well: standard deviations of the outputs, residuals of the
+            readings, and p_value, small where these do not fit together.
+        as_filter: Write a filter: estimates at each tick from all readings up to it, by the `memory` of the sensors.
+        dt: With --filter: the usual time from one tick to the next [s]; each call says its own. What the file of a
+            tracker says when left out.
+        lag: With --filter: estimate each tick so many later, from the readings until then.
+        contacts: With --filter: `recognise` writes one that finds out which contacts are closed.
+        as_json: Print the figures as JSON.
     """
     from nori_dyn.estimation.tracker import Tracker, tracking
 
@@ -97,15 +79,13 @@ def export(
     if (contacts is not None or lag) and not as_filter:
         raise typer.BadParameter("--contacts recognise and --lag are of a filter: --filter --dt.")
     from nori_dyn.export.folder import check_folder
-    from nori_dyn.filtering.hypotheses import Hypotheses
 
     check_folder(out)
     loaded = Plan.load(plan)
     if as_filter:
-        usual, behind, told = (tracked.dt, tracked.lag, tracked.hypotheses) if tracked else (dt or 0.0, 0, None)
-        hypotheses = told if contacts is None else Hypotheses()
-        behind, usual = behind if lag is None else lag, usual if dt is None else dt
-        tracker: Tracker[Any] = Tracker(loaded, usual, behind, hypotheses, "numpy")
+        usual = dt if dt is not None else tracked.dt if tracked else 0.0
+        way = EstimatorOptions(plan).stream(contacts=contacts, lag=lag)
+        tracker: Tracker[Any] = Tracker(loaded, usual, way.lag, way.hypotheses, "numpy")
         made: CExport = tracker.export(out, lang, name)
     else:
         made = loaded.export(out, lang, name, monitor)
@@ -145,8 +125,3 @@ def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
         "workspace_bytes": 8 * made.n_work,
         "functions": {function.name: cost_figures(function.cost) for function in functions},
     }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(export)

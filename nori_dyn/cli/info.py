@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import (
-    Base,
-    Components,
-    Json,
-    Keep,
-    Lock,
-    Mended,
-    Strict,
-    is_planned,
-    load,
-    next_command,
-    print_json,
-    refuse_given,
-    robot_options,
-)
+from nori_dyn.cli.common import is_planned, next_command, refuse_given, show_found
+from nori_dyn.cli.options import Json, RobotOptions
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.report.terminal import show
@@ -31,14 +19,10 @@ from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.descriptions.model_sensors import ModelSensor
-    from nori_dyn.estimation.plan import Plan
     from nori_dyn.estimation.system import System
     from nori_dyn.logs.mapping.draft import Draft
     from nori_dyn.model.tree import KinematicTree
 
-
-RobotOptions = tuple[Base, Sequence[str] | None, Sequence[str] | None, str | None]
-"""The options --base, --lock, --keep and --components."""
 
 OF_A_LOG = {"robot", "sensors", "draft", "base", "lock", "keep", "components"}
 OF_A_ROBOT = {"base", "lock", "keep", "components", "inertias", "strict", "verbose", "frames", "as_json"}
@@ -60,55 +44,16 @@ USUAL = {
 
 def info(
     ctx: typer.Context,
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="ROBOT|PLAN|LOG",
-            help="A robot as in `plan`, or the file of a plan; a log with --robot; estimates with --plot.",
-        ),
-    ],
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...", help="With --plot, what to draw: tau, fx:l_sole, fx:l_sole.mz. All when left out."
-        ),
-    ] = None,
-    robot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ROBOT",
-            help="Of a log: the robot, its preset or the plan that columns, topics and keys are tied to by a draft of "
-            "a mapping. The draft is to be looked through: it says what each guess rests on, what the sensors need and "
-            "was not found, and which columns are left over.",
-        ),
-    ] = None,
-    sensors: Annotated[
-        str | None,
-        typer.Option(
-            help="Of a log: the sensors that the mapping is for; joint accelerations and torques when left out."
-        ),
-    ] = None,
-    draft: Annotated[
-        Path | None, typer.Option(help="Of a log: the YAML file of the mapping; printed when left out.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Of what `estimate` wrote: the picture to draw, .png, .svg or .pdf, with two standard deviations to "
-            "each side where there are some."
-        ),
-    ] = None,
-    base: Base = "fixed",
-    lock: Lock = None,
-    keep: Keep = None,
-    components: Components = None,
-    inertias: Mended = "as_given",
-    strict: Strict = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="List the sensors of the robot's file by name.")] = False,
-    frames: Annotated[
-        bool,
-        typer.Option("--frames", help="List the links and frames of a robot, by which sensors and outputs are named."),
-    ] = False,
+    what: Annotated[str, typer.Argument(metavar="ROBOT|PLAN|LOG")],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
+    robot: Annotated[str | None, typer.Option(metavar="ROBOT")] = None,
+    sensors: str | None = None,
+    draft: Path | None = None,
+    plot: Path | None = None,
+    *,
+    model: RobotOptions,
+    verbose: bool = False,
+    frames: bool = False,
     as_json: Json = False,
 ) -> None:
     """Show what a robot or a plan is, tie a log to a robot, or draw estimates.
@@ -118,6 +63,22 @@ def info(
     Example: nori-dyn info run.mcap --robot panda --sensors inverse_dynamics --draft panda_log.yaml
 
     Example: nori-dyn info wrench.csv fx:panda_hand --plot wrench.png
+
+    Args:
+        ctx: The call.
+        what: A robot as in `plan`, or the file of a plan; a log with --robot; estimates with --plot.
+        names: With --plot, what to draw: tau, fx:l_sole, fx:l_sole.mz. All when left out.
+        robot: Of a log: the robot, its preset or the plan that columns, topics and keys are tied to by a draft of a
+            mapping. The draft is to be looked through: it says what each guess rests on, what the sensors need and was
+            not found, and which columns are left over.
+        sensors: Of a log: the sensors that the mapping is for; joint accelerations and torques when left out.
+        draft: Of a log: the YAML file of the mapping; printed when left out.
+        plot: Of what `estimate` wrote: the picture to draw, .png, .svg or .pdf, with two standard deviations to each
+            side where there are some.
+        model: See `RobotOptions`.
+        verbose: List the sensors of the robot's file by name.
+        frames: List the links and frames of a robot, by which sensors and outputs are named.
+        as_json: Print the figures as JSON.
     """
     if plot is not None:
         refuse_given(ctx, OF_A_ROBOT | OF_A_LOG, "does not go with --plot.")
@@ -126,7 +87,7 @@ def info(
     refuse_given(ctx, {"names"}, "needs --plot.")
     if robot is not None:
         refuse_given(ctx, OF_A_ROBOT - OF_A_LOG, "does not go with --robot, which is for a log.")
-        _draft(Path(what), robot, sensors, (base, lock, keep, components), draft)
+        _draft(Path(what), robot, sensors, model, draft)
         return
     refuse_given(ctx, {"sensors", "draft"}, "needs a log and its --robot.")
     from nori_dyn.descriptions.model_sensors import OF_BASE
@@ -135,11 +96,13 @@ def info(
     from nori_dyn.logs.formats.registry import endings
 
     if is_planned(what):
-        _show_plans(Plan.load(what), as_json)
+        plans = Plan.load(what)
+        y = plans.measurement_names
+        show_found(plans, as_json, Facts(((f"y ({len(y):,})", listed(y)),)), measurements=list(y))
         return
     if what.lower().endswith(endings()):
         raise InputError(f"{what} is a log: --robot ROBOT ties it to a robot, --plot PICTURE.png draws estimates.")
-    tree = load(what, base, lock, keep, components, strict, inertias)
+    tree = model.load(what)
     if frames and not as_json:
         show(_frames(tree))
         return
@@ -150,8 +113,8 @@ def info(
     _show_tree(tree, own_sensors, notes, verbose, as_json)
     if not as_json and any(sensor.entry and sensor.note != OF_BASE for sensor in own_sensors):
         walks = any(sensor.type == "accelerometer" for sensor in own_sensors)  # an arm on a table needs none
-        options = robot_options("floating" if walks else base, lock, keep or ["sensors"], components, inertias)
-        show(next_command("observe", what, "--sensors", "own_sensors", *options))
+        taken = replace(model, base="floating" if walks else model.base, keep=model.keep or ["sensors"])
+        show(next_command("observe", what, "--sensors", "own_sensors", *taken.words()))
 
 
 def _draw(estimates: Path, picture: Path, names: Sequence[str]) -> None:
@@ -181,14 +144,14 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
         check_writable(out)
     system = None
     ready = preset(robot) if robot in shipped_presets() else None
-    is_preset = sensors is None and not any(options[1:])
+    is_preset = sensors is None and not (options.lock or options.keep or options.components)
     if ready is not None and is_preset:
         record = ready.record()
     elif is_planned(robot):
         planned = LogRunner(Plan.load(Path(robot)))
         record = SampleRecord.of(planned.systems, planned.contacts)
     else:
-        tree = load(robot, *options, strict=False)
+        tree = options.load(robot)
         known = SensorSet.from_dict(USUAL) if sensors is None else load_sensors(sensors, robot, tree)
         system = System(tree, known)
         record = SampleRecord.of({(): system})
@@ -228,7 +191,7 @@ def _fitting_commands(
     if system is None:
         yield next_command(*run)
         return
-    own = robot_options(*options)
+    own = options.words()
     named = () if sensors is None else ("--sensors", sensors)
     rows, unknowns = system.shape
     has_sigmas = any(row.equation.sigma for row in system.rows)
@@ -276,10 +239,7 @@ def _show_tree(
 ) -> None:
     from nori_dyn.descriptions.model_sensors import counted
 
-    if as_json:
-        listed = [{"name": s.name, "type": s.type, "on": s.on, "measurement": s.entry, "note": s.note} for s in sensors]
-        print_json({**tree.to_dict(), "sensors": listed, "notes": [*tree.notes, *notes]})
-        return
+    figures = [{"name": s.name, "type": s.type, "on": s.on, "measurement": s.entry, "note": s.note} for s in sensors]
     parts: list[Part | str] = ["Places for sensors and outputs: --frames lists all links and frames."]
     if sensors:
         counts = ", ".join(f"{n:,} {kind}" for kind, n in counted(sensors).items())
@@ -289,17 +249,5 @@ def _show_tree(
             (unbroken(s.name), s.type, unbroken(s.on), s.note if s.entry else f"no row: {s.note}") for s in sensors
         )
         parts.append(Table("Sensors", ("name", "type", "on", "note"), rows, left=(0, 1, 2, 3)))
-    show(tree.shown(), *parts, *(f"note: {note}" for note in notes))
-
-
-def _show_plans(plans: Plan, as_json: bool) -> None:
-    names = plans.measurement_names
-    if as_json:
-        print_json({**plans.to_dict(), "measurements": list(names)})
-        return
-    show(plans.shown(), Facts(((f"y ({len(names):,})", listed(names)),)))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(info)
+    lines = (f"note: {note}" for note in notes)
+    show_found(tree, as_json, *parts, *lines, sensors=figures, notes=[*tree.notes, *notes])

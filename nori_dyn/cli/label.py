@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from nori_dyn.cli.common import (
-    Differentiated,
-    Json,
-    Mapped,
-    Model,
-    Step,
-    Undetermined,
-    Unusable,
-    Yes,
-    how_differentiated,
-    print_json,
-    tied,
-)
+from nori_dyn.cli.common import how_differentiated, named, print_json, tied
+from nori_dyn.cli.options import Json, LogOptions, Model
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 
 def label(
-    dataset: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATASET",
-            help="A folder of LeRobot (v2.0, v2.1, v3.0); an HDF5 file of robomimic or DROID, or a folder of them.",
-        ),
-    ],
-    robot: Annotated[str, typer.Option(metavar="PRESET", help="A robot that has a preset, or the YAML file of one.")],
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET")],
+    robot: Annotated[str, typer.Option(metavar="PRESET")],
     model: Model = None,
-    what: Annotated[
-        str | None,
-        typer.Option(help="What to estimate, with commas: contacts,torques. All that the preset has if not."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The new data set. Beside the old one, DATASET.PRESET, when left out.")
-    ] = None,
-    mapping: Mapped = None,
-    differentiate: Differentiated = None,
-    dt: Step = None,
-    missing: Unusable = "refuse",
-    singular: Undetermined = "refuse",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. All cores when left out.")] = None,
-    yes: Yes = False,
+    what: str | None = None,
+    out: Path | None = None,
+    *,
+    reading: LogOptions,
+    workers: Annotated[int | None, typer.Option(min=1)] = None,
+    yes: bool = False,
     as_json: Json = False,
 ) -> None:
     """Add to a data set of robot learning what the robot felt: external torques, wrenches, contacts, and their sigmas.
@@ -61,6 +36,17 @@ def label(
     the joints' positions, without "observation.".
 
     Example: nori-dyn label my_dataset --robot panda --what contacts
+
+    Args:
+        dataset: A folder of LeRobot (v2.0, v2.1, v3.0); an HDF5 file of robomimic or DROID, or a folder of them.
+        robot: A robot that has a preset, or the YAML file of one.
+        model: With --robot, a model of your own: a URDF or MJCF file.
+        what: What to estimate, with commas: contacts,torques. All that the preset has if not.
+        out: The new data set. Beside the old one, DATASET.PRESET, when left out.
+        reading: See `LogOptions`.
+        workers: Processes. All cores when left out.
+        yes: With --robot, take the log as it is, whatever is doubtful about it.
+        as_json: Print the figures as JSON.
     """
     from nori_dyn.estimation.label import SHOWN, episode_logs
     from nori_dyn.estimation.label import label as write
@@ -69,13 +55,14 @@ def label(
     from nori_dyn.logs.log import read_log
 
     known, data = preset(robot, model), open_data_set(dataset)
-    names = [each.strip() for each in what.split(",")] if what else [*known.data.estimates]
+    names = named(what) if what else tuple(known.data.estimates)
     whole = dataset if dataset.name else dataset.absolute()
     out = out or whole.with_name(f"{whole.stem}.{known.name}{whole.suffix}")
     logs = episode_logs(data, out)
-    ready = dict(zip(names, tied(known, read_log(logs[0], mapping), names, yes, as_json), strict=True))
-    way = how_differentiated(differentiate)
-    columns, outcomes = write(data, out, ready, way, dt, yes, workers, missing=missing, singular=singular)
+    ready = dict(zip(names, tied(known, read_log(logs[0], reading.mapping), names, yes, as_json), strict=True))
+    way = how_differentiated(reading.differentiate), reading.dt
+    handling: dict[str, Any] = {"missing": reading.missing or "refuse", "singular": reading.singular or "refuse"}
+    columns, outcomes = write(data, out, ready, *way, yes, workers, **handling)
     said = [f"failed: {each.error}" for each in outcomes if each.error]
     reports = [(each.log.stem, each.report) for each in outcomes if each.report]
     said += [f"warning: {name}: {doubt.message}" for name, report in reports for doubt in report.doubts]
@@ -86,8 +73,3 @@ def label(
         print_json({"out": str(out), "episodes": len(logs), "columns": added})
     else:
         show(f"{len(logs)} episodes written to {unbroken(str(out))}, with {', '.join(added)}.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(label)

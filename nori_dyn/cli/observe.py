@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nori_dyn.cli.common import (
-    SPECIAL_POSES,
-    Base,
-    Components,
-    Json,
-    Keep,
-    Lock,
-    Mended,
-    PosesFile,
     in_contact,
     is_given,
     is_planned,
-    load,
     missing_sensors,
+    named,
     next_command,
-    print_json,
     refuse_given,
-    robot_options,
+    show_found,
     special_poses,
 )
+from nori_dyn.cli.options import Json, RobotOptions
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Document
@@ -47,82 +40,41 @@ OF_DYNAMICS = ["contacts", "poses", "where", "samples", "outputs", "failing", "s
 """Parameters that do not go with --parameters."""
 
 
+@dataclass(frozen=True)
+class ObservedRobot(RobotOptions):
+    """How the robot is loaded, and whether special poses count that nobody asked for.
+
+    Attributes:
+        strict: Exit with 1 also where rank is lost at a likely special pose, such as flat ground; and refuse inertias
+            that no distribution of mass has, but with --inertias nearest.
+    """
+
+    strict: bool = False
+
+    def load(self, robot: str) -> KinematicTree:
+        """Load the robot; special poses may count where inertias are mended."""
+        return RobotOptions.load(replace(self, strict=self.strict and self.inertias != "nearest"), robot)
+
+
 def observe(
     ctx: typer.Context,
-    robot: Annotated[
-        str, typer.Argument(metavar="ROBOT|PLAN", help="A robot as in `plan`, or the file of a plan or plan set.")
-    ],
-    sensors: Annotated[
-        str | None,
-        typer.Option(
-            help="A shipped set of sensors, or a YAML file; those of the plan when left out. With --parameters, "
-            "`identification`, or `identification_floating` with a floating base."
-        ),
-    ] = None,
-    base: Base = "fixed",
-    lock: Lock = None,
-    keep: Keep = None,
-    components: Components = None,
-    contacts: Annotated[
-        str | None,
-        typer.Option(help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none."),
-    ] = None,
-    poses: PosesFile = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="POSE:FRAMES", help=f"{SPECIAL_POSES} The likely ones when left out."),
-    ] = None,
-    samples: Annotated[
-        int,
-        typer.Option(min=0, help="Random poses to sweep where no --poses are given; 0 leaves them out."),
-    ] = SWEPT,
-    outputs: Annotated[str, typer.Option(help="What is to be known well, with commas: tau,qdd,fx:l_sole.")] = "tau",
-    failing: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Largest sets of sensors whose failure is looked at; 0 for none.")
-    ] = 2,
-    states: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="K",
-            help="Poses over which the state, the `memory` of the sensors, is to be learned. As many as tell "
-            "anything when left out.",
-        ),
-    ] = None,
-    parameters: Annotated[
-        str | None,
-        typer.Option(
-            help="Tell which parameters of the robot are identifiable instead: alone, in which combinations, or never; "
-            "exactly, for motions as rich as they can be. With commas: inertias, friction, rotors, springs, offsets, "
-            "gains, names such as m:forearm, or patterns such as viscous:l_*."
-        ),
-    ] = None,
-    still: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--still",
-            metavar="JOINT",
-            help="With --parameters, a joint that does not move, and may stand anywhere; repeatable. --lock freezes "
-            "it, which makes one link of two.",
-        ),
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the report as a web page that stands alone.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes of this machine for the sweep. All cores when left out.")
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Sweep on a Dask cluster instead: tcp://host:8786.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    inertias: Mended = "as_given",
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Exit with 1 also where rank is lost at a likely special pose, such as flat ground; and refuse "
-            "inertias that no distribution of mass has, but with --inertias nearest.",
-        ),
-    ] = False,
+    robot: Annotated[str, typer.Argument(metavar="ROBOT|PLAN")],
+    sensors: str | None = None,
+    *,
+    model: ObservedRobot,
+    contacts: str | None = None,
+    poses: Path | None = None,
+    where: Annotated[list[str] | None, typer.Option(metavar="POSE:FRAMES")] = None,
+    samples: Annotated[int, typer.Option(min=0)] = SWEPT,
+    outputs: str = "tau",
+    failing: Annotated[int, typer.Option(min=0, metavar="N")] = 2,
+    states: Annotated[int | None, typer.Option(min=1, metavar="K")] = None,
+    parameters: str | None = None,
+    still: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None,
+    html: Path | None = None,
+    workers: Annotated[int | None, typer.Option(min=1)] = None,
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
     as_json: Json = False,
 ) -> None:
     """Tell whether sensors suffice, and what they do not see.
@@ -137,16 +89,41 @@ def observe(
     no reading tells apart.
 
     Example: nori-dyn observe panda.urdf --parameters inertias,friction
+
+    Args:
+        ctx: The call.
+        robot: A robot as in `plan`, or the file of a plan or plan set.
+        sensors: A shipped set of sensors, or a YAML file; those of the plan when left out. With --parameters,
+            `identification`, or `identification_floating` with a floating base.
+        model: See `ObservedRobot`.
+        contacts: The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none.
+        poses: Poses to look at: .csv, .csv.gz or .npz, with q as in a log.
+        where: Special poses to look at, such as parallel:l_sole,r_sole; repeatable. parallel, coplanar, flat,
+            double_support, closed, at_zero, at_limits. The likely ones when left out.
+        samples: Random poses to sweep where no --poses are given; 0 leaves them out.
+        outputs: What is to be known well, with commas: tau,qdd,fx:l_sole.
+        failing: Largest sets of sensors whose failure is looked at; 0 for none.
+        states: Poses over which the state, the `memory` of the sensors, is to be learned. As many as tell anything when
+            left out.
+        parameters: Tell which parameters of the robot are identifiable instead: alone, in which combinations, or never;
+            exactly, for motions as rich as they can be. With commas: inertias, friction, rotors, springs, offsets,
+            gains, names such as m:forearm, or patterns such as viscous:l_*.
+        still: With --parameters, a joint that does not move, and may stand anywhere; repeatable. --lock freezes it,
+            which makes one link of two.
+        html: Write the report as a web page that stands alone.
+        workers: Processes of this machine for the sweep. All cores when left out.
+        scheduler: Sweep on a Dask cluster instead: tcp://host:8786.
+        seed: Seed of everything random.
+        as_json: Print the figures as JSON.
     """
     if parameters is not None:
         refuse_given(ctx, OF_DYNAMICS, "does not go with --parameters.")
-        named = sensors or ("identification" if base == "fixed" else "identification_floating")
-        _show_identifiable(
-            load(robot, base, lock, keep, components, strict, inertias), robot, named, parameters, still, seed, as_json
-        )
+        usual = "identification" if model.base == "fixed" else "identification_floating"
+        _show_identifiable(model.load(robot), robot, sensors or usual, parameters, still, seed, as_json)
         return
     refuse_given(ctx, ("still",), "needs --parameters.")
     from nori_dyn.descriptions.sensor_configs import load_sensors
+    from nori_dyn.estimation.plan import Plan
     from nori_dyn.estimation.system import System
     from nori_dyn.logs.log import configurations_in
     from nori_dyn.model.joints import notes_on_limits
@@ -163,15 +140,16 @@ def observe(
         raise typer.BadParameter("with --scheduler, the workers are the cluster's.", param_hint="--workers")
     if html is not None:
         check_writable(html)
-    wanted = tuple(name.strip() for name in outputs.split(","))
+    wanted = named(outputs)
     if is_planned(robot):
         if sensors is not None:
             raise typer.BadParameter("a plan has its own; name the robot for others.", param_hint="--sensors")
-        tree, known = _planned(robot)
+        plans = Plan.load(robot)
+        tree, known = plans.tree, plans.sensors
     elif sensors is None:
         raise missing_sensors()
     else:
-        tree = load(robot, base, lock, keep, components, strict and inertias != "nearest", inertias)
+        tree = model.load(robot)
         known = load_sensors(sensors, robot, tree)
     if known.has_touches and contacts is None:
         _show_touches(ctx, tree, known, seed, as_json)
@@ -205,11 +183,11 @@ def observe(
         typer.echo(found.json())
     else:
         show(found)
-    if _fails(report, at_given, poses_count=strict or asked != "auto"):
+    if _fails(report, at_given, poses_count=model.strict or asked != "auto"):
         raise typer.Exit(1)
     if sensors is not None and not as_json:
         chosen = () if contacts is None else ("--contacts", contacts)
-        options = *robot_options(base, lock, keep, components, inertias), *chosen, "--outputs", outputs
+        options = *model.words(), *chosen, "--outputs", outputs
         show(next_command("plan", robot, "--sensors", sensors, *options))
 
 
@@ -227,15 +205,10 @@ def _show_identifiable(
     from nori_dyn.estimation.system import System
     from nori_dyn.identification.identifiability import identifiability
 
-    wanted = [word.strip() for word in parameters.split(",") if word.strip()]
     known = load_sensors(sensors, robot, tree)
     states = known.contact_states() if known.contact_names else [()]
     systems = [System(tree, known.in_contact(*state)) for state in states]
-    found = identifiability(systems, wanted, still or (), seed)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        show(found.shown())
+    show_found(identifiability(systems, named(parameters), still or (), seed), as_json)
 
 
 def _show_touches(ctx: typer.Context, tree: KinematicTree, sensors: SensorSet, seed: int, as_json: bool) -> None:
@@ -246,20 +219,9 @@ def _show_touches(ctx: typer.Context, tree: KinematicTree, sensors: SensorSet, s
         ctx, [name for name in OF_DYNAMICS if name != "workers"], "does not go with sensors that have `touch`."
     )
     found = touch_observability(tree, sensors, seed)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        show(found.shown())
+    show_found(found, as_json)
     if not found.suffices:
         raise typer.Exit(1)
-
-
-def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
-    """Robot and sensors of a plan."""
-    from nori_dyn.estimation.plan import Plan
-
-    plans = Plan.load(path)
-    return plans.tree, plans.sensors
 
 
 def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:
@@ -267,8 +229,3 @@ def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_cou
     at_poses = at_given is not None and len(at_given.lacking) > 0
     in_theory_only = report.numerical_rank < report.generic_rank
     return not report.suffices_over_time or in_theory_only or at_poses or (poses_count and bool(report.loses_rank))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(observe)

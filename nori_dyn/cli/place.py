@@ -7,28 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nori_dyn.cli.common import (
-    SPECIAL_POSES,
-    Base,
-    Components,
-    Criterion,
-    Json,
-    Keep,
-    Lock,
-    Mended,
-    PosesFile,
-    Robot,
-    Strict,
-    load,
-    named_contacts,
-    next_command,
-    print_json,
-    refuse_given,
-    robot_options,
-    special_poses,
-)
+from nori_dyn.cli.common import named, named_contacts, next_command, refuse_given, show_found, special_poses
+from nori_dyn.cli.options import Criterion, Json, Robot, RobotOptions
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
@@ -44,59 +25,23 @@ EFFORT = 200
 def place_(
     ctx: typer.Context,
     robot: Robot,
-    candidates: Annotated[Path, typer.Option(help="A YAML file: what is there, what there is to choose from, costs.")],
-    outputs: Annotated[
-        str, typer.Option(help="What is to be determined, with commas: tau,qdd:l_knee,fx:l_sole; 'all' for everything.")
-    ] = "tau",
-    best: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="K", help="The best K sensors instead of the cheapest that suffice. Needs sigmas."),
-    ] = None,
-    pareto: Annotated[
-        bool,
-        typer.Option(
-            "--pareto",
-            help="All sets of which no other is both cheaper and more precise, instead of the cheapest. Needs sigmas.",
-        ),
-    ] = False,
-    deviation: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="The cheapest from which outputs have a deviation of at most so much."),
-    ] = None,
-    criterion: Annotated[
-        Criterion,
-        typer.Option(
-            help="What is least or limited: A, the sum of variances or root mean square; D, the determinant of the "
-            "covariance or geometric mean."
-        ),
-    ] = "A",
-    survive: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many of the chosen sensors, any of them, may fail.")
-    ] = 0,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="POSE:FRAMES", help=f"{SPECIAL_POSES} The choice has to suffice there too."),
-    ] = None,
-    poses: PosesFile = None,
-    contacts: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STATE",
-            help="A contact state in which the choice has to suffice: l_foot,r_foot, or none; repeatable. All when "
-            "left out.",
-        ),
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="With --pareto, the picture to draw: .png, .svg or .pdf.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write what was found as a web page that stands alone.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the chosen sensors as a YAML file for --sensors.")] = None,
-    base: Base = "fixed",
-    lock: Lock = None,
-    keep: Keep = None,
-    components: Components = None,
-    effort: Annotated[int, typer.Option(min=1, help="Integer programs to prove that nothing is cheaper.")] = EFFORT,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    inertias: Mended = "as_given",
-    strict: Strict = False,
+    candidates: Path,
+    outputs: str = "tau",
+    best: Annotated[int | None, typer.Option(min=1, metavar="K")] = None,
+    pareto: bool = False,
+    deviation: Annotated[float | None, typer.Option(metavar="X")] = None,
+    criterion: Criterion = "A",
+    survive: Annotated[int, typer.Option(min=0, metavar="N")] = 0,
+    where: Annotated[list[str] | None, typer.Option(metavar="POSE:FRAMES")] = None,
+    poses: Path | None = None,
+    contacts: Annotated[list[str] | None, typer.Option(metavar="STATE")] = None,
+    plot: Path | None = None,
+    html: Path | None = None,
+    out: Path | None = None,
+    *,
+    model: RobotOptions,
+    effort: Annotated[int, typer.Option(min=1)] = EFFORT,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
     as_json: Json = False,
 ) -> None:
     """Choose sensors: the cheapest that suffice, the best K, or what precision costs.
@@ -104,6 +49,31 @@ def place_(
     Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
 
     Example: nori-dyn place panda.urdf --candidates what_to_buy.yaml --survive 1 --pareto --plot front.png
+
+    Args:
+        ctx: The call.
+        robot: A URDF or MJCF file, or the name of a robot of an installed package: panda, ur5, anymal, talos, icub;
+            `nori-dyn robots` lists them.
+        candidates: A YAML file: what is there, what there is to choose from, costs.
+        outputs: What is to be determined, with commas: tau,qdd:l_knee,fx:l_sole; 'all' for everything.
+        best: The best K sensors instead of the cheapest that suffice. Needs sigmas.
+        pareto: All sets of which no other is both cheaper and more precise, instead of the cheapest. Needs sigmas.
+        deviation: The cheapest from which outputs have a deviation of at most so much.
+        criterion: What is least or limited: A, the sum of variances or root mean square; D, the determinant of the
+            covariance or geometric mean.
+        survive: How many of the chosen sensors, any of them, may fail.
+        where: Special poses to look at, such as parallel:l_sole,r_sole; repeatable. parallel, coplanar, flat,
+            double_support, closed, at_zero, at_limits. The choice has to suffice there too.
+        poses: Poses to look at: .csv, .csv.gz or .npz, with q as in a log.
+        contacts: A contact state in which the choice has to suffice: l_foot,r_foot, or none; repeatable. All when left
+            out.
+        plot: With --pareto, the picture to draw: .png, .svg or .pdf.
+        html: Write what was found as a web page that stands alone.
+        out: Write the chosen sensors as a YAML file for --sensors.
+        model: See `RobotOptions`.
+        effort: Integer programs to prove that nothing is cheaper.
+        seed: Seed of everything random.
+        as_json: Print the figures as JSON.
     """
     import yaml
 
@@ -128,9 +98,9 @@ def place_(
     for file in (out, html, plot):
         if file is not None:
             check_writable(file)
-    wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
+    wanted = None if outputs.strip() == "all" else named(outputs)
     kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
-    tree = load(robot, base, lock, keep, components, strict, inertias)
+    tree = model.load(robot)
     choose_from = load_candidates(candidates, robot, tree)
     at: dict[str, Any] = {**special_poses(where or ())}
     if poses is not None:
@@ -153,24 +123,15 @@ def place_(
         write_bytes(out, yaml.safe_dump(_without_empty(found.sensors.to_dict()), sort_keys=False).encode())
     if html is not None:
         save_html(found, html)
-    if as_json:
-        print_json({**tree_figures(tree), **found.to_dict()})
-        return
+    lines = ["To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`."]
     if isinstance(found, ParetoFront):
-        drawn = [f"Picture drawn: {unbroken(str(plot))}."] if plot is not None else []
-        show(
-            found.shown(),
-            *drawn,
-            "To buy one of them: --deviation X instead of --pareto takes the cheapest so precise.",
-        )
-        return
-    if out is None:
-        show(found.shown(), "To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`.")
-        return
-    options = *robot_options(base, lock, keep, components, inertias), "--outputs", outputs
-    all_states = ("--contacts", "all") if found.sensors.contacts else ()
-    then = next_command("plan", robot, "--sensors", out, *options, *all_states)
-    show(found.shown(), f"Sensors written to {unbroken(str(out))}.", then)
+        lines = [f"Picture drawn: {unbroken(str(plot))}."] if plot is not None else []
+        lines.append("To buy one of them: --deviation X instead of --pareto takes the cheapest so precise.")
+    elif out is not None:
+        options = *model.words(), "--outputs", outputs, *(("--contacts", "all") if found.sensors.contacts else ())
+        then = next_command("plan", robot, "--sensors", out, *options)
+        lines = [f"Sensors written to {unbroken(str(out))}.", then]
+    show_found(found, as_json, *lines, **tree_figures(tree))
 
 
 def _without_empty(content: Any) -> Any:
@@ -178,8 +139,3 @@ def _without_empty(content: Any) -> Any:
     if isinstance(content, dict):
         return {key: _without_empty(value) for key, value in content.items() if value not in (None, "")}
     return [_without_empty(value) for value in content] if isinstance(content, list) else content
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("place")(place_)

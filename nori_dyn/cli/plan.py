@@ -8,23 +8,9 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import (
-    Base,
-    Components,
-    Json,
-    Keep,
-    Lock,
-    Mended,
-    Robot,
-    Strict,
-    in_contact,
-    load,
-    missing_sensors,
-    next_command,
-    print_json,
-)
+from nori_dyn.cli.common import in_contact, missing_sensors, named, next_command, show_found
+from nori_dyn.cli.options import Json, Robot, RobotOptions
 from nori_dyn.io.files import check_writable
-from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 ALL = "all"
@@ -33,48 +19,38 @@ ALL = "all"
 
 def plan(
     robot: Robot,
-    sensors: Annotated[str | None, typer.Option(help="A shipped set of sensors, or a YAML file.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The plan file to write. ROBOT_SENSORS.plan, by their names, when left out.")
-    ] = None,
-    base: Base = "fixed",
-    lock: Lock = None,
-    keep: Keep = None,
-    components: Components = None,
-    contacts: Annotated[
-        str | None,
-        typer.Option(
-            help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none; or 'all' for "
-            "a plan set, of all states in which the sensors suffice."
-        ),
-    ] = None,
-    outputs: Annotated[
-        str | None, typer.Option(help="Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.")
-    ] = None,
-    ordering: Annotated[
-        str,
-        typer.Option(
-            help="auto for the cheapest stable order of the refined system; umfpack, superlu, recursive or markowitz "
-            "for D itself in the P and Q of that ordering."
-        ),
-    ] = "auto",
-    effort: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="How much further to search with auto, in entries that eliminations update: a million takes about "
-            "half a minute.",
-        ),
-    ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,
-    inertias: Mended = "as_given",
-    strict: Strict = False,
+    sensors: str | None = None,
+    out: Path | None = None,
+    *,
+    model: RobotOptions,
+    contacts: str | None = None,
+    outputs: str | None = None,
+    ordering: str = "auto",
+    effort: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    cache: bool = True,
     as_json: Json = False,
 ) -> None:
     """Plan a robot with its sensors, once.
 
     Example: nori-dyn plan panda.urdf --sensors inverse_dynamics --out panda.plan
+
+    Args:
+        robot: A URDF or MJCF file, or the name of a robot of an installed package: panda, ur5, anymal, talos, icub;
+            `nori-dyn robots` lists them.
+        sensors: A shipped set of sensors, or a YAML file.
+        out: The plan file to write. ROBOT_SENSORS.plan, by their names, when left out.
+        model: See `RobotOptions`.
+        contacts: The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none; or 'all' for a
+            plan set, of all states in which the sensors suffice.
+        outputs: Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.
+        ordering: auto for the cheapest stable order of the refined system; umfpack, superlu, recursive or markowitz for
+            D itself in the P and Q of that ordering.
+        effort: How much further to search with auto, in entries that eliminations update: a million takes about half a
+            minute.
+        seed: Seed of everything random.
+        cache: Look the plan up in the cache first.
+        as_json: Print the figures as JSON.
     """
     from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.plan import plan as make_plan
@@ -85,12 +61,12 @@ def plan(
         raise missing_sensors()
     if out is not None:
         check_writable(out)
-    tree = load(robot, base, lock, keep, components, strict, inertias)
+    tree = model.load(robot)
     known = load_sensors(sensors, robot, tree)
     if out is None:
         out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")
         check_writable(out)
-    names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
+    names = None if outputs is None else named(outputs)
     if contacts == ALL:
         result = plan_set(
             tree, known, names, leave_out_singular=True, ordering=ordering, seed=seed, effort=effort, cache=cache
@@ -98,17 +74,10 @@ def plan(
     else:
         result = make_plan(System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
     result.save(out)
-    if as_json:
-        print_json({**result.to_dict(), "measurements": len(result.measurement_names), "plan": str(out)})
-        return
     then = next_command("estimate", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
     told: tuple[str, ...] = ()
     if result.contact_names:
         columns = ", ".join(f"contact:{name}" for name in result.contact_names)
         told = (f"Columns {columns} of a log say by 1 and 0 which contacts are closed.",)
-    show(result.shown(), *told, f"Plan written to {unbroken(str(out))}.", then)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(plan)
+    lines = (*told, f"Plan written to {unbroken(str(out))}.", then)
+    show_found(result, as_json, *lines, measurements=len(result.measurement_names), plan=str(out))

@@ -6,15 +6,14 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, next_command, print_json
+from nori_dyn.cli.common import next_command, print_json
+from nori_dyn.cli.options import Json
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Table
 
 
 def robots(
-    preset: Annotated[
-        str | None, typer.Argument(metavar="[PRESET]", help="One that is ready to use: what it can estimate, and from.")
-    ] = None,
+    preset: Annotated[str | None, typer.Argument(metavar="[PRESET]")] = None,
     as_json: Json = False,
 ) -> None:
     """List the robots that have a preset, with what each can estimate, and the models that are known by name.
@@ -22,6 +21,10 @@ def robots(
     Nothing is downloaded for it. `nori-dyn robots | grep -i unitree` shows those of a maker.
 
     Example: nori-dyn robots go2
+
+    Args:
+        preset: One that is ready to use: what it can estimate, and from.
+        as_json: Print the figures as JSON.
     """
     from nori_dyn.descriptions.robot_names import EXTRA
     from nori_dyn.descriptions.robot_names import robots as known_robots
@@ -54,8 +57,3 @@ def robots(
         known.shown(),
         "Next: nori-dyn info NAME" if known else f"Next: {EXTRA}, or name a file: nori-dyn info ROBOT.urdf",
     )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(robots)

@@ -243,9 +243,8 @@ def estimate(
     if ready.questions and not accept:
         raise DoubtfulLogError(ready.log.path.name, ready.questions)
     way = *ready.way(differentiate, dt), contacts or ready.contacts
-    if surfaces is None and ready.plan.sensors.has_touches:
-        surfaces = known.of(what).surfaces
-    runner = LogRunner(ready.plan, options_of(*way, alarms=alarms or ready.alarms, surfaces=surfaces, **options))
+    touched = known.surfaces(what) if surfaces is None else surfaces
+    runner = LogRunner(ready.plan, options_of(*way, alarms=alarms or ready.alarms, surfaces=touched, **options))
     found = estimated(with_peaks(runner, [one.log for one in others]), ready.log, progress)
     if found.report.doubts and not accept:
         raise DoubtfulLogError(ready.log.path.name, (doubt.message for doubt in found.report.doubts))

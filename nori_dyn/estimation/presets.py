@@ -245,10 +245,10 @@ class Preset(Shown):
         own = {name: value for name in ("robot", "components") if (value := getattr(wanted, name)) is not None}
         return Preset(self.data.model_copy(update=own), self.path, self.model) if own else self
 
-    @cached_property
-    def surfaces(self) -> dict[str, Surface]:
-        """The surfaces of its links, as its model's collision shapes have them; see `nd.tools.surfaces`."""
-        return surfaces(self.source, self.tree)
+    def surfaces(self, what: str | Iterable[str] | None = None) -> dict[str, Surface] | None:
+        """The surfaces of its links, see `nd.tools.surfaces`, where the sensors of an estimate see touches; or None."""
+        own = self.of(what)
+        return surfaces(own.source, own.tree) if self.sensors(what).has_touches else None
 
     @property
     def live(self) -> VendorLog | None:

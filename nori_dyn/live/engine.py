@@ -6,14 +6,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.estimation.plan import Plan, check_plan
-from nori_dyn.estimation.tracker import Tracker, tracking
+from nori_dyn.estimation.tracker import Tracker
 from nori_dyn.filtering.collisions import CollisionChart
 from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.free_coordinates import no_memory
@@ -197,31 +196,6 @@ class StreamOptions:
     hypotheses: Hypotheses | None = None
     alarms: Alarms | None = None
     surfaces: Mapping[str, Surface] | None = None
-
-    @staticmethod
-    def of(
-        plan: Path | None,
-        monitor: bool = False,
-        backend: str = "auto",
-        closed: ContactState | None = None,
-        lag: int | None = None,
-        recognises: bool = False,
-    ) -> StreamOptions:
-        """The options as they are asked for, else as the file of a tracker says.
-
-        Args:
-            plan: the file of a plan, or of a tracker; None where there is none.
-            monitor: see `StreamOptions`.
-            backend: the same.
-            closed: the same.
-            lag: the same; what the file says, or none, when None.
-            recognises: whether contacts are recognised.
-        """
-        tracked = None if plan is None else tracking(plan)
-        lag = (tracked.lag if tracked else 0) if lag is None else lag
-        hypotheses = tracked.hypotheses if tracked and closed is None else None
-        hypotheses = hypotheses or (Hypotheses() if recognises else None)
-        return StreamOptions(monitor, backend, closed, lag, hypotheses, tracked.alarms if tracked else None)
 
 
 ALONE = StreamOptions()

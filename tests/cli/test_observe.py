@@ -151,7 +151,7 @@ def test_outputs_that_are_not_determined(run, figures, tmp_path):
     assert status == 1
     words = "At each of 3 random poses within joint limits something is not determined, as at almost every pose"
     assert f"{words}; none leave more undetermined." in text
-    assert "Other outputs: 5 not determined at most poses" in text
+    assert "Not determined at most poses: tau:shoulder_pan_joint, tau:shoulder_lift_joint" in text
     found = figures("observe", *few, status=1)
     assert found["workspace"]["deviations"][0]["median"] is None
     assert found["workspace"]["lacking_rank"] == 3

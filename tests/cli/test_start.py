@@ -13,7 +13,7 @@ import pytest
 import typer.main
 
 import nori_dyn as nd
-from nori_dyn.cli import app, common, identify, observe, place
+from nori_dyn.cli import app, identify, observe, options, place
 from nori_dyn.cli.renamed import RENAMED, renamed
 from nori_dyn.errors import ModelError
 from nori_dyn.observe.conditioning import SWEPT
@@ -21,7 +21,7 @@ from nori_dyn.observe.poses import POSES
 from nori_dyn.placement.selection import EFFORT
 from tests.words import plain
 
-COMMANDS = tuple(typer.main.get_command(app).commands)
+COMMANDS = typer.main.get_command(app).commands
 HEAVY = (
     "numpy",
     "scipy",
@@ -63,7 +63,11 @@ def test_help_and_wrong_usage_import_nothing_heavy():
 
 
 def test_what_help_says_is_so():
-    assert tuple(POSES) == common.POSES
+    assert tuple(POSES) == options.POSES
+    help = {name: {each.name: each.help for each in command.params} for name, command in COMMANDS.items()}
+    assert all(", ".join(POSES) in help[name]["where"] for name in ("observe", "place"))
+    assert f"{identify.WANTED} when left out; with --excite {identify.EXCITED}." in help["identify"]["parameters"]
+    assert all(text for own in help.values() for name, text in own.items()), help
     assert SWEPT == observe.SWEPT
     assert EFFORT == place.EFFORT
     for asked, function in ((identify.WANTED, nd.identify), (identify.EXCITED, nd.exciting_motion)):
@@ -217,8 +221,7 @@ IN_PYTHON = (
 
 
 def test_what_is_left_out_is_as_in_python_and_switches_are_off():
-    commands = typer.main.get_command(app).commands
-    given = {name: {option.name: option.default for option in commands[name].params} for name in COMMANDS}
+    given = {name: {each.name: each.default for each in command.params} for name, command in COMMANDS.items()}
     for name, function in IN_PYTHON:
         for each in inspect.signature(function).parameters.values():
             default = ",".join(each.default) if isinstance(each.default, tuple) else each.default

@@ -196,12 +196,6 @@ def test_contacts_of_the_log(run, tmp_path):
             np.testing.assert_allclose(found["sigma:qdd"], expected.deviations["qdd"], rtol=1e-9)
 
 
-def test_a_plan_with_memory_says_what_comes_next(told, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    output = told("plan", "ur5", "--sensors", "momentum_observer", "--outputs", "offset", "--out", "ur5.plan")
-    assert "Next: nori-dyn estimate --plan ur5.plan --input LOG.csv --out ESTIMATES.csv" in output
-
-
 @pytest.fixture(scope="module")
 def touched(tmp_path_factory):
     """A plan of a joint whose torque has an offset, a log in which it is pushed twice, and two in which it is not."""

@@ -10,13 +10,12 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from nori_dyn.cli.common import how_differentiated, named_contacts
+from nori_dyn.cli.common import how_differentiated
+from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.errors import NoriError
-from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
-from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.inbox import LIMIT
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.logs.mapping.log_mapping import load_mapping
@@ -48,17 +47,12 @@ def settings_of(parameters: dict[str, object]) -> Settings:
     mapping = load_mapping(str(parameters["mapping"])) if parameters["mapping"] else None
     contacts = str(parameters["contacts"])
     lag = int(str(parameters["lag"]))
-    closed = None if contacts in ("stream", RECOGNISE) else named_contacts(contacts)
+    by = EstimatorOptions(Path(str(parameters["plan"])), backend=str(parameters["backend"]))
     return Settings(
         topics=topics_of(mapping, str(parameters["topics"]).split()),
         mapping=mapping,
-        way=StreamOptions.of(
-            Path(str(parameters["plan"])),
-            bool(parameters["monitor"]),
-            str(parameters["backend"]),
-            closed,
-            None if lag < 0 else lag,
-            contacts == RECOGNISE,
+        way=by.stream(
+            bool(parameters["monitor"]), None if contacts == "stream" else contacts, None if lag < 0 else lag
         ),
         differentiate=how_differentiated(str(parameters["differentiate"])),
         prefix=str(parameters["prefix"]),

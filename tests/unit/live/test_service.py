@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.service import Service, Settings
@@ -244,7 +245,7 @@ def test_collisions_are_published_told_and_counted(tmp_path):
     content["memory"] = {"constant": {"of": "offset"}}
     plan, alarms = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["tau"]), nd.tools.Alarms(2.0)
     nd.Tracker(plan, 0.01).save(tmp_path / "arm.plan", alarms)
-    way = StreamOptions.of(tmp_path / "arm.plan")
+    way = EstimatorOptions(tmp_path / "arm.plan").stream()
     assert way.alarms == alarms
     columns = [*of_states(tau="effort"), {"of": "qdd:{joint}", "value": 0.0}]
     rig, t = Rig(plan, {"columns": columns}, way=way), time.time()

@@ -1,0 +1,121 @@
+"""What estimates on the command line: a plan, the file of a tracker, or the preset of a robot, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nori_dyn.cli.common import named_contacts, refuse_given
+from nori_dyn.cli.options import Model
+
+if TYPE_CHECKING:
+    from nori_dyn.estimation.presets import Preset
+    from nori_dyn.filtering.false_alarms import Alarms
+    from nori_dyn.filtering.hypotheses import Hypotheses
+    from nori_dyn.live.engine import StreamOptions
+    from nori_dyn.logs.log import Log
+    from nori_dyn.model.surface import Surface
+    from nori_dyn.model.tree import KinematicTree
+
+
+@dataclass(frozen=True)
+class EstimatorOptions:
+    """What estimates a log or a stream; what is left out is as the preset, or the file of a tracker, says.
+
+    Attributes:
+        plan: The file of a plan, or of a plan set.
+        robot: In place of a plan, a robot that has a preset: the command robots lists them. Or the YAML file of one. A
+            log, or a stream, is tied to it; what is doubtful about a log is asked.
+        model: With --robot, a model of your own: a URDF or MJCF file.
+        what: With --robot, what to estimate, with commas: contacts,torques. The preset's first if not.
+        alarms: Watch for collisions, with so many false alarms an hour: by sensors with memory, without contacts.
+        untouched: Logs in which nothing touches the robot, in quotes: false alarms are as rare as asked in these.
+            Without, as rare as the sigmas say.
+        backend: numpy, umfpack, or auto for the fastest that runs here.
+    """
+
+    plan: Path | None = None
+    robot: Annotated[str | None, typer.Option(metavar="PRESET")] = None
+    model: Model = None
+    what: str | None = None
+    alarms: Annotated[float | None, typer.Option(metavar="N")] = None
+    untouched: Annotated[str | None, typer.Option(metavar="PATTERN")] = None
+    backend: str = "auto"
+
+    def check(self, ctx: typer.Context) -> None:
+        """Refuse a plan beside a preset, and neither.
+
+        Raises:
+            BadParameter: it is so, or an option needs a preset.
+        """
+        if (self.plan is None) == (self.robot is None):
+            raise typer.BadParameter("name a plan, or a robot that has a preset: --robot.", param_hint="--plan")
+        if self.robot is None:
+            refuse_given(ctx, ("model", "what", "yes"), "needs --robot.")
+
+    @cached_property
+    def preset(self) -> Preset | None:
+        """The preset; None of a plan."""
+        from nori_dyn.estimation.presets import preset
+
+        return None if self.robot is None else preset(self.robot, self.model)
+
+    @cached_property
+    def _known(self) -> tuple[Hypotheses | None, Alarms | None, int]:
+        """How the preset, or the file of a tracker, says that contacts are recognised; when collisions count; a lag."""
+        from nori_dyn.estimation.tracker import tracking
+        from nori_dyn.filtering.hypotheses import Hypotheses
+
+        if self.preset is not None:
+            wanted = self.preset.estimand(self.what)
+            return Hypotheses() if wanted.contacts else None, wanted.alarms, 0
+        tracked = None if self.plan is None else tracking(self.plan)
+        return (tracked.hypotheses, tracked.alarms, tracked.lag) if tracked else (None, None, 0)
+
+    def contacts(self, asked: str | None) -> tuple[str, ...] | Hypotheses | None:
+        """Contacts that are closed throughout, or how they are recognised; None where readings tell them."""
+        from nori_dyn.estimation.log_run import RECOGNISE
+        from nori_dyn.filtering.hypotheses import Hypotheses
+
+        hypotheses, *_ = self._known
+        if asked is None:
+            return hypotheses
+        return (hypotheses or Hypotheses()) if asked == RECOGNISE else named_contacts(asked)
+
+    def watching(self) -> Alarms | None:
+        """When collisions count as seen; None where nothing is watched."""
+        from nori_dyn.filtering.false_alarms import Alarms
+
+        _, known, _ = self._known
+        return known if self.alarms is None else replace(known or Alarms(), per_hour=self.alarms)
+
+    def touched(self, tree: KinematicTree, shapes: str | None) -> Mapping[str, Surface] | None:
+        """Surfaces of links that may be touched: of a robot's shapes, or of the preset's model; None where none is."""
+        from nori_dyn.descriptions.surfaces import surfaces
+
+        if shapes is not None:
+            return surfaces(shapes, tree)
+        return None if self.preset is None else self.preset.surfaces(self.what)
+
+    def free_logs(self, mapping: Path | None) -> list[Log]:
+        """Logs in which nothing touches the robot."""
+        from nori_dyn.estimation.preset_logs import preset_log
+        from nori_dyn.logs.log import logs_called, read_log
+
+        logs = [] if self.untouched is None else [read_log(path, mapping) for path in logs_called(self.untouched)]
+        return logs if self.preset is None else [preset_log(self.preset, log, self.what).log for log in logs]
+
+    def stream(self, monitor: bool = False, contacts: str | None = None, lag: int | None = None) -> StreamOptions:
+        """How samples of a stream are estimated."""
+        from nori_dyn.filtering.hypotheses import Hypotheses
+        from nori_dyn.live.engine import StreamOptions
+
+        told = self.contacts(contacts)
+        late = self._known[-1] if lag is None else lag
+        closed, recognised = (None, told) if isinstance(told, Hypotheses) else (told, None)
+        return StreamOptions(monitor, self.backend, closed, late, recognised, self.watching())
