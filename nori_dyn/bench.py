@@ -166,7 +166,8 @@ class PlanTimes:
                 Table(*operations, left=text),
                 Table(*bounds, left=text),
                 Table(rounds, columns, tuple(times), (*NOTES, *afresh), left=(*text, len(which))),
-            )
+            ),
+            self.to_dict(),
         )
 
     def _times(self, state: StateTimes, run: str) -> tuple[str, ...]:

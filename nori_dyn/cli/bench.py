@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import in_contact, is_planned, missing_sensors, named, named_contacts, print_json
+from nori_dyn.cli.common import in_contact, is_planned, missing_sensors, named, named_contacts, show_found
 from nori_dyn.cli.options import Json, RobotOptions
-from nori_dyn.report.terminal import show
 from nori_dyn.tables.progress import progress_bar
 
 
@@ -60,7 +59,4 @@ def bench(
         plan = make_plan(System(tree, known), None if outputs is None else named(outputs))
     with progress_bar("bench") as stage:
         found = measure(plan, batch, rounds, seed, progress=stage)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        show(found.document())
+    show_found(found.document(), as_json)

@@ -15,7 +15,7 @@ from nori_dyn.cli.options import POSES
 from nori_dyn.errors import DoubtfulLogError
 from nori_dyn.io.files import read_bytes
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import Bullets, Part, Shown, unbroken
+from nori_dyn.tables import Bullets, Document, Part, Shown, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.preset_logs import PresetLog
@@ -107,12 +107,13 @@ def print_json(data: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(data, indent=2))
 
 
-def show_found(found: Shown, as_json: bool, *more: Part | str, **figures: Any) -> None:
+def show_found(found: Shown | Document, as_json: bool, *more: Part | str, **figures: Any) -> None:
     """Print what was found, and more below it; or as JSON its figures, and others."""
+    document = found if isinstance(found, Document) else found.shown()
     if as_json:
-        print_json({**found.to_dict(), **figures})
+        print_json({**document.data(), **figures})
     else:
-        show(found.shown(), *more)
+        show(document, *more)
 
 
 def tied(preset: Preset, log: Log, names: Sequence[str | None], yes: bool, as_json: bool) -> list[PresetLog]:

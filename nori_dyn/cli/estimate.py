@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nori_dyn.cli.common import ask, how_differentiated, next_command, print_json, refuse_given, tied
+from nori_dyn.cli.common import ask, how_differentiated, next_command, print_json, refuse_given, show_found, tied
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json, LogOptions, Missing, Singular
 from nori_dyn.errors import InputError
@@ -118,8 +118,9 @@ def estimate(
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.log import read_log
+    from nori_dyn.report.foxglove import write_foxglove_layout
     from nori_dyn.report.shows.logs import log_document, report_warnings
-    from nori_dyn.report.view import can_be_judged, check_picture, write_foxglove_layout
+    from nori_dyn.report.view import can_be_judged, check_picture
     from nori_dyn.report.view import view as draw
 
     dt, mapping = reading.dt, reading.mapping
@@ -151,7 +152,7 @@ def estimate(
         (ready,) = tied(by.preset, read_log(input, mapping), [by.what], yes, as_json)
     plans = Plan.load(str(by.plan)) if ready is None else ready.plan
     if foxglove is not None:
-        write_foxglove_layout(plans, foxglove)
+        write_foxglove_layout(plans, foxglove, can_be_judged(plans))
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
     usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
     way = how_differentiated(reading.differentiate), dt
@@ -228,15 +229,13 @@ def _show_many(outcomes: Sequence[LogOutcome], out: Path, as_json: bool) -> None
     from nori_dyn.report.shows.logs import outcomes_document
 
     found, failed = outcomes_document(outcomes), [each for each in outcomes if each.error]
-    if as_json:
-        typer.echo(found.json())
-    else:
-        show(found)
-        there = sum(each.report is None for each in outcomes) - len(failed)
-        already = f", {there} of them by an earlier run" if there else ""
-        written = len(outcomes) - len(failed)
-        show(f"Estimates of {written} of {len(outcomes)} logs written to {unbroken(str(out))}{already}.")
-        for each in failed:
-            typer.echo(f"failed: {each.error}", err=True)
+    there = sum(each.report is None for each in outcomes) - len(failed)
+    already = f", {there} of them by an earlier run" if there else ""
+    written = len(outcomes) - len(failed)
+    show_found(
+        found, as_json, f"Estimates of {written} of {len(outcomes)} logs written to {unbroken(str(out))}{already}."
+    )
+    for each in failed if not as_json else ():
+        typer.echo(f"failed: {each.error}", err=True)
     if failed:
         raise typer.Exit(1)

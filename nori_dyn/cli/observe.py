@@ -179,10 +179,7 @@ def observe(
             found += Document(tuple(f"note: {note}" for note in notes_on_limits(tree.joint_names, tree.joints)))
     if spare is not None:
         found += redundancy_document(spare, wanted, "If sensors fail.").under("redundancy")
-    if as_json:
-        typer.echo(found.json())
-    else:
-        show(found)
+    show_found(found, as_json)
     if _fails(report, at_given, poses_count=model.strict or asked != "auto"):
         raise typer.Exit(1)
     if sensors is not None and not as_json:

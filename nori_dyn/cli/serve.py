@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import how_differentiated, print_json
+from nori_dyn.cli.common import how_differentiated, show_found
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json
 from nori_dyn.errors import InputError
-from nori_dyn.report.terminal import show
 
 SWITCH = 5e-4
 """How long the thread that takes messages waits for the one that estimates [s]: under overload both have work."""
@@ -129,11 +128,7 @@ def serve(
             total = service.run(stop, duration, samples)
         finally:
             transport.close()
-    if as_json:
-        topics = list(service.publication.topics)
-        print_json({**total.figures(), "measured_from": service.measured_from, "topics": topics})
-    else:
-        show(total.document(service.measured_from))
+    show_found(total.document(service.measured_from), as_json, topics=list(service.publication.topics))
     if not total.estimates:
         reason = f"waited for {service.waiting_for}" if service.engine is None else "all samples were left out"
         raise InputError(f"nothing was estimated: {reason}.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nori_dyn.live.latency import Latency
-from nori_dyn.tables import Document, Facts, Paragraph, Table, number, unbroken
+from nori_dyn.tables import Document, Facts, Paragraph, Table, attributes, number, unbroken
 
 
 @dataclass(slots=True)
@@ -71,20 +71,11 @@ class Account:
     def figures(self) -> dict[str, Any]:
         """Return the figures; times in seconds."""
         return {
-            "seconds": self.seconds,
-            "messages": self.messages,
-            "estimates": self.estimates,
-            "rate": self.rate,
+            **attributes(self, "seconds", "messages", "estimates", "rate", "dropped", "overruns", "fell_back"),
+            **attributes(self, "skipped", "suspects", "collisions", "streams"),
             "latency": self.latency.figures(),
             "work": self.work.figures(),
-            "dropped": self.dropped,
-            "overruns": self.overruns,
-            "fell_back": self.fell_back,
-            "skipped": dict(self.skipped),
             "sensors_left_out": dict(self.sensors),
-            "suspects": dict(self.suspects),
-            "collisions": dict(self.collisions),
-            "streams": {topic: dict(counts) for topic, counts in self.streams.items()},
         }
 
     def line(self, total: Account) -> str:
@@ -134,7 +125,7 @@ class Account:
                 own = tuple((unbroken(name), f"{n:,}") for name, n in counts.most_common())
                 what = "collisions" if counts is self.collisions else "samples"
                 parts.append(Table(title, (heading, what), own))
-        return Document(tuple(parts))
+        return Document(tuple(parts), {**self.figures(), "measured_from": measured_from})
 
 
 def _shown(latency: Latency) -> str:

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.io.files import write_bytes
+from nori_dyn.logs.fields import schema_of
 from nori_dyn.logs.formats.writer import SIGMA, FileSchema
 from nori_dyn.logs.messages.estimates import ACCEL, JOINT_STATE, WRENCH, EstimateMessages, EstimateTopic
+from nori_dyn.planning.outputs import output_columns
 
 MOST_LINES = 12
 """Lines of a panel that are drawn, at most; others are there and switched off."""
@@ -58,12 +61,21 @@ def foxglove_layout(schema: FileSchema) -> dict[str, Any]:
     }
 
 
-def save_foxglove_layout(schema: FileSchema, path: Path) -> None:
-    """Write the layout, whole or not at all; for errors see `foxglove_layout`.
+def write_foxglove_layout(plans: Plan, path: str | Path, is_judged: bool = False) -> None:
+    """Write the layout for the topics that the estimates of a plan are written to.
+
+    Args:
+        plans: the plan.
+        path: the file.
+        is_judged: whether readings are judged as well.
 
     Raises:
+        MissingExtraError: see `foxglove_layout`.
         FileFormatError: the file cannot be written.
     """
+    plan = plans.states.first
+    whole = len(set(output_columns(plan.system, plan.outputs).tolist())) == plan.system.shape[1]
+    schema = schema_of(plan.system, plan.outputs, True, whole, is_judged, {})
     write_bytes(path, (json.dumps(foxglove_layout(schema), indent=2) + "\n").encode())
 
 

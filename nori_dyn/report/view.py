@@ -15,7 +15,7 @@ from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.system import System
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.chunks import samples_of
-from nori_dyn.logs.fields import EXTRAS, schema_of
+from nori_dyn.logs.fields import EXTRAS
 from nori_dyn.logs.formats.writer import SIGMA
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
@@ -25,8 +25,6 @@ from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.measurements.contacts import CONTACT as PROBABILITY
 from nori_dyn.measurements.floating_base import floating_root
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.planning.outputs import output_columns
-from nori_dyn.report.foxglove import save_foxglove_layout
 from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, StateSeries, chosen
 from nori_dyn.report.recording import check_rerun, save_recording
@@ -249,15 +247,3 @@ def can_be_judged(plans: Plan) -> bool:
         return False
     offsets = sum(len(row.component_names) for row in system.rows if row.name.startswith("prior:offset:"))
     return system.shape[0] - system.shape[1] > offsets
-
-
-def write_foxglove_layout(plans: Plan, path: str | os.PathLike[str]) -> None:
-    """Write a layout of Foxglove for the topics that the estimates of a plan are written to.
-
-    Raises:
-        FileFormatError: the file cannot be written.
-    """
-    plan = plans.states.first
-    whole = len(set(output_columns(plan.system, plan.outputs).tolist())) == plan.system.shape[1]
-    schema = schema_of(plan.system, plan.outputs, True, whole, can_be_judged(plans), {})
-    save_foxglove_layout(schema, Path(path))

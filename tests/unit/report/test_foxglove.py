@@ -6,8 +6,7 @@ import re
 import pytest
 
 from nori_dyn.logs.fields import schema_of
-from nori_dyn.report.foxglove import MOST_LINES, foxglove_layout
-from nori_dyn.report.view import write_foxglove_layout
+from nori_dyn.report.foxglove import MOST_LINES, foxglove_layout, write_foxglove_layout
 from tests.recorded_logs import checked_plan, estimated, exact_plan
 
 pytest.importorskip("mcap", reason="needs the extra logs")
@@ -28,7 +27,7 @@ def ids(node) -> list[str]:
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory):
     path = tmp_path_factory.mktemp("layout") / "layout.json"
-    write_foxglove_layout(checked_plan(), path)
+    write_foxglove_layout(checked_plan(), path, is_judged=True)
     return json.loads(path.read_text())
 
 
