@@ -51,11 +51,13 @@ def robot() -> KinematicTree:
     )
 
 
-def forces_of_contacts(w: np.ndarray, points: np.ndarray, up: np.ndarray, friction: float, edges: int):
-    """Forces (n, 3) at points (n, 3), in pyramids of so many edges, that add up to a wrench (6,); None without such."""
-    across = np.linalg.svd(up[None])[2][1:]
+def forces_of_contacts(w: np.ndarray, points: np.ndarray, axes: np.ndarray, friction: float, edges: int):
+    """Forces (n, 3) at points (n, 3), in pyramids of so many edges, that add up to a wrench (6,); None without such.
+
+    The rows of `axes` (3, 3) are two across gravity, and up.
+    """
     angles = 2 * np.pi * np.arange(edges) / edges
-    rays = up + friction * np.column_stack([np.cos(angles), np.sin(angles)]) @ across
+    rays = axes[2] + friction * np.column_stack([np.cos(angles), np.sin(angles)]) @ axes[:2]
     A = np.hstack([np.vstack([np.cross(p, rays).T, rays.T]) for p in points])
     found = linprog(np.zeros(A.shape[1]), A_eq=A, b_eq=w)
     return found.x.reshape(len(points), edges) @ rays if found.status == 0 else None

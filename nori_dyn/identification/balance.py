@@ -10,7 +10,7 @@ The wrench is what inverse dynamics asks at the free joint of the base. The rati
 where w is as far inside as the weight in the middle of the cone.
 
 Source: Hirukawa et al. (2006) and Caron, Pham and Nakamura (2015) for the cone; the derivatives are ours
-(tests/unit/identification/test_balance.py).
+(tests/unit/identification/test_motion_constraints.py).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from nori_dyn.identification.clearance import level_axes
 from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
 from nori_dyn.model.kinematics import positions
@@ -77,10 +78,9 @@ class Balance:
             friction: coefficient of the ground.
         """
         tree = joints.tree.replace(components=())
-        up = -np.asarray(tree.gravity) / np.linalg.norm(tree.gravity)
-        within = [each.mean(axis=0) + SHARE * (each - each.mean(axis=0)) for each in soles]
-        rays = _rays(np.concatenate(within), up, SHARE * friction)
-        faces = cone_faces(rays, up)
+        axes, within = level_axes(tree), [each.mean(axis=0) + SHARE * (each - each.mean(axis=0)) for each in soles]
+        rays = _rays(np.concatenate(within), axes, SHARE * friction)
+        faces = _faces(rays, axes)
         if faces is None:
             return None
         weight = float(tree.I[:, 5, 5].sum() * np.linalg.norm(tree.gravity))
@@ -116,21 +116,18 @@ def sole(corners: Floats, up: Floats) -> Floats:
     return np.asarray(flat[np.argmax(flat @ directions.T, axis=0)])
 
 
-def cone_faces(rays: Floats, up: Floats) -> Floats | None:
+def _faces(rays: Floats, axes: Floats) -> Floats | None:
     """Faces (n_faces, 6) of the cone of rays (n, 6), with a force of 1 upwards each; None where it is flat."""
-    across = np.linalg.svd(up[None])[2][1:]
-    R = np.vstack([across, up])
-    points = np.hstack([rays[:, :3] @ R.T, rays[:, 3:] @ across.T])
+    points = np.hstack([rays[:, :3] @ axes.T, rays[:, 3:] @ axes[:2].T])
     if np.linalg.matrix_rank(points - points.mean(axis=0)) < points.shape[1]:
         return None
     a = np.unique(ConvexHull(points).equations.round(ALIKE), axis=0)  # outwards: a^T x + b <= 0
-    return np.hstack([a[:, :3] @ R, a[:, 3:] @ R])
+    return np.hstack([a[:, :3] @ axes, a[:, 3:] @ axes])
 
 
-def _rays(points: Floats, up: Floats, friction: float) -> Floats:
+def _rays(points: Floats, axes: Floats, friction: float) -> Floats:
     """Wrenches (n, 6) of forces along the edges of friction pyramids at points (n, 3), each 1 upwards."""
-    across = np.linalg.svd(up[None])[2][1:]
     angles = 2 * np.pi * np.arange(EDGES) / EDGES
-    f = up + friction * np.column_stack([np.cos(angles), np.sin(angles)]) @ across
+    f = axes[2] + friction * np.column_stack([np.cos(angles), np.sin(angles)]) @ axes[:2]
     p, f = np.repeat(points, EDGES, axis=0), np.tile(f, (len(points), 1))
     return np.hstack([np.cross(p, f), f])

@@ -221,13 +221,18 @@ def _joined(tree: KinematicTree, shaped: Collection[int]) -> set[frozenset[int]]
     return found | {frozenset(tree.frame(name).link for name in loop.frames) for loop in loops}
 
 
-def _floor(tree: KinematicTree, height: float) -> Solid:
-    """The floor, across gravity: upwards is against it."""
+def level_axes(tree: KinematicTree) -> Floats:
+    """Axes of the world (3, 3), row by row: two across gravity, and up against it, along z where there is none."""
     up = -np.asarray(tree.gravity, dtype=float)
     up = up / np.linalg.norm(up) if up.any() else np.array([0.0, 0.0, 1.0])
-    across = np.linalg.svd(up[None])[2][1:]
-    E = np.vstack([across[0], np.cross(up, across[0]), up])
-    return Solid(WORLD, Transform(E, up * (height - FLOOR[2] / 2)), "box", tuple(FLOOR.tolist()), box(FLOOR))
+    across = np.linalg.svd(up[None])[2][1]
+    return np.vstack([across, np.cross(up, across), up])
+
+
+def _floor(tree: KinematicTree, height: float) -> Solid:
+    """The floor, across gravity."""
+    E = level_axes(tree)
+    return Solid(WORLD, Transform(E, E[2] * (height - FLOOR[2] / 2)), "box", tuple(FLOOR.tolist()), box(FLOOR))
 
 
 @dataclass(frozen=True, eq=False)

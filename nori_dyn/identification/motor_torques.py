@@ -7,7 +7,8 @@ moves at unit ones of independent joints, motors give
 
 Where more motors than that act on the motion, tau is the solution whose squares, in units of the limits, are least.
 
-Source: RBDA ch. 8.5, Jourdain's principle; the derivatives are ours (tests/unit/identification/test_motor_torques.py).
+Source: RBDA ch. 8.5, Jourdain's principle; the derivatives are ours
+(tests/unit/identification/test_motion_constraints.py).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from nori_dyn.components.loop import Loop
 from nori_dyn.descriptions.surfaces import solids
 from nori_dyn.errors import InputError, MissingExtraError, UnknownModelNameError
 from nori_dyn.identification.balance import Balance, sole
-from nori_dyn.identification.clearance import Clearance
+from nori_dyn.identification.clearance import Clearance, level_axes
 from nori_dyn.identification.dependent_joints import DependentJoints, MovingJoints
 from nori_dyn.measurements.binding import scalar_rows
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -93,7 +93,7 @@ class Surroundings:
         unknown += [f"meshes of {listed(lost, 4)}, which are not found, or not .stl or .obj"] if lost else []
         floor = self.floor
         if floor is None and feet:
-            floor = float(min((corners @ _up(joints.tree)).min() for corners in feet.values()))
+            floor = float(min((corners @ level_axes(joints.tree)[2]).min() for corners in feet.values()))
         if floor is None:
             unknown.append("the floor")
         if not own:
@@ -116,13 +116,8 @@ class Surroundings:
         X_0, soles = positions(tree, joints.still).X_0, []
         for name in self.contacts:
             frame = tree.frame(name)
-            soles.append(sole(feet[name], _up(tree)) if name in held else (frame.X @ X_0[frame.link]).r[None])
+            soles.append(sole(feet[name], level_axes(tree)[2]) if name in held else (frame.X @ X_0[frame.link]).r[None])
         return Balance.of(joints, soles, self.ground_friction)
-
-
-def _up(tree: KinematicTree) -> Floats:
-    """Against gravity, as a unit vector."""
-    return np.asarray(-np.asarray(tree.gravity) / np.linalg.norm(tree.gravity))
 
 
 def standing(tree: KinematicTree, contacts: Mapping[str, Hold], still: Floats) -> KinematicTree:

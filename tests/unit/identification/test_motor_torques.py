@@ -1,4 +1,4 @@
-"""Torques of motors: forward dynamics with loops by Pinocchio gives the motion back; derivatives by differences."""
+"""Torques of motors: forward dynamics with loops by Pinocchio gives the motion back."""
 
 import numpy as np
 import pytest
@@ -42,25 +42,6 @@ def test_they_make_the_motion_and_no_others_are_less(name):
         order = [list(torques.motors).index(k) for k in of.moved[free]]
         span = sizes[order, None] * T[free]
         np.testing.assert_allclose(span @ np.linalg.lstsq(span, own[order])[0], own[order], atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ROBOTS)
-def test_derivatives_are_those_of_differences(name):
-    of, torques = torques_of(name)
-    motion, step = motions(of, 8), 1e-5
-    whole = of.whole(*motion)
-    ratios, pulled = torques.of_motion(*whole)
-    factors = np.random.default_rng(3).normal(size=ratios.shape)
-    found = of.pullback(*whole, pulled(factors))
-    for k, places in enumerate((of._of_q, list(of.independent), list(of.independent))):
-        for j, place in enumerate(places):
-            values = []
-            for sign in (1, -1):
-                changed = [part.copy() for part in motion]
-                changed[k][:, place] += sign * step
-                values.append((factors * torques.of_motion(*of.whole(*changed))[0]).sum(axis=1))
-            slope = (values[0] - values[1]) / (2 * step)
-            np.testing.assert_allclose(found[k][:, j], slope, atol=1e-6 * np.abs(slope).max())
 
 
 def test_joints_that_no_motor_holds_are_refused():
