@@ -24,6 +24,7 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.algebra.ranges import numbers
+from nori_dyn.algebra.ranks import independent_columns
 from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import InputError
 from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
@@ -288,10 +289,8 @@ def _independent_columns(J: Floats, beside: Sequence[int], among: Sequence[int])
     if len(beside):
         Q = la.orth(J[:, list(beside)])
         left -= Q @ (Q.T @ left)
-    left /= np.where(sizes > DEPENDENT * np.abs(J).max(), sizes, np.inf)
-    R, order = la.qr(left, mode="r", pivoting=True)
-    rank = int((np.abs(np.diag(R)) > DEPENDENT).sum())
-    return [int(among[k]) for k in order[:rank]]
+    sizes = np.where(sizes > DEPENDENT * np.abs(J).max(), sizes, np.inf)
+    return [int(among[k]) for k in independent_columns(left, DEPENDENT, sizes)]
 
 
 def _times(A: Floats, x: Floats) -> Floats:

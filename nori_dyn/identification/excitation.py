@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.linalg as la
 
 from nori_dyn.algebra.arrays import numeric
 from nori_dyn.algebra.ranges import width
+from nori_dyn.algebra.ranks import independent_columns
 from nori_dyn.errors import InputError
 from nori_dyn.identification.balance import Balance
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
@@ -337,9 +337,7 @@ def _identifiable(
     size = np.linalg.norm(rows, axis=0)
     kept = np.flatnonzero(size > DEPENDENT * size.max(initial=0.0))
     if something_stands_still and len(kept):
-        R, order = la.qr(rows[:, kept] / size[kept], mode="r", pivoting=True)
-        rank = int((np.abs(np.diag(R)) > DEPENDENT).sum())
-        kept = np.sort(kept[order[:rank]])
+        kept = np.sort(kept[independent_columns(rows[:, kept], DEPENDENT)])
     units = np.zeros((len(size), len(kept)))
     units[kept, np.arange(len(kept))] = np.sqrt(STATES) / size[kept]
     return tuple(kept.tolist()), information.in_units(units)

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as la
 
+from nori_dyn.algebra.ranks import independent_columns
 from nori_dyn.errors import InputError, SensorConfigError
 from nori_dyn.observe.deviations import OutputDeviations
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
@@ -159,7 +160,7 @@ def _each(
     for found in reduction.at_each(Q, deviations.noisy):
         A, C = deviations.whiten(found)
         if independent is None:
-            independent = _independent(C) if kind == "D" else np.arange(len(C))
+            independent = np.sort(independent_columns(C.T, CLOSE_TO_DEPENDENT)) if kind == "D" else np.arange(len(C))
         yield _at(A, C[independent], weighed, len(names))
 
 
@@ -178,14 +179,6 @@ def _at(A: Floats, C: Floats, owners: Indices, n: int) -> tuple[Floats, Floats, 
         information[s] = rows.T @ rows
     rest = np.vstack([A[: len(owners)][owners < 0], A[len(owners) :]])
     return rest.T @ rest + VAGUE * np.eye(k), information, C
-
-
-def _independent(C: Floats) -> Indices:
-    """The numbers of rows of C (n_outputs, k) that are independent, in their order."""
-    size = np.linalg.norm(C, axis=1)
-    R, order = la.qr((C / np.where(size > 0, size, 1.0)[:, None]).T, mode="r", pivoting=True)
-    rank = int(np.sum(np.abs(np.diagonal(R)) > CLOSE_TO_DEPENDENT))
-    return np.sort(order[:rank])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
