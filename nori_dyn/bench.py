@@ -23,7 +23,7 @@ from nori_dyn.program.functions import CompiledFunction, compile
 from nori_dyn.report.shows.systems import robot_in_words
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
-from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
+from nori_dyn.tables import Document, Facts, Table, attributes, listed, number, unbroken
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Array, Floats
 
@@ -193,15 +193,12 @@ class PlanTimes:
             "rounds": self.rounds,
             "states": [
                 {
-                    "closed": list(state.closed),
-                    "operations": {kind: getattr(state.plan.cost, kind) for kind in COUNTS},
-                    "backend": state.backend,
+                    **attributes(state, "closed", "backend", "cycle", "refactorised"),
+                    "operations": attributes(state.plan.cost, *COUNTS),
                     "bound": {"chain": state.bound.chain, "operations": state.bound.issue},
-                    "cycle": state.cycle,
                     "seconds": {
                         run: {"median": quartiles(times)[1], "rounds": times} for run, times in state.seconds.items()
                     },
-                    "refactorised": state.refactorised,
                 }
                 for state in self.states
             ],

@@ -144,8 +144,7 @@ def estimate(
         raise typer.BadParameter("name the file to write, or the page.", param_hint="--out or --view")
     if not has_log and (out is not None or view is not None):
         raise typer.BadParameter("name a log, or many by --logs.", param_hint="--input")
-    if foxglove is not None:
-        check_writable(foxglove)
+    check_writable(foxglove)
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
     ready = None
     if by.preset is not None and input is not None:

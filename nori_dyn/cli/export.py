@@ -14,7 +14,7 @@ from nori_dyn.cli.options import Json
 from nori_dyn.errors import IdentifierError
 from nori_dyn.export.names import checked_identifier
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import listed, unbroken
+from nori_dyn.tables import attributes, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.export.files import CExport
@@ -113,12 +113,10 @@ def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
 
     functions = [*made.functions, *([] if made.monitor is None else [made.monitor.function])]
     return {
-        "name": made.name,
+        **attributes(made, "name", "inputs", "outputs"),
         "lang": lang,
         "out": str(out),
         "files": {file: len(text) for file, text in made.files.items()},
-        "inputs": dict(made.inputs),
-        "outputs": {field: list(shape) for field, shape in made.outputs.items()},
         "cost": cost_figures(made.cost),
         "sines_and_cosines": made.n_sines,
         "guarded_pivots": made.n_pivots,

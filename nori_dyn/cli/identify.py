@@ -93,9 +93,7 @@ class FitOptions:
         from nori_dyn.descriptions.identified import check_robot
         from nori_dyn.descriptions.payloads import check_payload
 
-        for file in (self.components_out, self.mapping_out, self.html):
-            if file is not None:
-                check_writable(file)
+        check_writable(self.components_out, self.mapping_out, self.html)
         if out is not None:
             check_robot(robot, out)
         if (self.payload_out is None) != (self.payload_frame is None):

@@ -140,8 +140,7 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.report.mapping_text import mapping_text
 
-    if out is not None:
-        check_writable(out)
+    check_writable(out)
     system = None
     ready = preset(robot) if robot in shipped_presets() else None
     is_preset = sensors is None and not (options.lock or options.keep or options.components)

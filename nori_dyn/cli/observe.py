@@ -138,8 +138,7 @@ def observe(
     asked: Where = special_poses(where) if where else "auto"
     if workers is not None and scheduler is not None:
         raise typer.BadParameter("with --scheduler, the workers are the cluster's.", param_hint="--workers")
-    if html is not None:
-        check_writable(html)
+    check_writable(html)
     wanted = named(outputs)
     if is_planned(robot):
         if sensors is not None:

@@ -95,9 +95,7 @@ def place_(
         refuse_given(ctx, ("plot",), "needs --pareto.")
     if plot is not None:
         check_picture_name(plot)
-    for file in (out, html, plot):
-        if file is not None:
-            check_writable(file)
+    check_writable(out, html, plot)
     wanted = None if outputs.strip() == "all" else named(outputs)
     kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
     tree = model.load(robot)

@@ -59,8 +59,7 @@ def plan(
 
     if sensors is None:
         raise missing_sensors()
-    if out is not None:
-        check_writable(out)
+    check_writable(out)
     tree = model.load(robot)
     known = load_sensors(sensors, robot, tree)
     if out is None:

@@ -210,11 +210,11 @@ class Interface:
         if not self.memory:
             return tuple(outputs_of(self.NAME, self.solving))
         persisting = [Element(name, (comment_text(name), f"[{unit}]")) for name, unit in self.memory.items()]
-        memory, *judged = (CMember(name, about) for name, about in OVER_TIME.items())
+        judged = [CMember(name, about) for name, about in OVER_TIME.items() if name != "memory"]
         taken = [*OVER_TIME, *RECOGNISED, *(["base"] if self.is_based else [])]
         found = [
             *outputs_of(self.NAME, self.solving, taken),
-            CMember.array(self.NAME, memory.name, memory.about, "N_MEMORY", persisting),
+            CMember.array(self.NAME, "memory", OVER_TIME["memory"], "N_MEMORY", persisting),
         ]
         if self.is_based:
             units = {"position": "m"} | BASE_UNITS
@@ -226,9 +226,9 @@ class Interface:
             about = "The floating base: its pose in the world, its state in base axes. The root in q and qd is ignored."
             found.append(CMember("base", about, tuple(numbers), (str(len(numbers)),), (len(numbers),)))
         if self.hypotheses:
-            probabilities, closed = (CMember(name, about) for name, about in RECOGNISED.items())
             states = [Element(name, (comment_text(name),)) for name in map(named_contacts, self.hypotheses)]
-            found += [CMember.array(self.NAME, probabilities.name, probabilities.about, "N_STATES", states), closed]
+            found.append(CMember.array(self.NAME, "probabilities", RECOGNISED["probabilities"], "N_STATES", states))
+            found.append(CMember("closed", RECOGNISED["closed"]))
         return (*found, *judged)
 
     @property

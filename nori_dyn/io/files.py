@@ -148,19 +148,19 @@ def usual_mode(wanted: int) -> int:
     return wanted & ~umask
 
 
-def check_writable(path: str | Path) -> None:
-    """Check, before the work, that a file can be written.
+def check_writable(*files: str | Path | None) -> None:
+    """Check, before the work, that files can be written; those that are None are not asked for.
 
     Raises:
-        FileFormatError: its folder does not exist or cannot be written, or it is a folder itself.
+        FileFormatError: the folder of one does not exist or cannot be written, or it is a folder itself.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise FileFormatError(f"{path}: is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise FileFormatError(f"{path}: its folder '{path.parent}' does not exist. Make it first, or name another.")
-    if not os.access(path.parent, os.W_OK):
-        raise FileFormatError(f"{path}: its folder '{path.parent}' is not writable.")
+    for path in (Path(file) for file in files if file is not None):
+        if path.is_dir():
+            raise FileFormatError(f"{path}: is a folder; name a file in it.")
+        if not path.parent.is_dir():
+            raise FileFormatError(f"{path}: its folder '{path.parent}' does not exist. Make it first, or name another.")
+        if not os.access(path.parent, os.W_OK):
+            raise FileFormatError(f"{path}: its folder '{path.parent}' is not writable.")
 
 
 LONGEST = 64
