@@ -133,7 +133,6 @@ class ArraySource(LogSource):
         turns: bool = False,
     ) -> None:
         self.path, self.metadata = path, metadata
-        self._share: float | None = None
         placed = _placed(series, turns)
         self.refused = {
             each.series.name: f"it has {each.width:,} numbers a sample, and more than {LONGEST:,} are not read"
@@ -152,7 +151,7 @@ class ArraySource(LogSource):
                 own = member.columns
                 for k, column in enumerate(own):
                     if column in self._places:
-                        raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
+                        raise self._twice(column)
                     self._places[column] = member, k
                 told = member.series.units
                 units.update(zip(own, told * len(own) if len(told) == 1 else told, strict=False))
@@ -184,9 +183,6 @@ class ArraySource(LogSource):
             if stop < group.samples:
                 time = 0.0 if group.clock is None else float(self._read(group.clock, stop - 1, stop)[0, 0])
                 heapq.heappush(queue, (time if np.isfinite(time) else 0.0, k, name, stop))
-
-    def done(self) -> float | None:
-        return self._share
 
     def _columns(self, columns: Sequence[str], start: int, stop: int) -> tuple[Floats, ...]:
         tables: dict[str, Floats] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,7 +44,6 @@ class ArrowSource(LogSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._share: float | None = None
         with _damage(path):
             schema, samples = self._opened()
             head = next(self._batches(schema.names), None) if any(map(_varies, schema.types)) else None
@@ -60,7 +60,7 @@ class ArrowSource(LogSource):
                 raise FileFormatError(f"{path}: {error}.") from None
             for column in columns:
                 if column in self._places:
-                    raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
+                    raise self._twice(column)
                 self._places[column] = each.name
         if not self._places:
             raise FileFormatError(f"{path}: holds no columns of numbers.")
@@ -88,9 +88,6 @@ class ArrowSource(LogSource):
                     self._share = start / samples if samples else None
         if samples is not None and start != samples:
             raise FileFormatError(f"{self.path}: is damaged: it holds {start} of the {samples} rows that it declares.")
-
-    def done(self) -> float | None:
-        return self._share
 
     def _opened(self) -> tuple[Any, int | None]:
         """Schema, and the number of samples where it is known."""
@@ -136,19 +133,14 @@ class ParquetSource(ArrowSource):
             yield from file.iter_batches(rows, columns=list(fields), use_threads=True)
 
 
-class _damage:
-    """Turns errors of Arrow into `FileFormatError`."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        if isinstance(error, pa.ArrowException | OSError | EOFError | ValueError | KeyError | MemoryError):
-            why = " ".join(reason(error).split()).rstrip(".")
-            raise FileFormatError(f"{self._path}: is damaged, or not what its name says: {why}.") from None
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Turn errors of Arrow into `FileFormatError`."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, MemoryError) as error:
+        why = " ".join(reason(error).split()).rstrip(".")
+        raise FileFormatError(f"{path}: is damaged, or not what its name says: {why}.") from None
 
 
 def _told(of: Any) -> dict[str, str]:

@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,8 +21,8 @@ from rosbags.rosbag2 import Writer as Bag2File
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.source import LogSource
-from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
-from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, parsed_types, typestore_of
+from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, readable, topic_of
+from nori_dyn.logs.messages.kinds import Encoding, parsed_types, typestore_of
 from nori_dyn.logs.messages.topic import Topic
 
 
@@ -64,25 +65,20 @@ class BagSource(MessageSource):
         return bag
 
     def _learn(self) -> None:
-        topics: dict[str, Topic] = {}
-        refused: dict[str, str] = {}
         counts: dict[str, int] = {}
         self._connections: dict[str, list[Any]] = {}
         for each in self._bag.connections:
-            try:
-                text, how = each.msgdef.data, each.msgdef.format
-                is_idl = how == MessageDefinitionFormat.IDL
-                types = parsed_types(text, each.msgtype, is_idl) if how != MessageDefinitionFormat.NONE else {}
-                topic = topics.setdefault(each.topic, topic_of(each.topic, each.msgtype, types, self.encoding))
-            except MalformedMessage as error:
-                refused[each.topic] = str(error)
-                continue
-            if topic.kind != each.msgtype:
-                refused[each.topic] = f"its messages are of two kinds, {topic.kind} and {each.msgtype}"
             self._connections.setdefault(each.topic, []).append(each)
             counts[each.topic] = counts.get(each.topic, 0) + each.msgcount
-        readable = [topic for name, topic in topics.items() if name not in refused]
-        self._tell(self.path, readable, self._heads, counts, refused, self.encoding, {})
+        topics, refused = readable((each.topic, partial(self._topic, each)) for each in self._bag.connections)
+        self._tell(self.path, topics.values(), self._heads, counts, refused, self.encoding, {})
+
+    def _topic(self, connection: Any) -> Topic:
+        """Decoder of a connection."""
+        text, how = connection.msgdef.data, connection.msgdef.format
+        is_idl = how == MessageDefinitionFormat.IDL
+        types = parsed_types(text, connection.msgtype, is_idl) if how != MessageDefinitionFormat.NONE else {}
+        return topic_of(connection.topic, connection.msgtype, types, self.encoding)
 
     def messages(self, topics: Iterable[str]) -> Iterator[Recorded]:
         connections = [each for topic in topics for each in self._connections.get(topic, ())]

@@ -45,7 +45,6 @@ class CsvSource(LogSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._share: float | None = None
         self._ends_early = False
         first = next(self._pieces(), (1, b""))
         self._head = read_head(path, _lines(path, first)[:1000])
@@ -80,9 +79,6 @@ class CsvSource(LogSource):
                 return f"{self.path}:{rows[sample - done][0]}"
             done += len(rows)
         return super().place(stream, sample)
-
-    def done(self) -> float | None:
-        return self._share
 
     def _pieces(self) -> Iterator[Piece]:
         """Yield lines, some megabytes at once; one without an end, which comes last, by itself.

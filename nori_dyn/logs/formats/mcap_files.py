@@ -8,6 +8,7 @@ import struct
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +26,7 @@ from mcap.writer import Writer as McapFile
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.source import LogSource
-from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, MessageSource, MessageWriter, Recorded, topic_of
+from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, MessageSource, MessageWriter, Recorded, readable, topic_of
 from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, parsed_types, typestore_of
 from nori_dyn.logs.messages.topic import LOG_TIME
 from nori_dyn.typing import Floats
@@ -76,22 +77,10 @@ class McapSource(MessageSource):
                 if counts[name] <= LOOKED:
                     first[name].append(data)
             heads = first.__getitem__
-        topics: dict[str, AnyTopic] = {}
-        refused: dict[str, str] = {}
-        encoding: Encoding = "cdr"
-        for channel in self._channels.values():
-            definition = definitions.get(channel.schema_id)
-            try:
-                topic = _topic(channel, definition)
-                if channel.message_encoding == "ros1":
-                    encoding = "ros1"
-            except MalformedMessage as error:
-                refused[channel.topic] = str(error)
-                continue
-            known = topics.setdefault(channel.topic, topic)
-            if known.kind != topic.kind:
-                refused[channel.topic] = f"its messages are of two kinds, {known.kind} and {topic.kind}"
-        topics = {name: topic for name, topic in topics.items() if name not in refused}
+        each = ((one.topic, partial(_topic, one, definitions.get(one.schema_id))) for one in self._channels.values())
+        topics, refused = readable(each)
+        is_ros1 = any(one.message_encoding == "ros1" for one in self._channels.values() if one.topic in topics)
+        encoding: Encoding = "ros1" if is_ros1 else "cdr"
         known_counts = counts if any(counts.values()) else {}
         self._tell(self.path, topics.values(), heads, known_counts, refused, encoding, self._metadata(summary))
 

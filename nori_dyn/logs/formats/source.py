@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+from nori_dyn.errors import FileFormatError
 from nori_dyn.typing import Floats
 
 BLOCK = 1 << 14
@@ -77,6 +78,7 @@ class LogSource(ABC):
     streams: tuple[Stream, ...]
     metadata: Mapping[str, str] = MappingProxyType({})
     refused: Mapping[str, str] = MappingProxyType({})
+    _share: float | None = None
 
     @abstractmethod
     def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
@@ -95,7 +97,11 @@ class LogSource(ABC):
 
     def done(self) -> float | None:
         """Share of the file that has been read, or None."""
-        return None
+        return self._share
+
+    def _twice(self, column: str) -> FileFormatError:
+        """The error of two columns of one name."""
+        return FileFormatError(f"{self.path}: has two columns '{column}'. Rename or remove one of the two.")
 
     def close(self) -> None:  # noqa: B027  (most sources hold nothing open)
         """Let go of the file."""

@@ -141,8 +141,6 @@ class MessageSource(LogSource):
             warnings.warn(f"{path}: some of its topics are not read: {_reasons(refused)}.", NoriWarning, stacklevel=2)
         self.streams, self.refused = tuple(streams), refused
         self.metadata = {**metadata, **about.metadata}
-        self._total = sum(counts.values()) if counts else 0
-        self._share: float | None = None
 
     def read(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[SampleBlock]:
         paths = {name: [self._paths.get(column, column) for column in columns] for name, columns in wanted.items()}
@@ -166,9 +164,6 @@ class MessageSource(LogSource):
                 told = f"{self.path}: '{name}' has {n} messages, and the file's index says {said[name]}."
                 warnings.warn(told, NoriWarning, stacklevel=2)
 
-    def done(self) -> float | None:
-        return self._share
-
     def _blocks(
         self,
         waiting: dict[str, tuple[list[int], list[bytes]]],
@@ -188,6 +183,25 @@ class MessageSource(LogSource):
             yield SampleBlock(name, counts[name], tuple(values))
             counts[name] += len(messages)
         waiting.clear()
+
+
+def readable(made: Iterable[tuple[str, Callable[[], AnyTopic]]]) -> tuple[dict[str, AnyTopic], dict[str, str]]:
+    """Decoders of the topics that can be read, and why the others cannot.
+
+    Args:
+        made: topics, some more than once, with what makes a decoder.
+    """
+    topics, refused = dict[str, AnyTopic](), dict[str, str]()
+    for name, make in made:
+        try:
+            topic = make()
+        except MalformedMessage as error:
+            refused[name] = str(error)
+            continue
+        known = topics.setdefault(name, topic)
+        if known.kind != topic.kind:
+            refused[name] = f"its messages are of two kinds, {known.kind} and {topic.kind}"
+    return {name: topic for name, topic in topics.items() if name not in refused}, refused
 
 
 def topic_of(name: str, kind: str, types: Types, encoding: Encoding) -> Topic:

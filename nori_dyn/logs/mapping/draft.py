@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 
@@ -119,27 +119,19 @@ def draft(
     """
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
-    families = families_of(names, joints, order, called)
     values = _sample(source)
     clocks = {s.name: found for s in source.streams if (found := _clock(s, values)) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
-    taken: set[str] = set()
-    guesses: list[DraftEntry] = []
+    of = _Drafting(names, joints, record, families_of(names, joints, order, called), values, times)
     for kind in ("q", "qd", "qdd", "tau", "current"):
-        for guess in _of_joints(kind, families, joints, record, values, times, taken, guesses):
-            guesses.append(guess)
-            taken |= set(guess.columns)
-    imus = _of_imus(names, families, record, values, taken)
-    for guess in (*_of_wrenches(names, families, record, taken), *imus):
-        guesses.append(guess)
-        taken |= set(guess.columns)
-    free = [] if record.estimated else _of_free_joints(names, record, taken)
-    guesses = [*free, *guesses]
-    taken |= {column for guess in free for column in guess.columns}
-    given = {str(name) for guess in guesses for name in _targets(guess, record, joints)}
+        of.guesses.extend(of.joint_entries(kind))
+    of.guesses.extend([*of.wrenches(), *of.imus()])
+    if not record.estimated:
+        of.guesses[:0] = of.free_joints()
+    given, taken = {str(name) for guess in of.guesses for name in of.targets(guess)}, of.taken
     return Draft(
         robot=record.tree.name,
-        guesses=tuple(guesses),
+        guesses=tuple(of.guesses),
         streams=clocks,
         lacking=abbreviated(
             name for k, name in enumerate(record.names) if name not in given and k not in record.estimated
@@ -163,100 +155,226 @@ def _sample(source: LogSource) -> dict[str, Floats]:
     return found
 
 
-def _of_joints(
-    kind: str,
-    families: Iterable[Family],
-    joints: Sequence[str],
-    record: SampleRecord,
-    values: Mapping[str, Floats],
-    times: Mapping[str, Floats],
-    taken: set[str],
-    before: Sequence[DraftEntry],
-) -> Iterator[DraftEntry]:
-    """Yield what holds positions, velocities, accelerations, torques or currents of joints."""
-    target = "tau" if kind == "current" else kind
-    wanted = [joint for joint in joints if f"{target}:{joint}" in record.places]
-    covered = {str(name) for guess in before for name in _targets(guess, record, joints)}
-    alike = [f for f in families if kind_of(f) == kind and not set(f.columns) & taken]
-    for family in sorted(alike, key=_likeliest_first):
-        free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
-        own, why, is_doubtful = joints_of(family, free, len(wanted))
-        if not own:
-            continue
-        columns = family.columns
-        if family.joints is not None:
-            columns = tuple(family.columns[family.joints.index(joint)] for joint in own)
-        entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
-        if "{joint}" not in str(entry["from"]) or len(own) < len(wanted):
-            entry["joints"] = own
-        unit, told = _unit(kind, columns, record, own, values, times, before)
-        if unit:
-            entry["unit"] = unit
-            if family.pattern.startswith(STATE) and "name" not in told:
-                told, is_doubtful = f"{told}; or a share of its range, as LeRobot's own arms record it", True
-        if kind == "current":
-            entry["scale"] = [1.0] * len(own)
-            told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
-        covered |= {f"{target}:{joint}" for joint in own}
-        yield DraftEntry(entry, f"{why}{'; ' if told else ''}{told}", columns, is_doubtful)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drafting:
+    """A log and a robot, with what has been found of it so far.
+
+    Attributes:
+        names: the columns, without clocks.
+        joints: the joints of one number.
+        record: the numbers of a sample.
+        families: those of the columns.
+        values: some samples of each column.
+        times: the times of these [s], where they are known.
+        guesses: the entries so far.
+    """
+
+    names: Sequence[str]
+    joints: Sequence[str]
+    record: SampleRecord
+    families: Sequence[Family]
+    values: Mapping[str, Floats]
+    times: Mapping[str, Floats]
+    guesses: list[DraftEntry] = field(default_factory=list)
+
+    @property
+    def taken(self) -> set[str]:
+        """The columns that entries take."""
+        return {column for guess in self.guesses for column in guess.columns}
+
+    def joint_entries(self, kind: str) -> Iterator[DraftEntry]:
+        """Yield what holds positions, velocities, accelerations, torques or currents of joints."""
+        target = "tau" if kind == "current" else kind
+        wanted = [joint for joint in self.joints if f"{target}:{joint}" in self.record.places]
+        covered = {str(name) for guess in self.guesses for name in self.targets(guess)}
+        taken = self.taken
+        alike = [f for f in self.families if kind_of(f) == kind and not set(f.columns) & taken]
+        for family in sorted(alike, key=_likeliest_first):
+            free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
+            own, why, is_doubtful = joints_of(family, free, len(wanted))
+            if not own:
+                continue
+            columns = family.columns
+            if family.joints is not None:
+                columns = tuple(family.columns[family.joints.index(joint)] for joint in own)
+            entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
+            if "{joint}" not in str(entry["from"]) or len(own) < len(wanted):
+                entry["joints"] = own
+            unit, told = self._unit(kind, columns, own)
+            if unit:
+                entry["unit"] = unit
+                if family.pattern.startswith(STATE) and "name" not in told:
+                    told, is_doubtful = f"{told}; or a share of its range, as LeRobot's own arms record it", True
+            if kind == "current":
+                entry["scale"] = [1.0] * len(own)
+                told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
+            covered |= {f"{target}:{joint}" for joint in own}
+            yield DraftEntry(entry, f"{why}{'; ' if told else ''}{told}", columns, is_doubtful)
+
+    def _unit(self, kind: str, columns: Sequence[str], joints: Sequence[str]) -> tuple[str, str]:
+        """Unit of columns of joints if it is not that of SI, and the reason."""
+        si = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m"}.get(kind, "")
+        match = UNIT_IN_NAME.search(columns[0])
+        if match and si and (size := factor(match[1], si)) is not None:
+            return (match[1], "the unit stands in the name") if size != 1 else ("", "")
+        per = {"q": "", "qd": "/s", "qdd": "/s^2"}.get(kind)
+        angle = next((unit for unit, names in ANGLES.items() if names & set(words_of(columns[0]))), None)
+        if per is not None and angle is not None:
+            return (f"{angle}{per}", "the unit stands in the name") if angle != "rad" else ("", "")
+        if kind == "q":
+            tree, known = self.record.tree, [self.values[c] for c in columns if c in self.values]
+            sizes = [float(np.nanmax(np.abs(x))) for x in known if np.isfinite(x).any()]
+            limits = [max(map(abs, getattr(tree.joints[tree.joint(joint)], "limits", (0.0, 0.0)))) for joint in joints]
+            usual = max(np.pi, *(limit if np.isfinite(limit) else UNLIMITED for limit in limits))
+            if sizes and max(sizes) > 2 * usual and max(sizes) * DEGREE <= 2 * usual:
+                return "deg", f"up to {max(sizes):.0f}, beyond any joint's limit in rad: degrees"
+        elif kind in ("qd", "qdd"):
+            of = "q" if kind == "qd" else "qd"
+            first = next((g for g in self.guesses if str(g.entry["of"]).startswith(f"{of}:")), None)
+            is_in_degrees = first is not None and str(first.entry.get("unit", "")).startswith("deg")
+            ratio = None if first is None else self._ratio(first.columns, columns)
+            if ratio is not None and (told := _by_ratio(ratio, is_in_degrees)) is not None:
+                why = f"{of} moves {ratio:.3g} times as far as they say" if told or is_in_degrees else ""
+                return (f"deg{per}" if told else ""), why
+            if is_in_degrees:
+                return f"deg{per}", f"as {'the positions' if kind == 'qd' else 'the velocities'} are in degrees"
+        return "", ""
+
+    def _ratio(self, moving: Sequence[str], rates: Sequence[str]) -> float | None:
+        """Ratio of the motion of columns to the integral of their rates; None if the two do not correlate."""
+        found, values = [], self.values
+        for one, rate in zip(moving, rates, strict=False):
+            t, q, qd = self.times.get(one), values.get(one), values.get(rate)
+            if t is not None and q is not None and qd is not None and len(q) == len(qd) == len(t) > 2:
+                correlation, slope = compared(q, qd, float(np.nanmedian(np.diff(t))))
+                found += [slope] if correlation > RELATED[1] else []
+        return float(np.median(found)) if found and len(moving) == len(rates) else None
+
+    def wrenches(self) -> Iterator[DraftEntry]:
+        """Yield what holds wrenches: columns that are named so, and arrays of six numbers."""
+        sensors = {
+            group: [name.rpartition(".")[2] for name in parts]
+            for group, parts in self.record.groups.items()
+            if len(parts) >= 3 and {name.rpartition(".")[2] for name in parts} <= set(FORCE)
+        }
+        taken, found = self.taken, dict(self._named_wrenches())
+        for family in self.families:
+            if len(family.columns) == 6 and not set(family.columns) & taken and kind_of(family) is None:
+                components = [f"{letter}{axis}" for letter in "fm" for axis in AXES]
+                by_component = dict(zip(components, family.columns, strict=True))
+                found[family.pattern] = by_component, "six numbers: forces are taken to come first, check it"
+        left = dict(sensors)
+        for stem, (columns, why) in found.items():
+            close = difflib.get_close_matches(stem.lower(), [each.lower() for each in left], n=1, cutoff=0.4)
+            group = next((each for each in left if close and each.lower() == close[0]), None)
+            if group is None and len(found) == len(sensors) == 1:
+                group = next(iter(left), None)
+            if group is None:
+                continue
+            wanted, why = left.pop(group), f"{why}, and of the likeliest name"
+            own = {part: column for part, column in columns.items() if part in wanted}
+            units = {part: _unit_in_name(column, "N m" if part[0] == "m" else "N") for part, column in own.items()}
+            for unit in dict.fromkeys(units.values()):
+                parts = [part for part in own if units[part] == unit]
+                entry: dict[str, object] = {"of": group, "from": [own[part] for part in parts], "components": parts}
+                told = f"; in {unit}, as the names say" if unit else ""
+                entry |= {"unit": unit} if unit else {}
+                yield DraftEntry(entry, why + told, tuple(own[part] for part in parts), MESSAGE not in why)
+
+    def _named_wrenches(self) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
+        """Yield columns named force.x to torque.z, Fx to Tz, f_x to m_z, by component, by their stems, and why."""
+        found: dict[tuple[str, bool], dict[str, str]] = {}
+        taken = self.taken
+        for name in self.names:
+            match = WRENCH_NAME.fullmatch(name)
+            if match and name not in taken and not NOT_MEASURED & set(words_of(match[1])):
+                part = ("f" if match[2][0] in "fF" else "m") + match[3].lower()
+                found.setdefault((match[1].rstrip("._/ "), len(match[2]) > 1), {})[part] = name
+        for (stem, is_spelled), of in found.items():
+            if set(FORCE[3:]) <= set(of):
+                own = {part: of[part] for part in FORCE if part in of}
+                yield (
+                    stem,
+                    (own, MESSAGE if is_spelled else "named as forces and moments: check their sign"),
+                )
+
+    def imus(self) -> Iterator[DraftEntry]:
+        """Yield what holds angular velocities and proper accelerations of inertial units: vectors, by their names."""
+        taken, values, record = self.taken, self.values, self.record
+        vectors = [(stem, own) for stem, own in self._vectors() if not set(own) & taken]
+        for kind, letter, unit in (("accelerometer", "a", "m/s^2"), ("gyroscope", "w", "rad/s")):
+            parts = [f"{letter}{axis}" for axis in AXES]
+            groups = [
+                group
+                for group, own in record.groups.items()
+                if (three := {f"{group}.{part}" for part in parts}) <= set(own)
+                and all(record.units[record.places[name]] == unit for name in three)
+            ]
+            for stem, columns in vectors:
+                if inertial_kind(words_of(stem)) != kind:
+                    continue
+                owner = stem.rstrip(" .").rpartition(".")[0] or stem  # of a message, without its field
+                close = difflib.get_close_matches(owner.lower(), [g.lower() for g in groups], n=1, cutoff=0.3)
+                group = next(
+                    (g for g in groups if close and g.lower() == close[0]), groups[0] if len(groups) == 1 else None
+                )
+                if group is None:
+                    continue
+                groups.remove(group)
+                entry: dict[str, object] = {"of": group, "from": list(columns), "components": parts}
+                why = f"named as {'an' if letter == 'a' else 'a'} {kind}"
+                if said := _unit_in_name(columns[0], unit):
+                    entry["unit"], why = said, f"{why}; the unit stands in the name"
+                elif letter == "w" and ANGLES["deg"] & set(words_of(stem)):
+                    entry["unit"], why = "deg/s", f"{why}; the unit stands in the name"
+                elif letter == "a" and all(column in values for column in columns):
+                    size = float(np.nanmedian(np.linalg.norm([values[column] for column in columns], axis=0)))
+                    if 0.7 < size < 1.4:
+                        entry["unit"] = "g"
+                        why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
+                yield DraftEntry(entry, why, columns)
+
+    def _vectors(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and their stem."""
+        for name in self.names:
+            match = re.fullmatch(r"(.*)([xX])((?:_[A-Za-z]+)?\]?\s*(?:[\[(][^\])]*[\])])?)", name)
+            if match:
+                axes = "xyz" if match[2] == "x" else "XYZ"
+                columns = tuple(f"{match[1]}{axis}{match[3]}" for axis in axes)
+                if set(columns) <= set(self.names):
+                    yield f"{match[1]} {match[3]}", columns
+        yield from ((family.pattern, family.columns) for family in self.families if len(family.columns) == 3)
+
+    def free_joints(self) -> list[DraftEntry]:
+        """Columns with the pose of a free joint: a message with position and orientation."""
+        tree, taken = self.record.tree, self.taken
+        free = [n for n, j in zip(tree.joint_names, tree.joints, strict=True) if j.nq == 7]
+        for name in self.names:
+            if free and name.endswith("position.x") and name not in taken:
+                stem = name.removesuffix("position.x")
+                columns = [*(f"{stem}position.{a}" for a in AXES), *(f"{stem}orientation.{a}" for a in (*AXES, "w"))]
+                if all(column in self.names for column in columns):
+                    return [
+                        DraftEntry({"of": f"q:{free[0]}", "from": columns}, "a message with a pose", tuple(columns))
+                    ]
+        return []
+
+    def targets(self, guess: DraftEntry) -> Iterator[str]:
+        """Yield the numbers of the record that an entry gives."""
+        of = str(guess.entry["of"])
+        named = guess.entry.get("joints", self.joints)
+        for joint in named if isinstance(named, list | tuple) and "{joint}" in of else [""]:
+            whole = of.replace("{joint}", str(joint))
+            parts = guess.entry.get("components")
+            if isinstance(parts, list):
+                yield from (f"{whole}.{part}" for part in parts)
+            elif "{joint}" not in of or guess.entry.get("joints") or whole.partition(":")[2] in "".join(guess.columns):
+                yield from self.record.groups.get(whole, (whole,))
 
 
 def _likeliest_first(family: Family) -> tuple[bool, bool, int, int]:
     """The order of families that may be one quantity."""
     return family.joints is None, not MEASURED & set(family.words), -len(family.columns), len(family.words)
-
-
-def _unit(
-    kind: str,
-    columns: Sequence[str],
-    record: SampleRecord,
-    joints: Sequence[str],
-    values: Mapping[str, Floats],
-    times: Mapping[str, Floats],
-    before: Sequence[DraftEntry],
-) -> tuple[str, str]:
-    """Unit of columns of joints if it is not that of SI, and the reason."""
-    si = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m"}.get(kind, "")
-    match = UNIT_IN_NAME.search(columns[0])
-    if match and si and (size := factor(match[1], si)) is not None:
-        return (match[1], "the unit stands in the name") if size != 1 else ("", "")
-    per = {"q": "", "qd": "/s", "qdd": "/s^2"}.get(kind)
-    angle = next((unit for unit, names in ANGLES.items() if names & set(words_of(columns[0]))), None)
-    if per is not None and angle is not None:
-        return (f"{angle}{per}", "the unit stands in the name") if angle != "rad" else ("", "")
-    if kind == "q":
-        sizes = [float(np.nanmax(np.abs(values[c]))) for c in columns if c in values and np.isfinite(values[c]).any()]
-        limits = [
-            max(map(abs, getattr(record.tree.joints[record.tree.joint(joint)], "limits", (0.0, 0.0))))
-            for joint in joints
-        ]
-        usual = max(np.pi, *(limit if np.isfinite(limit) else UNLIMITED for limit in limits))
-        if sizes and max(sizes) > 2 * usual and max(sizes) * DEGREE <= 2 * usual:
-            return "deg", f"up to {max(sizes):.0f}, beyond any joint's limit in rad: degrees"
-    elif kind in ("qd", "qdd"):
-        of = "q" if kind == "qd" else "qd"
-        first = next((g for g in before if str(g.entry["of"]).startswith(f"{of}:")), None)
-        is_in_degrees = first is not None and str(first.entry.get("unit", "")).startswith("deg")
-        ratio = None if first is None else _ratio(first.columns, columns, values, times)
-        if ratio is not None and (told := _by_ratio(ratio, is_in_degrees)) is not None:
-            why = f"{of} moves {ratio:.3g} times as far as they say" if told or is_in_degrees else ""
-            return (f"deg{per}" if told else ""), why
-        if is_in_degrees:
-            return f"deg{per}", f"as {'the positions' if kind == 'qd' else 'the velocities'} are in degrees"
-    return "", ""
-
-
-def _ratio(
-    moving: Sequence[str], rates: Sequence[str], values: Mapping[str, Floats], times: Mapping[str, Floats]
-) -> float | None:
-    """Ratio of the motion of columns to the integral of their rates; None if the two do not correlate."""
-    found = []
-    for one, rate in zip(moving, rates, strict=False):
-        t = times.get(one)
-        if t is not None and one in values and rate in values and len(values[one]) == len(values[rate]) == len(t) > 2:
-            correlation, slope = compared(values[one], values[rate], float(np.nanmedian(np.diff(t))))
-            found += [slope] if correlation > RELATED[1] else []
-    return float(np.median(found)) if found and len(moving) == len(rates) else None
 
 
 def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:
@@ -279,140 +397,10 @@ def _times(
         yield size * values[clock]
 
 
-def _of_wrenches(
-    names: Sequence[str], families: Iterable[Family], record: SampleRecord, taken: set[str]
-) -> Iterator[DraftEntry]:
-    """Yield what holds wrenches: columns that are named so, and arrays of six numbers."""
-    sensors = {
-        group: [name.rpartition(".")[2] for name in parts]
-        for group, parts in record.groups.items()
-        if len(parts) >= 3 and {name.rpartition(".")[2] for name in parts} <= set(FORCE)
-    }
-    found = dict(_named_wrenches(names, taken))
-    for family in families:
-        if len(family.columns) == 6 and not set(family.columns) & taken and kind_of(family) is None:
-            components = [f"{letter}{axis}" for letter in "fm" for axis in AXES]
-            by_component = dict(zip(components, family.columns, strict=True))
-            found[family.pattern] = by_component, "six numbers: forces are taken to come first, check it"
-    left = dict(sensors)
-    for stem, (columns, why) in found.items():
-        close = difflib.get_close_matches(stem.lower(), [each.lower() for each in left], n=1, cutoff=0.4)
-        group = next((each for each in left if close and each.lower() == close[0]), None)
-        if group is None and len(found) == len(sensors) == 1:
-            group = next(iter(left), None)
-        if group is None:
-            continue
-        wanted, why = left.pop(group), f"{why}, and of the likeliest name"
-        own = {part: column for part, column in columns.items() if part in wanted}
-        units = {part: _unit_in_name(column, "N m" if part[0] == "m" else "N") for part, column in own.items()}
-        for unit in dict.fromkeys(units.values()):
-            parts = [part for part in own if units[part] == unit]
-            entry: dict[str, object] = {"of": group, "from": [own[part] for part in parts], "components": parts}
-            told = f"; in {unit}, as the names say" if unit else ""
-            entry |= {"unit": unit} if unit else {}
-            yield DraftEntry(entry, why + told, tuple(own[part] for part in parts), MESSAGE not in why)
-
-
-def _named_wrenches(names: Iterable[str], taken: Collection[str]) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
-    """Yield columns named force.x to torque.z, Fx to Tz, f_x to m_z, by component, by what they are called, and why."""
-    found: dict[tuple[str, bool], dict[str, str]] = {}
-    for name in names:
-        match = WRENCH_NAME.fullmatch(name)
-        if match and name not in taken and not NOT_MEASURED & set(words_of(match[1])):
-            part = ("f" if match[2][0] in "fF" else "m") + match[3].lower()
-            found.setdefault((match[1].rstrip("._/ "), len(match[2]) > 1), {})[part] = name
-    for (stem, is_spelled), of in found.items():
-        if set(FORCE[3:]) <= set(of):
-            own = {part: of[part] for part in FORCE if part in of}
-            yield (
-                stem,
-                (own, MESSAGE if is_spelled else "named as forces and moments: check their sign"),
-            )
-
-
 def _unit_in_name(column: str, si: str) -> str:
     """The unit that stands in the name of a column, where it is not that of SI; "" otherwise."""
     match = UNIT_IN_NAME.search(column)
     return match[1] if match and factor(match[1], si) not in (None, 1.0) else ""
-
-
-def _of_imus(
-    names: Sequence[str],
-    families: Iterable[Family],
-    record: SampleRecord,
-    values: Mapping[str, Floats],
-    taken: set[str],
-) -> Iterator[DraftEntry]:
-    """Yield what holds angular velocities and proper accelerations of inertial units: vectors, by their names."""
-    vectors = [(stem, own) for stem, own in _vectors(names, families) if not set(own) & taken]
-    for kind, letter, unit in (("accelerometer", "a", "m/s^2"), ("gyroscope", "w", "rad/s")):
-        parts = [f"{letter}{axis}" for axis in AXES]
-        groups = [
-            group
-            for group, own in record.groups.items()
-            if (three := {f"{group}.{part}" for part in parts}) <= set(own)
-            and all(record.units[record.places[name]] == unit for name in three)
-        ]
-        for stem, columns in vectors:
-            if inertial_kind(words_of(stem)) != kind:
-                continue
-            owner = stem.rstrip(" .").rpartition(".")[0] or stem  # of a message, without its field
-            close = difflib.get_close_matches(owner.lower(), [g.lower() for g in groups], n=1, cutoff=0.3)
-            group = next(
-                (g for g in groups if close and g.lower() == close[0]), groups[0] if len(groups) == 1 else None
-            )
-            if group is None:
-                continue
-            groups.remove(group)
-            entry: dict[str, object] = {"of": group, "from": list(columns), "components": parts}
-            why = f"named as {'an' if letter == 'a' else 'a'} {kind}"
-            if said := _unit_in_name(columns[0], unit):
-                entry["unit"], why = said, f"{why}; the unit stands in the name"
-            elif letter == "w" and ANGLES["deg"] & set(words_of(stem)):
-                entry["unit"], why = "deg/s", f"{why}; the unit stands in the name"
-            elif letter == "a" and all(column in values for column in columns):
-                size = float(np.nanmedian(np.linalg.norm([values[column] for column in columns], axis=0)))
-                if 0.7 < size < 1.4:
-                    entry["unit"] = "g"
-                    why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
-            yield DraftEntry(entry, why, columns)
-
-
-def _vectors(names: Sequence[str], families: Iterable[Family]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and what they are called."""
-    for name in names:
-        match = re.fullmatch(r"(.*)([xX])((?:_[A-Za-z]+)?\]?\s*(?:[\[(][^\])]*[\])])?)", name)
-        if match:
-            axes = "xyz" if match[2] == "x" else "XYZ"
-            columns = tuple(f"{match[1]}{axis}{match[3]}" for axis in axes)
-            if set(columns) <= set(names):
-                yield f"{match[1]} {match[3]}", columns
-    yield from ((family.pattern, family.columns) for family in families if len(family.columns) == 3)
-
-
-def _of_free_joints(names: Sequence[str], record: SampleRecord, taken: set[str]) -> list[DraftEntry]:
-    """Columns with the pose of a free joint: a message with position and orientation."""
-    free = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == 7]
-    for name in names:
-        if free and name.endswith("position.x") and name not in taken:
-            stem = name.removesuffix("position.x")
-            columns = [*(f"{stem}position.{a}" for a in AXES), *(f"{stem}orientation.{a}" for a in (*AXES, "w"))]
-            if all(column in names for column in columns):
-                return [DraftEntry({"of": f"q:{free[0]}", "from": columns}, "a message with a pose", tuple(columns))]
-    return []
-
-
-def _targets(guess: DraftEntry, record: SampleRecord, joints: Sequence[str]) -> Iterator[str]:
-    """Yield the numbers of the record that an entry gives."""
-    of = str(guess.entry["of"])
-    named = guess.entry.get("joints", joints)
-    for joint in named if isinstance(named, list | tuple) and "{joint}" in of else [""]:
-        whole = of.replace("{joint}", str(joint))
-        parts = guess.entry.get("components")
-        if isinstance(parts, list):
-            yield from (f"{whole}.{part}" for part in parts)
-        elif "{joint}" not in of or guess.entry.get("joints") or whole.partition(":")[2] in "".join(guess.columns):
-            yield from record.groups.get(whole, (whole,))
 
 
 def _clock(stream: Stream, values: Mapping[str, Floats]) -> tuple[Mapping[str, object], str] | None:
