@@ -62,8 +62,7 @@ def serve(
             it. With `recognise`, a plan of sensors with `memory` finds out which are closed, and publishes how likely
             each is.
         differentiate: How joint accelerations that nothing tells are made of the velocities so far: auto, where it is
-            left out, by Kalman filters that find the noise of each joint; 51, by a window of so many samples (Savitzky
-            and Golay), whose delay is told; none, to refuse such streams.
+            left out, by Kalman filters that find the noise of each joint; none, to refuse such streams.
         monitor: Judge the readings, and publish p_value, deviations and suspects as well.
         lag: Of a plan of sensors with `memory`: estimate a sample so many later, from the readings until then. What the
             file of a tracker says, or none, when left out.

@@ -35,7 +35,7 @@ from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import unusable
-from nori_dyn.typing import Booleans, Floats, Indices
+from nori_dyn.typing import Booleans, Floats
 
 USUAL = 1.0
 """The time between samples as long as it is not known [s]."""
@@ -60,18 +60,6 @@ class LiveEstimate(NamedTuple):
     t: float
     estimate: Estimate
     judged: Diagnosis | Tracked | None = None
-
-
-class StateReadings(NamedTuple):
-    """What a contact state reads.
-
-    Attributes:
-        places: of its readings among all (n,).
-        system: its system.
-    """
-
-    places: Indices
-    system: System
 
 
 class Estimator(Protocol):
@@ -309,7 +297,6 @@ class Engine:
             row[list(record.freedoms[name].places)] = record.freedoms[name].factors
         self._estimate = solving.estimate
         self._recognises = isinstance(self._estimate, TrackerEstimator) and self._estimate.recognises
-        self._needs = {state: _needs(record, state) for state in record.systems}
         self.skipped: Counter[str] = Counter()
         self.dropped: Counter[str] = Counter()
         self.fell_back = 0
@@ -380,10 +367,7 @@ class Engine:
             LeftOut: there are too few as yet.
         """
         assert self.derivative is not None
-        try:
-            derivative = self.derivative.add(t, qd, period)
-        except np.linalg.LinAlgError:
-            raise LeftOut("the times of samples are too uneven to differentiate", "") from None
+        derivative = self.derivative.add(t, qd, period)
         if derivative is None:
             raise LeftOut("velocities are collected to differentiate them", "")
         values[self._derived] = self._factors @ derivative
@@ -395,10 +379,10 @@ class Engine:
             LeftOut: one that is not known holds exactly.
         """
         closed = () if contacts is None else tuple(n for n, c in zip(self._record.contacts, contacts, strict=True) if c)
-        needs = self._needs.get(closed)
-        if needs is None:
+        system = self._record.systems.get(closed)
+        if system is None:
             return  # the solver says so
-        system, own = needs.system, y[needs.places]
+        own = self._record.own_readings(closed, y)
         is_known = np.isfinite(own)
         if is_known.all() and system.ranges is None:
             return
@@ -440,9 +424,3 @@ def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...])
         f"{binding.where}: lacks {len(missing)} numbers that are needed: {shown}.{advice} "
         f"{suggestion(columns, missing[0], KINDS)} A mapping says what they are called: --mapping."
     )
-
-
-def _needs(record: SampleRecord, state: ContactState) -> StateReadings:
-    system = record.systems[state]
-    places = [record.places[name] - record.y.start for name in system.measurement_names]
-    return StateReadings(np.array(places, dtype=np.intp), system)

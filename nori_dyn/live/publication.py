@@ -5,13 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from itertools import groupby
 from operator import attrgetter
 
 import numpy as np
 
-from nori_dyn.estimation.log_file import fingerprint_of
+from nori_dyn.estimation.log_file import metadata_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.account import Account
@@ -72,14 +71,8 @@ class Publication:
     def _of(self, plans: Plan, is_judged: bool) -> FileSchema:
         """Fields that are published of each sample."""
         one = plans.states.first
-        metadata = {
-            "nori_dyn.version": version("nori_dyn"),
-            "nori_dyn.robot": one.system.tree.name,
-            "nori_dyn.sensors": plans.sensors.name,
-            "nori_dyn.fingerprint": fingerprint_of(plans),
-        }
         more = self._memory, self._recognised
-        schema = schema_of(one.system, one.outputs, True, False, is_judged, metadata, *more)
+        schema = schema_of(one.system, one.outputs, True, False, is_judged, metadata_of(plans), *more)
         return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))
 
     def publish(self, tick: LiveEstimate) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Recognised
@@ -111,7 +109,7 @@ class Service:
         self.total, self._account = Account(), Account()
         self._reported = time.monotonic()
         self._reminders: Counter[str] = Counter()
-        self._is_overloaded = self._is_delay_told = False
+        self._is_overloaded = False
         self.waiting_for = f"messages on {', '.join(settings.topics)}"
         self.measured_from = "the arrival of a message"
         for name, kind in settings.topics.items():
@@ -258,6 +256,8 @@ class Service:
         self._before.clear()
         self.total.seconds, self._reported = 0.0, time.monotonic()
         self._tell(f"all is heard that is needed; the clock is {binding.reference}")
+        if engine.made:
+            self._tell(f"{len(engine.made)} accelerations are made by a Kalman filter a joint, which finds the noise")
 
     def _remind(self, what: str, line: str) -> None:
         """Tell of something that goes wrong: at first, and now and then while it goes on."""
@@ -277,7 +277,6 @@ class Service:
                 account.streams.setdefault(topic, Counter()).update(track.counts)
                 track.counts.clear()
             account.skipped, account.sensors, account.fell_back = self.engine.counted()
-            self._tell_of_delay(self.engine, self._state.period)
             for reason in account.skipped:
                 self._remind(reason, f"samples are left out: {self.engine.why}.")
         else:
@@ -287,12 +286,6 @@ class Service:
         self._tell_of_overload(account)
         self._watch(account, self.total)
         self.publication.tell(account, self.total, "" if self.engine else self.waiting_for)
-
-    def _tell_of_delay(self, engine: Engine, period: float) -> None:
-        """Tell, once, how late accelerations are that are made of velocities, and how noisy."""
-        if engine.derivative is not None and np.isfinite(period) and not self._is_delay_told:
-            self._is_delay_told = True
-            self._tell(f"{len(engine.made)} accelerations are made {engine.derivative.told(period)}")
 
     def _tell_of_overload(self, account: Account) -> None:
         if account.dropped:

@@ -122,7 +122,7 @@ def test_nodes_of_ros_are_heard_and_hear(run, plan):
     port = free_port()
     options = ("--listen", f"tcp/127.0.0.1:{port}", "--samples", 5, "--duration", PATIENCE, "--ros-domain", 9)
     with Robot(port, domain=9) as robot:
-        status, output, errors = run("serve", "--plan", plan, "--differentiate", 5, *options)
+        status, output, errors = run("serve", "--plan", plan, *options)
         assert status == 0, errors
     assert {message.kind for message in robot.heard} == {JOINT_STATE}
     assert "/joint_states" in output
@@ -134,7 +134,7 @@ def test_it_ends_well_when_it_is_told_to(plan, number):
     root = Path(__file__).parents[2]
     port = free_port()
     environment = os.environ | {"PYTHONPATH": str(root)}
-    command = [sys.executable, "-m", "nori_dyn", "serve", "--plan", plan, "--differentiate", "5", "--json"]
+    command = [sys.executable, "-m", "nori_dyn", "serve", "--plan", plan, "--json"]
     served = subprocess.Popen(
         [*command, "--listen", f"tcp/127.0.0.1:{port}"],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -151,14 +151,14 @@ def test_it_ends_well_when_it_is_told_to(plan, number):
 
 def test_without_a_word_it_says_what_it_waited_for(run, plan):
     listen = ("--listen", f"tcp/127.0.0.1:{free_port()}")
-    status, _, errors = run("serve", "--plan", plan, "--differentiate", 5, *listen, "--duration", 0.3)
+    status, _, errors = run("serve", "--plan", plan, *listen, "--duration", 0.3)
     assert status == 1
     assert "nothing was estimated: waited for messages on /joint_states" in errors
 
 
 REFUSED = [
     (("--topic", "/what"), "--topic /what=sensor_msgs/msg/Imu"),
-    (("--differentiate", 4), "at least 5 samples, not 4"),
+    (("--differentiate", 51), "looks ahead, which a stream cannot"),
     (("--duration", -1), "--duration is -1"),
     (("--monitor",), "hold exactly"),
     (("--contacts", "none"), "this plan is for one contact state"),

@@ -55,7 +55,7 @@ def run(module, graph, feed):
 
 
 def test_estimates_of_joint_states_are_published(node, plan):
-    graph = Graph(plan=plan, differentiate="5")
+    graph = Graph(plan=plan)
     heard = []
     graph.receivers["/nori_dyn/joint_states"] = [heard.append]
 

@@ -118,7 +118,7 @@ class Differentiator(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SavitzkyGolay(Differentiator):
-    """The Savitzky-Golay filter: derivative of a polynomial fit, central or causal (`weights`).
+    """The Savitzky-Golay filter: derivative of a polynomial fit, in the middle of its window.
 
     A fit over a quarter of the window shows how sure accelerations are. The two differ by noise, whose variance is that
     of the differences that are usual; what is beyond three deviations of it, anywhere in the window, no polynomial
@@ -147,16 +147,6 @@ class SavitzkyGolay(Differentiator):
         if self.window < (least := self.degree + 1 | 1):
             raise InputError(f"the window must be at least {least} samples, not {self.window}.")
         _check_dt(self.dt)
-
-    def weights(self, t: Floats) -> Floats:
-        """Weights (n,) of samples at increasing times (n,) in the derivative at the last.
-
-        Raises:
-            numpy.linalg.LinAlgError: the times are too uneven.
-        """
-        span = t[-1] - t[0]
-        powers = np.vander((t - t[-1]) / span, ORDER + 1, increasing=True).T
-        return np.asarray(np.linalg.inv(powers @ powers.T)[1] @ powers / span)
 
     def on_positions(self) -> SavitzkyGolay:
         return replace(self, of_positions=True)

@@ -16,7 +16,7 @@ ARGUMENTS = {
         "of a plan set, those that are closed throughout: l_foot,r_foot, or none; or recognise",
     ),
     "lag": (int, "-1", "of a tracker, how many samples late an estimate is; -1: as its file says"),
-    "differentiate": (str, "auto", "how accelerations are made of velocities: auto, a window in samples, or none"),
+    "differentiate": (str, "auto", "how accelerations are made of velocities: auto, or none"),
     "monitor": (bool, "false", "whether readings are judged as well"),
     "prefix": (str, "/nori_dyn", "what the topics of estimates begin with"),
     "queue": (int, "256", "messages that wait, at most"),

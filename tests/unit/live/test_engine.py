@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.signal import savgol_coeffs
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
-from nori_dyn.live.differentiation import COLLECTED, AdaptiveFilter, WindowDerivative, live_derivative
+from nori_dyn.live.differentiation import COLLECTED, AdaptiveFilter, live_derivative
 from nori_dyn.live.engine import Engine, StreamOptions, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import bind
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.motion.differentiation import ORDER, SavitzkyGolay
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
 
 N = 3
@@ -67,24 +65,24 @@ def test_estimates_are_those_of_the_solver(arm, inverse):
 
 
 def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
-    engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate=5)
+    engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate="auto")
     acceleration, jerk = np.array([1.0, -2.0, 0.5]), np.array([3.0, 1.0, -1.0])
-    for k in range(8):
+    for k in range(60):
         t = 0.01 * k
         qd = acceleration * t + jerk * t**2 / 2
         q = acceleration * t**2 / 2 + jerk * t**3 / 6
         tick = ticked(engine, state, 5 + t, dict(zip(joints("q") + joints("qd"), [*q, *qd], strict=True)))
-        assert (tick is None) == (k < 4)
-        if tick is not None:
-            expected = nd.rnea(arm, q, qd, acceleration + jerk * t)
-            np.testing.assert_allclose(tick.estimate.tau, expected, rtol=1e-6, atol=1e-8)
+        assert (tick is None) == (k <= COLLECTED)  # the first tells no time between samples
+    expected = nd.rnea(arm, q, qd, acceleration + jerk * t)
+    np.testing.assert_allclose(tick.estimate.tau, expected, rtol=1e-6, atol=1e-8)
     assert engine.made == tuple(joints("qdd"))
-    assert engine.skipped == {"velocities are collected to differentiate them": 4}
-    engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate=5)
+    assert engine.skipped == {"velocities are collected to differentiate them": COLLECTED + 1}
+    engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate="auto")
     still = dict.fromkeys([*joints("q"), *joints("qd")], 0.0)
-    times = [*(0.01 * np.arange(1, 20)), *(0.01 * np.arange(22, 30)), *(0.01 * np.arange(50, 60))]
+    times = [*(0.01 * np.arange(1, 40)), *(0.01 * np.arange(42, 50)), *(0.01 * np.arange(80, 110))]
     found = [ticked(engine, state, t, still) is not None for t in times]
-    assert found == [False] * 4 + [True] * 23 + [False] * 4 + [True] * 6  # a short one does no harm
+    n = COLLECTED + 1
+    assert found == [False] * n + [True] * (47 - n) + [False] * COLLECTED + [True] * (30 - COLLECTED)
 
 
 def test_what_no_stream_tells_is_named(inverse):
@@ -162,47 +160,6 @@ def test_contacts_switch_plans_or_are_given_for_good(touch):
         prepared(touch, StreamOptions(monitor=True))
 
 
-def test_weights_are_those_of_savitzky_and_golay_at_the_end_of_the_window():
-    dt = 0.001
-    for window in (5, 21, 51):
-        theirs = savgol_coeffs(window, ORDER, deriv=1, delta=dt, pos=window - 1, use="dot")
-        ours = SavitzkyGolay(window).weights(1234.5 + dt * np.arange(window))
-        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
-
-
-def test_what_grows_evenly_is_told_without_delay_at_uneven_times():
-    rng = np.random.default_rng(0)
-    t = 100 + np.cumsum(rng.uniform(0.5e-3, 3e-3, 40))
-    jerk, acceleration = rng.normal(size=(2, 4))
-    velocities = np.outer(t - 100, acceleration) + np.outer((t - 100) ** 2 / 2, jerk)
-    derivative = WindowDerivative(15, 4)
-    found = [derivative.add(*sample, 2e-3) for sample in zip(t, velocities, strict=True)]
-    assert all(each is None for each in found[:14])
-    for k in range(14, 40):
-        np.testing.assert_allclose(found[k], acceleration + jerk * (t[k] - 100), rtol=1e-6)
-
-
-def test_the_delay_is_that_of_a_jump():
-    dt = 0.001
-    for window in (7, 21, 51):
-        derivative = WindowDerivative(window, 1)
-        t = dt * np.arange(-window, window)
-        told = [derivative.add(at, np.maximum([at], 0.0), dt) for at in t]
-        half = next(at for at, each in zip(t, told, strict=True) if each is not None and each[0] >= 0.5)
-        assert derivative.delay(dt) == pytest.approx(half)
-
-
-def test_the_noise_is_that_of_noise_and_it_begins_anew_after_a_gap():
-    derivative = WindowDerivative(21, 1)
-    noise = np.random.default_rng(0).normal(0, 1e-3, 20000)
-    told = [derivative.add(0.001 * k, noise[k : k + 1], 0.001) for k in range(len(noise))]
-    assert np.std(told[20:]) == pytest.approx(1e-3 * derivative.noise(0.001), rel=0.05)
-    derivative = WindowDerivative(5, 1)
-    for k in range(5):
-        derivative.add(float(k), np.array([float(k)]), 1.0)
-    assert [derivative.add(10.5 + k, np.zeros(1), 1.0) is None for k in range(5)] == [True] * 4 + [False]
-
-
 def observer() -> nd.Plan:
     """A plan of a joint that something pushes: its velocity and the push persist."""
     torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
@@ -264,16 +221,16 @@ def test_contacts_are_recognised_in_a_stream():
 
 
 def test_it_begins_anew_where_time_goes_back_or_has_no_step():
-    for derivative, n in ((WindowDerivative(7, 1), 7), (AdaptiveFilter(1), COLLECTED + 1)):
-        for begin in (5.0, 1.0):
-            told = [derivative.add(begin + 0.1 * k, np.ones(1), 0.1) for k in range(n)]
-            assert all(each is None for each in told[:-1])
-            assert told[-1] == pytest.approx(0.0, abs=1e-9)
-        assert AdaptiveFilter(1).add(0.0, np.ones(1), 0.0) is None
+    derivative = AdaptiveFilter(1)
+    for begin in (5.0, 1.0):
+        told = [derivative.add(begin + 0.1 * k, np.ones(1), 0.1) for k in range(COLLECTED + 1)]
+        assert all(each is None for each in told[:-1])
+        assert told[-1] == pytest.approx(0.0, abs=1e-9)
+    assert AdaptiveFilter(1).add(0.0, np.ones(1), 0.0) is None
 
 
 def test_ways_that_cannot_be_are_refused():
-    for said, why in ((4, "at least 5 samples, not 4"), ("smoother", "looks ahead"), ("median", "is not known")):
+    for said, why in ((51, "looks ahead"), ("smoother", "looks ahead"), ("median", "is not known")):
         with pytest.raises(InputError, match=why):
             live_derivative(said, 1)
     assert live_derivative(None, 1) is None

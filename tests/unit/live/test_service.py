@@ -8,6 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.live.decoding import topics_of
+from nori_dyn.live.differentiation import COLLECTED
 from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.live.transport import Bus
@@ -151,9 +152,9 @@ def test_a_sensor_that_falls_silent_is_left_out_and_comes_back(arm):
 
 
 def test_what_is_wrong_is_counted_and_ends_nothing(arm, inverse):
-    rig = Rig(inverse, topics=[STATES], differentiate=5)
+    rig = Rig(inverse, topics=[STATES])
     t = time.time()
-    good = [joint_state(t + 0.01 * k, NAMES, np.ones(3), np.ones(3)) for k in range(12)]
+    good = [joint_state(t + 0.01 * k, NAMES, np.ones(3), np.ones(3)) for k in range(30)]
     short = joint_state(t + 0.2, NAMES, np.ones(2), np.ones(3))
     not_finite = joint_state(t + 0.2, NAMES, [1, np.nan, 1], np.ones(3))
     junk = [b"", b"\0", b"\0\1\0\0", bytes(range(256)), good[0][:40], good[0] + bytes(9), b"\0\1\0\0" + b"\xff" * 100]
@@ -161,15 +162,15 @@ def test_what_is_wrong_is_counted_and_ends_nothing(arm, inverse):
         rig.send(STATES, payload)
     total = rig.run()
     counts = total.streams[STATES]
-    assert counts["received"] == 12 + len(junk) + 4
+    assert counts["received"] == 30 + len(junk) + 4
     assert counts["repeated"] == counts["out_of_order"] == 1
     assert counts["malformed"] == len(junk) + 2
-    assert total.estimates == 8
-    assert total.skipped == {"velocities are collected to differentiate them": 4}
+    assert total.estimates == 30 - COLLECTED - 1
+    assert total.skipped == {"velocities are collected to differentiate them": COLLECTED + 1}
 
 
 def test_too_many_messages_push_the_oldest_out_and_it_is_told_until_it_is_over(inverse):
-    rig = Rig(inverse, topics=[STATES], differentiate=5, queue=20)
+    rig = Rig(inverse, topics=[STATES], queue=20)
     t = time.time()
     rig.stand(*(t + 0.001 * np.arange(6)))
     rig.run()
@@ -189,9 +190,9 @@ def test_too_many_messages_push_the_oldest_out_and_it_is_told_until_it_is_over(i
 
 
 def test_diagnostics_say_how_it_goes(arm, inverse):
-    rig = Rig(inverse, topics=[STATES], differentiate=5)
+    rig = Rig(inverse, topics=[STATES])
     rig.run()
-    rig.stand(*(time.time() + 0.001 * np.arange(10)))
+    rig.stand(*(time.time() + 0.001 * np.arange(30)))
     rig.run()
     rig.run()
     waiting, running, silent = rig.messages("/nori_dyn/diagnostics")
@@ -199,9 +200,9 @@ def test_diagnostics_say_how_it_goes(arm, inverse):
     status = {each.name: each for each in running.status}
     assert status["nori_dyn: estimates"].hardware_id == arm.name
     figures = {pair.key: pair.value for pair in status["nori_dyn: estimates"].values}
-    assert figures["estimates in all"] == "6"
+    assert figures["estimates in all"] == str(30 - COLLECTED - 1)
     assert float(figures["latency p99 [ms]"]) > 0
-    assert {pair.key: pair.value for pair in status[f"nori_dyn: {STATES}"].values} == {"received": "10"}
+    assert {pair.key: pair.value for pair in status[f"nori_dyn: {STATES}"].values} == {"received": "30"}
     assert silent.status[0].message == "no estimates"
     about = rig.messages("/nori_dyn/about")[0].data
     assert inverse.system.fingerprint in about
@@ -305,20 +306,20 @@ def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
 
 
 def test_joints_may_come_in_messages_of_their_own(arm, inverse):
-    rig = Rig(inverse, topics=[STATES], differentiate=5)
+    rig = Rig(inverse, topics=[STATES])
     t = time.time()
-    for k in range(10):
+    for k in range(30):
         rig.stand(t + 0.01 * k, qd=0.0, names=NAMES[1:])
         rig.stand(t + 0.01 * k + 0.001, qd=0.0, names=NAMES[:1])
     total = rig.run()
-    assert total.estimates == 10 - 5  # the first message of the others only told that they are there
+    assert total.estimates == 30 - COLLECTED - 1
     still = nd.rnea(arm, np.ones(3), np.zeros(3), np.zeros(3))
     np.testing.assert_allclose(rig.messages("/nori_dyn/joint_states")[-1].effort, still, rtol=1e-6)
 
 
 def test_it_stops_when_it_has_published_enough_or_is_told(inverse):
-    rig = Rig(inverse, topics=[STATES], differentiate=5)
-    rig.stand(*(time.time() + 0.01 * np.arange(20)))
+    rig = Rig(inverse, topics=[STATES])
+    rig.stand(*(time.time() + 0.01 * np.arange(40)))
     assert rig.service.run(samples=3).estimates == 3
     assert rig.service.run(samples=2).estimates == 5
     assert rig.service.run(lambda: True).estimates == 5
