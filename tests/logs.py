@@ -9,6 +9,7 @@ from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.system.inputs import Missing
 
 
@@ -26,4 +27,4 @@ def samples_in(
     systems = {(): system} if isinstance(system, nd.System) else system
     reading = SampleReader(systems, contacts, closed, differentiation, missing)
     log = nd.read_log(path, mapping)
-    return Samples.joined([chunk.samples for chunk in reading.chunks(log, counts or LogCounts())])
+    return joined([chunk.samples for chunk in reading.chunks(log, counts or LogCounts())])

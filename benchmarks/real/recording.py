@@ -9,7 +9,7 @@ import numpy as np
 
 import nori_dyn as nd
 from nori_dyn.logs.chunks import samples_of
-from nori_dyn.logs.samples import Samples
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.typing import Floats
 
 HERE = Path(__file__).parent
@@ -60,7 +60,7 @@ def recorded(log: nd.results.Log, system: nd.System) -> RecordedSamples:
         system: the robot, with all sensors that are to be read.
     """
     with log.opened({(): system}) as (source, binding):
-        samples = Samples.joined(list(samples_of(source, binding)))
+        samples = joined(list(samples_of(source, binding)))
     assert samples.t is not None
     return RecordedSamples(
         samples.t, samples.q, samples.qd, dict(zip(system.measurement_names, samples.y.T, strict=True))

@@ -175,16 +175,17 @@ def checked_out(
     return array
 
 
-def counted(name: str, value: object) -> int:
-    """Return a number of things, at least 1.
+def counted(name: str, value: object, least: int = 1) -> int:
+    """Return a number of things.
 
     Args:
         name: the counted quantity in messages.
         value: a whole number.
+        least: the smallest that it may be.
 
     Raises:
-        InputError: not a whole number, or below 1.
+        InputError: not a whole number, or below that.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {value!r}: it must be a whole number, at least 1.")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} is {value!r}: it must be a whole number, at least {least}.")
     return int(value)

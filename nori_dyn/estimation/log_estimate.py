@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nori_dyn.errors import DoubtfulLogError, InputError, MissingExtraError
 from nori_dyn.estimation.log_file import schema_for, values_of, write_whole
-from nori_dyn.estimation.log_run import How, LogPart, LogRunner, Unseen, options_of
+from nori_dyn.estimation.log_run import How, LogRunner, Unseen, options_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.preset_logs import preset_log
 from nori_dyn.estimation.presets import Preset, preset
@@ -25,6 +25,7 @@ from nori_dyn.logs.samples import Samples
 from nori_dyn.model.surface import Surface
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing
 from nori_dyn.tables import Shown
@@ -333,7 +334,7 @@ def estimated(runner: LogRunner, log: Log, watched: Watched = None) -> LogEstima
     """Estimates of a log, all of it in memory."""
     report, taken = LogReport(), list[Samples]()
     parts = list(runner.parts(log, report, watched=watched, taken=taken))
-    whole, samples = LogPart.joined(parts[::-1] if runner.is_backward else parts), Samples.joined(taken)
+    whole, samples = joined(parts[::-1] if runner.is_backward else parts), joined(taken)
     schema = schema_for(runner, log, whole)
     told = report, schema, values_of(runner, schema, whole)
     if isinstance(whole.judged, History):

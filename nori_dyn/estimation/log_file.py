@@ -114,14 +114,7 @@ def schema_for(runner: LogRunner, log: Log, part: LogPart) -> FileSchema:
         has_time=part.t is not None,
         has_residual=not np.isnan(np.asarray(part.estimate.residual)).all(),
         is_monitored=part.judged is not None,
-        metadata={
-            "nori_dyn.version": version("nori_dyn"),
-            "nori_dyn.robot": runner.plans.tree.name,
-            "nori_dyn.sensors": runner.plans.sensors.name,
-            "nori_dyn.fingerprint": fingerprint_of(runner.plans),
-            "nori_dyn.log": log.path.name,
-            RUN: run_of(runner, log),
-        },
+        metadata=metadata_of(runner.plans) | {"nori_dyn.log": log.path.name, RUN: run_of(runner, log)},
         memory=_memory(runner) if isinstance(part.judged, History) else (),
         recognised=part.judged.recorded if isinstance(part.judged, History) else (),
     )
@@ -137,6 +130,16 @@ def values_of(runner: LogRunner, schema: FileSchema, part: LogPart) -> dict[str,
 
 def _memory(runner: LogRunner) -> tuple[Any, ...]:
     return not_estimated([one.variable for one in runner.system.memory], runner.outputs)
+
+
+def metadata_of(plans: Plan) -> dict[str, str]:
+    """What estimates say of the plan that they are by."""
+    return {
+        "nori_dyn.version": version("nori_dyn"),
+        "nori_dyn.robot": plans.tree.name,
+        "nori_dyn.sensors": plans.sensors.name,
+        "nori_dyn.fingerprint": fingerprint_of(plans),
+    }
 
 
 def fingerprint_of(plans: Plan) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -103,7 +103,8 @@ class RunOptions:
             raise UnknownNameError("way to treat what no reading tells", self.unseen, get_args(Unseen))
 
 
-class LogPart(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class LogPart:
     """Estimates of samples of a log that follow each other.
 
     Attributes:
@@ -117,22 +118,6 @@ class LogPart(NamedTuple):
     t: Floats | None
     estimate: Estimate
     judged: Diagnosis | History | None
-
-    @staticmethod
-    def joined(parts: Sequence[LogPart]) -> LogPart:
-        """Return parts that follow each other as one."""
-        if len(parts) == 1:
-            return parts[0]
-        numbers = np.concatenate([part.numbers for part in parts])
-        t = None if parts[0].t is None else np.concatenate([part.t for part in parts if part.t is not None])
-        histories = [part.judged for part in parts if isinstance(part.judged, History)]
-        if histories:
-            history = History.joined(histories)
-            return LogPart(numbers, t, history.estimate, history)
-        places = np.cumsum([0, *(len(part.numbers) for part in parts)])
-        whole = Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(places)])
-        judged = [part.judged for part in parts if isinstance(part.judged, Diagnosis)]
-        return LogPart(numbers, t, whole, Diagnosis.joined(judged, whole) if judged else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,10 +262,7 @@ class LogRunner:
         """
         if samples.sigma is None:
             return None
-        every = SideBySide(tuple(self.systems.values()), samples.record.tree.name)
-        return _weights(
-            samples.sigma, tuple(self.systems.values()), every.y_indices, every.weight_indices, every.weights
-        )
+        return SideBySide(tuple(self.systems.values()), samples.record.tree.name).weights_by(samples.sigma)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to other processes: nothing that is compiled."""
@@ -377,9 +359,7 @@ class _LogRun:
         said = clock.usual, options.missing, options.singular
         if ticks is None:
             assert imm is not None
-            for history in self.hypothesis_passes(imm, *said).filtered(
-                self.hypothesis_stretch(imm, *one) for one in cut()
-            ):
+            for history in self.hypothesis_passes(imm, *said).filtered(self.stretch(imm, *one) for one in cut()):
                 yield LogPart(numbers.popleft(), history.t, history.estimate, history)
             return
         run = ContactPasses(ticks, said[0], ticks.first.beginning(), *said[1:])
@@ -402,9 +382,7 @@ class _LogRun:
                 deque(kept(), maxlen=0)
                 told: Stretches = stored
             else:
-                passed = self.hypothesis_passes(imm, *said).filtered(
-                    self.hypothesis_stretch(imm, *one) for one in kept()
-                )
+                passed = self.hypothesis_passes(imm, *said).filtered(self.stretch(imm, *one) for one in kept())
                 told = RecognisedStretches.of(imm.model, list(passed), stored)
             for history in run.smoothed(told):
                 self.stage("smoothing", 1 - len(numbers) / len(stored))
@@ -417,32 +395,24 @@ class _LogRun:
         """Passes that recognise contacts, from the beginning."""
         return HypothesisPasses(imm, self.runner.contacts, usual, imm.tick.beginning(), missing, singular)
 
-    def hypothesis_stretch(self, imm: HypothesisSteps, first: int, samples: Samples, steps: Floats) -> Stretch:
-        """Return samples as what recognises contacts takes them; for the arguments see `stretch`."""
-        assert samples.t is not None  # the clock has seen to it
-        names, system, weights = self.runner.plans.measurement_names, imm.tick.system, None
-        order = [names.index(name) for name in imm.measurement_names]
-        if samples.sigma is not None:
-            sigma = samples.sigma[:, order][:, imm.readings.of_system]
-            weights = _weights(sigma, [system], [np.arange(system.ny)], [np.arange(system.n_weights)], system.weights)
-        states = np.zeros(len(samples), dtype=np.intp)
-        return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y[:, order], weights)
-
-    def stretch(self, ticks: ContactPrograms, first: int, samples: Samples, steps: Floats) -> Stretch:
+    def stretch(self, of: HypothesisSteps | ContactPrograms, first: int, samples: Samples, steps: Floats) -> Stretch:
         """Return samples as filters take them.
 
         Args:
-            ticks: the filters.
+            of: what recognises contacts, or the filters.
             first: how many samples came before them.
             samples: the samples, with times.
             steps: the time from the one before to each (n,) [s].
         """
         assert samples.t is not None  # the clock has seen to it
         states = np.zeros(len(samples), dtype=np.intp)
-        if samples.contacts is not None:
-            states = ticks.planned.numbers_of(samples.contacts == 1, len(samples))
-        weights = self.runner.weights(samples)
-        return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y, weights)
+        readings = of.all if isinstance(of, ContactPrograms) else of.readings
+        if samples.contacts is not None and isinstance(of, ContactPrograms):
+            states = of.planned.numbers_of(samples.contacts == 1, len(samples))
+        names = self.runner.plans.measurement_names
+        order = [names.index(name) for name in readings.measurement_names]
+        weights = None if samples.sigma is None else readings.weights_by(samples.sigma[:, order])
+        return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y[:, order], weights)
 
     def look_at(self, samples: Samples, before: int, estimate: Estimate | None = None) -> None:
         """Keep samples if they are wanted, count which sensors are dropped in them, and look for what is not likely.
@@ -474,34 +444,6 @@ class _LogRun:
         took = time.perf_counter() - begun
         self.report.preparing += took
         self.report.seconds -= took
-
-
-def _weights(
-    sigma: Floats,
-    systems: Sequence[System],
-    y_indices: Sequence[Indices],
-    weight_indices: Sequence[Indices],
-    weights: Floats,
-) -> Floats | None:
-    """Return the weights (n, n_weights) of samples whose readings have deviations of their own; None without any.
-
-    Args:
-        sigma: the deviations (n, ny); nan where a reading has none.
-        systems: what is solved.
-        y_indices: for each of these the indices of its readings among all.
-        weight_indices: the same of its weights.
-        weights: all weights where readings have none of their own (n_weights,).
-    """
-    found = np.full((len(sigma), len(weights)), np.nan)
-    for system, readings, own in zip(systems, y_indices, weight_indices, strict=True):
-        for reading, weight in zip(readings.tolist(), system.weight_of_readings.tolist(), strict=True):
-            if weight >= 0:
-                place = int(own[weight])
-                found[:, place] = np.fmax(found[:, place], sigma[:, reading])
-    is_told = np.isfinite(found)
-    if not is_told.any():
-        return None
-    return np.where(is_told, np.where(is_told, found, 1.0) ** -2.0, weights)
 
 
 def _timed(items: Iterator[Any], report: LogReport, sign: int) -> Iterator[Any]:

@@ -244,17 +244,11 @@ class Window(Tracker[Tracked | None]):
     """Former name of `Tracker(plan, dt, lag)`."""
 
     def __init__(self, plan: Plan, dt: float, lag: int, backend: str = "auto", wait: bool = True) -> None:
-        if lag == 0:
-            raise InputError("lag is 0: a window looks at least one tick back; without any it is a filter.")
         super().__init__(plan, dt, lag, backend=backend, wait=wait)
 
 
 class ContactFilter(Tracker[Recognised]):
-    """Former name of `Tracker(plan, dt, hypotheses=Hypotheses(...))`.
-
-    Attributes:
-        rate: expected number of switches of a contact per second [1/s].
-    """
+    """Former name of `Tracker(plan, dt, hypotheses=Hypotheses(...))`."""
 
     def __init__(
         self,
@@ -264,11 +258,6 @@ class ContactFilter(Tracker[Recognised]):
         acceleration: float = ACCELERATION,
         reach: int | None = None,
         lag: int = 0,
-        backend: str = "auto",
-        wait: bool = True,
+        **options: Any,
     ) -> None:
-        super().__init__(plans, dt, hypotheses=Hypotheses(rate, acceleration, reach, lag), backend=backend, wait=wait)
-
-    @property
-    def rate(self) -> float:
-        return self._recognising("rate").model.options.rate
+        super().__init__(plans, dt, hypotheses=Hypotheses(rate, acceleration, reach, lag), **options)

@@ -21,7 +21,6 @@ from nori_dyn.export.names import (
     distinct_identifiers,
     enumerators,
 )
-from nori_dyn.filtering.contact_rows import CaseReadings
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.floating_base import COMPONENTS, base_place, root_numbers
 from nori_dyn.measurements.floating_base import UNITS as BASE_UNITS
@@ -122,7 +121,7 @@ class Interface:
 
     name: str
     systems: tuple[System, ...]
-    all: SideBySide | CaseReadings
+    all: SideBySide
     contacts: tuple[str, ...]
     states: tuple[ContactState, ...]
     solving: EliminationPlan

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from nori_dyn.export.names import comment_text, distinct_identifiers
 from nori_dyn.export.text import table
-from nori_dyn.filtering.contact_rows import CaseReadings
 from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
@@ -98,7 +97,7 @@ def is_whole(output: Output) -> bool:
     return output.body is None and not output.owner
 
 
-def inputs_of(prefix: str, systems: Sequence[System], inputs: SideBySide | CaseReadings) -> Iterator[CMember]:
+def inputs_of(prefix: str, systems: Sequence[System], inputs: SideBySide) -> Iterator[CMember]:
     """Yield the inputs of systems of one robot: q, qd, the readings and weights of all of them."""
     tree = systems[0].tree
     joints = list(zip(tree.joint_names, tree.joints, strict=True))

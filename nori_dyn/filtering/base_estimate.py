@@ -5,8 +5,7 @@ Source: own derivation (tests/unit/filtering/test_base.py); Barfoot, State Estim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.quaternions import upright
+from nori_dyn.solve.over_ticks import some
 from nori_dyn.typing import Floats, Indices
 
 if TYPE_CHECKING:  # importing it takes longer than all else
@@ -69,13 +69,7 @@ class BaseEstimate:
 
     def at(self, part: slice | int) -> BaseEstimate:
         """That of some of the ticks, or of one."""
-        return BaseEstimate(*(getattr(self, each.name)[part] for each in fields(self)))
-
-    @staticmethod
-    def joined(parts: Sequence[BaseEstimate]) -> BaseEstimate:
-        """Return those of ticks that follow each other as one."""
-        names = [each.name for each in fields(BaseEstimate)]
-        return BaseEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return some(self, part)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

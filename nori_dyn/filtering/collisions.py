@@ -114,7 +114,7 @@ class CollisionChart:
         return sizes
 
 
-class CollisionDetector:
+class CollisionDetector(CollisionChart):
     """Tells when something touches a robot of which its filter knows nothing; not to be shared between threads.
 
     It watches the velocities, where they persist in the filter; else forces and torques that are read, of joints whose
@@ -163,23 +163,8 @@ class CollisionDetector:
         self.filter = filter
         if filter.recognises or filter.lag:
             raise InputError("collisions are seen by a tracker without a lag and without hypotheses.")
-        self._chart = CollisionChart(filter.steps.tick, filter.dt, Alarms(false_alarms, time, peaks))
-        self.readings = self._chart.readings
+        super().__init__(filter.steps.tick, filter.dt, Alarms(false_alarms, time, peaks))
         _ = self.threshold  # more false alarms than can be are refused
-
-    @property
-    def alarms(self) -> Alarms:
-        """When collisions count as seen."""
-        return self._chart.alarms
-
-    @property
-    def threshold(self) -> float:
-        """Above which a statistic counts as a collision."""
-        return self._chart.threshold
-
-    def reset(self) -> None:
-        """Forget what was not expected so far; the filter goes on."""
-        self._chart.reset()
 
     def step(
         self,
@@ -197,7 +182,7 @@ class CollisionDetector:
             SingularSystemError: see `Tracker.step`.
         """
         tracked = self.filter.step(q, qd, y, dt, weights, missing)
-        return self._chart.watched(tracked, *self.filter.residuals(), self.filter.dt if dt is None else dt)
+        return self.watched(tracked, *self.filter.residuals(), self.filter.dt if dt is None else dt)
 
     def over(self, history: History) -> WatchedHistory:
         """Say of ticks that were recorded whether something touched the robot; the detector forgets what was before.
@@ -210,7 +195,7 @@ class CollisionDetector:
             InputError: it has no diagnosis, or of other readings.
         """
         self.reset()
-        found = self._chart.over(history)
+        found = super().over(history)
         self.reset()
         return found
 
@@ -224,5 +209,5 @@ class CollisionDetector:
             InputError: there are too few peaks.
         """
         every = [(one.t, one.statistic) for one in free]
-        self._chart.alarms = replace(self.alarms, peaks=peaks_of(every, self.alarms.per_hour))
+        self.alarms = replace(self.alarms, peaks=peaks_of(every, self.alarms.per_hour))
         return self.threshold

@@ -8,32 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nori_dyn.algebra.arrays import shaped
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.kinematics import Kinematics
-from nori_dyn.model.tree import KinematicTree, NamedFrame
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output, determined_outputs
 from nori_dyn.planning.repeats import remove_repeats
 from nori_dyn.system.builder import System
-from nori_dyn.system.equation import Equation, Ranged, Ranges, WithFrame, WithUnits, WithUnknowns
+from nori_dyn.system.equation import Equation, EquationOf
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock
-from nori_dyn.system.variables import Unknown, Variable, VariableKey
-from nori_dyn.typing import Array, Booleans, Floats, Indices
+from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.system.variables import Variable
+from nori_dyn.typing import Booleans, Floats
 
 Case = Literal["closed", "open"]
 
 
 @dataclass(frozen=True, slots=True)
-class CaseRows:
+class CaseRows(EquationOf):
     """The rows of a sensor of one case of a contact, under a name of their own.
 
     Attributes:
@@ -42,7 +42,6 @@ class CaseRows:
         case: in which they count.
     """
 
-    equation: Equation
     contact: str
     case: Case
 
@@ -50,11 +49,6 @@ class CaseRows:
     def name(self) -> str:
         """That of the rows, with the case: "l_foot open: fx:l_sole"."""
         return f"{self.contact} {self.case}: {self.equation.name}"
-
-    source = property(lambda self: self.equation.source)
-    group = property(lambda self: self.equation.group)
-    components = property(lambda self: self.equation.components)
-    is_measured = property(lambda self: self.equation.is_measured)
 
     @property
     def holds_exactly(self) -> bool:
@@ -65,32 +59,6 @@ class CaseRows:
     def sigma(self) -> tuple[float, ...]:
         """Those of the rows; ones where they hold exactly, whose weights are set at each tick."""
         return self.equation.sigma or (1.0,) * len(self.equation.components)
-
-    @property
-    def ranges(self) -> Ranges | None:
-        """Those of the rows, see `Ranged`."""
-        return self.equation.ranges if isinstance(self.equation, Ranged) else None
-
-    @property
-    def frame(self) -> NamedFrame | None:
-        """That of the rows, see `WithFrame`."""
-        return self.equation.frame if isinstance(self.equation, WithFrame) else None
-
-    @property
-    def units(self) -> tuple[str, ...] | None:
-        """Those of the rows, see `WithUnits`."""
-        return self.equation.units if isinstance(self.equation, WithUnits) else None
-
-    @property
-    def unknowns(self) -> tuple[Unknown, ...]:
-        """Those that the rows bring along, see `WithUnknowns`."""
-        return tuple(self.equation.unknowns) if isinstance(self.equation, WithUnknowns) else ()
-
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        return self.equation.blocks(at)
-
-    def bias(self, at: Kinematics, y: Array) -> Array:
-        return self.equation.bias(at, y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,63 +134,23 @@ def everything(tree: KinematicTree, sensors: SensorSet, outputs: Sequence[str] |
     return Everything(settled.system, determined_outputs(settled.system, outputs, settled.undetermined), seed)
 
 
-@dataclass(frozen=True, eq=False)
-class CaseReadings:
+class CaseReadings(SideBySide):
     """The readings of the system of all cases: a sensor that is in several cases reads once.
 
-    Attributes:
+    Names of weights of contacts begin with the contact and its case.
+
+    Args:
         system: the system.
     """
 
-    system: System
+    def __init__(self, system: System) -> None:
+        super().__init__([system], system.sensors.name)
+        (self.of_system,) = self.y_indices
+        self._blocks = [(_reading_name(row), self._names_of(row)) for row in system.measurements]
 
-    @property
-    def name(self) -> str:
-        """The name of the sensors."""
-        return self.system.sensors.name
-
-    @property
-    def ny(self) -> int:
-        """Number of readings."""
-        return len(self.measurement_names)
-
-    @property
-    def n_weights(self) -> int:
-        """Number of weights."""
-        return self.system.n_weights
-
-    @property
-    def weight_names(self) -> tuple[str, ...]:
-        """The name of each weight: those of contacts begin with the contact and its case."""
-        return tuple(self.system.weight_names)
-
-    @property
-    def weights(self) -> Floats:
-        """What the weights begin at (n_weights,)."""
-        return self.system.weights
-
-    @cached_property
-    def described(self) -> dict[str, tuple[str, str]]:
-        """For each reading, by its name, its unit, and what kind of sensor it is of."""
-        found: dict[str, tuple[str, str]] = {}
-        for row, (_, names) in zip(self.system.measurements, self._blocks, strict=True):
-            for name, unit in zip(names, row.units, strict=True):
-                found.setdefault(name, (unit, row.equation.group))
-        return found
-
-    @cached_property
-    def _blocks(self) -> list[tuple[str, tuple[str, ...]]]:
-        """For each block of readings of the system its name, and those of its numbers, whatever the case."""
-        found = []
-        for row in self.system.measurements:
-            name = row.equation.equation.name if isinstance(row.equation, CaseRows) else row.name
-            found.append((name, tuple(name + own.removeprefix(row.name) for own in row.component_names)))
-        return found
-
-    @cached_property
-    def measurement_names(self) -> tuple[str, ...]:
-        """The name of each reading (ny)."""
-        return tuple(dict.fromkeys(name for _, own in self._blocks for name in own))
+    @staticmethod
+    def _names_of(row: RowBlock) -> tuple[str, ...]:
+        return tuple(_reading_name(row) + own.removeprefix(row.name) for own in row.component_names)
 
     def of(self, y: ArrayLike | Mapping[str, Any]) -> Floats:
         """Return the readings as the system takes them, from those of all (ny,) or by name.
@@ -231,14 +159,11 @@ class CaseReadings:
             InputError: a wrong shape or name, a reading that is missing.
         """
         if not isinstance(y, Mapping):
-            values = np.asarray(y, dtype=float)
-            if values.shape != (len(self.measurement_names),):
-                raise InputError(f"y has shape {values.shape}, expected ({len(self.measurement_names)},).")
-            return np.asarray(values[self.of_system])
+            return np.asarray(shaped("y", y, (self.ny,))[self.of_system])
         known = {name for block, own in self._blocks for name in (block, *own)}
         for name in y:
             if name not in known:
-                raise UnknownReadingError("measurement", name, sorted(known), f"y of '{self.system.sensors.name}'")
+                raise UnknownReadingError("measurement", name, sorted(known), f"y of '{self.name}'")
         parts = []
         for block, own in self._blocks:
             given = y[block] if block in y else [y.get(name, np.nan) for name in own]
@@ -248,17 +173,10 @@ class CaseReadings:
             parts.append(part)
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def input_indices(self, number: int = 0) -> Indices:
-        """Return where each number of q, qd, y and the weights of the system is among q, qd, readings and weights."""
-        tree = self.system.tree
-        motion, n = tree.nq + tree.nv, self.ny
-        return np.concatenate([np.arange(motion), motion + self.of_system, motion + n + np.arange(self.n_weights)])
 
-    @cached_property
-    def of_system(self) -> Indices:
-        """Which of the readings (ny) each reading of the system is."""
-        place = {name: k for k, name in enumerate(self.measurement_names)}
-        return np.array([place[name] for _, own in self._blocks for name in own], dtype=np.intp)
+def _reading_name(row: RowBlock) -> str:
+    """What readings are called, whatever the case."""
+    return row.equation.equation.name if isinstance(row.equation, CaseRows) else row.name
 
 
 def counting(weighed: Sequence[RowBlock], state: ContactState) -> Booleans:

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
-from scipy.special import chdtrc
 
 from nori_dyn.errors import UnknownContactError
 from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.history_summary import Event, Summary, events
-from nori_dyn.filtering.knowledge import places_of
+from nori_dyn.filtering.knowledge import NamedNumbers
 from nori_dyn.filtering.watched import WatchedHistory
 from nori_dyn.measurements.contacts import CONTACT, TOUCH_POINT, ContactState
-from nori_dyn.solve.diagnosis import Diagnosis
+from nori_dyn.solve.diagnosis import Diagnosis, p_value
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryHistory:
+class MemoryHistory(NamedNumbers):
     """What is known of what persists, at each of N ticks.
 
     Attributes:
@@ -43,21 +41,9 @@ class MemoryHistory:
     deviations: Floats
     shares: Floats
 
-    def __getitem__(self, name: str) -> Floats:
-        """Return the estimates of a variable, "offset:l_leg_ft", or of one number, "offset:l_leg_ft.mz" (N, n).
-
-        Raises:
-            UnknownNameError: it does not persist.
-        """
-        return self.mean[:, self.places(name)]
-
-    def places(self, name: str) -> list[int]:
-        """Return where the numbers of a variable are.
-
-        Raises:
-            UnknownNameError: it does not persist.
-        """
-        return places_of(self.names, name)
+    def amended(self, parts: Sequence[MemoryHistory]) -> MemoryHistory:
+        """This, as joined of parts."""
+        return replace(self, shares=np.min([part.shares for part in parts], axis=0))
 
     def __repr__(self) -> str:
         return f"MemoryHistory({len(self.names)} numbers at {len(self.mean)} ticks)"
@@ -101,13 +87,6 @@ class ContactHistory:
         if contact not in self.names:
             raise UnknownContactError("contact", contact, self.names)
         return np.asarray(self.probabilities @ self.table[:, self.names.index(contact)])
-
-    @staticmethod
-    def joined(parts: Sequence[ContactHistory]) -> ContactHistory:
-        """Contacts at ticks that follow each other as one."""
-        points = [part.points for part in parts if part.points is not None]
-        probabilities = np.concatenate([part.probabilities for part in parts])
-        return replace(parts[0], probabilities=probabilities, points=np.concatenate(points) if points else None)
 
     def __repr__(self) -> str:
         return f"ContactHistory({', '.join(self.names)} at {len(self.probabilities)} ticks)"
@@ -186,7 +165,7 @@ class History(Shown):
     @property
     def p_value(self) -> Floats:
         """Probability that sound readings are off by as much as those of a tick, or more (N,); 1 without a check."""
-        return np.where(self.degrees > 0, chdtrc(np.maximum(self.degrees, 1), self.nis), 1.0)
+        return np.asarray(p_value(self.nis, self.degrees))
 
     def __repr__(self) -> str:
         how = "filtered" if self.is_causal else "smoothed"
@@ -230,40 +209,8 @@ class History(Shown):
         """The names of what persists of which no reading told anything: what is said of it was known at first."""
         return self.summary.unseen
 
-    @staticmethod
-    def joined(parts: Sequence[History]) -> History:
-        """Return histories that follow each other as one."""
-        if len(parts) == 1:
-            return parts[0]
-        first = parts[0]
-        starts = np.cumsum([0, *(len(part) for part in parts)])
-        memory = replace(
-            first.memory,
-            mean=np.concatenate([part.memory.mean for part in parts]),
-            deviations=np.concatenate([part.memory.deviations for part in parts]),
-            shares=np.min([part.memory.shares for part in parts], axis=0),
-        )
-        contacts = first.contacts and ContactHistory.joined([part.contacts for part in parts if part.contacts])
-        based = [part.base for part in parts if part.base is not None]
-        judged = [part.diagnosis for part in parts if part.diagnosis is not None]
-        watched = [part.watched for part in parts if part.watched is not None]
-        whole = Estimate.joined(
-            [part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]
-        )
-        return History(
-            np.concatenate([part.t for part in parts]),
-            whole,
-            {name: np.concatenate([part.deviations[name] for part in parts]) for name in first.deviations},
-            {name: np.concatenate([part.bands[name] for part in parts]) for name in first.bands},
-            memory,
-            np.concatenate([part.nis for part in parts]),
-            np.concatenate([part.degrees for part in parts]),
-            np.concatenate([part.log_likelihood for part in parts]),
-            np.concatenate([part.gaps + a for part, a in zip(parts, starts.tolist(), strict=False)]),
-            first.is_causal,
-            first.delays,
-            contacts,
-            BaseEstimate.joined(based) if based else None,
-            Diagnosis.joined(judged, whole) if len(judged) == len(parts) else None,
-            WatchedHistory.joined(watched) if watched else None,
-        )
+    def amended(self, parts: Sequence[History]) -> History:
+        """This, as joined of parts."""
+        starts = np.cumsum([0, *(len(part) for part in parts[:-1])]).tolist()
+        gaps = np.concatenate([part.gaps + start for part, start in zip(parts, starts, strict=True)])
+        return replace(self, gaps=gaps, delays=parts[0].delays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,22 +102,16 @@ class Summary(Shown):
     @staticmethod
     def joined(parts: Sequence[Summary]) -> Summary:
         """Summary of ticks whose parts follow each other."""
-        of = [part.consistency for part in parts]
-        nis, degrees = sum(one.nis for one in of), sum(one.degrees for one in of)
-        first, last = parts[0], parts[-1]
-        return Summary(
-            first.begin,
-            last.end,
-            first.is_causal,
-            Consistency(nis, degrees, sum(one.ticks for one in of)),
-            first.names,
-            first.units,
-            first.first,
-            last.last,
-            np.min([part.shares for part in parts], axis=0),
-            tuple(t for part in parts for t in part.gaps),
-            first.delays,
-            tuple(_going_on(parts)),
+        of, last = [part.consistency for part in parts], parts[-1]
+        nis, degrees, ticks = (sum(getattr(one, name) for one in of) for name in ("nis", "degrees", "ticks"))
+        return replace(
+            parts[0],
+            end=last.end,
+            consistency=Consistency(nis, degrees, ticks),
+            last=last.last,
+            shares=np.min([part.shares for part in parts], axis=0),
+            gaps=tuple(t for part in parts for t in part.gaps),
+            events=tuple(_going_on(parts)),
         )
 
     @property

@@ -27,6 +27,7 @@ from functools import cached_property
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import counted
 from nori_dyn.errors import InputError, PlanError, named_contacts
 from nori_dyn.filtering.contact_rows import counting, exact_where_counted, of_cases
 from nori_dyn.filtering.free_coordinates import FreeCoordinates
@@ -89,18 +90,13 @@ class Hypotheses:
         _check_positive("rate", self.rate, "how often a contact switches in a second")
         _check_positive("acceleration", self.acceleration, "how large accelerations are")
         if self.reach is not None:
-            _check_count("reach", self.reach, 1)
-        _check_count("lag", self.lag, 0)
+            counted("reach", self.reach)
+        counted("lag", self.lag, 0)
 
 
 def _check_positive(name: str, value: float, what: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
         raise InputError(f"{name} is {value!r}: {what} is a positive number.")
-
-
-def _check_count(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} is {value!r}: expected a whole number of at least {least}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from nori_dyn.filtering.passes import ForwardPass, Later, OfStates
 from nori_dyn.filtering.smoother import Beginning, Passed, Passes, Stretch, Stretches
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, cause_of
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing, checked_states
 from nori_dyn.typing import Floats
@@ -45,7 +46,7 @@ class RecognisedStretches:
             passed: what the pass found of each stretch.
             stretches: the stretches.
         """
-        found = ContactHistory.joined([one.contacts for one in passed if one.contacts is not None])
+        found = joined([one.contacts for one in passed if one.contacts is not None])
         steps = np.concatenate([stretches[number].steps for number in range(len(stretches))])
         later = looked_back_over(found.probabilities, steps[1:], model.transitions)
         return RecognisedStretches(stretches, replace(found, probabilities=later, points=None))

@@ -21,16 +21,7 @@ from nori_dyn.filtering.hypotheses import LIKELY, Hypotheses, HypothesisModel
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.markov import NO_PART, looked_back_over, mixed, weighed
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, estimate, predict, update
-from nori_dyn.filtering.steps import (
-    GOOD,
-    NO_SOLUTION,
-    NOT_FINITE,
-    REFACTORISED,
-    UNDETERMINED,
-    Steps,
-    referred,
-    without_readings,
-)
+from nori_dyn.filtering.steps import NOT_FINITE, UNDETERMINED, NativeCall, NumpyTick, Steps, without_readings
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.filtering.tracked import Switch
 from nori_dyn.measurements.contacts import ContactState
@@ -38,40 +29,31 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_track import HypothesisNumbers, NativeHypotheses
 from nori_dyn.program.status import Status
 from nori_dyn.program.track_source import TrackShape
 from nori_dyn.system.builder import Weights
-from nori_dyn.system.inputs import Missing, checked_state
 from nori_dyn.typing import Floats
 
 KEPT_SWITCHES = 1000
 """How many switches a tracker remembers."""
 
 
-class NumpyHypothesisStep:
+class NumpyHypothesisStep(NumpyTick):
     """A step that judges contact states, through NumPy.
 
     Attributes:
-        state: what it reads: q, qd, y, weights, one after the other.
         probabilities: of the states, given all readings so far (S,); they go on from what is written there.
         totals: sums of chi-squares in the most likely state, of their degrees of freedom, and of ticks (3,).
         longest: the longest time over which rates are known [s].
-        refactorised: how a fresh factorisation went, after `REFACTORISED`.
         afters: the posterior of u after the last step under each hypothesis that was judged, by its number.
         has_rates: whether the last step had readings.
     """
 
     def __init__(self, tick: TickPrograms, of: HypothesisModel, values: Floats, longest: float) -> None:
-        self._of, self._of_tick, self._values = of, tick, values
-        system = tick.system
-        self.state = np.zeros(sum(system.input_sizes.values()))
-        self._parts = np.split(self.state, np.cumsum([*system.input_sizes.values()])[:-1])
-        self._outputs = tick.solver.ticker(tick.solver_state, values)
-        self.probabilities = np.full(len(of.states), 1.0 / len(of.states))
-        self.has_rates = False
-        self.totals, self.refactorised, self.longest = np.zeros(3), GOOD, longest
+        super().__init__(tick, values)
+        self._of, self.longest, self.has_rates = of, longest, False
+        self.probabilities, self.totals = np.full(len(of.states), 1.0 / len(of.states)), np.zeros(3)
 
     def begin(self, prior: SquareRootInformation) -> None:
         """Go back to before the first tick, where this is the prior of the memory."""
@@ -90,7 +72,7 @@ class NumpyHypothesisStep:
         Returns:
             See `Step.step`. Where a number is not finite the states and their priors go on as without the readings.
         """
-        of, tick = self._of, self._of_tick
+        of, tick = self._of, self.tick
         T = np.eye(len(of.states)) if self._measured is None else of.transitions(dt)
         expected = self.probabilities @ T
         befores = self._mixed(of.judged(expected), T, expected, dt)
@@ -106,13 +88,10 @@ class NumpyHypothesisStep:
 
     def _judge(self, befores: dict[int, SquareRootInformation], expected: Floats) -> int:
         """Judge states by the readings, given what was known before them in each."""
-        of, tick = self._of, self._of_tick
-        q, qd, y, weights = self._parts
-        for place, values in zip(vars(tick.rows.inputs).values(), (q, qd, y), strict=True):
-            place[:] = values
-        if tick.rows.tick():
+        of, n_s, read = self._of, self.tick.sizes[0], self.read()
+        if read is None:
             return NOT_FINITE
-        measured, n_s, of_rows = tick.measured_of(np.array(tick.rows.outputs)), tick.sizes[0], of.weights(weights)
+        measured, of_rows = read[0], of.weights(read[1])
         afters, logs = {}, {}
         for h, before in befores.items():
             rows = of.rows[h]
@@ -126,11 +105,7 @@ class NumpyHypothesisStep:
         self._weigh(expected, logs)
         best = afters[self.best]
         self.totals[:] += best.nis, best.degrees, 1
-        if best.undetermined:
-            return UNDETERMINED
-        tick.solver_state[:] = np.concatenate([q, qd, y[tick.coordinates.exact_readings], best.u])
-        self.refactorised = status = self._outputs()
-        return NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
+        return UNDETERMINED if best.undetermined else self.concluded(best.u)
 
     def _weigh(self, expected: Floats, logs: dict[int, float]) -> None:
         every = np.full(len(expected), -np.inf)
@@ -149,7 +124,7 @@ class NumpyHypothesisStep:
     def motion(self, dt: float) -> MotionModel:
         """Return how the memory moves on from the last step, over a time [s]."""
         assert self._measured is not None
-        return self._of_tick.motion(self._measured, dt, dt <= self.longest)
+        return self.tick.motion(self._measured, dt, dt <= self.longest)
 
     def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, SquareRootInformation]:
         """Prior of the memory under each hypothesis that is judged."""
@@ -165,7 +140,7 @@ class NumpyHypothesisStep:
                 if g not in carried:
                     carried[g] = predict(self.afters[g], motion)
             closing = share[parts] @ of.closes[parts, h] / share[parts].sum()
-            jump = np.sqrt(closing) * np.array(self._of_tick.jumps)
+            jump = np.sqrt(closing) * np.array(self.tick.jumps)
             found[h] = mixed([(float(share[g]), carried[g]) for g in parts], jump if jump.any() else None)
         return found
 
@@ -193,7 +168,7 @@ def hypothesis_shape(tick: TickPrograms, of: HypothesisModel) -> TrackShape:
     return replace(tick.shape, of_case=of.of_cases.tolist(), heavy=(of.exact_weights > 0).tolist())
 
 
-class NativeHypothesisStep:
+class NativeHypothesisStep(NativeCall):
     """The same in one foreign call, see `NumpyHypothesisStep`.
 
     Raises:
@@ -208,20 +183,16 @@ class NativeHypothesisStep:
         longest: float,
         like: NumpyHypothesisStep | None = None,
     ) -> None:
-        self._tick = tick
+        self.tick, n = tick, len(of.states)
         self.state = np.zeros(sum(tick.system.input_sizes.values())) if like is None else like.state
-        n = len(of.states)
         probabilities = np.full(n, 1.0 / n) if like is None else like.probabilities
-        outputs, rows = tick.solver.native, tick.rows.kernel
-        assert outputs is not None
-        assert isinstance(rows, NativeKernel)
-        compiler, numbers = needed_compiler("the native filter"), hypothesis_numbers(of, longest)
+        programs = needed_compiler("the native filter"), *tick.native_kernels
+        numbers = hypothesis_numbers(of, longest)
         self._native = NativeHypotheses(
-            hypothesis_shape(tick, of), numbers, compiler, rows, outputs, self.state, values, probabilities
+            hypothesis_shape(tick, of), numbers, *programs, self.state, values, probabilities
         )
         self.probabilities, self.totals = self._native.probabilities, self._native.totals
         self._factorise = tick.solver.ticker(self._native.each[0].free, values)
-        self.refactorised = GOOD
 
     def begin(self, prior: SquareRootInformation) -> None:
         self._native.begin(prior.R, prior.z)
@@ -232,11 +203,7 @@ class NativeHypothesisStep:
         self._native.go_on_from(np.array(of.rows.outputs), known, other.has_rates)
 
     def step(self, dt: float, change: AxesTurn | Bridge | None) -> int:
-        wrong = self._native.step(dt, None if change is None else change.native)
-        if wrong != NO_SOLUTION:
-            return wrong
-        self.refactorised = self._factorise()
-        return REFACTORISED if self.refactorised.ok else NO_SOLUTION
+        return self.concluded(self._native.step(dt, None if change is None else change.native))
 
     @property
     def best(self) -> int:
@@ -254,7 +221,7 @@ class NativeHypothesisStep:
             one.at.longest = time
 
     def motion(self, dt: float) -> MotionModel:
-        tick, one = self._tick, self._native.each[self.best]
+        tick, one = self.tick, self._native.each[self.best]
         measured = tick.measured_of(one.values) if one.has_rates else tick.nothing
         return tick.motion(measured, dt, dt <= self.longest)
 
@@ -263,9 +230,8 @@ class NativeHypothesisStep:
             return None
         one = self._native.each[h]
         R, z = one.R_u.copy(), one.z_u.copy()
-        lost = tuple((R.diagonal() == 0.0).nonzero()[0].tolist())
         u = one.u.copy() if h == self.best and one.has_rates else estimate(R, z)  # C solves for the best one
-        return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, lost, u)
+        return Posterior(R, z, one.nis, one.degrees, one.log_likelihood, u)
 
 
 HypothesisStep: TypeAlias = NumpyHypothesisStep | NativeHypothesisStep
@@ -419,20 +385,19 @@ class HypothesisSteps(Steps):
         if self.surfaces is not None:
             self.surfaces.begin(self)
 
-    def read(
-        self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
-    ) -> tuple[Floats, Floats, Floats]:
-        q, qd = referred(self, q, qd)
-        q, qd, y, w = checked_state(self.tick.system, q, qd, self.readings.of(y), weights, missing)
-        self.hypothesis_step.state[:] = np.concatenate([q, qd, y, w])
-        return q, qd, y
+    def _own(self, y: ArrayLike | Mapping[str, Any], weights: Weights) -> tuple[Any, Any]:
+        return self.readings.of(y), weights
+
+    @property
+    def running(self) -> Floats:
+        return self.hypothesis_step.state
 
     def gather(self) -> None:
         if not self.is_gathered:
-            np.take(self.state, self._places, out=self.hypothesis_step.state, mode="clip")
+            np.take(self.state, self._places, out=self.running, mode="clip")
 
     def step(self, dt: float) -> int:
-        change = None if self.reference is None else self._refer(self.hypothesis_step.state, dt)
+        change = None if self.reference is None else self._refer(self.running, dt)
         if self.ticks:
             self.time += dt
             if len(self._past):
@@ -441,7 +406,7 @@ class HypothesisSteps(Steps):
         wrong = self.hypothesis_step.step(dt, change)
         before, self.number, self.switch = self.number, self.hypothesis_step.best, None
         if self.surfaces is not None and wrong != NOT_FINITE:
-            self.surfaces.locate(self, self.hypothesis_step.state[: self.tick.system.tree.nq], dt)
+            self.surfaces.locate(self, self.running[: self.tick.system.tree.nq], dt)
             self.number = int(np.argmax(self.probabilities))
         if self.ticks and self.number != before:
             states, p = self.model.states, float(self.probabilities[self.number])
@@ -464,11 +429,6 @@ class HypothesisSteps(Steps):
             for h in np.flatnonzero(p >= min(NO_PART, p.max())).tolist()
         ]
         return mixed([(share, predict(after, motion)) for share, after in parts if after is not None])
-
-    @property
-    def lost(self) -> tuple[int, ...]:
-        found = self.hypothesis_step.posterior(self.number)
-        return found.undetermined if found else ()
 
     @property
     def lag(self) -> int:

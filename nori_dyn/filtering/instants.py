@@ -11,7 +11,6 @@ import numpy as np
 from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
 from nori_dyn.filtering.base_reference import AxesTurn, Bridge
 from nori_dyn.filtering.free_coordinates import FreeCoordinates
-from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import MotionModel, Posterior, SquareRootInformation, predict, smooth_step, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.measurements.contacts import ContactState
@@ -198,14 +197,6 @@ class ContactPrograms:
     def first(self) -> TickPrograms:
         """That of the first contact state: what persists is the same in all."""
         return self.each[0]
-
-    def beginning(self, state: MemoryState | None = None) -> SquareRootInformation:
-        """Prior of the memory at the first tick: that of the sensors' config, or of a state that is given.
-
-        Raises:
-            InputError: what is given is of other numbers, or its covariance is none.
-        """
-        return self.first.beginning(state)
 
     def instant(
         self,

@@ -17,8 +17,36 @@ SYMMETRIC = 1e-6
 """How far two entries of a covariance that should be the same may be apart, as a correlation."""
 
 
+class NamedNumbers:
+    """Numbers of the memory (..., k), by the names of variables.
+
+    Attributes:
+        names: the name of each (k).
+        mean: the estimates (..., k).
+    """
+
+    names: tuple[str, ...]
+    mean: Floats
+
+    def __getitem__(self, name: str) -> Floats:
+        """The estimates of a variable, "offset:l_leg_ft", or of one number of it, "offset:l_leg_ft.mz" (..., n).
+
+        Raises:
+            UnknownNameError: it does not persist.
+        """
+        return self.mean[..., self.places(name)]
+
+    def places(self, name: str) -> list[int]:
+        """Where the numbers of a variable are.
+
+        Raises:
+            UnknownNameError: it does not persist.
+        """
+        return places_of(self.names, name)
+
+
 @dataclass(frozen=True, eq=False)
-class MemoryState(Shown):
+class MemoryState(NamedNumbers, Shown):
     """What is known of what persists: a mean and a covariance.
 
     Attributes:
@@ -40,22 +68,6 @@ class MemoryState(Shown):
         """The standard deviation of each number (k,)."""
         return np.sqrt(np.diagonal(self.covariance))
 
-    def __getitem__(self, name: str) -> Floats:
-        """Return the estimate of a variable, "offset:l_leg_ft", or of one number of it, "offset:l_leg_ft.mz" (n,).
-
-        Raises:
-            UnknownNameError: it does not persist.
-        """
-        return self.mean[self.places(name)]
-
-    def places(self, name: str) -> list[int]:
-        """Return where the numbers of a variable are.
-
-        Raises:
-            UnknownNameError: it does not persist.
-        """
-        return places_of(self.names, name)
-
     def __repr__(self) -> str:
         return f"MemoryState({len(self.names)} numbers at {self.time:g} s)"
 
@@ -72,10 +84,11 @@ def places_of(names: Sequence[str], name: str) -> list[int]:
     return found
 
 
-def memory_state(names: Sequence[str], units: Sequence[str], of: SquareRootInformation, time: float) -> MemoryState:
-    """State of a memory in square-root form; infinite variances where nothing is known."""
-    P, mean = of.covariance(), of.mean()
-    unknown = ~np.isfinite(mean) | ~np.isfinite(np.diagonal(P))
+def memory_state(
+    names: Sequence[str], units: Sequence[str], mean: Floats, covariance: Floats, time: float
+) -> MemoryState:
+    """State of a memory of which nan says that nothing is known: then variances are infinite."""
+    P, unknown = covariance.copy(), ~np.isfinite(mean) | ~np.isfinite(np.diagonal(covariance))
     P[unknown, :] = P[:, unknown] = 0.0
     P[unknown, unknown] = np.inf
     return MemoryState(tuple(names), tuple(units), np.where(unknown, 0.0, mean), P, time)

@@ -54,19 +54,6 @@ def weighed(expected: Floats, log_likelihoods: Floats) -> tuple[Floats, float]:
     return each / total, float(top + np.log(total))
 
 
-def looked_back(p: Floats, T: Floats, later: Floats) -> Floats:
-    """Return the probabilities of states at a tick, given what is known at the next (n,).
-
-    Args:
-        p: the probabilities at the tick, given the readings up to it (n,).
-        T: the transitions to the next tick (n, n).
-        later: the probabilities at the next tick, given the readings up to it and beyond (n,).
-    """
-    expected = p @ T
-    share = np.divide(later, expected, out=np.zeros_like(later), where=expected > 0)
-    return p * (T @ share)
-
-
 def looked_back_over(probabilities: Floats, steps: Floats, transitions: Callable[[float], Floats]) -> Floats:
     """Return the probabilities of states at N ticks, given the readings of all of them (N, S).
 
@@ -77,7 +64,9 @@ def looked_back_over(probabilities: Floats, steps: Floats, transitions: Callable
     """
     found = probabilities.copy()
     for k in reversed(range(len(steps))):
-        found[k] = looked_back(probabilities[k], transitions(float(steps[k])), found[k + 1])
+        p, T = probabilities[k], transitions(float(steps[k]))
+        expected = p @ T
+        found[k] = p * (T @ np.divide(found[k + 1], expected, out=np.zeros_like(expected), where=expected > 0))
     return found
 
 

@@ -183,10 +183,8 @@ class NativePass(ForwardPass):
     def after(self, tick: int) -> Posterior:
         number = self._span_of(tick)
         run, k = self._runs[number], tick - self._spans[number][0]
-        R, z = run.rows[k, :, :-1], run.rows[k, :, -1]
-        undetermined = tuple(np.flatnonzero(np.diagonal(R) == 0).tolist())
         told = float(run.nis[k]), int(run.degrees[k]), float(run.log_likelihood[k])
-        return Posterior(R, z, *told, undetermined, run.u[k].copy())
+        return Posterior(run.rows[k, :, :-1], run.rows[k, :, -1], *told, run.u[k].copy())
 
     def filtered(self) -> OfStates:
         for run, (start, _) in zip(self._runs, self._spans, strict=True):

@@ -103,7 +103,6 @@ class Posterior:
         degrees: those: weighed rows and rows of what was known before, less unknowns that are determined.
         log_likelihood: of the readings, given what was known before; where s, or a part of m, had no prior, of what is
             left of the readings once they are eliminated.
-        undetermined: the places in u of the pivots that vanish.
         u: the estimate (n,); nan where it is not determined.
     """
 
@@ -112,12 +111,12 @@ class Posterior:
     nis: float
     degrees: int
     log_likelihood: float
-    undetermined: tuple[int, ...]
     u: Floats
 
-    def root(self) -> Floats:
-        """Return a square root F of the covariance F F^T of u (n, n), where all is determined."""
-        return np.asarray(solve_triangular(self.R, np.eye(len(self.R))))
+    @property
+    def undetermined(self) -> tuple[int, ...]:
+        """The places in u of the pivots that vanish."""
+        return tuple(np.flatnonzero(np.diagonal(self.R) == 0.0).tolist())
 
     def memory(self, k: int) -> SquareRootInformation:
         """Posterior of the memory, the last k numbers of u."""
@@ -209,8 +208,7 @@ def update(before: SquareRootInformation, A: Floats, c: Floats, weights: Floats,
         - np.log(pivots[determined]).sum()
         - (nis + degrees * np.log(2 * np.pi)) / 2
     )
-    undetermined = tuple(np.flatnonzero(~determined).tolist())
-    return Posterior(R, z, nis, degrees, float(log_likelihood), undetermined, estimate(R, z))
+    return Posterior(R, z, nis, degrees, float(log_likelihood), estimate(R, z))
 
 
 def predict(after: Posterior, motion: MotionModel) -> SquareRootInformation:

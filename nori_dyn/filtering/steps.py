@@ -6,9 +6,9 @@ They work on arrays that stay where they are. The prior is in arrays that the st
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +17,9 @@ from nori_dyn.algebra.arrays import shaped
 from nori_dyn.filtering.base_estimate import ReferenceAxes
 from nori_dyn.filtering.base_reference import AxesTurn, BaseReference, Bridge
 from nori_dyn.filtering.instants import GAP, ContactPrograms, undetermined
-from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, forgotten, predict, update
+from nori_dyn.filtering.square_root import Posterior, SquareRootInformation, estimate, forgotten, predict, update
 from nori_dyn.filtering.tick_programs import MeasurementRows, TickPrograms
 from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_track import NOTHING, NativeTick
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed
@@ -77,7 +76,7 @@ class Shared:
         self.R[:], self.z[:] = prior.R, prior.z
 
 
-class Step(Protocol):
+class Step(ABC):
     """The step of one contact state.
 
     Attributes:
@@ -89,15 +88,17 @@ class Step(Protocol):
     """
 
     tick: TickPrograms
-    at: Any
+    at: Any = None
     state: Floats
     longest: float
     refactorised: Status
 
     @property
+    @abstractmethod
     def measured(self) -> MeasurementRows:
         """What the last step's readings said: nothing where a number was not finite."""
 
+    @abstractmethod
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
         """Estimate the state that there is, a time [s] after the last tick, if there was one.
 
@@ -111,21 +112,81 @@ class Step(Protocol):
             the readings; else these tell what they can.
         """
 
+    @abstractmethod
     def posterior(self) -> Posterior:
         """Return the posterior of u after the last step."""
 
     def predicted(self, dt: float) -> SquareRootInformation:
         """Return the prior of the memory a time [s] after the last step."""
+        return predict(self.posterior(), self.tick.motion(self.measured, dt, dt <= self.longest))
 
+    @abstractmethod
     def go_on(self, dt: float) -> None:
         """Predict the prior that is shared, a time [s] after the last step, and keep what a step back needs."""
 
+    @abstractmethod
     def conclude(self, state: Floats, u: Floats) -> Status:
         """Write the outputs of a state, given the null-space coordinates (n,)."""
 
-    @property
-    def lost(self) -> tuple[int, ...]:
-        """The places in u of what the last step did not determine."""
+
+class NumpyTick:
+    """A tick through NumPy: what its readings say, and its outputs.
+
+    Attributes:
+        tick: its programs.
+        state: what it reads: q, qd, y, weights, one after the other.
+        refactorised: how a fresh factorisation went, after `REFACTORISED`.
+
+    Args:
+        tick: see above.
+        values: where the outputs go.
+    """
+
+    def __init__(self, tick: TickPrograms, values: Floats) -> None:
+        self.tick, sizes = tick, [*tick.system.input_sizes.values()]
+        self.state, self._ends = np.zeros(sum(sizes)), np.cumsum(sizes)[:-1]
+        self._outputs = tick.solver.ticker(tick.solver_state, values)
+        self.refactorised = GOOD
+
+    def read(self) -> tuple[MeasurementRows, Floats] | None:
+        """What the readings say, and the weights of the system; None where a number is not finite."""
+        *inputs, weights = np.split(self.state, self._ends)
+        rows = self.tick.rows
+        for place, values in zip(vars(rows.inputs).values(), inputs, strict=True):
+            place[:] = values
+        return None if rows.tick() else (self.tick.measured_of(np.array(rows.outputs)), weights)
+
+    def conclude(self, state: Floats, u: Floats) -> Status:
+        """Write the outputs of a state, given the null-space coordinates (n,)."""
+        tick = self.tick
+        q, qd, y, _ = np.split(state, self._ends)
+        tick.solver_state[:] = np.concatenate([q, qd, y[tick.coordinates.exact_readings], u])
+        return self._outputs()
+
+    def concluded(self, u: Floats) -> int:
+        """Write the outputs of the state that there is: 0, `REFACTORISED` or `NO_SOLUTION`."""
+        self.refactorised = status = self.conclude(self.state, u)
+        return NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
+
+
+class NativeCall:
+    """A tick in one foreign call.
+
+    Attributes:
+        tick: its programs.
+        refactorised: how a fresh factorisation went, after `REFACTORISED`.
+    """
+
+    tick: TickPrograms
+    refactorised = GOOD
+    _factorise: Callable[[], Status]
+
+    def concluded(self, wrong: int) -> int:
+        """What a call returned; where its outputs have no solution, as a fresh factorisation has it."""
+        if wrong != NO_SOLUTION:
+            return wrong
+        self.refactorised = self._factorise()
+        return REFACTORISED if self.refactorised.ok else NO_SOLUTION
 
 
 def without_readings(tick: TickPrograms, before: SquareRootInformation) -> Posterior:
@@ -140,56 +201,39 @@ def without_readings(tick: TickPrograms, before: SquareRootInformation) -> Poste
     n = n_s + n_v + n_f
     R, z = np.zeros((n, n)), np.zeros(n)
     R[n_s:, n_s:], z[n_s:] = known.R, known.z
-    return Posterior(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan))
+    return Posterior(R, z, 0.0, 0, 0.0, estimate(R, z))
 
 
-class NumpyStep:
+class NumpyStep(NumpyTick, Step):
     """A step through NumPy."""
 
-    at = None
-
     def __init__(self, tick: TickPrograms, shared: Shared, longest: float) -> None:
-        self.tick, self._shared, self.longest = tick, shared, longest
-        sizes = tick.system.input_sizes
-        self.state = np.zeros(sum(sizes.values()))
-        self._ends = np.cumsum([*sizes.values()])[:-1]
-        self._parts = np.split(self.state, self._ends)
-        self._outputs = tick.solver.ticker(tick.solver_state, shared.values)
-        self.refactorised = GOOD
-        self._lost: tuple[int, ...] = ()
+        super().__init__(tick, shared.values)
+        self._shared, self.longest = shared, longest
         self._after: Posterior | None = None
-        self.measured = tick.nothing
+        self._measured = tick.nothing
+
+    @property
+    def measured(self) -> MeasurementRows:
+        return self._measured
 
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
-        shared, tick = self._shared, self.tick
+        shared, tick, wrong = self._shared, self.tick, NOT_FINITE
         if last is not None:
             last.go_on(dt)
         if change is not None:
             shared.put(change.prior(shared.prior))
-        q, qd, y, weights = self._parts
-        rows = tick.rows
-        for place, values in zip(vars(rows.inputs).values(), (q, qd, y), strict=True):
-            place[:] = values
-        wrong = NOT_FINITE if rows.tick() else 0
-        if not wrong:
-            self.measured = told = tick.measured_of(np.array(rows.outputs))
-            after = update(shared.prior, told.A, told.c, weights[tick.coordinates.weight_of_rows], tick.sizes[0])
-            wrong = NOT_FINITE if not np.isfinite(after.nis) else UNDETERMINED if after.undetermined else 0
-            self._lost, self._after = after.undetermined, after
-        if not wrong:
-            self.refactorised = status = self.conclude(self.state, after.u)
-            wrong = NO_SOLUTION if not status.ok else REFACTORISED if status.fell_back else 0
+        if (read := self.read()) is not None:
+            self._measured, weights = read
+            of_rows = weights[tick.coordinates.weight_of_rows]
+            self._after = after = update(shared.prior, self._measured.A, self._measured.c, of_rows, tick.sizes[0])
+            if np.isfinite(after.nis):
+                wrong = UNDETERMINED if after.undetermined else self.concluded(after.u)
         if wrong == NOT_FINITE:
-            self._after, self.measured = without_readings(tick, shared.prior), tick.nothing
+            self._after, self._measured = without_readings(tick, shared.prior), tick.nothing
         else:
             shared.totals[:] += after.nis, after.degrees, 1
         return wrong
-
-    def conclude(self, state: Floats, u: Floats) -> Status:
-        tick = self.tick
-        q, qd, y, _ = np.split(state, self._ends)
-        tick.solver_state[:] = np.concatenate([q, qd, y[tick.coordinates.exact_readings], u])
-        return self._outputs()
 
     def posterior(self) -> Posterior:
         assert self._after is not None
@@ -198,15 +242,8 @@ class NumpyStep:
     def go_on(self, dt: float) -> None:
         self._shared.put(self.predicted(dt))
 
-    def predicted(self, dt: float) -> SquareRootInformation:
-        return predict(self.posterior(), self.tick.motion(self.measured, dt, dt <= self.longest))
 
-    @property
-    def lost(self) -> tuple[int, ...]:
-        return self._lost
-
-
-class NativeStep:
+class NativeStep(NativeCall, Step):
     """A step in one foreign call.
 
     Attributes:
@@ -226,35 +263,30 @@ class NativeStep:
     def __init__(
         self, tick: TickPrograms, shared: Shared, longest: float, keeps: bool, state: Floats | None = None
     ) -> None:
-        self.tick, self._longest = tick, longest
+        self.tick = tick
         self.state = np.zeros(sum(tick.system.input_sizes.values())) if state is None else state
-        outputs, rows = tick.solver.native, tick.rows.kernel
-        assert outputs is not None
-        assert isinstance(rows, NativeKernel)
-        compiler = needed_compiler("the native filter")
-        arrays = self.state, shared.values, (shared.R, shared.z), shared.totals
-        self.native = NativeTick(tick.shape, compiler, rows, outputs, *arrays, longest, smooths=keeps)
+        programs = needed_compiler("the native filter"), *tick.native_kernels
+        prior, totals = (shared.R, shared.z), shared.totals
+        self.native = NativeTick(
+            tick.shape, *programs, self.state, shared.values, prior, totals, longest, smooths=keeps
+        )
         self.at, self._step = self.native.at, self.native.step
         self._factorise = tick.solver.ticker(self.native.free, shared.values)
-        self.refactorised = GOOD
 
     def step(self, last: Step | None, dt: float, change: AxesTurn | Bridge | None) -> int:
         if change is not None:
             self.at.change = self._taken = change.native
-        wrong: int = self._step(self.at, NOTHING if last is None else last.at, dt)
-        if wrong != NO_SOLUTION:
-            return wrong
-        self.refactorised = self._factorise()
-        return REFACTORISED if self.refactorised.ok else NO_SOLUTION
+        return self.concluded(self._step(self.at, NOTHING if last is None else last.at, dt))
 
     @property
     def longest(self) -> float:
         """The longest time over which rates are known [s]."""
-        return self._longest
+        found: float = self.at.longest
+        return found
 
     @longest.setter
     def longest(self, time: float) -> None:
-        self._longest = self.at.longest = time
+        self.at.longest = time
 
     @property
     def measured(self) -> MeasurementRows:
@@ -262,21 +294,15 @@ class NativeStep:
 
     def posterior(self) -> Posterior:
         native = self.native
-        parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
-        return Posterior(*parts, (), native.u.copy())
+        R, z = native.R_u.copy(), native.z_u.copy()
+        u = native.u.copy() if native.has_rates else estimate(R, z)
+        return Posterior(R, z, native.nis, native.degrees, native.log_likelihood, u)
 
     def go_on(self, dt: float) -> None:
         self.at.go_on(self.at, dt)
 
-    def predicted(self, dt: float) -> SquareRootInformation:
-        return predict(self.posterior(), self.tick.motion(self.measured, dt, dt <= self.longest))
-
     def conclude(self, state: Floats, u: Floats) -> Status:
         return GOOD if self.native.conclude(state, u) else self._factorise()
-
-    @property
-    def lost(self) -> tuple[int, ...]:
-        return tuple(np.flatnonzero(self.native.pivots == 0).tolist())
 
 
 class Steps(ABC):
@@ -367,15 +393,32 @@ class Steps(ABC):
     def go_on_from(self, other: Self, dt: float) -> None:
         """Go on from the last tick of the same on another backend; the next comes a time [s] after it."""
 
-    @abstractmethod
     def read(
         self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
-    ) -> tuple[Floats, Floats, Floats]:
-        """Take the state of a tick; return q, qd and y as the programs read it.
+    ) -> None:
+        """Take the state of a tick.
 
         Raises:
             InputError: as `Solver.solve`.
         """
+        own, weighting = self._own(y, weights)
+        q, qd = referred(self, q, qd)
+        self.running[:] = np.concatenate(checked_state(self.tick.system, q, qd, own, weighting, missing))
+
+    @abstractmethod
+    def _own(self, y: ArrayLike | Mapping[str, Any], weights: Weights) -> tuple[Any, Any]:
+        """What the present contact state has of the readings and of the weights."""
+
+    @property
+    @abstractmethod
+    def running(self) -> Floats:
+        """What the step of the present contact state reads: q, qd, y and weights, one after the other."""
+
+    @property
+    def parts(self) -> tuple[Floats, Floats, Floats]:
+        """Copies of the q, qd and y of the last tick."""
+        q, qd, y, _ = np.split(self.running.copy(), np.cumsum([*self.tick.system.input_sizes.values()])[:-1])
+        return q, qd, y
 
     @abstractmethod
     def gather(self) -> None:
@@ -394,9 +437,9 @@ class Steps(ABC):
         """Return the prior of the memory a time [s] after the last step."""
 
     @property
-    @abstractmethod
     def lost(self) -> tuple[int, ...]:
         """The places in u of what the last step did not determine."""
+        return self.posterior().undetermined
 
 
 def referred(steps: Steps, q: Any, qd: Any) -> tuple[Any, Any]:
@@ -497,19 +540,17 @@ class ContactSteps(Steps):
         self._shared.totals[:] = 0.0
         self.last = None
 
-    def read(
-        self, q: ArrayLike, qd: ArrayLike, y: ArrayLike | Mapping[str, Any], weights: Weights, missing: Missing
-    ) -> tuple[Floats, Floats, Floats]:
+    def _own(self, y: ArrayLike | Mapping[str, Any], weights: Weights) -> tuple[Any, Any]:
         every, number = self.programs.all, self.number
-        own, weighting = every.reading(number, y), every.weighting(number, weights)
-        q, qd = referred(self, q, qd)
-        q, qd, y, w = checked_state(self.tick.system, q, qd, own, weighting, missing)
-        self.now.state[:] = np.concatenate([q, qd, y, w])
-        return q, qd, y
+        return every.reading(number, y), every.weighting(number, weights)
+
+    @property
+    def running(self) -> Floats:
+        return self.now.state
 
     def gather(self) -> None:
         if self._places is not None:
-            self.now.state[:] = self.state[self._places[self.number]]
+            self.running[:] = self.state[self._places[self.number]]
 
     def step(self, dt: float) -> int:
         now = self.now
@@ -531,7 +572,3 @@ class ContactSteps(Steps):
         if self.last is None:  # the prior of the tick that comes has been put
             return self.prior
         return self.last.predicted(dt)
-
-    @property
-    def lost(self) -> tuple[int, ...]:
-        return self.now.lost

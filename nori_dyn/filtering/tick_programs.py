@@ -132,10 +132,23 @@ class TickPrograms:
             base=base_place(self.memory_names),
         )
 
+    @property
+    def is_native(self) -> bool:
+        """Whether all runs natively."""
+        return self.solver.native is not None and isinstance(self.rows.kernel, NativeKernel)
+
+    @property
+    def native_kernels(self) -> tuple[NativeKernel, NativeKernel]:
+        """The kernels of rows and outputs, where all runs natively."""
+        rows, outputs = self.rows.kernel, self.solver.native
+        assert isinstance(rows, NativeKernel)
+        assert outputs is not None
+        return rows, outputs
+
     @cached_property
     def runs(self) -> NativeRuns | None:
         """What runs over many ticks; None where not all runs natively."""
-        if self.solver.native is None or not isinstance(self.rows.kernel, NativeKernel):
+        if not self.is_native:
             return None
         with self._watch(f"compiling runs of {self.system.tree.name}"):
             return NativeRuns(self.shape, needed_compiler("the native filter"))

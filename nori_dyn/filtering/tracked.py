@@ -5,40 +5,93 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
-from scipy.special import chdtrc
 
 from nori_dyn.errors import named_contacts
-from nori_dyn.filtering.base_estimate import BaseEstimate
+from nori_dyn.filtering.base_estimate import BaseEstimate, ReferenceAxes, based
 from nori_dyn.filtering.bounded import Spread
-from nori_dyn.filtering.knowledge import MemoryState
+from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
+from nori_dyn.filtering.square_root import Posterior
+from nori_dyn.filtering.tick_programs import TickPrograms
 from nori_dyn.measurements.contacts import CONTACT, TOUCH_POINT, ContactState
+from nori_dyn.solve.diagnosis import p_value
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Floats
 
 
-class Known(Protocol):
-    """What is known of what is free at a tick, see `Posterior`."""
+class Known:
+    """What is known of a tick: the posterior of u, by the readings up to it or by later ones too.
+
+    Attributes:
+        u: the estimate (n,).
+        after: the posterior by the readings up to it.
+
+    Args:
+        tick: the programs of its contact state.
+        state: q, qd and y.
+        u: see above.
+        after: see above.
+        time: time since the first tick [s].
+        axes: those of the reference of a floating base; None where there is none.
+        covariance: returns that of u (n, n).
+    """
+
+    def __init__(
+        self,
+        tick: TickPrograms,
+        state: tuple[Floats, Floats, Floats],
+        u: Floats,
+        after: Posterior,
+        time: float,
+        axes: ReferenceAxes | None,
+        covariance: Callable[[], Floats],
+    ) -> None:
+        self.u, self.after = u, after
+        self._tick, self._state, self._time, self._axes, self._told_covariance = tick, state, time, axes, covariance
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """That of u (n, n)."""
+        return self._told_covariance()
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The outputs.
+
+        Raises:
+            SingularSystemError: the exact rows have no unique solution.
+        """
+        return self._tick.outputs(*self._state, self.u)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How far the outputs may be off."""
+        return self._tick.spread(*self._state, self.covariance)
+
+    @cached_property
+    def memory(self) -> MemoryState:
+        """What persists."""
+        found = self._along_axes
+        return found if self._axes is None else self._axes.state(found)
+
+    @cached_property
+    def base(self) -> BaseEstimate:
+        """The floating base.
+
+        Raises:
+            InputError: it is not state.
+        """
+        return based(self._axes).estimate(self._along_axes.mean, self._along_axes.covariance)
 
     @property
-    def u(self) -> Floats:
-        """The estimate (n,)."""
-
-    @property
-    def nis(self) -> float:
-        """The normalised innovation squared."""
-
-    @property
-    def degrees(self) -> int:
-        """Its degrees of freedom."""
-
-    @property
-    def log_likelihood(self) -> float:
-        """Of the readings, given those before."""
+    def _along_axes(self) -> MemoryState:
+        """What persists, what of it is of a floating base along the axes of the reference."""
+        names, units = self._tick.memory_names, self._tick.memory_units
+        k = len(names)
+        return memory_state(names, units, self.u[-k:], self.covariance[-k:, -k:], self._time)
 
 
 class Tracked(Shown):
@@ -59,28 +112,16 @@ class Tracked(Shown):
         ((1,), (1,), ('qd:joint1',))
 
     Args:
-        estimate: see above.
-        after: what is known of what is free.
-        memory: returns what persists.
-        spread: returns how far the outputs may be off.
-        base: returns the floating base.
+        known: what is known of it.
     """
 
-    def __init__(
-        self,
-        estimate: Estimate,
-        after: Known,
-        memory: Callable[[], MemoryState],
-        spread: Callable[[], Spread],
-        base: Callable[[], BaseEstimate],
-    ) -> None:
-        self.estimate = estimate
-        self._after, self._memory, self._told_spread, self._base = after, memory, spread, base
+    def __init__(self, known: Known) -> None:
+        self._known, self.estimate = known, known.estimate
 
     @property
     def u(self) -> Floats:
         """The estimate of what is free (n,), in the order of `Tracker.free_names`."""
-        return self._after.u
+        return self._known.u
 
     @property
     def nis(self) -> float:
@@ -88,45 +129,41 @@ class Tracked(Shown):
 
         The sum of squares of what readings were off from what was expected of them, each over its expected spread.
         """
-        return self._after.nis
+        return self._known.after.nis
 
     @property
     def degrees(self) -> int:
         """See `nis`."""
-        return self._after.degrees
+        return self._known.after.degrees
 
     @property
     def log_likelihood(self) -> float:
         """Of the readings of the tick, given those before it."""
-        return self._after.log_likelihood
+        return self._known.after.log_likelihood
 
-    @cached_property
+    @property
     def memory(self) -> MemoryState:
         """What persists, at the tick."""
-        return self._memory()
+        return self._known.memory
 
-    @cached_property
+    @property
     def base(self) -> BaseEstimate:
         """The floating base, where its state is in the memory, `memory: {base: {of: base}}`.
 
         Raises:
             InputError: it is not.
         """
-        return self._base()
+        return self._known.base
 
     @property
     def deviations(self) -> Mapping[str, Floats]:
         """Standard deviations of the outputs, by name, in the shapes of the outputs."""
-        return self._spread.deviations
+        return self._known.spread.deviations
 
     @property
     def bands(self) -> Mapping[str, Floats]:
         """Half of the width of the 95 % bands of the outputs, see `History`."""
-        return self._spread.bands
-
-    @cached_property
-    def _spread(self) -> Spread:
-        return self._told_spread()
+        return self._known.spread.bands
 
     @property
     def recognised(self) -> dict[str, float]:
@@ -144,7 +181,7 @@ class Tracked(Shown):
     @property
     def p_value(self) -> float:
         """Probability that sound readings are off by as much as these, or more; 1 where nothing checks them."""
-        return float(chdtrc(self.degrees, self.nis)) if self.degrees else 1.0
+        return float(p_value(self.nis, self.degrees))
 
     def __repr__(self) -> str:
         return f"Tracked({', '.join(self.estimate.values)}; at {self.memory.time:g} s)"
@@ -192,8 +229,7 @@ class Recognised(Tracked):
     ) -> None:
         self.probabilities, self.switch, self._within, self.point = dict(probabilities), switch, within, point
         self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
-        likely = within(self.contacts)
-        super().__init__(likely.estimate, likely._after, likely._memory, likely._told_spread, likely._base)
+        super().__init__(within(self.contacts)._known)
 
     @property
     def tracked(self) -> Tracked:

@@ -8,17 +8,17 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
+from nori_dyn.algebra.arrays import batched, checked, counted, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
-from nori_dyn.filtering.base_estimate import BaseEstimate, ReferenceAxes, based
+from nori_dyn.filtering.base_estimate import BaseEstimate
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
@@ -40,7 +40,7 @@ from nori_dyn.filtering.steps import (
     referred,
 )
 from nori_dyn.filtering.tick_programs import TickPrograms
-from nori_dyn.filtering.tracked import Recognised, Switch, Tracked
+from nori_dyn.filtering.tracked import Known, Recognised, Switch, Tracked
 from nori_dyn.filtering.window import SlidingWindow
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
@@ -48,6 +48,7 @@ from nori_dyn.program.kernel.meanwhile import Background
 from nori_dyn.program.remade import Uncopied
 from nori_dyn.program.status import Status
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
 from nori_dyn.system.builder import Weights
 from nori_dyn.system.inputs import Missing
@@ -91,7 +92,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         later: str | None = None,
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(states)
-        self._dt, self.lag, self.steps = checked_time("dt", dt), checked_lag(lag), steps
+        self._dt, self.lag, self.steps = checked_time("dt", dt), counted("lag", lag, 0), steps
         self._window = None
         if lag:
             if not isinstance(steps, ContactSteps):
@@ -277,8 +278,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         steps = self.steps
         if not steps.ticks:
             return self._state_of(steps.beginning, steps.time)
-        after = steps.posterior()
-        return _remembered(steps.tick, after, steps.time, after.root, steps.axes)
+        return self._known().memory
 
     def predicted(self, dt: float | None = None) -> MemoryState:
         """Prior of the memory at the next tick, which `reset` takes to go on from.
@@ -396,9 +396,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         if self._behind is not None:
             self._change(dt)
         steps = self.steps
-        q, qd, y = steps.read(q, qd, y, weights, missing)
+        steps.read(q, qd, y, weights, missing)
         wrong = steps.step(dt)
-        q, qd = cast("tuple[Floats, Floats]", referred(steps, q, qd))
         if self._window is not None:
             self._window.take(dt, wrong)
             if wrong == NOT_FINITE:
@@ -407,30 +406,22 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             return cast(Estimated, late)
         if wrong and wrong != REFACTORISED:
             raise SingularSystemError(self._cause(wrong))
-        if isinstance(steps, HypothesisSteps):
-            return cast(Estimated, self._recognised(steps, q, qd, y))
-        return cast(Estimated, self._tracked(q, qd, y, steps.time, steps.posterior()))
+        found = self._recognised(steps) if isinstance(steps, HypothesisSteps) else Tracked(self._known())
+        return cast(Estimated, found)
 
-    def _tracked(self, q: Floats, qd: Floats, y: Floats, time: float, after: Posterior) -> Tracked:
-        tick, root, axes = self.steps.tick, cache(after.root), self.steps.axes
-        of = tick, after, time, root, axes
-        memory, base = partial(_remembered, *of), partial(_base, *of)
-        return Tracked(
-            tick.outputs(q, qd, y, after.u), after, memory, lambda: tick.spread(q, qd, y, root() @ root().T), base
-        )
+    def _known(self, after: Posterior | None = None) -> Known:
+        """What is known of the last tick, by a posterior; by that of the likeliest state when None."""
+        steps = self.steps
+        after = steps.posterior() if after is None else after
+        return Known(steps.tick, steps.parts, after.u, after, steps.time, steps.axes, after.covariance)
 
-    def _recognised(self, steps: HypothesisSteps, q: Floats, qd: Floats, y: Floats) -> Recognised:
+    def _recognised(self, steps: HypothesisSteps) -> Recognised:
         likely = np.flatnonzero(steps.probabilities >= NO_PART).tolist()
         afters = {self.states[h]: steps.hypothesis_step.posterior(h) for h in {steps.number, *likely}}
-        time = steps.time
-
-        def within(state: ContactState) -> Tracked:
-            after = afters[state]
-            assert after is not None
-            return self._tracked(q, qd, y, time, after)
-
+        known = {state: self._known(after) for state, after in afters.items()}
         p = dict(zip(self.states, steps.probabilities.tolist(), strict=True))
-        return Recognised(p, steps.switch, within, None if steps.surfaces is None else steps.surfaces.point)
+        point = None if steps.surfaces is None else steps.surfaces.point
+        return Recognised(p, steps.switch, lambda state: Tracked(known[state]), point)
 
     @property
     def base(self) -> BaseEstimate:
@@ -440,11 +431,9 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             InputError: it has not; there was no tick yet.
             SingularSystemError: something is not determined by then.
         """
-        steps = self.steps
-        if not steps.ticks:
+        if not self.steps.ticks:
             raise InputError("there was no tick yet: `step` takes one.")
-        after = steps.posterior()
-        return _base(steps.tick, after, steps.time, after.root, steps.axes)
+        return self._known().base
 
     @property
     def present(self) -> Tracked:
@@ -478,9 +467,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         slot = window.slots[number]
         if np.isnan(u).any():
             raise SingularSystemError(self._unknown(slot.tick, slot.time, u))
-        q, qd, y, _ = slot.parts
-        known = window.known(number, u)
-        return Tracked(slot.tick.outputs(q, qd, y, u), known, known.memory, known.spread, known.base)
+        return Tracked(window.known(number, u))
 
     def over(
         self,
@@ -538,15 +525,15 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             run = ContactPasses(steps.programs, self.dt, prior, missing, singular)
             run.judges = monitor
             if causal:
-                return History.joined(list(run.filtered(Cut(whole))))
-            return History.joined(list(run.smoothed(Cut(whole)))[::-1])
+                return joined(list(run.filtered(Cut(whole))))
+            return joined(list(run.smoothed(Cut(whole)))[::-1])
         assert isinstance(steps, HypothesisSteps)
         if contacts is not None:
             raise InputError("contacts are recognised here, not told: a tracker without hypotheses is told them.")
         recognition = HypothesisPasses(steps.anew(self.dt), self.contact_names, self.dt, prior, missing, singular)
         passed = list(recognition.filtered(Cut(whole)))
         if causal:
-            return History.joined(passed)
+            return joined(passed)
         if weighed is not None:
             raise InputError(
                 "weights are of the rows of all contact states here, and a smoother takes those of one: recognise "
@@ -556,7 +543,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]
         told = RecognisedStretches.of(steps.model, passed, Cut(replace(whole, y=y)))
         run = ContactPasses(programs, self.dt, prior, missing, singular)
-        return History.joined([told.beside(one) for one in run.smoothed(told)][::-1])
+        return joined([told.beside(one) for one in run.smoothed(told)][::-1])
 
     def _programs_of_states(self) -> ContactPrograms:
         """Return the programs of each contact state, of a tracker that recognises them.
@@ -598,10 +585,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
     def _state_of(self, known: SquareRootInformation, time: float, dt: float = 0.0) -> MemoryState:
         """State of the memory a time [s] after the last tick."""
-        state, reference = (
-            memory_state(self.memory_names, self.steps.tick.memory_units, known, time),
-            self.steps.reference,
-        )
+        names, units, reference = self.memory_names, self.steps.tick.memory_units, self.steps.reference
+        state = memory_state(names, units, known.mean(), known.covariance(), time)
         return state if reference is None else reference.at(dt).state(state)
 
     def _cause(self, wrong: int) -> str:
@@ -630,32 +615,6 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         return np.asarray(found / found.sum())
 
 
-def _remembered(
-    tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats], axes: ReferenceAxes | None
-) -> MemoryState:
-    """Memory at a tick, by the posterior of u, a square root of its covariance, see `Posterior`, and the axes."""
-    found = _along_axes(tick, after, time, root)
-    return found if axes is None else axes.state(found)
-
-
-def _base(
-    tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats], axes: ReferenceAxes | None
-) -> BaseEstimate:
-    """The base at a tick, see `_remembered`."""
-    found = _along_axes(tick, after, time, root)
-    return based(axes).estimate(found.mean, found.covariance)
-
-
-def _along_axes(tick: TickPrograms, after: Posterior, time: float, root: Callable[[], Floats]) -> MemoryState:
-    """Memory at a tick, what of it is of a floating base along the axes of the reference."""
-    k, names, units = len(tick.memory_names), tick.memory_names, tick.memory_units
-    known = after.memory(k)
-    if not np.diagonal(after.R).all():
-        return memory_state(names, units, known, time)
-    own = root()[-k:, -k:]
-    return MemoryState(names, units, known.mean(), own @ own.T, time)
-
-
 def increasing(T: Floats) -> Floats:
     """Return times (N,).
 
@@ -670,14 +629,3 @@ def increasing(T: Floats) -> Floats:
             "what was recorded twice, and sort the rest."
         )
     return T
-
-
-def checked_lag(lag: int) -> int:
-    """Return a number of ticks.
-
-    Raises:
-        InputError: it is none.
-    """
-    if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0:
-        raise InputError(f"lag is {lag!r}: by how many ticks an estimate may be late is a whole number, 0 at least.")
-    return int(lag)

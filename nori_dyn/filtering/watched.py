@@ -68,11 +68,9 @@ class WatchedHistory(Shown):
         """How long the ticks last [s]."""
         return float(self.t[-1] - self.t[0])
 
-    @staticmethod
-    def joined(parts: Sequence[WatchedHistory]) -> WatchedHistory:
-        """Ticks that follow each other as one."""
-        t, statistics = (np.concatenate([getattr(part, name) for part in parts]) for name in ("t", "statistics"))
-        return replace(parts[0], t=t, statistics=statistics, threshold=parts[-1].threshold)
+    def amended(self, parts: Sequence[WatchedHistory]) -> WatchedHistory:
+        """This, as joined of parts: the threshold is the last one's."""
+        return replace(self, threshold=parts[-1].threshold)
 
     def __repr__(self) -> str:
         return f"WatchedHistory({len(self.begins)} collisions in {len(self.t):,} ticks)"
@@ -97,7 +95,7 @@ class Watched(Tracked):
     """
 
     def __init__(self, tracked: Tracked, now: WatchedHistory, begins: bool) -> None:
-        super().__init__(tracked.estimate, tracked._after, tracked._memory, tracked._told_spread, tracked._base)
+        super().__init__(tracked._known)
         self.tracked, self.begins, self.threshold = tracked, begins, now.threshold
         self.statistic, self.collision = float(now.statistic[0]), bool(now.collision[0])
         self.reading, self._now = now.readings[now.furthest[0]], now

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from nori_dyn.filtering.base_estimate import BaseEstimate, ReferenceAxes, based
+from nori_dyn.filtering.base_estimate import ReferenceAxes
 from nori_dyn.filtering.base_reference import AxesTurn, Bridge
-from nori_dyn.filtering.bounded import Spread
 from nori_dyn.filtering.instants import Instant
-from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import NOT_FINITE, ContactSteps, NativeStep, Step, Steps
 from nori_dyn.filtering.tick_programs import TickPrograms
+from nori_dyn.filtering.tracked import Known
 from nori_dyn.program.native_track import Kept, NativeTick
 from nori_dyn.program.status import Status
 from nori_dyn.typing import Floats
@@ -94,7 +92,7 @@ class WindowSlot:
         assert self._kept is not None
         n = len(self.u)
         R, z = self._kept.rows[:, :n], self._kept.rows[:, n]
-        return Posterior(R, z, self.nis, self.degrees, self.log_likelihood, (), self.u)
+        return Posterior(R, z, self.nis, self.degrees, self.log_likelihood, self.u)
 
     def mean_back(self, following: WindowSlot, mean: Floats) -> Floats | None:
         """Return the estimate (n,) by all readings, which stays until the next step back.
@@ -150,57 +148,6 @@ def _native(step: Step) -> NativeTick | None:
     return step.native if isinstance(step, NativeStep) else None
 
 
-class Smoothed:
-    """How sure the estimate of a tick of a window is, by the readings up to now: worked out when it is asked for.
-
-    Attributes:
-        u: the estimate (n,).
-        nis, degrees, log_likelihood: of the readings of the tick, given those before it; see `Posterior`.
-
-    Args:
-        slots: those from its own on.
-        u: see above.
-    """
-
-    def __init__(self, slots: Sequence[WindowSlot], u: Floats) -> None:
-        for slot in slots:
-            slot.is_shared = True
-        own = slots[0]
-        self._slots: Sequence[WindowSlot] | None = slots
-        self.tick, self._time, self._axes = own.tick, own.time, own.axes
-        q, qd, y, _ = own.parts
-        self._state = q, qd, y
-        self.u = u
-        self.nis, self.degrees, self.log_likelihood = own.nis, own.degrees, own.log_likelihood
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """That of u (n, n)."""
-        assert self._slots is not None
-        found, self._slots = smoothed_back(self._slots)[0][1], None
-        return found
-
-    def memory(self) -> MemoryState:
-        """The memory at the tick."""
-        names, P = self.tick.memory_names, self.covariance
-        k = len(names)
-        found = MemoryState(names, self.tick.memory_units, self.u[-k:], P[-k:, -k:], self._time)
-        return found if self._axes is None else self._axes.state(found)
-
-    def base(self) -> BaseEstimate:
-        """The floating base at the tick.
-
-        Raises:
-            InputError: it is not state.
-        """
-        k = len(self.tick.memory_names)
-        return based(self._axes).estimate(self.u[-k:], self.covariance[-k:, -k:])
-
-    def spread(self) -> Spread:
-        """How far the outputs may be off."""
-        return self.tick.spread(*self._state, self.covariance)
-
-
 class SlidingWindow:
     """The last ticks of a tracker.
 
@@ -254,9 +201,15 @@ class SlidingWindow:
         """Return the estimates of u at all ticks, by all readings."""
         return [u for u, _ in smoothed_back(self.slots)]
 
-    def known(self, number: int, u: Floats) -> Smoothed:
-        """Return how sure the estimate of a tick is, by its number."""
-        return Smoothed([self.slots[k] for k in range(number, len(self.slots))], u)
+    def known(self, number: int, u: Floats) -> Known:
+        """Return what is known of a tick, by its number and its estimate; how sure it is, when that is asked for."""
+        slots = [self.slots[k] for k in range(number, len(self.slots))]
+        for slot in slots:
+            slot.is_shared = True
+        own = slots[0]
+        q, qd, y, _ = own.parts
+        state = q, qd, y
+        return Known(own.tick, state, u, own.after, own.time, own.axes, lambda: smoothed_back(slots)[0][1])
 
 
 def smoothed_back(slots: Sequence[WindowSlot]) -> list[tuple[Floats, Floats]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,36 +17,14 @@ def prefetched(items: Iterator[T], most: int = 2) -> Generator[T, None, None]:
         items: the iterator, which is used in another thread only.
         most: how many items may wait.
     """
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(most)
-    stopped = threading.Event()
-
-    def make() -> None:
+    end: Any = object()
+    with ThreadPoolExecutor(1) as thread:
         try:
-            for item in items:
-                waiting.put(("item", item))
-                if stopped.is_set():
-                    break
-            else:
-                waiting.put(("end", None))
-        except BaseException as error:
-            waiting.put(("error", error))
-
-    thread = threading.Thread(target=make, daemon=True)
-    thread.start()
-    try:
-        while True:
-            kind, item = waiting.get()
-            if kind == "end":
-                return
-            if kind == "error":
-                raise item
-            yield item
-    finally:
-        stopped.set()
-        while thread.is_alive():  # it may wait for room
-            try:
-                waiting.get(timeout=0.05)
-            except queue.Empty:
-                thread.join(0.05)
-        if isinstance(items, Generator):  # nobody else goes on with it
-            items.close()
+            waiting = deque(thread.submit(next, items, end) for _ in range(most))
+            while (item := waiting.popleft().result()) is not end:
+                waiting.append(thread.submit(next, items, end))
+                yield item
+        finally:
+            thread.shutdown(cancel_futures=True)
+            if isinstance(items, Generator):  # nobody else goes on with it
+                items.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +17,7 @@ from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.solve.plausibility.motion import step, unwrapped
 from nori_dyn.typing import Floats, Indices
 
@@ -105,7 +105,7 @@ def configurations(source: LogSource, binding: Binding) -> Floats:
     parts = list(raw_samples(source, binding))
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
-    found = Samples.joined(parts)
+    found = joined(parts)
     for k, j in np.argwhere(~np.isfinite(found.q))[:1].tolist():
         value = found.q[k, j]
         raise InputError(f"{found.place(k)}: column '{found.called(binding.record.names[j])}' is {shown_value(value)}.")
@@ -119,7 +119,7 @@ def raw_samples(source: LogSource, binding: Binding) -> Iterator[Samples]:
         FileFormatError: the log is damaged.
     """
     for rows in rows_of(binding, source.read(binding.wanted), {}):
-        yield _built(rows, source, binding, None, BufferPool())
+        yield _built(rows, source, binding, None)
 
 
 def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> tuple[str, ...]:
@@ -155,10 +155,10 @@ def _check_has(kind: str, source: LogSource, binding: Binding, made: Sequence[st
     )
 
 
-def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState | None, memory: BufferPool) -> Samples:
+def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState | None) -> Samples:
     """Samples from numbers on one clock."""
     record, n = binding.record, len(rows)
-    numbers = memory.take(len(record.names), n)
+    numbers = np.empty((len(record.names), n))
     for k, constant in enumerate(binding.constants):
         numbers[k] = rows.values.get(k, constant)
     binding.complete(numbers)
@@ -186,9 +186,8 @@ def _valid_samples(
     rows: Iterable[Rows], source: LogSource, binding: Binding, closed: ContactState | None, left_out: dict[str, int]
 ) -> Iterator[Samples]:
     """Yield the samples that numbers on one clock make, but those that are none, which are counted."""
-    memory = BufferPool()
     for each in rows:
-        samples, left = _built(each, source, binding, closed, memory), np.zeros(len(each), dtype=bool)
+        samples, left = _built(each, source, binding, closed), np.zeros(len(each), dtype=bool)
         for reason, which in each.left_out.items():
             left_out[reason] = left_out.get(reason, 0) + int(np.count_nonzero(which & ~left))
             left |= which
@@ -202,10 +201,10 @@ def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
     for part in parts:
         waiting.append(part)
         if sum(map(len, waiting)) >= BLOCK // 4:
-            yield Samples.joined(waiting)
+            yield joined(waiting)
             waiting = []
     if waiting:
-        yield Samples.joined(waiting)
+        yield joined(waiting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,7 +291,7 @@ def _with_derivatives(
         return replace(kept, qd=qd, y=y, sigma=sigma).at(slice(told, until))
 
     for chunk in chunks:
-        kept = chunk if kept is None else Samples.joined([kept, chunk])
+        kept = chunk if kept is None else joined([kept, chunk])
         until = len(kept) - window // 2
         if len(kept) - told >= BLOCK // 2 and until > max(told, window):
             yield filled(until)
@@ -345,24 +344,3 @@ def _motion(
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
     return np.concatenate([t for t, _ in parts]), np.concatenate([read for _, read in parts]), dt
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BufferPool:
-    """Pool of buffers, each reused when the last array that views it is gone."""
-
-    unused: list[Floats] = field(default_factory=list)
-
-    def take(self, rows: int, columns: int) -> Floats:
-        """An uninitialised array (rows, columns)."""
-        size = rows * columns
-        block = next((each for each in self.unused if len(each) >= size), None)
-        if block is None:
-            self.unused.clear()  # all of them are too small
-            block = np.empty(size)
-        else:
-            self.unused[:] = [each for each in self.unused if each is not block]
-        # Views know their memory by the first array on it, this one: while there are views, it is there.
-        first = np.frombuffer(block.data, count=size)
-        weakref.finalize(first, self.unused.append, block).atexit = False
-        return first.reshape(rows, columns)

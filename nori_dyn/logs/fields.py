@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from nori_dyn.filtering.base_estimate import BaseEstimate
+from nori_dyn.filtering.history import History
+from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.mapping.record import COORDINATE_UNITS
 from nori_dyn.measurements.contacts import TOUCH_POINT
@@ -15,6 +15,7 @@ from nori_dyn.measurements.floating_base import BASE, COMPONENTS, UNITS
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import OutputSlice, output_parts
+from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable, component_names, numbered, tree_variables
@@ -33,18 +34,6 @@ BASE_POSE: dict[str, tuple[tuple[str, ...], str]] = {
 
 BASE_STATE = {f"base_{name}": (COMPONENTS[name], unit) for name, unit in UNITS.items()}
 """Its state, along base axes: components and unit."""
-
-
-class EstimateUncertainty(Protocol):
-    """Uncertainty of estimates, from a monitor or a filter."""
-
-    @property
-    def deviations(self) -> Mapping[str, Floats]:
-        """The standard deviations of the outputs by name."""
-
-    @property
-    def p_value(self) -> Floats | float:
-        """Probability that sound readings fit together as badly (...)."""
 
 
 def schema_of(
@@ -109,34 +98,7 @@ def not_estimated(memory: Sequence[Variable], outputs: Sequence[Output]) -> tupl
     return tuple(v for v in memory if not any(output.covers(v) for output in outputs))
 
 
-class StateEstimate(Protocol):
-    """Estimate of the states over time, at one tick or many."""
-
-    @property
-    def mean(self) -> Floats:
-        """The estimates (..., k)."""
-
-    @property
-    def deviations(self) -> Floats:
-        """Their standard deviations (..., k)."""
-
-    def places(self, name: str) -> list[int]:
-        """Indices of the numbers of a variable."""
-
-
-class TrackedEstimate(Protocol):
-    """What persists, at one tick or many."""
-
-    @property
-    def memory(self) -> StateEstimate:
-        """The states."""
-
-    @property
-    def base(self) -> BaseEstimate | None:
-        """The floating base, where its state is among them."""
-
-
-def remembered(memory: Sequence[Variable], of: TrackedEstimate) -> dict[str, Floats]:
+def remembered(memory: Sequence[Variable], of: Tracked | History) -> dict[str, Floats]:
     """States over time and their standard deviations, by name."""
     states = of.memory
     places = {v.name: states.places(v.name) for v in memory if v.kind != BASE}
@@ -152,7 +114,7 @@ def remembered(memory: Sequence[Variable], of: TrackedEstimate) -> dict[str, Flo
 def written(
     schema: FileSchema,
     estimate: Estimate,
-    diagnosis: EstimateUncertainty | None,
+    diagnosis: Diagnosis | Tracked | History | None,
     more: Mapping[str, Floats] | None = None,
 ) -> dict[str, Floats]:
     """Fields (n, *shape) of the estimates of n samples, by name.
@@ -163,17 +125,12 @@ def written(
         diagnosis: how sure they are, where that is known.
         more: what else is written, by name.
     """
-    found = dict(_all(estimate, diagnosis)) | dict(more or {})
-    return {each.name: found[each.name] for each in schema.fields}
-
-
-def _all(estimate: Estimate, diagnosis: EstimateUncertainty | None) -> Iterator[tuple[str, Floats]]:
-    yield from estimate.values.items()
-    yield RESIDUAL, np.asarray(estimate.residual)
-    yield FELL_BACK, np.asarray(estimate.fell_back, dtype=float)
+    found = {**estimate.values, RESIDUAL: np.asarray(estimate.residual)}
+    found |= {FELL_BACK: np.asarray(estimate.fell_back, dtype=float)} | dict(more or {})
     if diagnosis is not None:
-        yield from ((f"{SIGMA}{key}", values) for key, values in diagnosis.deviations.items())
-        yield P_VALUE, np.asarray(diagnosis.p_value)
+        found |= {f"{SIGMA}{key}": values for key, values in diagnosis.deviations.items()}
+        found[P_VALUE] = np.asarray(diagnosis.p_value)
+    return {each.name: found[each.name] for each in schema.fields}
 
 
 def _field_of(v: Variable, before: str) -> Field:

@@ -11,6 +11,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.logs.mapping.record import ALWAYS, SampleRecord
 from nori_dyn.measurements.contacts import CONTACT, ContactState
+from nori_dyn.solve.over_ticks import some
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
@@ -53,47 +54,26 @@ class Samples:
 
     def at(self, chosen: Indices | Booleans | slice) -> Samples:
         """A selection of the samples."""
-        return replace(
-            self,
-            numbers=self.numbers[chosen],
-            t=None if self.t is None else self.t[chosen],
-            q=self.q[chosen],
-            qd=self.qd[chosen],
-            y=self.y[chosen],
-            contacts=None if self.contacts is None else self.contacts[chosen],
-            silent=None if self.silent is None else self.silent[chosen],
-            sigma=None if self.sigma is None else self.sigma[chosen],
-            place=lambda k: self.place(int(np.arange(len(self))[chosen][k])),
-        )
+        return replace(some(self, chosen), place=lambda k: self.place(int(np.arange(len(self))[chosen][k])))
 
     def states(self) -> tuple[Any, ...]:
         """Arguments of `solve_batch`: q, qd, y, and contacts where there are any."""
         return self.q, self.qd, self.y, *(() if self.contacts is None else (self.contacts == 1,))
 
-    @staticmethod
-    def joined(parts: Sequence[Samples]) -> Samples:
-        """Join the samples of several chunks."""
-        if len(parts) == 1:
-            return parts[0]
-        first = parts[0]
+    def amended(self, parts: Sequence[Samples]) -> Samples:
+        """This, as joined of parts."""
         starts = np.cumsum([0, *(len(part) for part in parts)])
-
-        def whole(name: str) -> Any:
-            arrays = [getattr(part, name) for part in parts]
-            return None if arrays[0] is None else np.concatenate(arrays)
 
         def place(k: int) -> str:
             of = int(np.searchsorted(starts, k, side="right")) - 1
             return parts[of].place(k - int(starts[of]))
 
-        arrays = {name: whole(name) for name in ("numbers", "t", "q", "qd", "y", "contacts", "sigma")}
         silent = [part.silent for part in parts]
-        if any(each is not None for each in silent):
-            none = (np.zeros((len(part), len(first.record.names)), dtype=bool) for part in parts)
-            arrays["silent"] = np.concatenate(
-                [each if each is not None else no for each, no in zip(silent, none, strict=True)]
-            )
-        return replace(first, **arrays, place=place)
+        if all(each is None for each in silent):
+            return replace(self, place=place)
+        none = (np.zeros((len(part), len(self.record.names)), dtype=bool) for part in parts)
+        each = [no if own is None else own for own, no in zip(silent, none, strict=True)]
+        return replace(self, place=place, silent=np.concatenate(each))
 
 
 def contact_states(samples: Samples) -> Mapping[ContactState, Indices | slice]:

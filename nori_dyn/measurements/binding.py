@@ -10,9 +10,9 @@ import numpy as np
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.measurements.base import Measurement, Offset, VariableReading, per_component
 from nori_dyn.model.kinematics import Kinematics, positions
-from nori_dyn.model.tree import KinematicTree, NamedFrame
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from nori_dyn.system.equation import Equation, Ranged, Ranges, WithFrame, WithUnits
+from nori_dyn.system.equation import Equation, EquationOf, Ranged, WithUnits
 from nori_dyn.system.parts import robot_variables
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, VariableKey
@@ -20,61 +20,15 @@ from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetReading:
+class OffsetReading(EquationOf):
     """The rows of a sensor that reads the true value and an offset: true + offset - y = 0.
 
     Attributes:
-        reading: the rows of the true value.
+        equation: the rows of the true value.
         unknown: the offset.
     """
 
-    reading: Equation
     unknown: Unknown
-
-    @property
-    def name(self) -> str:
-        """That of the reading."""
-        return self.reading.name
-
-    @property
-    def source(self) -> str:
-        """That of the reading."""
-        return self.reading.source
-
-    @property
-    def group(self) -> str:
-        """That of the reading."""
-        return self.reading.group
-
-    @property
-    def components(self) -> tuple[str, ...]:
-        """Those of the reading."""
-        return self.reading.components
-
-    @property
-    def is_measured(self) -> bool:
-        """Always true: a known value has no offset."""
-        return self.reading.is_measured
-
-    @property
-    def sigma(self) -> tuple[float, ...] | None:
-        """That of the reading."""
-        return self.reading.sigma
-
-    @property
-    def ranges(self) -> Ranges | None:
-        """Those of the reading, see `Ranged`."""
-        return self.reading.ranges if isinstance(self.reading, Ranged) else None
-
-    @property
-    def frame(self) -> NamedFrame | None:
-        """That of the reading, see `WithFrame`."""
-        return self.reading.frame if isinstance(self.reading, WithFrame) else None
-
-    @property
-    def units(self) -> tuple[str, ...] | None:
-        """Those of the reading, see `WithUnits`."""
-        return self.reading.units if isinstance(self.reading, WithUnits) else None
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
@@ -82,10 +36,7 @@ class OffsetReading:
         return (self.unknown,)
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        return {**self.reading.blocks(at), self.unknown.key: np.eye(len(self.components))}
-
-    def bias(self, at: Kinematics, y: Array) -> Array:
-        return self.reading.bias(at, y)
+        return {**self.equation.blocks(at), self.unknown.key: np.eye(len(self.components))}
 
 
 def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
@@ -116,7 +67,7 @@ def _bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
 
 def without_offset(equation: Equation) -> Equation:
     """Return the rows of the true value that an equation of a sensor reads, with or without an offset."""
-    return equation.reading if isinstance(equation, OffsetReading) else equation
+    return equation.equation if isinstance(equation, OffsetReading) else equation
 
 
 def scalar_rows(system: System, rows: Iterable[RowBlock], *kinds: str) -> Iterator[tuple[RowBlock, int, int, float]]:

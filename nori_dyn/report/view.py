@@ -19,7 +19,7 @@ from nori_dyn.logs.fields import EXTRAS
 from nori_dyn.logs.formats.writer import SIGMA
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import ALWAYS
-from nori_dyn.logs.samples import Samples, contact_states
+from nori_dyn.logs.samples import contact_states
 from nori_dyn.measurements.binding import OffsetReading
 from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.measurements.contacts import CONTACT as PROBABILITY
@@ -29,6 +29,7 @@ from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, StateSeries, chosen
 from nori_dyn.report.recording import check_rerun, save_recording
 from nori_dyn.report.shows.logs import notes_on_streams
+from nori_dyn.solve.over_ticks import joined
 from nori_dyn.system.inputs import unusable
 from nori_dyn.typing import Booleans, Floats
 
@@ -193,7 +194,7 @@ def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
         numbered = {name for name, column in binding.columns.items() if column.rpartition(".")[2].startswith("y[")}
     if not parts:
         return {}
-    whole = Samples.joined(parts)
+    whole = joined(parts)
     places = np.searchsorted(whole.numbers, samples.numbers).clip(0, len(whole) - 1)
     if not np.array_equal(whole.numbers[places], samples.numbers):
         return {}

@@ -6,7 +6,7 @@ Schweppe, Kohlas, Fiechter, Bad data analysis for power system state estimation 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,26 +95,6 @@ class Diagnosis(Shown):
         states = "one state" if self.residuals.ndim == 1 else f"{len(self.residuals)} states"
         return f"Diagnosis({len(self.readings)} readings, {states})"
 
-    @staticmethod
-    def joined(parts: Sequence[Diagnosis], estimate: Estimate) -> Diagnosis:
-        """The verdicts on states one after the other.
-
-        Args:
-            parts: diagnoses of some each, with a leading axis, by one monitor.
-            estimate: the estimate of all of them.
-        """
-        first = parts[0]
-        return Diagnosis(
-            estimate=estimate,
-            deviations={key: np.concatenate([part.deviations[key] for part in parts]) for key in first.deviations},
-            readings=first.readings,
-            sensors=first.sensors,
-            residuals=np.concatenate([part.residuals for part in parts]),
-            spreads=np.concatenate([part.spreads for part in parts]),
-            chi_square=np.concatenate([np.atleast_1d(part.chi_square) for part in parts]),
-            degrees_of_freedom=np.concatenate([np.atleast_1d(part.degrees_of_freedom) for part in parts]),
-        )
-
     @property
     def normalised(self) -> Floats:
         """Each residual over its expected spread (..., m): of variance 1 for sound sensors."""
@@ -123,9 +103,7 @@ class Diagnosis(Shown):
     @cached_property
     def p_value(self) -> Floats | float:
         """Probability (...) that sound sensors fit together as badly; 1 where nothing is redundant."""
-        freedom = np.asarray(self.degrees_of_freedom)
-        p = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), self.chi_square), 1.0)
-        return p if p.ndim else float(p)
+        return p_value(self.chi_square, self.degrees_of_freedom)
 
     def is_consistent(self, false_alarms: float = 1e-3) -> Booleans | bool:
         """Whether the readings fit together (...); of sound ones a share `false_alarms` does not, by chance."""
@@ -182,6 +160,13 @@ class Diagnosis(Shown):
                 sensor = self.sensors[reading]
                 found.setdefault(sensor, Fault(sensor, self.readings[reading], float(offsets[k]), float(p[k])))
         return tuple(found.values())
+
+
+def p_value(chi_square: Floats | float, degrees: Indices | int) -> Floats | float:
+    """Probability (...) that a chi-square of so many degrees of freedom is as large, or larger; 1 of none."""
+    freedom = np.asarray(degrees)
+    p = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), chi_square), 1.0)
+    return p if p.ndim else float(p)
 
 
 def spreads(weights: Floats, explained: Floats) -> Floats:

@@ -129,14 +129,15 @@ class Estimate(Shown):
         return Estimate(self._layout, found, self.backend, turned=True, q=self._q)
 
     @staticmethod
-    def joined(parts: Sequence[Estimate], places: Sequence[Indices]) -> Estimate:
+    def joined(parts: Sequence[Estimate], places: Sequence[Indices] | None = None) -> Estimate:
         """The estimate of N states, of which each part has some.
 
         Args:
             parts: estimates with a leading axis, of the same outputs.
-            places: for each part the numbers of its states; all of them together are 0..N-1.
+            places: for each part the numbers of its states; all of them together are 0..N-1. In order when None.
         """
-        order = np.argsort(np.concatenate(places))
+        N = sum(len(part._found[0]) for part in parts)
+        order = np.arange(N) if places is None else np.argsort(np.concatenate(places))
         each = zip(*(part._each for part in parts), strict=True)
         values, residual, fell_back, rcond = (np.concatenate(own)[order] for own in each)
         q = np.concatenate([part._q for part in parts if part._q is not None] or [np.zeros((len(order), 0))])[order]

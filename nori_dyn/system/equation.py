@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from nori_dyn.model.kinematics import Kinematics
@@ -102,6 +103,63 @@ class Turnable(Protocol):
         Args:
             C: rotation (3, 3) from link coordinates to the other axes, which the variables are then in.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class EquationOf:
+    """The rows of another equation, along the axes that it has; what is said of them otherwise says a subclass.
+
+    Attributes:
+        equation: the other.
+    """
+
+    equation: Equation
+
+    @property
+    def name(self) -> str:
+        return self.equation.name
+
+    @property
+    def source(self) -> str:
+        return self.equation.source
+
+    @property
+    def group(self) -> str:
+        return self.equation.group
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        return self.equation.components
+
+    @property
+    def is_measured(self) -> bool:
+        return self.equation.is_measured
+
+    @property
+    def sigma(self) -> tuple[float, ...] | None:
+        return self.equation.sigma
+
+    @property
+    def ranges(self) -> Ranges | None:
+        return self.equation.ranges if isinstance(self.equation, Ranged) else None
+
+    @property
+    def frame(self) -> NamedFrame | None:
+        return self.equation.frame if isinstance(self.equation, WithFrame) else None
+
+    @property
+    def units(self) -> tuple[str, ...] | None:
+        return self.equation.units if isinstance(self.equation, WithUnits) else None
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        return tuple(self.equation.unknowns) if isinstance(self.equation, WithUnknowns) else ()
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        return self.equation.blocks(at)
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        return self.equation.bias(at, y)
 
 
 class Sensors(Protocol):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.errors import UnknownReadingError
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import component_names
+from nori_dyn.system.rows import RowBlock
 from nori_dyn.typing import Floats, Indices
 
 
@@ -37,9 +37,9 @@ class SideBySide:
 
     def __init__(self, systems: Sequence[System], name: str) -> None:
         self._systems, self.name = tuple(systems), name
-        readings = {reading: None for system in systems for reading in system.measurement_names}
-        self.measurement_names: tuple[str, ...] = tuple(readings)
-        self.y_indices = _indices([system.measurement_names for system in systems], self.measurement_names)
+        readings = [[x for row in system.measurements for x in self._names_of(row)] for system in self._systems]
+        self.measurement_names: tuple[str, ...] = tuple(dict.fromkeys(x for own in readings for x in own))
+        self.y_indices = _indices(readings, self.measurement_names)
         keys = [_weight_keys(system) for system in systems]
         weights = tuple(dict.fromkeys(key for of_system in keys for key in of_system))
         self.weight_names: tuple[str, ...] = tuple(_weight_labels(weights))
@@ -57,16 +57,21 @@ class SideBySide:
         """Number of weights."""
         return len(self.weight_names)
 
+    @staticmethod
+    def _names_of(row: RowBlock) -> tuple[str, ...]:
+        """The names of the readings of a measurement."""
+        return row.component_names
+
     @cached_property
     def described(self) -> dict[str, tuple[str, str]]:
         """For each reading, by its name, its unit ("" without one) and the type of its sensor."""
         found: dict[str, tuple[str, str]] = {}
         for row in (row for system in self._systems for row in system.measurements):
-            for name, unit in zip(component_names(row.name, row.equation.components), row.units, strict=True):
+            for name, unit in zip(self._names_of(row), row.units, strict=True):
                 found.setdefault(name, (unit, row.equation.group))
         return found
 
-    def input_indices(self, number: int) -> Indices:
+    def input_indices(self, number: int = 0) -> Indices:
         """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
         tree = self._systems[number].tree
         before = tree.nq + tree.nv
@@ -101,6 +106,24 @@ class SideBySide:
             return None
         shape = (*batch, self.n_weights) if np.ndim(weights) > 1 else (self.n_weights,)
         return _taken(shaped("weights", weights, shape), self.weight_indices[number])
+
+    def weights_by(self, sigma: Floats) -> Floats | None:
+        """Weights (n, n_weights) of samples whose readings have deviations of their own; None without any.
+
+        A weight that several readings share is that of the least sure of them.
+
+        Args:
+            sigma: the deviations (n, ny); nan where a reading has none.
+        """
+        found = np.full((len(sigma), self.n_weights), np.nan)
+        for system, readings, own in zip(self._systems, self.y_indices, self.weight_indices, strict=True):
+            for reading, weight in zip(readings.tolist(), system.weight_of_readings.tolist(), strict=True):
+                if weight >= 0:
+                    found[:, own[weight]] = np.fmax(found[:, own[weight]], sigma[:, reading])
+        is_told = np.isfinite(found)
+        if not is_told.any():
+            return None
+        return np.where(is_told, np.where(is_told, found, 1.0) ** -2.0, self.weights)
 
     def _own(
         self, what: str, kind: str, given: Mapping[str, Any], names: Sequence[Mapping[str, str]], number: int

@@ -16,7 +16,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import WithUnits
 from nori_dyn.system.variables import LOAD, component_names, numbered
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Floats, Indices
 
 ALWAYS: ContactState = ()
 """The contact state of sensors without contacts."""
@@ -149,9 +149,13 @@ class SampleRecord:
                         found[name] = Freedom(equation.key.kind, places, tuple(map(float, factors[own])))
         return found
 
-    def own_readings(self, state: ContactState, y: Floats) -> Floats:
-        """Readings of one contact state, from those of all (n, ny)."""
-        if len(self.systems) == 1:
-            return y
+    @cached_property
+    def y_indices(self) -> Mapping[ContactState, Indices]:
+        """The indices of the readings of each contact state among all."""
         place = {name: k for k, name in enumerate(self.measurement_names)}
-        return y[:, [place[name] for name in self.systems[state].measurement_names]]
+        named = {state: system.measurement_names for state, system in self.systems.items()}
+        return {state: np.array([place[name] for name in own], dtype=np.intp) for state, own in named.items()}
+
+    def own_readings(self, state: ContactState, y: Floats) -> Floats:
+        """Readings of one contact state, from those of all (..., ny)."""
+        return y if len(self.systems) == 1 else y[..., self.y_indices[state]]

@@ -117,7 +117,7 @@ def in_extended_precision(other: Recogniser, h: int) -> tuple[float, float]:
     assert isinstance(judging, NumpyHypothesisStep)
     n_s, rows = tick.sizes[0], of.rows[h]
     measured = tick.measured_of(np.array(tick.rows.outputs))
-    weights = of.weights(judging._parts[3])[rows].astype(np.longdouble)
+    weights = of.weights(judging.state[-tick.system.n_weights :])[rows].astype(np.longdouble)
     before, n = steps_of(other).beginning, measured.A.shape[1]
     known = np.column_stack([np.zeros((n - n_s, n_s)), before.R, before.z]).astype(np.longdouble)
     left = np.vstack([known, np.sqrt(weights)[:, None] * np.column_stack([measured.A[rows], -measured.c[rows]])])

@@ -10,6 +10,7 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.instants import ContactPrograms
 from nori_dyn.filtering.smoother import ContactPasses, Cut, Stretch
+from nori_dyn.solve.over_ticks import joined
 from tests.unit.filtering.recorded import (
     DT,
     MOTION,
@@ -127,7 +128,7 @@ def test_stretches_do_not_matter(causal):
     def run(size):
         runs = ContactPasses(one, DT, one.first.beginning())
         parts = list(runs.filtered(Cut(whole, size)) if causal else runs.smoothed(Cut(whole, size)))
-        return type(parts[0]).joined(parts if causal else parts[::-1])
+        return joined(parts if causal else parts[::-1])
 
     in_one, in_parts = run(N), run(5)
     for a, b in ((in_one["tau"], in_parts["tau"]), (in_one.memory.mean, in_parts.memory.mean)):

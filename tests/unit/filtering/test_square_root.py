@@ -149,10 +149,10 @@ class Native:
         at.R[:], at.z[:], at.c[:], at.weights[:] = before.R, before.z, c, weights
         at.A[:] = [A[place] for place in at.shape.A]
         count = at.update()
-        undetermined = tuple(np.flatnonzero(at.pivots == 0).tolist())
-        assert count == len(undetermined)
-        found = at.R_u.copy(), at.z_u.copy(), at.nis, at.degrees, at.log_likelihood, undetermined, at.u.copy()
-        return Posterior(*found)
+        found = Posterior(at.R_u.copy(), at.z_u.copy(), at.nis, at.degrees, at.log_likelihood, at.u.copy())
+        assert count == len(found.undetermined)
+        assert found.undetermined == tuple(np.flatnonzero(at.pivots == 0).tolist())
+        return found
 
     def predict(self, after, motion):
         """See `predict`."""

@@ -5,7 +5,6 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
-from nori_dyn.estimation.tracker import Window
 from tests.compilers import needs_compiler
 from tests.observers import observer
 from tests.unit.filtering.recorded import DT, WIDE, by_least_squares, columns, felt, planned, recorded
@@ -72,8 +71,6 @@ def test_a_window_goes_back_to_the_beginning():
 
 def test_what_is_refused():
     plan = planned()
-    with pytest.raises(InputError, match="lag is 0"):
-        Window(plan, DT, 0)
     with pytest.raises(InputError, match=r"lag is 2\.5"):
         nd.Tracker(plan, DT, 2.5)
     window = nd.Tracker(plan, DT, 2)

@@ -1,6 +1,4 @@
-"""Streams on clocks of their own, against NumPy's and SciPy's interpolation; gaps; memory is used again."""
-
-import gc
+"""Streams on clocks of their own, against NumPy's and SciPy's interpolation; gaps."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 import nori_dyn as nd
 from nori_dyn.logs import chunks, clock
-from nori_dyn.logs.chunks import BufferPool, LogCounts
+from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from tests.logs import samples_in
 from tests.unit.logs.test_mapping import BODY
@@ -146,30 +144,3 @@ def test_accelerations_are_made_on_both_sides_of_velocities_that_are_no_numbers(
     log = samples_in(tmp_path / "log.npz", SYSTEM, SavitzkyGolay(11), "drop", mapping=OF_VELOCITIES)
     np.testing.assert_allclose(log.y[:, 0], 3.0, rtol=1e-9)
     np.testing.assert_array_equal(log.numbers, [*range(2, 30), *range(37, 100)])
-
-
-def test_what_is_still_looked_at_is_not_given_again():
-    memory = BufferPool()
-    first = memory.take(3, 4)
-    first[:] = 1.0
-    view = first[1:, ::2].T  # a view of a view
-    del first
-    gc.collect()
-    second = memory.take(3, 4)
-    second[:] = 2.0
-    np.testing.assert_array_equal(view, 1.0)
-
-
-def test_what_nothing_looks_at_is_given_again():
-    memory = BufferPool()
-    first = memory.take(3, 4)
-    at = first.ctypes.data
-    del first
-    gc.collect()
-    assert memory.take(2, 5).ctypes.data == at
-    larger = memory.take(30, 40)
-    assert larger.shape == (30, 40)
-    larger[:] = 3.0
-    del memory
-    gc.collect()
-    np.testing.assert_array_equal(larger, 3.0)  # a memory that is gone leaves its arrays alone
