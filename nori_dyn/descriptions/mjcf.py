@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -87,11 +87,12 @@ def load_mjcf(
     """
     mjcf = compiled(path)
     reader = MjcfReader(mjcf, Cleaner(active=clean))
-    kept = _sensed(mjcf, locked) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
+    still = positions_of(locked)
+    kept = _sensed(mjcf, still) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     with naming_file(path):
         float_it, notes = reader.read(base)
-        welds = reader.welds(kept, locked)
-        notes += [*reader.cleaner.notes(), *reader.notes(locked, kept)]
+        welds = reader.welds(kept, still)
+        notes += [*reader.cleaner.notes(), *reader.notes(still, kept)]
         tree = assemble(
             mjcf.name,
             reader.links,
@@ -107,7 +108,6 @@ def load_mjcf(
         if not takes_own(components):
             left_out = [*components_in(mjcf.model), *beyond_components(mjcf.model)]
             return tree.replace(notes=(*tree.notes, f"left out: {', '.join(left_out)}")) if left_out else tree
-        still = positions_of(locked)
         found = mjcf_components(MjcfPlaces(mjcf, tree, reader.anchors, still, reader.cleaner))
         tree = tree.replace(frames={**tree.frames, **found.frames}, notes=(*tree.notes, *found.notes))
     tree = with_components(tree, found.components, components, still)
@@ -120,12 +120,11 @@ def load_mjcf(
     return tree
 
 
-def _sensed(mjcf: MjcfModel, locked: Sequence[str] | Mapping[str, float]) -> list[str]:
+def _sensed(mjcf: MjcfModel, locked: Collection[str]) -> list[str]:
     """The bodies without joints, and the locked joints, that carry a force or torque sensor."""
     entries = [dict(sensor.entry) for sensor in mjcf_sensors(mjcf) if sensor.entry is not None]
     joints = [entry["joints"] for entry in entries if entry["type"] == "force_torque"]
-    frozen = [locked] if isinstance(locked, str) else list(locked)
-    return [*sensor_bodies(mjcf), *dict.fromkeys(joint for joint in joints if joint in frozen)]
+    return [*sensor_bodies(mjcf), *dict.fromkeys(joint for joint in joints if joint in locked)]
 
 
 @dataclass
@@ -233,20 +232,19 @@ class MjcfReader:
     def _clean(self, X: Transform) -> Transform:
         return Transform(self.cleaner.rotation(X.E), self.cleaner.position(X.r))
 
-    def welds(self, kept: Sequence[str], locked: Sequence[str] | Mapping[str, float]) -> list[str]:
+    def welds(self, kept: Sequence[str], locked: Collection[str]) -> list[str]:
         """Joints to keep: the welds of bodies, and locked joints.
 
         Raises:
             UnknownModelNameError: neither a body without joints nor a locked joint.
         """
-        frozen = [locked] if isinstance(locked, str) else list(locked)
         welded = {joint.child: joint.name for joint in self.joints if joint.joint is None}
         for name in kept:
-            if name not in welded and name not in frozen:
-                raise UnknownModelNameError("body without joints to keep", name, (*welded, *frozen))
+            if name not in welded and name not in locked:
+                raise UnknownModelNameError("body without joints to keep", name, (*welded, *locked))
         return [welded.get(name, name) for name in kept]
 
-    def notes(self, locked: Sequence[str] | Mapping[str, float], kept: Sequence[str]) -> Iterator[str]:
+    def notes(self, locked: Collection[str], kept: Sequence[str]) -> Iterator[str]:
         """Notes on what was done to the model."""
         n_between = len(self.links) - len(self.anchors)
         if n_between:
@@ -255,7 +253,7 @@ class MjcfReader:
         if n_fixed:
             yield f"{_bodies(n_fixed)} without joints lumped, kept as frames"
         if locked:
-            yield f"locked: {', '.join([locked] if isinstance(locked, str) else locked)}"
+            yield f"locked: {', '.join(locked)}"
         if kept:
             yield f"kept, without freedoms: {', '.join(kept)}"
 

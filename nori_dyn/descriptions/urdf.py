@@ -93,7 +93,8 @@ def load_urdf(
     mimic = ("coupled" if takes else "independent") if mimic is None else mimic
     if mimic not in ("independent", "coupled", "refuse"):
         raise ModelError(f"mimic must be 'independent', 'coupled' or 'refuse', not {mimic!r}.")
-    frozen = [locked] if isinstance(locked, str) else list(locked)
+    still = positions_of(locked)
+    frozen = [*still]
     cleaner = Cleaner(active=clean)
     robot = read_urdf(path, cleaner)
     kept = sensor_joints(robot, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
@@ -126,7 +127,7 @@ def load_urdf(
         moving = moving_joints(tree)
         own: list[Component] = []
         if mimic == "coupled":
-            own += couplings(robot, moving, positions_of(locked))
+            own += couplings(robot, moving, still)
         rubbing = [joint for joint in robot.joints if joint.name in moving and {joint.damping, joint.friction} - ZEROS]
         if takes:
             turning = [one for one in transmissions(robot) if one.joint in moving]

@@ -30,8 +30,9 @@ No other program minds it. Where it stands they are taken in without being asked
 """
 
 # element -> attribute -> how many numbers, and whether it must be there
+ORIGIN = {"xyz": (3, False), "rpy": (3, False)}
 _INERTIAL = {
-    "origin": {"xyz": (3, False), "rpy": (3, False)},
+    "origin": ORIGIN,
     "mass": {"value": (1, True)},
     "inertia": {
         **{f"i{axes}": (1, True) for axes in ("xx", "yy", "zz")},
@@ -39,7 +40,7 @@ _INERTIAL = {
     },
 }
 _JOINT = {
-    "origin": {"xyz": (3, False), "rpy": (3, False)},
+    "origin": ORIGIN,
     "axis": {"xyz": (3, False)},
     "limit": {"lower": (1, False), "upper": (1, False)},
     "mimic": {"multiplier": (1, False), "offset": (1, False)},
@@ -147,7 +148,7 @@ def _link(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> L
     inertial = element.find("inertial")
     if inertial is None:
         return LinkData(name)
-    texts = _numbers(path, inertial, _INERTIAL, f"link '{name}': its inertial")
+    texts = numbers_of(path, inertial, _INERTIAL, f"link '{name}': its inertial")
     ixx, ixy, ixz, iyy, iyz, izz = (
         float(texts["inertia"].get(f"i{axes}", ["0"])[0]) for axes in ("xx", "xy", "xz", "yy", "yz", "zz")
     )
@@ -159,7 +160,7 @@ def _link(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> L
 def _joint(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> UrdfJoint:
     name = required(path, element, "name", "a <joint>")
     kind = required(path, element, "type", f"joint '{name}'")
-    texts = _numbers(path, element, _JOINT, f"joint '{name}': its")
+    texts = numbers_of(path, element, _JOINT, f"joint '{name}': its")
     ends = _end(path, element, name, "parent"), _end(path, element, name, "child")
     leader = _named(path, element, name, "mimic", "joint")
     dynamics, limit = element.find("dynamics"), element.find("limit")
@@ -251,7 +252,7 @@ def _refuse_xacro(path: str | os.PathLike[str], root: Element) -> None:
             )
 
 
-def _numbers(
+def numbers_of(
     path: str | os.PathLike[str], parent: Element, table: dict[str, dict[str, tuple[int, bool]]], what: str
 ) -> dict[str, _Texts]:
     """Numbers of the children of an element as printed, by child and attribute.

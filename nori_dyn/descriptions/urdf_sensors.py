@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.descriptions.model_sensors import OF_BASE, ModelSensor, pose_entry, roll_pitch_yaw
-from nori_dyn.descriptions.urdf_document import UrdfRobot, Vector, not_numbers, required, where
+from nori_dyn.descriptions.urdf_document import ORIGIN, UrdfRobot, Vector, not_numbers, numbers_of, required, where
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.xml_file import Element
 from nori_dyn.model.cleaning import Cleaner
@@ -78,12 +78,12 @@ class _SensorReader:
         joint, link = ("", "") if parent is None else (parent.get("joint", ""), parent.get("link", ""))
         if kind == "force_torque":
             self._check(element, f"sensor '{name}': its <parent>", "joint", joint, self.joints)
-            xyz, rpy = self._origin(element.find("origin"), name)
+            xyz, rpy = self._origin(element, name)
             frame, measures = self._reported(element, name, None)
             yield self._force_torque(name, joint, frame, measures, xyz, rpy, about_child=False)
         elif kind in ("accelerometer", "gyroscope"):
             self._check(element, f"sensor '{name}': its <parent>", "link", link, self.links)
-            yield self._on_link(name, kind, link, *self._origin(element.find("origin"), name))
+            yield self._on_link(name, kind, link, *self._origin(element, name))
         else:
             yield ModelSensor(name, kind, joint or link, note=NOT_READ)
 
@@ -148,18 +148,9 @@ class _SensorReader:
         note = OF_BASE if kind == "gyroscope" else ""
         return ModelSensor(name, kind, link, entry if pose is None else {**entry, "frame": pose}, note, link)
 
-    def _origin(self, origin: Element | None, name: str) -> tuple[Vector, Vector]:
-        if origin is None:
-            return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-        texts = []
-        for attribute in ("xyz", "rpy"):
-            text = origin.get(attribute, "0 0 0")
-            problem = not_numbers(text, 3)
-            if problem:
-                what = f"sensor '{name}': its <origin> has {attribute}='{text}'"
-                raise FileFormatError(f"{where(self.path, origin)}: {what}: {problem}.")
-            texts.append(text.split())
-        return self._cleaned(texts[0], texts[1])
+    def _origin(self, element: Element, name: str) -> tuple[Vector, Vector]:
+        texts = numbers_of(self.path, element, {"origin": ORIGIN}, f"sensor '{name}': its")["origin"]
+        return self._cleaned(*(texts.get(attribute, ["0"] * 3) for attribute in ("xyz", "rpy")))
 
     def _pose(self, pose: Element | None, name: str) -> tuple[Vector, Vector]:
         if pose is None:

@@ -114,7 +114,7 @@ def _solution(logs: Sequence[Evidence], prior: ParameterPrior, sigma: Floats, is
         sigma = sigma if is_known else found
     inverse = solve_triangular(root, np.eye(len(root)))
     by_number = inverse @ inverse.T
-    covariance = covariance_of(logs, values, root, sigma, base, prior)
+    covariance = covariance_of(logs, values, inverse, sigma, base, prior)
     checks = prior.checks(values, by_number, covariance)
     return Solution(values, covariance, by_number, sigma, R, z, prior, checks)
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
 from nori_dyn.identification.evidence import Evidence
@@ -42,14 +41,13 @@ WITHIN = 0.975
 
 
 def covariance_of(
-    logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats, base: Floats, prior: ParameterPrior
+    logs: Sequence[Evidence], values: Floats, inverse: Floats, sigma: Floats, base: Floats, prior: ParameterPrior
 ) -> Floats:
     """Covariance of an estimate: by the number of samples, or by the scatter of segments if that is more.
 
     The two are compared in the identifiable combinations, `base` (k, n): of a parameter that is identifiable in sums
-    only, the prior hides how much the sums scatter.
+    only, the prior hides how much the sums scatter. `inverse` (n, n) is that of the triangular factor of information.
     """
-    inverse = solve_triangular(root, np.eye(len(root)))
     by_number = inverse @ inverse.T
     if sum(len(log.segments) for log in logs) < FEWEST_SEGMENTS:
         return by_number
