@@ -111,8 +111,10 @@ def sole(corners: Floats, up: Floats) -> Floats:
     height = corners @ up
     flat = corners[height <= height.min() + THICK]
     flat = flat - np.outer(flat @ up - height.min(), up)
-    across = np.linalg.svd(flat - flat.mean(axis=0))[2][:2]
-    directions = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]) @ (across / np.ptp(flat @ across.T, axis=0)[:, None])
+    across = np.linalg.eigh(np.cov(flat.T, bias=True))[1].T[1:]
+    directions = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]) @ (
+        across / np.maximum(np.ptp(flat @ across.T, axis=0), THICK)[:, None]
+    )
     return np.asarray(flat[np.argmax(flat @ directions.T, axis=0)])
 
 

@@ -59,6 +59,8 @@ def test_the_sole_is_the_flat_of_a_foot():
     flat = np.array([[x, y, 0.0] for x in (-0.1, 0.1) for y in (-0.04, 0.04)])
     found = sole(np.vstack([shape, flat]), np.array([0.0, 0.0, 1.0]))
     assert_close(found[np.lexsort(found.T)], flat[np.lexsort(flat.T)], PEER)
+    tip = sole(np.array([[0.1, 0.2, 0.0], [0.1, 0.3, 0.1]]), np.array([0.0, 0.0, 1.0]))  # of a foot on its edge
+    assert_close(tip, np.tile([0.1, 0.2, 0.0], (4, 1)), PEER)
 
 
 def test_the_wrench_of_the_ground_is_pinocchios_rate_of_momentum():
