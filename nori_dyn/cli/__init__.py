@@ -1,5 +1,8 @@
 """The command line: thin. Parse, one call of the library, print; one module a command.
 
+The arguments of a command's function are its options, and what the docstring says of each is the help. Options that
+several commands have are groups: dataclasses, see `options` and `estimator`.
+
 At its top a module imports what options and tables are made of; what a command works with, it imports when it runs, so
 that `--help` and wrong usage are told at once.
 """
