@@ -7,10 +7,10 @@ import mpmath as mp
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.system.builder import System
-from tests.ticks import Part
 
 Floats = NDArray[np.float64]
 
@@ -64,17 +64,24 @@ class Exact:
 def exactly(system: System, names: tuple[str, ...], q: Floats, Y: Floats) -> Exact:
     """What N readings (N, ny) at rest tell of constants: P = (P_0^-1 + N H^T W H)^-1.
 
+    The rows that hold exactly give all unknowns, d = d_0 + C m, so that H = Y C of the weighed rows Y.
+
     Source: the normal equations, which are as good as any in a hundred digits.
     """
-    part = Part.of(system, names)
-    pose = part.pose(q)
-    d_0 = pose.start(system.b(q, np.zeros(len(q)), np.zeros(system.ny))[part.exact], len(names))
-    weights = system.weights[part.weights]
-    bias = system.b(q, np.zeros(len(q)), Y.mean(axis=0))[part.weighed] + pose.Y.astype(np.longdouble) @ d_0
+    first = {one.known_by for one in system.memory}
+    exact = [k for row in system.rows if row.is_exact for k in numbers(row.slice)]
+    weighed = [row for row in system.rows if not row.is_exact and row.name not in first]
+    rows = [k for row in weighed for k in numbers(row.slice)]
+    D, b, N = system.D(q).toarray(), system.b(q, np.zeros(len(q)), Y.mean(axis=0)), system.shape[1]
+    pick = np.eye(N)[[system.variable_names.index(name) for name in names]]
+    sigmas = {name: s for one in system.memory for name, s in zip(one.variable.component_names, one.sigma, strict=True)}
+    weights = system.weights[[k for row in weighed for k in row.weight_of_rows]]
     with mp.workdps(DIGITS):
-        H = mp.matrix([[mp.mpf(str(x)) for x in row] for row in pose.YC])
+        given = np.column_stack([np.vstack([np.zeros((len(exact), len(names))), np.eye(len(names))]), np.zeros(N)])
+        given[: len(exact), -1] = -b[exact]
+        C = mp.matrix(np.vstack([D[exact], pick]).tolist()) ** -1 * mp.matrix(given.tolist())
+        H, d_0 = mp.matrix(D[rows].tolist()) * C[:, : len(names)], C[:, len(names)]
+        bias = mp.matrix(D[rows].tolist()) * d_0 + mp.matrix(b[rows].tolist())
         W = mp.diag([mp.mpf(w) * len(Y) for w in weights.tolist()])
-        prior = mp.diag([mp.mpf(s) ** -2 for s in part.beginning()[1].tolist()])
-        P = (prior + H.T * W * H) ** -1
-        mean = -P * H.T * W * mp.matrix([mp.mpf(str(x)) for x in bias])
-    return Exact(mean, P)
+        P = (mp.diag([mp.mpf(sigmas[name]) ** -2 for name in names]) + H.T * W * H) ** -1
+        return Exact(-P * H.T * W * bias, P)

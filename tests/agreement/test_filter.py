@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.estimation.plan import plan
 from nori_dyn.estimation.tracker import Filter
 from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.builder import System
 from tests.observers import observer
-from tests.ticks import Part, biases
 from tests.unseen import exactly, pushed_or_off
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Drawn:
-    """ContactPrograms, and what was true.
+    """Ticks, and what was true.
 
     Attributes:
         which: for each tick the number of the system that holds.
@@ -55,100 +55,87 @@ def drawn(
         poses: number of configurations, which come again and again.
     """
     rng = np.random.default_rng(seed)
-    parts = tuple(Part.of(system, names) for system in systems)
-    tree = systems[0].tree
+    makers, tree = [Maker(system, names, dt) for system in systems], systems[0].tree
     start, direction = tree.random_configuration(rng), 0.3 * rng.normal(size=tree.nv)
     angles = 2 * np.pi * np.arange(poses) / poses
-    configurations = np.array([tree.integrate(start, direction * np.sin(angle)) for angle in angles])
-    q = configurations[np.arange(n) % poses]
+    q = np.array([tree.integrate(start, direction * np.sin(angle)) for angle in angles])[np.arange(n) % poses]
     time = dt * np.arange(1, n + 1)
     waves = rng.uniform(0.3, 2.0, tree.nv), rng.uniform(0, 2 * np.pi, tree.nv)
     qd = 0.5 * np.sin(np.multiply.outer(time, waves[0]) + waves[1])
-    which = (np.arange(n) // stay) % len(parts)
-    silent = [
-        biases(part.system, q[own], qd[own], np.zeros((int(own.sum()), part.system.ny))) if own.any() else np.zeros(0)
-        for part, own in ((part, which == k) for k, part in enumerate(parts))
-    ]
-    speeds = np.full((n, len(names)), np.nan)
-    mean, sigma = parts[0].beginning()
-    place = {column: k for k, column in enumerate(parts[0].memory.tolist())}
+    which = (np.arange(n) // stay) % len(systems)
+    first, speeds = makers[0], np.full((n, len(names)), np.nan)
     for row in systems[0].rows:
         if isinstance(row.equation, SpeedReading):
-            columns = systems[0].column(*row.equation.unknown.key)
-            own = tree.v_slices[row.equation.unknown.key.body]
-            for column, k, spread in zip(_range(columns), _range(own), row.equation.sigma, strict=True):
-                speeds[:, place[column]] = qd[:, k] + spread * rng.normal(size=n)
-    told = np.isfinite(speeds[0])
-    spread, m = np.where(np.isfinite(sigma), sigma, 0.0), mean
-    y, memory = [], []
-    counters = [0] * len(parts)
-    makers = [Maker(part) for part in parts]
+            columns = numbers(systems[0].column(*row.equation.unknown.key))
+            freedoms = numbers(tree.v_slices[row.equation.unknown.key.body])
+            for column, k, spread in zip(columns, freedoms, row.equation.sigma, strict=True):
+                speeds[:, first.memory.index(column)] = qd[:, k] + spread * rng.normal(size=n)
+    told, spread = np.isfinite(speeds[0]), np.where(np.isfinite(first.sigma), first.sigma, 0.0)
+    m, y, memory = first.mean, [], []
     for k in range(n):
         if k % run == 0:
-            m = np.where(told, speeds[k], mean + spread * rng.normal(size=len(mean)))
-        number = int(which[k])
-        b = silent[number][counters[number]]
-        counters[number] += 1
-        a, Q = parts[number].motion(dt)
-        w = np.sqrt(Q) * rng.normal(size=len(m))
-        later = speeds[k + 1] if k + 1 < n else a * m
-        wanted = np.where(told, (later - a * m - w) / dt, 0.0)
+            m = np.where(told, speeds[k], first.mean + spread * rng.normal(size=len(m)))
+        maker = makers[which[k]]
+        w = np.sqrt(maker.Q) * rng.normal(size=len(m))
+        later = speeds[k + 1] if k + 1 < n else maker.a * m
+        rates = np.where(told, (later - maker.a * m - w) / dt, 0.0)
         assert np.abs(m - speeds[k])[told].max(initial=0.0) < 1e-6, "accelerations cannot be chosen so"
-        d_now, y_now = makers[number].tick(q[k], b, m, wanted, rng)
+        d, y_now = maker.tick(q[k], qd[k], m, rates, rng)
         y.append(y_now)
         memory.append(m.copy())
-        rates = parts[number].rates
-        m = a * m + w + np.where(rates >= 0, dt * d_now[rates], 0.0)
+        m = maker.a * m + w + np.where(maker.is_rated, dt * d[maker.rates], 0.0)
     return Drawn(which, q, qd, tuple(y), np.array(memory))
 
 
 class Maker:
-    """Draws the unknowns of a tick, and its readings."""
+    """Draws the unknowns of ticks of a system, and their readings: any d that obeys its rows.
 
-    def __init__(self, part: Part) -> None:
-        self.part = part
-        system = part.system
-        is_read = np.zeros(system.shape[0], dtype=bool)
-        self.y = np.full(system.shape[0], -1)
-        speed = np.zeros(system.shape[0], dtype=bool)
-        for row in system.rows:
-            if row.equation.is_measured:
-                is_read[row.slice] = True
-                self.y[row.slice] = _range(row.y)
-            speed[row.slice] = isinstance(row.equation, SpeedReading)
-        self.read = is_read[part.weighed]
-        self.soft = ~is_read[part.weighed] & ~speed[part.weighed]
-        assert not is_read[part.exact].any(), "readings that hold exactly are not drawn"
-        self.sigma = system.weights[part.weights] ** -0.5
+    Attributes:
+        memory: the columns of d that persist, in the order of some names.
+        rates: those of their rates, where they are rated.
+        mean, sigma: of what is known at first (k,), inf where nothing is.
+        a, Q: what the memory is multiplied by over a tick, and the variance that it gains (k,).
+    """
+
+    def __init__(self, system: System, names: Sequence[str], dt: float) -> None:
+        self.system, self.memory = system, [system.variable_names.index(name) for name in names]
+        known = np.zeros((5, system.shape[1]))
+        for one in system.memory:
+            T, walk = one.time_constant, np.array(one.walk)
+            known[0, one.variable.slice] = one.mean
+            known[1, one.variable.slice] = np.inf if one.sigma is None else one.sigma
+            known[2, one.variable.slice] = 1.0 if T is None else np.exp(-dt / T)
+            known[3, one.variable.slice] = walk**2 * (dt if T is None else T / 2 * (1 - np.exp(-2 * dt / T)))
+            known[4, one.variable.slice] = -1 if one.rate is None else numbers(system.column(*one.rate))
+        self.mean, self.sigma, self.a, self.Q, rates = known[:, self.memory]
+        self.rates, self.is_rated = rates.astype(int), rates >= 0
+        told_first = {one.known_by for one in system.memory}
+        rows = [row for row in system.rows if row.name not in told_first]
+        exact, read = [row for row in rows if row.is_exact], [row for row in rows if row.equation.is_measured]
+        assert not any(row.is_exact for row in read), "readings that hold exactly are not drawn"
+        soft = [row for row in rows if row not in (*exact, *read) and not isinstance(row.equation, SpeedReading)]
+        self.exact, self.soft, self.read = ([k for row in of for k in numbers(row.slice)] for of in (exact, soft, read))
+        self.y = [k for row in read for k in numbers(row.y)]
+        self.noise = [system.weights[[k for row in of for k in row.weight_of_rows]] ** -0.5 for of in (soft, read)]
         self.known: dict[bytes, Any] = {}
 
-    def tick(self, q: Floats, b: Floats, m: Floats, wanted: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """The unknowns (N,) and the readings (ny,)."""
-        part = self.part
-        rated = np.flatnonzero(part.rates >= 0)
-        pose = part.pose(q)
+    def tick(self, q: Floats, qd: Floats, m: Floats, rates: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """The unknowns (N,) and the readings (ny,) at a state, with this memory (k,) and these rates of it (k,)."""
+        b, N = self.system.b(q, qd, np.zeros(self.system.ny)), self.system.shape[1]
         if q.tobytes() not in self.known:
-            C = pose.C.astype(float)
-            A = np.vstack([C[part.rates[rated]], pose.YC.astype(float)[self.soft]])[:, : pose.n_s]
-            inverse = np.linalg.pinv(A) if A.size else np.zeros((pose.n_s, len(A)))
-            self.known[q.tobytes()] = C, inverse, A, pose.Y.toarray()
-        C, inverse, A, Y = self.known[q.tobytes()]
-        d_0 = pose.inverse @ np.concatenate([-b[part.exact], np.zeros(len(m))])
-        d = d_0 + C[:, pose.n_s :] @ m
-        noise = self.sigma * rng.normal(size=len(self.sigma))
-        goal = np.concatenate([wanted[rated] - d[part.rates[rated]], (noise - Y @ d - b[part.weighed])[self.soft]])
-        # Any d, brought onto the exact rows.
-        s = C[:, : pose.n_s].T @ (rng.normal(size=len(d)) - d)
-        s += inverse @ (goal - A @ s)
-        d = d + C[:, : pose.n_s] @ s
-        y = np.zeros(part.system.ny)
-        rows = part.weighed[self.read]
-        y[self.y[rows]] = (Y @ d + b[part.weighed] - noise)[self.read]
+            D = self.system.D(q).toarray()
+            A = np.vstack([D[self.exact], np.eye(N)[self.memory], np.eye(N)[self.rates[self.is_rated]], D[self.soft]])
+            self.known[q.tobytes()] = D, A, np.linalg.pinv(A)
+        D, A, inverse = self.known[q.tobytes()]
+        soft, read = (sigma * rng.normal(size=len(sigma)) for sigma in self.noise)
+        wanted = np.concatenate([-b[self.exact], m, rates[self.is_rated], soft - b[self.soft]])
+        d = rng.normal(size=N)
+        for _ in range(2):
+            d = d + inverse @ (wanted - A @ d)
+        np.testing.assert_allclose(A @ d, wanted, atol=1e-9 * np.abs(wanted).max())
+        y = np.zeros(self.system.ny)
+        y[self.y] = D[self.read] @ d + b[self.read] - read
         return d, y
-
-
-def _range(part: slice) -> range:
-    return range(part.start, part.stop)
 
 
 DRAWN = 10_000
@@ -158,7 +145,7 @@ EACH = ("arm", *(pytest.param(name, marks=pytest.mark.long) for name in ("quadru
 every_robot = pytest.mark.parametrize("name", EACH)
 
 RUN = 100
-"""ContactPrograms from one beginning to the next, in these."""
+"""Ticks from one beginning to the next, in these."""
 
 LEVEL = 1e-3
 """Probability beyond a chi-square bound on either side, at which what is drawn by these seeds must not be."""
@@ -192,7 +179,7 @@ def consistency(name: str, ticks: int, told: float = 1.0) -> tuple[float, float]
     ]
     configured = filter_.inputs.weights.copy()
     filter_.inputs.weights[:] = configured / told**2
-    innovations, degrees, errors, numbers = 0.0, 0, 0.0, 0
+    innovations, degrees, errors, n = 0.0, 0, 0.0, 0
     for k in range(ticks):
         filter_.switch(observing.states[found.which[k]])
         filter_.inputs.q[:], filter_.inputs.qd[:] = found.q[k], found.qd[k]
@@ -209,9 +196,9 @@ def consistency(name: str, ticks: int, told: float = 1.0) -> tuple[float, float]
             state = filter_.state
             error = state.mean - found.memory[k]
             errors += float(error @ np.linalg.solve(state.covariance, error))
-            numbers += len(state.mean)
+            n += len(state.mean)
     filter_.inputs.weights[:] = configured
-    return float(chi2.cdf(innovations, degrees)), float(chi2.cdf(errors, numbers))
+    return float(chi2.cdf(innovations, degrees)), float(chi2.cdf(errors, n))
 
 
 @every_robot
