@@ -136,13 +136,16 @@ class Estimate(Shown):
             parts: estimates with a leading axis, of the same outputs.
             places: for each part the numbers of its states; all of them together are 0..N-1. In order when None.
         """
-        N = sum(len(part._found[0]) for part in parts)
-        order = np.arange(N) if places is None else np.argsort(np.concatenate(places))
-        each = zip(*(part._each for part in parts), strict=True)
-        values, residual, fell_back, rcond = (np.concatenate(own)[order] for own in each)
-        q = np.concatenate([part._q for part in parts if part._q is not None] or [np.zeros((len(order), 0))])[order]
+        columns = [*zip(*(part._each for part in parts), strict=True)]
+        if all(part._q is not None for part in parts):
+            columns.append(tuple(part._q for part in parts))
+        whole = [np.concatenate(own) for own in columns]
+        if places is not None:
+            order = np.argsort(np.concatenate(places))
+            whole = [own[order] for own in whole]
+        values, residual, fell_back, rcond, *q = whole
         found = values, residual, fell_back, rcond
-        return Estimate(parts[0]._layout, found, parts[0].backend, turned=True, q=q if q.size else None)
+        return Estimate(parts[0]._layout, found, parts[0].backend, turned=True, q=q[0] if q else None)
 
     @property
     def values(self) -> Mapping[str, Floats]:
