@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.localization import ContactLocalizer
 from nori_dyn.filtering.tracked import Tracked
+from nori_dyn.live.account import Account
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.chunks import lacking
@@ -268,9 +269,7 @@ class Engine:
 
     Attributes:
         binding: where each number comes from.
-        skipped: samples without an estimate, by the reason; see `counted`.
-        dropped: in how many samples a sensor was left out, by its name.
-        fell_back: estimates that were re-factorised with pivoting.
+        account: takes samples without an estimate, sensors that were left out, and estimates that were re-factorised.
         made: readings that are made by differentiating velocities.
         derivative: what makes them; None where nothing does.
         why: what was last told of a sample that was left out.
@@ -297,9 +296,7 @@ class Engine:
             row[list(record.freedoms[name].places)] = record.freedoms[name].factors
         self._estimate = solving.estimate
         self._recognises = isinstance(self._estimate, TrackerEstimator) and self._estimate.recognises
-        self.skipped: Counter[str] = Counter()
-        self.dropped: Counter[str] = Counter()
-        self.fell_back = 0
+        self.account = Account()
         self.why = ""
 
     def tick(self, state: State, t: float) -> LiveEstimate | None:
@@ -317,15 +314,9 @@ class Engine:
             reason, why = "the contact state has no plan", error
         except InputError as error:
             reason, why = "the numbers are refused", error
-        self.skipped[reason] += 1
+        self.account.skipped[reason] += 1
         self.why = f"{reason}: {why}" if why else reason
         return None
-
-    def counted(self) -> tuple[Counter[str], Counter[str], int]:
-        """Return `skipped`, `dropped` and `fell_back`, and count from zero."""
-        found = self.skipped, self.dropped, self.fell_back
-        self.skipped, self.dropped, self.fell_back = Counter(), Counter(), 0
-        return found
 
     def _ticked(self, t: float, values: Floats, period: float) -> LiveEstimate:
         """Return the estimate of a sample.
@@ -357,7 +348,7 @@ class Engine:
             raise LeftOut("later samples are collected, of which an estimate is made as well", "")
         if not all(np.isfinite(value).all() for value in found.estimate.values.values()):
             raise LeftOut("the estimate is not finite", "")
-        self.fell_back += bool(found.estimate.fell_back)
+        self.account.fell_back += bool(found.estimate.fell_back)
         return found
 
     def _differentiate(self, t: float, qd: Floats, values: Floats, period: float) -> None:
@@ -391,7 +382,7 @@ class Engine:
             raise LeftOut("a reading is missing", _at(system.measurement_names, lacking))
         if system.is_weighted:
             for weight in np.flatnonzero(unusable(system, own)).tolist():
-                self.dropped[system.weight_names[weight]] += 1
+                self.account.sensors[system.weight_names[weight]] += 1
 
     def _given(self, record: SampleRecord) -> Floats:
         """Return which contacts are closed throughout."""

@@ -244,7 +244,7 @@ class Service:
         engine = Engine(self._solving, binding, self._settings.differentiate)
         if not binding.streams:
             raise InputError("the mapping takes nothing from any topic, so that nothing says when to estimate")
-        self.engine = engine
+        self.engine, engine.account = engine, self._account
         self._state = State(binding)
         for name, bound in binding.streams.items():
             self._decoders[name].choose(bound.columns)
@@ -276,7 +276,7 @@ class Service:
             for topic, track in self._state.tracks.items():
                 account.streams.setdefault(topic, Counter()).update(track.counts)
                 track.counts.clear()
-            account.skipped, account.sensors, account.fell_back = self.engine.counted()
+            self.engine.account = self._account
             for reason in account.skipped:
                 self._remind(reason, f"samples are left out: {self.engine.why}.")
         else:

@@ -61,7 +61,7 @@ def test_estimates_are_those_of_the_solver(arm, inverse):
         q, qd, qdd = (np.array([numbers[name] for name in joints(kind)]) for kind in ("q", "qd", "qdd"))
         np.testing.assert_allclose(tick.estimate.tau, nd.rnea(arm, q, qd, qdd), rtol=1e-10)
         assert tick.t == 1.0 + k
-    assert engine.counted() == ({}, {}, 0)
+    assert (engine.account.skipped, engine.account.sensors, engine.account.fell_back) == ({}, {}, 0)
 
 
 def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
@@ -76,7 +76,7 @@ def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
     expected = nd.rnea(arm, q, qd, acceleration + jerk * t)
     np.testing.assert_allclose(tick.estimate.tau, expected, rtol=1e-6, atol=1e-8)
     assert engine.made == tuple(joints("qdd"))
-    assert engine.skipped == {"velocities are collected to differentiate them": COLLECTED + 1}
+    assert engine.account.skipped == {"velocities are collected to differentiate them": COLLECTED + 1}
     engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate="auto")
     still = dict.fromkeys([*joints("q"), *joints("qd")], 0.0)
     times = [*(0.01 * np.arange(1, 40)), *(0.01 * np.arange(42, 50)), *(0.01 * np.arange(80, 110))]
@@ -101,7 +101,7 @@ def test_numbers_that_are_not_known_leave_the_sample_out(inverse):
     assert engine.why == "a reading is missing: qdd:joint3"
     assert ticked(engine, state, 3.0, numbers) is not None
     assert ticked(engine, state, 3.1, numbers | {"qdd:joint3": np.nan}) is not None  # as it was a moment ago
-    assert engine.skipped == {"q or qd is not known": 1, "a reading is missing": 1}
+    assert engine.account.skipped == {"q or qd is not known": 1, "a reading is missing": 1}
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +129,8 @@ def test_sensors_that_are_silent_or_saturated_are_left_out_where_they_have_a_sig
         engine, state = made(weighted, ALL)
         tick = ticked(engine, state, 2.0 + k, numbers | lost)
         np.testing.assert_allclose(tick.estimate.tau, whole.estimate.tau, rtol=1e-9)
-        assert engine.dropped == {"tau:joint1": 1}
-        assert engine.skipped == {}
+        assert engine.account.sensors == {"tau:joint1": 1}
+        assert engine.account.skipped == {}
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_contacts_switch_plans_or_are_given_for_good(touch):
     opened = ticked(engine, state, 2.0, STILL | dict.fromkeys(WRENCH, np.nan) | {"contact:tip": 0.0})
     assert opened.estimate.tau == pytest.approx([1 / 3], abs=1e-2)
     assert ticked(engine, state, 3.0, STILL | WRENCH | {"contact:tip": 0.5}) is None
-    assert engine.skipped == {"a contact is neither open nor closed": 1}
+    assert engine.account.skipped == {"a contact is neither open nor closed": 1}
     engine, state = made(touch, [*STILL], closed=())
     assert ticked(engine, state, 1.0, STILL).estimate.tau == pytest.approx([1 / 3], abs=1e-2)
     with pytest.raises(InputError, match=r"'fx:link1\.mx'"):
