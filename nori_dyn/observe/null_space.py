@@ -9,7 +9,7 @@ Source: own derivation (tests/unit/observe/test_numeric.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -177,20 +177,13 @@ def list_names(names: Sequence[str], most: int | None = SHOWN) -> str:
 def _describe_motion(system: System, group: _Group) -> str:
     """Unobservable accelerations, and wrenches with them, in words."""
     k = group.vectors.shape[1]
-    joints = [v.owner for v in group.accelerations]
     freedoms = sum(len(v.components) for v in group.accelerations)
-    several = "s" if len(joints) > 1 else ""
     if group.wrenches:
-        links = [v.owner for v in group.wrenches]
-        return (
-            f"{k} {_combinations(k)} of the acceleration{several} of {list_names(joints)} and the external "
-            f"{_plural('wrench', len(links))} on {list_names(links)}"
-        )
-    tree = system.tree
-    what = f"the acceleration{several} of {list_names(joints)}"
+        return f"{k} {_combinations(k)} of {' and '.join(_moved(group))}"
+    tree, (what,) = system.tree, _moved(group)
     if k < freedoms:
         what = f"{k} {_combinations(k)} of {what}"
-    if len(joints) == 1:
+    if len(group.accelerations) == 1:
         what += " and of all that it carries"
     idle = [v for v in group.accelerations if not tree.I[list(tree.subtree(v.body))].any()]
     if len(idle) == len(group.accelerations):
@@ -210,21 +203,20 @@ def _describe_added(group: _Group) -> str:
         alike.setdefault((variable.kind, "" if moved.all() else f"{components} of "), []).append(f"'{variable.owner}'")
     parts = [f"{some}the {kind_in_words(kind)} {list_names(names)}" for (kind, some), names in alike.items()]
     is_each = n_moved == k and not group.accelerations and not group.wrenches
-    if group.accelerations:
-        several = "s" if len(group.accelerations) > 1 else ""
-        parts.append(f"the acceleration{several} of {list_names([v.owner for v in group.accelerations])}")
-    if group.wrenches:
-        links = [v.owner for v in group.wrenches]
-        parts.append(f"the external {_plural('wrench', len(links))} on {list_names(links)}")
+    parts += _moved(group)
     return list_names(parts) if is_each else f"{k} {_combinations(k)} of {list_names(parts)}"
+
+
+def _moved(group: _Group) -> Iterator[str]:
+    """Yield the accelerations, and the external wrenches, that a group moves, in words."""
+    kinds = ("the acceleration{} of", "s", group.accelerations), ("the external wrench{} on", "es", group.wrenches)
+    for words, plural, moved in kinds:
+        if moved:
+            yield f"{words.format(plural * (len(moved) > 1))} {list_names([v.owner for v in moved])}"
 
 
 def _combinations(k: int) -> str:
     return "combination" if k == 1 else "independent combinations"
-
-
-def _plural(word: str, n: int) -> str:
-    return word if n == 1 else f"{word}es" if word.endswith("h") else f"{word}s"
 
 
 def _describe_wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _Group]]) -> str:
