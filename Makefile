@@ -43,7 +43,8 @@ figures: $(VENV)/.ready-dev ## measure the figures of the documents anew, and wr
 	$(BIN)/python -m benchmarks tick cpp estimation recursions counts --rounds 15 \
 		--out docs/bench --paper-counts tests/data/paper_counts
 	CC="gcc -mno-avx512f" $(BIN)/python -m benchmarks tick cpp --rounds 15 --out docs/bench/avx2
-	$(BIN)/python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json
+	$(BIN)/python -m benchmarks throughput --rounds 15 --out docs/bench/throughput
+	$(BIN)/python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json docs/bench/throughput/bench.json
 
 DATA ?= ../shared/data
 real: $(VENV)/.ready-dev ## what logs of real robots tell, from the data in DATA=FOLDER: see docs/real_robots.md

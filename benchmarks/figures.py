@@ -2,7 +2,8 @@
 
 python -m benchmarks tick cpp estimation recursions counts --out docs/bench
 CC="gcc -mno-avx512f" python -m benchmarks tick cpp --out docs/bench/avx2
-python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json
+python -m benchmarks throughput --out docs/bench/throughput
+python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json docs/bench/throughput/bench.json
 """
 
 from __future__ import annotations
@@ -87,6 +88,9 @@ ROBOTS = {
     "talos_reduced": "Talos (32 joints)",
     "talos_full": "Talos",
     "iCubGenova04": "iCub",
+    "kinova": "Kinova",
+    "go2": "Go2",
+    "solo12": "Solo12",
 }
 
 
@@ -156,6 +160,22 @@ def cpp(suites: Suites) -> Iterable[Sequence[str]]:
                 median(record, WHEEL, f"{record.own} for any processor"),
             )
             yield robot(record), SHORT[str(record.case["problem"])], *shown, *ratios
+
+
+def throughput(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield a row a robot: millions of states a second, and how many times as long others take, of ID and of FD."""
+    records = [record for record in suites["throughput"] if record.own]
+    problems = list(dict.fromkeys(str(record.case["problem"]) for record in records))
+    others = {"Pinocchio C++": CPP, "CppADCodeGen": "CppADCodeGen", "our tick": "nori_dyn tick"}
+    yield "robot, base", *problems, *(f"{title}: ID, FD" for title in others)
+    for which in dict.fromkeys(map(robot, records)):
+        own = {str(record.case["problem"]): record for record in records if robot(record) == which}
+        speeds = [number(1e-6 / record.time(record.own)[1]) for record in own.values()]
+        ratios = [
+            ", ".join(median(own[problem], run_of(own[problem], start), own[problem].own) for problem in problems[:2])
+            for start in others.values()
+        ]
+        yield which, *speeds, *ratios
 
 
 def median(record: Result, name: str | None, own: str) -> str:
@@ -246,6 +266,7 @@ TABLES: dict[str, dict[str, MarkedTable]] = {
     },
     "algorithms.md": {"recursions": MarkedTable(algorithms, "recursions")},
     README: {"overview": MarkedTable(overview)},
+    "../benchmarks/results.md": {"throughput": MarkedTable(throughput, "throughput")},
 }
 """Tables by document and the name of their marks: <!-- figures: speed --> and <!-- end -->."""
 
@@ -333,7 +354,7 @@ def read(reports: Sequence[Path]) -> Suites:
 def main() -> None:
     """Write the figures of runs into the documents."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("reports", type=Path, nargs="+", help="one or two bench.json of `python -m benchmarks --out`")
+    parser.add_argument("reports", type=Path, nargs="+", help="bench.json of `python -m benchmarks --out`")
     suites = read(parser.parse_args().reports)
     for document in TABLES:
         path = DOCS / document

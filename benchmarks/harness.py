@@ -43,11 +43,13 @@ class Run:
         call: what is timed.
         answer: computes the same as we have it, untimed; None where there is nothing to compare.
         states: number of states that a call works on.
+        tolerance: largest difference of its answer from ours that is still the same answer, see `TOLERANCE`.
     """
 
     call: Callable[[], object]
     answer: Callable[[], Floats] | None = None
     states: int = 1
+    tolerance: float = TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def compare(
     first, runs = next(iter(own)), {**own, **peers}
     answers = {name: run.answer() for name, run in runs.items() if run.answer is not None} if own[first].answer else {}
     differences = {name: difference(answer, answers[first]) for name, answer in answers.items() if name != first}
-    wrong = {name: off for name, off in differences.items() if not off <= TOLERANCE}
+    wrong = {name: off for name, off in differences.items() if not off <= runs[name].tolerance}
     calls = {name: run.call for name, run in runs.items() if name not in wrong}
     with threadpool_limits(1):
         times = in_turns(calls, budget.rounds, budget.seconds)

@@ -14,11 +14,26 @@ from benchmarks.suites import (
     planning,
     recursions,
     scaling,
+    throughput,
     tick,
     trackers,
 )
 from benchmarks.suites.base import Suite
 
-MODULES = (tick, cpp, estimation, recursions, coriolis, scaling, loops, trackers, logs, live, accelerations, counts)
+MODULES = (
+    tick,
+    cpp,
+    throughput,
+    estimation,
+    recursions,
+    coriolis,
+    scaling,
+    loops,
+    trackers,
+    logs,
+    live,
+    accelerations,
+    counts,
+)
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in (*(module.SUITE for module in MODULES), planning.suite())}

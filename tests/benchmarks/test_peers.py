@@ -8,11 +8,13 @@ import pytest
 import nori_dyn as nd
 from benchmarks.harness import TOLERANCE, difference
 from benchmarks.mechanisms import biped
+from benchmarks.peers import cpp, mjx
 from benchmarks.peers.base import UnsuitableError
 from benchmarks.peers.registry import PEERS
 from benchmarks.robots import Robot, random_states
 from benchmarks.suites.trackers import kalman_filters
 from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import CompilerError
 from nori_dyn.model.closure import gap_rate, gaps
 from nori_dyn.model.joints import Free
 from nori_dyn.model.kinematics import positions
@@ -80,6 +82,22 @@ def test_a_peer_answers_as_we_do(name):
         assert difference(found.answer(), np.asarray(expected)) < TOLERANCE, (base, task)
         found.call()
     assert answers
+
+
+@pytest.mark.parametrize("peer", [*cpp.PEERS, mjx.PEER], ids=lambda peer: peer.name)
+def test_a_peer_answers_for_many_states_as_we_do(peer):
+    if not peer.is_available:
+        pytest.skip(f"{peer.package} is not installed")
+    for (base, tree), task in product(TREES.items(), ("inverse_dynamics", "forward_dynamics")):
+        states = random_states(tree, 3, 0)
+        try:
+            run = peer.tasks[task](Robot("x", base, tree), states)
+        except CompilerError as error:
+            pytest.skip(str(error))
+        expected = [EXPECTED[task](tree, *state) for state in zip(states.q, states.qd, states.y, strict=True)]
+        assert difference(run.answer(), np.array(expected)) < run.tolerance, (base, task)
+        run.call()
+        assert run.states % 3 == 0
 
 
 def test_the_kalman_filters_of_textbooks_agree_in_c_and_numpy():
