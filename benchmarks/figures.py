@@ -122,6 +122,17 @@ def overview(suites: Suites) -> Iterable[Sequence[str]]:
             if one is not None and one[suite]:
                 vectors = one.machines[suite].get("vectors", "vectors not noted")
                 yield f"{title}; {vectors}", *(extent(one[suite], problem, start) for problem in list(SHORT)[:2])
+    if records := [record for record in suites["throughput"] if record.figures]:
+        shares = [[share(record) for record in records if record.case["problem"] == one] for one in ("ID", "FD")]
+        yield (
+            "share of a [bound](docs/performance.md) that a tick reaches",
+            *(f"{min(x)} to {max(x)} %" for x in shares),
+        )
+
+
+def share(record: Result) -> int:
+    """Return how much of a tick its bound is, in per cent."""
+    return round(100 * record.figures["bound"] / record.figures["cycles"])
 
 
 def extent(records: Sequence[Result], problem: str, start: str) -> str:
@@ -167,7 +178,7 @@ def throughput(suites: Suites) -> Iterable[Sequence[str]]:
     records = [record for record in suites["throughput"] if record.own]
     problems = list(dict.fromkeys(str(record.case["problem"]) for record in records))
     others = {"Pinocchio C++": CPP, "CppADCodeGen": "CppADCodeGen", "our tick": "nori_dyn tick"}
-    yield "robot, base", *problems, *(f"{title}: ID, FD" for title in others)
+    yield "robot, base", *problems, *(f"{title}: ID, FD" for title in others), "tick of its bound: ID, FD"
     for which in dict.fromkeys(map(robot, records)):
         own = {str(record.case["problem"]): record for record in records if robot(record) == which}
         speeds = [number(1e-6 / record.time(record.own)[1]) for record in own.values()]
@@ -175,7 +186,8 @@ def throughput(suites: Suites) -> Iterable[Sequence[str]]:
             ", ".join(median(own[problem], run_of(own[problem], start), own[problem].own) for problem in problems[:2])
             for start in others.values()
         ]
-        yield which, *speeds, *ratios
+        bounds = ", ".join(f"{share(own[problem])} %" for problem in problems[:2])
+        yield which, *speeds, *ratios, bounds
 
 
 def median(record: Result, name: str | None, own: str) -> str:

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.harness import TOLERANCE, Result, Run, compare
+from benchmarks.harness import TOLERANCE, Result, Run, compare, figure_tables, timing_tables
 from benchmarks.peers import cpp, mjx
 from benchmarks.peers.base import runs_of
 from benchmarks.robots import Robot, Robots, States, random_states
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.tick import PROBLEMS, planned
+from nori_dyn.bench import measure as plan_times
 from nori_dyn.errors import InputError
+from nori_dyn.tables import Table
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
@@ -37,6 +39,8 @@ REAL: Robots = (
 QUICK: Robots = (("panda", "fixed"),)
 
 STATES = 4096
+FEW = 64
+"""States of a batch where only ticks count."""
 
 SINGLE = 1e-3
 """Difference up to which an answer in single precision is the same, relative to the largest number."""
@@ -145,13 +149,28 @@ def measure(options: Options, progress: Progress) -> list[Result]:
             peers, skipped = runs_of([*cpp.PEERS, mjx.PEER], task.peer, robot, states)
             case, counts = {**robot.case, "problem": title}, {"operations": task.operations}
             results.append(compare(case, counts, task.runs(STATES), peers, skipped, options.budget))
+            if task.peer in PROBLEMS:
+                results[-1].figures.update(_cycles(planned(robot, task.peer), options))
     return results
+
+
+def _cycles(plan: nd.Plan, options: Options) -> dict[str, float]:
+    """Cycles of a tick, and the bound that it cannot go below."""
+    budget = options.budget
+    (state,) = plan_times(plan, FEW, budget.rounds, options.seed, budget.seconds).states
+    return {"cycles": float(state.cycles[1]), "bound": float(state.bound.cycles)}
+
+
+def tables(title: str, results: Sequence[Result]) -> list[Table]:
+    bounds = [Result(one.case, figures=one.figures) for one in results if one.figures]
+    return [*timing_tables(title, results), *figure_tables("Cycles of a tick, and their bound", bounds)]
 
 
 SUITE = Suite(
     "throughput",
     "States a second: batches, cores, and others",
     measure,
+    tables=tables,
     notes=(
         f"A batch has {STATES:,} states. A tick, a batch and what is in C++ take one core; MJX takes the device that "
         "JAX finds, in single precision.",
