@@ -76,7 +76,7 @@ TASKS = {
 }
 """What a library can do, by the number of its task."""
 
-GENERATED_LIMIT = 20
+GENERATED_LIMIT = 10
 """Freedoms up to which derivatives are generated: each is one function, which takes a compiler minutes."""
 
 PLUS = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
