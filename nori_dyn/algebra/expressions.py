@@ -20,6 +20,7 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import compress
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -146,16 +147,16 @@ class Graph:
 
     def reachable(self, outputs: Iterable[Expr]) -> list[int]:
         """Return the indices of the nodes that some outputs depend on, themselves included, in topological order."""
-        needed = bytearray(len(self))
-        for output in outputs:
-            needed[output.index] = 1
-        for i in range(len(self) - 1, -1, -1):
+        indices = [output.index for output in outputs]
+        size = max(indices, default=-1) + 1
+        needed = bytearray(size + 1)  # what a node has no operand for, -1, is the last
+        for i in indices:
+            needed[i] = 1
+        left, right = self.left, self.right
+        for i in range(size - 1, -1, -1):
             if needed[i]:
-                if self.left[i] >= 0:
-                    needed[self.left[i]] = 1
-                if self.right[i] >= 0:
-                    needed[self.right[i]] = 1
-        return [i for i, wanted in enumerate(needed) if wanted]
+                needed[left[i]] = needed[right[i]] = 1
+        return list(compress(range(size), needed))
 
     def evaluate(self, outputs: Sequence[Expr], inputs: Mapping[int, Floats]) -> Floats:
         """Return the values (outputs, N) of some expressions.

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
+from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.descriptions.sensor_configs import load_sensors
 from nori_dyn.errors import (
     NoriError,
@@ -468,6 +469,7 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
     return plan_system(cast(System, system), *given, **options)
 
 
+@collector_at_rest()
 def plan_set(
     tree: KinematicTree,
     sensors: SensorSet | Named,

@@ -76,6 +76,7 @@ class NativeKernel:
 
     name = NATIVE
 
+    @collector_at_rest()
     def __init__(
         self,
         program: Callable[[], Program],
