@@ -89,8 +89,8 @@ ROBOTS = {
     "talos_full": "Talos",
     "iCubGenova04": "iCub",
     "kinova": "Kinova",
-    "go2": "Go2",
-    "solo12": "Solo12",
+    "go2_description": "Go2",
+    "solo": "Solo12",
 }
 
 
@@ -125,7 +125,7 @@ def overview(suites: Suites) -> Iterable[Sequence[str]]:
     if records := [record for record in suites["throughput"] if record.figures]:
         shares = [[share(record) for record in records if record.case["problem"] == one] for one in ("ID", "FD")]
         yield (
-            "share of a [bound](docs/performance.md) that a tick reaches",
+            "our tick reaches, of its [bound](docs/performance.md)",
             *(f"{min(x)} to {max(x)} %" for x in shares),
         )
 
