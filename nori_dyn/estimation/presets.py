@@ -273,11 +273,11 @@ class Preset(Shown):
         )
 
     def estimand(self, what: str | Iterable[str] | None = None) -> Estimand:
-        """What is to be estimated, by its name or several, which must be of the same sensors; the first when None.
+        """What is to be estimated, by its name or several, which may differ in their outputs only; the first when None.
 
         Raises:
             UnknownPresetError: the preset has no such estimate.
-            InputError: they are of different sensors.
+            InputError: they are of different sensors, or have other settings.
         """
         if what is not None and not isinstance(what, Iterable):
             raise WrongKindError("an estimate of a preset", "its name", what, "what='contacts'")
@@ -287,14 +287,15 @@ class Preset(Shown):
             if name not in self.data.estimates:
                 raise UnknownPresetError(f"estimate of preset '{self.name}'", name, self.data.estimates)
         found = [self.data.estimates[name] for name in names]
-        others = [name for name, one in zip(names, found, strict=True) if one.sensors != found[0].sensors]
+        outputs = [*dict.fromkeys(output for one in found for output in one.outputs)]
+        same = [one.model_copy(update={"about": found[0].about, "outputs": outputs}) for one in found]
+        others = [name for name, one in zip(names, same, strict=True) if one != same[0]]
         if others:
             raise InputError(
-                f"preset '{self.name}' estimates {names[0]} and {', '.join(others)} by different sensors: "
-                "ask for one at a time."
+                f"preset '{self.name}' estimates {names[0]} and {', '.join(others)} by different sensors, or with "
+                "other settings, and a run has one plan: run each by itself, into a file of its own."
             )
-        outputs = dict.fromkeys(output for one in found for output in one.outputs)
-        return found[0].model_copy(update={"outputs": [*outputs]})
+        return same[0]
 
     def sensors(self, what: str | Iterable[str] | None = None) -> SensorSet:
         """The sensors of an estimate; see `estimand`."""

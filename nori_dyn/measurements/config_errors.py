@@ -16,7 +16,10 @@ Path = tuple[str | int, ...]
 Finding = tuple[Mapping[str, Any], Path]
 """An error of pydantic's, and where in the content it is."""
 
-STRUCTURAL = ("missing", "extra_forbidden")
+UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+"""Pydantic's types of an error on a field that a model has not, and a dataclass."""
+
+STRUCTURAL = ("missing", *UNKNOWN)
 
 OWNERS = {"Except": "a selector", "Match": "a selector", "At": "a selector", "Pose": "a pose"}
 """What people call parts of the schema."""
@@ -110,7 +113,7 @@ def _of_fields(
     beside = [(each, there) for each, there in findings if each["type"] in STRUCTURAL and there[:-1] == path[:-1]]
     parts = [part for each, _ in beside for part in _parts(schema.model, each["loc"][:-1])]
     fields = list(dict.fromkeys(name for part in parts for name in part.get("properties", ())))
-    extra = next((found for found in beside if found[0]["type"] == "extra_forbidden"), None)
+    extra = next((found for found in beside if found[0]["type"] in UNKNOWN), None)
     variant = next((str(part) for part in first["loc"][-2:-1] if part not in path), None)
     owner = OWNERS.get(variant, variant) if variant else place(path[:-1]) if path[:-1] else schema.what
     listed = f"Its fields are {', '.join(fields)}."
@@ -202,5 +205,9 @@ def _below(schema: Mapping[str, Any], node: Mapping[str, Any], part: str | int) 
 
 
 def _resolved(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part that a node refers to; of one that may be left out, what it is otherwise, as pydantic names no other."""
+    kinds = [each for each in node.get("anyOf", ()) if each.get("type") != "null"]
+    if len(kinds) == 1:
+        node = kinds[0]
     reference = node.get("$ref")
     return schema["$defs"][reference.rpartition("/")[2]] if reference else node

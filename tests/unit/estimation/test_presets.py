@@ -119,8 +119,20 @@ def test_names_that_are_unknown_are_told_with_those_that_are(tmp_path):
     for call in (lambda: nd.preset(None), lambda: nd.preset("panda").estimand(3)):
         with pytest.raises(WrongKindError, match="takes"):
             call()
-    with pytest.raises(InputError, match="different sensors"):
+    with pytest.raises(InputError, match=r"different sensors.* run each by itself"):
         nd.preset("panda").estimand("torques,contacts")
+    both = ("about: x, sensors: inverse_dynamics, outputs: [tau]", "about: y, sensors: inverse_dynamics, outputs: [fx]")
+    for more in ("contacts: recognise", "components: []", "alarms: {per_hour: 15}"):
+        estimates = f"estimates: {{a: {{{both[0]}}}, b: {{{both[1]}}}, c: {{{both[1]}, {more}}}}}"
+        (tmp_path / "own.yaml").write_text(f"name: own\nabout: x\nsources: x\nrobot: [ur5]\n{estimates}\n")
+        own = nd.preset(tmp_path / "own.yaml")
+        assert own.estimand("a,b").outputs == ["tau", "fx"]
+        for names in ("a,c", "c,a"):
+            with pytest.raises(InputError, match="other settings"):
+                own.estimand(names)
+    (tmp_path / "own.yaml").write_text((tmp_path / "own.yaml").read_text().replace("per_hour", "per_day"))
+    with pytest.raises(PresetError, match=r"'per_day' is no field of estimates.c.alarms. Did you mean 'per_hour'"):
+        nd.preset(tmp_path / "own.yaml")
     with pytest.raises(ModelError, match=r"--model|pip install"):
         _ = nd.preset("panda", tmp_path / "nowhere.urdf").tree
 
