@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,8 +67,18 @@ FRICTION = 1.0
 """Coefficient of friction unless told: a touch pushes within 45 degrees of the normal."""
 
 
-Where: TypeAlias = tuple[Floats, float, Floats]
-"""Where on a link a touch is, if it is on that link: its point, the deviation of that and the force there."""
+class PointOfContact(NamedTuple):
+    """Where on a link a touch is, if it is on that link.
+
+    Attributes:
+        point: on average (3,) [m].
+        deviation: root mean square distance from there [m].
+        force: at the point (3,) [N].
+    """
+
+    point: Floats
+    deviation: float
+    force: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +107,7 @@ class LinkContact:
     force: Floats
 
     @staticmethod
-    def of(link: str, probability: float, R: Floats, z: Floats, at: Where | None) -> LinkContact:
+    def of(link: str, probability: float, R: Floats, z: Floats, at: PointOfContact | None) -> LinkContact:
         """Return that of a posterior, R w = z + noise of unit variance."""
         root = np.linalg.inv(R)
         wrench = root @ z
@@ -300,7 +310,7 @@ class TouchedSurfaces:
             T = steps.model.transitions(dt)
             own = self._before * np.diagonal(T) / (self._before @ T)
         before = np.log(np.maximum(own * np.exp(self._logs) + 1.0 - own, TINY))
-        found: dict[int, tuple[Floats, Floats, Where | None]] = {}
+        found: dict[int, tuple[Floats, Floats, PointOfContact | None]] = {}
         logs, poses = before.copy(), np.asarray(self._poses(q))
         for h in np.flatnonzero(p >= LIKELY).tolist():
             after = steps.hypothesis_step.posterior(h) if self._links[h] else None
@@ -357,7 +367,7 @@ class PointsOfContact:
         cosine = 1 / np.sqrt(1 + friction**2)
         self._log_share = -float(np.log((1 - cosine) / 2))
 
-    def evidence(self, R: Floats, z: Floats) -> tuple[float, Where]:
+    def evidence(self, R: Floats, z: Floats) -> tuple[float, PointOfContact]:
         """Return log g of a posterior, R w = z + noise of unit variance, up to log sigma_m^3, and where the touch is.
 
         Args:
@@ -395,4 +405,4 @@ class PointsOfContact:
         weights /= weights.sum()
         point = weights @ self.points
         away = weights @ np.square(self.points - point).sum(axis=1)
-        return float(log), (point, float(np.sqrt(away)), x @ weights)
+        return float(log), PointOfContact(point, float(np.sqrt(away)), x @ weights)

@@ -222,8 +222,7 @@ def load_candidates(
         SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
 
     Example:
-        >>> from functools import cached_property
-    from pathlib import Path
+        >>> from pathlib import Path
         >>> _ = Path("shop.yaml").write_text('''
         ... name: shop
         ... candidates:

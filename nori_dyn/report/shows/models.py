@@ -150,7 +150,7 @@ def _in_a_line(value: Any, most: int | None = None) -> str:
     if isinstance(value, list | tuple):
         items = [f"[{_in_a_line(one)}]" if isinstance(one, list | tuple) else _in_a_line(one, most) for one in value]
         return listed(items, most)
-    return f"{value:g}" if isinstance(value, float) else unbroken(str(value))
+    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else unbroken(str(value))
 
 
 @shows(Preset)

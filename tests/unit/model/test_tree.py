@@ -441,8 +441,8 @@ def test_components_are_listed_and_long_robots_folded():
     )
     text = " ".join(nd.autotree(6).replace(components=parts).shown().text(80).split())
     assert "rotor all inertia 2e-5, gear 100" in text
-    assert "coupling joint2_joint1 joint2 of joint1 0.500" in text
-    assert "tendon flexor joint1 0.0100, joint3 0.0200 stiffness 200" in text
+    assert "coupling joint2_joint1 joint2 of joint1 0.5" in text
+    assert "tendon flexor joint1 0.01, joint3 0.02 stiffness 200" in text
     assert "friction joint1, joint2, joint3, joint4 viscous 1" in text
     assert "and 2 more" in text
     assert "Components" not in str(nd.autotree(3))
