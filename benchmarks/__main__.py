@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks import report
 from benchmarks.harness import Result
-from benchmarks.peers.registry import PEERS
+from benchmarks.peers.registry import MANY, PEERS
 from benchmarks.report import Baseline, Report
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.registry import SUITES
@@ -96,7 +96,9 @@ def _show_left_out(found: Report) -> None:
 def _list() -> None:
     found = {
         "Suites": [(name, suite.title) for name, suite in SUITES.items()],
-        "Peers": [(name, f"{peer.package} {peer.version or 'is not installed'}") for name, peer in PEERS.items()],
+        "Peers": [
+            (name, f"{peer.package} {peer.version or 'is not installed'}") for name, peer in {**PEERS, **MANY}.items()
+        ],
     }
     show(*(Table(title, ("name", "what it is"), tuple(rows), left=(0, 1)) for title, rows in found.items()))
 

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.peers.registry import PEERS
+from benchmarks.peers.registry import MANY, PEERS
 from nori_dyn.program.compiler import find_compiler
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -33,7 +33,7 @@ def machine() -> dict[str, str | int]:
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package, and of all peers that are installed."""
     found = {"python": platform.python_version()}
-    packages = ("nori_dyn", "numpy", "scipy", *(peer.package for peer in PEERS.values()))
+    packages = ("nori_dyn", "numpy", "scipy", *(peer.package for peer in (*PEERS.values(), *MANY.values())))
     for package in dict.fromkeys(packages):
         try:
             found[package] = version(package)

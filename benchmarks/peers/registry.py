@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.peers import adam, drake, idyntree, mujoco, pinocchio, recursions, sparse
+from benchmarks.peers import adam, cpp, drake, idyntree, mjx, mujoco, pinocchio, recursions, sparse
 from benchmarks.peers.base import Peer
 
 PEERS: dict[str, Peer] = {
@@ -20,3 +20,6 @@ PEERS: dict[str, Peer] = {
         recursions.PEER,
     )
 }
+
+MANY: dict[str, Peer] = {peer.name: peer for peer in (*cpp.PEERS, mjx.PEER)}
+"""Those whose runs go through many states a call."""

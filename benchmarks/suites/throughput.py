@@ -13,8 +13,8 @@ import numpy as np
 
 import nori_dyn as nd
 from benchmarks.harness import TOLERANCE, Result, Run, compare, figure_tables, timing_tables
-from benchmarks.peers import cpp, mjx
 from benchmarks.peers.base import runs_of
+from benchmarks.peers.registry import MANY
 from benchmarks.robots import Robot, Robots, States, random_states
 from benchmarks.suites.base import Options, Suite
 from benchmarks.suites.tick import PROBLEMS, planned
@@ -146,7 +146,7 @@ def measure(options: Options, progress: Progress) -> list[Result]:
         states = random_states(robot.tree, STATES, options.seed)
         for title, task in tasks(robot, states):
             progress(f"throughput, {robot.name}, {title}", k / len(robots))
-            peers, skipped = runs_of([*cpp.PEERS, mjx.PEER], task.peer, robot, states)
+            peers, skipped = runs_of(MANY.values(), task.peer, robot, states)
             case, counts = {**robot.case, "problem": title}, {"operations": task.operations}
             results.append(compare(case, counts, task.runs(STATES), peers, skipped, options.budget))
             if task.peer in PROBLEMS:

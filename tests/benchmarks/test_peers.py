@@ -8,9 +8,8 @@ import pytest
 import nori_dyn as nd
 from benchmarks.harness import TOLERANCE, difference
 from benchmarks.mechanisms import biped
-from benchmarks.peers import cpp, mjx
 from benchmarks.peers.base import UnsuitableError
-from benchmarks.peers.registry import PEERS
+from benchmarks.peers.registry import MANY, PEERS
 from benchmarks.robots import Robot, random_states
 from benchmarks.suites.trackers import kalman_filters
 from nori_dyn.algebra.spatial import Transform
@@ -84,7 +83,7 @@ def test_a_peer_answers_as_we_do(name):
     assert answers
 
 
-@pytest.mark.parametrize("peer", [*cpp.PEERS, mjx.PEER], ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", MANY.values(), ids=lambda peer: peer.name)
 def test_a_peer_answers_for_many_states_as_we_do(peer):
     if not peer.is_available:
         pytest.skip(f"{peer.package} is not installed")
