@@ -232,7 +232,7 @@ class Found:
         """Check that something was found, within the budget of the candidates.
 
         Raises:
-            NoPlacementError: the rules allow none, none was found in time, or it costs too much.
+            NoPlacementError: the rules allow none, none was found with so many programs, or it costs too much.
         """
         name, budget = candidates.name, candidates.budget
         if self.bound == np.inf:
@@ -256,7 +256,7 @@ def cheapest(problem: CoverProblem, programs: int, progress: Progress) -> Found:
     """The cheapest choices that suffice, or the best that so many integer programs led to.
 
     Raises:
-        NoPlacementError: the rules and the budget allow none, or none was found in time.
+        NoPlacementError: the rules and the budget allow none, or none was found with so many programs.
     """
     found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(programs, progress)
     found.check(problem.choices.candidates)

@@ -143,7 +143,7 @@ def pareto_front(
         UnknownPoseError, NoConfigurationError: special poses that do not exist, or in which the robot cannot be.
         PlanError: contact states of candidates that have no contacts; too many for all.
         InputError: a time that is not positive, another criterion, or what `nori_dyn.place` refuses.
-        NoPlacementError: no allowed choice suffices, or none was found in time.
+        NoPlacementError: no allowed choice suffices, or none was found with so many programs.
 
     Example:
         >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
@@ -189,7 +189,7 @@ def _search(
     """The points from the cheapest on, and what further ones cost at least: infinite where there are none.
 
     Raises:
-        NoPlacementError: there are none at all, or none was found in time.
+        NoPlacementError: there are none at all, or none was found with so many programs.
     """
     choices, program = problem.choices, IntegerProgram(problem)
     budget = math.inf if choices.candidates.budget is None else choices.candidates.budget * (1 + EQUAL_COSTS)
