@@ -1,12 +1,14 @@
 """Textbook mechanics in world coordinates; of the package it reads the model's data only.
 
 Three-dimensional vectors throughout (angular velocity, acceleration of points, forces and moments), written
-after Newton, Euler and Lagrange instead of RBDA, so that no formula is shared with what it judges.
+after Newton and Euler instead of RBDA, so that no formula is shared with what it judges.
 """
 
 import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import factorial
+from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg as spla
@@ -150,57 +152,140 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
         qdd: (nv,).
         fx: external wrench on each body (n_links, 6), moment about its origin first, in its axes.
     """
-    n = tree.n_links
-    g = np.array(tree.gravity)
-    R, o = poses(tree, q)
-    w, alpha, v, acc = (np.zeros((n, 3)) for _ in range(4))
-    turns, moves = [], []
+    found = motion_of(tree, np.asarray(q)[None], np.asarray(qd)[None])
+    z = np.concatenate([[1.0], qdd, np.ravel(fx)])
+    a, f, tau = ([(part[0] @ z).astype(float) for part in found.of[kind]] for kind in ("a", "f", "tau"))
+    kinetic = sum(v[0] @ I @ v[0] for v, I in zip(found.v, tree.I, strict=True)) / 2
+    return Truth(np.array(a), np.array(f), np.concatenate(tau), fx, qdd, float(kinetic))
+
+
+def inertia_matrix(tree: KinematicTree, q: Floats) -> Floats:
+    """The inertia matrix (nv, nv): the torques of unit accelerations from rest, where nothing pulls."""
+    weightless, still = tree.replace(gravity=(0.0, 0.0, 0.0)), np.zeros(tree.nv)
+    no_wrench = np.zeros((tree.n_links, 6))
+    return np.array([newton_euler(weightless, q, still, unit, no_wrench).tau for unit in np.eye(tree.nv)]).T
+
+
+@dataclass(frozen=True)
+class AffineMotion:
+    """The variables of every body as affine functions of z: (N, size, 1 + nz), the constant term first.
+
+    z is (joint accelerations, external wrenches, noise of the equations of motion). `of["a"][i]` and so on;
+    `noise["3a"][i]` is where z has the noise of an equation of motion, `v[i]` is the velocity of a link (N, 6), and
+    `gravity[i]` gravity in its axes.
+    """
+
+    of: Mapping[str, Sequence[Floats]]
+    noise: Mapping[str, Sequence[slice]]
+    v: Sequence[Floats]
+    gravity: Sequence[Floats]
+
+
+def motion_of(
+    tree: KinematicTree, q: Floats, qd: Floats, known: Mapping[int, float] | None = None, noisy: Sequence[str] = ()
+) -> AffineMotion:
+    """The variables at N states, in extended precision.
+
+    Args:
+        tree: the robot.
+        q, qd: (N, nq), (N, nv).
+        known: links whose external wrench is a known constant in all six components: it is no unknown then.
+        noisy: which of "3a", "3f", "3tau" have noise, and so an unknown each.
+    """
+    known, q, qd = known or {}, extended(q), extended(qd)
+    N, n, ends = len(q), tree.n_links, [1]
+
+    def take(size: int) -> slice:
+        ends.append(ends[-1] + size)
+        return slice(*ends[-2:])
+
+    qdd = [take(joint.nv) for joint in tree.joints]
+    fx = [None if i in known else take(6) for i in range(n)]
+    noise = {law: [take(6 if law != "3tau" else joint.nv) for joint in tree.joints] for law in noisy}
+
+    def unit(part: slice | None, rows: int) -> Floats:
+        values = np.zeros((N, rows, ends[-1]), q.dtype)
+        if part is not None:
+            values[:, range(rows), range(part.start, part.stop)] = 1
+        return values
+
+    R, p = poses(tree, q)
+    g = np.array(tree.gravity, np.longdouble)
+    w, u, alpha, acc = [], [], [], []  # angular velocity, velocity, and their derivatives, of origins in world axes
+    turns, moves = [], []  # of the freedoms of each joint
+    spatial: list[Floats] = []
     for i, joint in enumerate(tree.joints):
-        p, axes = tree.parents[i], tree.X_tree[i].E.T
-        if p >= 0:
-            axes = R[p] @ axes
-            w_p, alpha_p, v_p, acc_p, o_p = w[p], alpha[p], v[p], acc[p], o[p]
-        else:
-            w_p = alpha_p = v_p = acc_p = o_p = np.zeros(3)
+        parent, axes, own = tree.parents[i], tree.X_tree[i].E.T, tree.v_slices[i]
+        r, w_p, u_p, alpha_p, acc_p = 0 * p[i], 0 * p[i], 0 * p[i], unit(None, 3), unit(None, 3)
+        if parent >= 0:
+            r, w_p, u_p, alpha_p, acc_p = p[i] - p[parent], w[parent], u[parent], alpha[parent], acc[parent]
+            axes = R[parent] @ axes
         about, along, in_body = freedoms(joint)
-        if in_body:
-            axes = R[i]
+        axes = R[i] if in_body else axes
         turns.append(axes @ about)
         moves.append(axes @ along)
-        own = tree.v_slices[i]
-        rate, speed, turn, push = turns[i] @ qd[own], moves[i] @ qd[own], turns[i] @ qdd[own], moves[i] @ qdd[own]
+        rate, speed = ((S[i] @ qd[:, own, None])[..., 0] for S in (turns, moves))
+        w_i, unknown = w_p + rate, unit(qdd[i], joint.nv)
+        alpha_i = alpha_p + turns[i] @ unknown
+        alpha_i[..., 0] += np.cross(w_p, rate)
+        acc_i = acc_p - hat(r) @ alpha_p + moves[i] @ unknown
+        acc_i[..., 0] += np.cross(w_p, np.cross(w_p, r) + 2 * speed)
         if joint.kind == "free":  # qd[3:] is in body axes, which turn
-            push = push + np.cross(rate, speed)
-        arm = o[i] - o_p
-        w[i] = w_p + rate
-        alpha[i] = alpha_p + turn + np.cross(w_p, rate)
-        v[i] = v_p + np.cross(w_p, arm) + speed
-        acc[i] = acc_p + np.cross(alpha_p, arm) + np.cross(w_p, np.cross(w_p, arm)) + 2 * np.cross(w_p, speed) + push
-    F, N = np.zeros((n, 3)), np.zeros((n, 3))
-    kinetic = 0.0
-    tau = np.zeros(tree.nv)
-    bodies = masses(tree)
-    for i in reversed(range(n)):
-        body = bodies[i]
-        c, I = R[i] @ body.com, R[i] @ body.I_com @ R[i].T
-        acc_com = acc[i] + np.cross(alpha[i], c) + np.cross(w[i], np.cross(w[i], c))
-        inertial = body.mass * (acc_com - g)
-        moment_x, force_x = R[i] @ fx[i, :3], R[i] @ fx[i, 3:]
-        F[i] += inertial - force_x
-        N[i] += I @ alpha[i] + np.cross(w[i], I @ w[i]) + np.cross(c, inertial) - moment_x
-        tau[tree.v_slices[i]] = turns[i].T @ N[i] + moves[i].T @ F[i]  # the power by each freedom
-        if tree.parents[i] >= 0:
-            p = tree.parents[i]
-            F[p] += F[i]
-            N[p] += N[i] + np.cross(o[i] - o[p], F[i])
-        speed_com = v[i] + np.cross(w[i], c)
-        kinetic += body.mass * speed_com @ speed_com / 2 + w[i] @ I @ w[i] / 2
-    a, f = [], []
+            acc_i[..., 0] += np.cross(rate, speed)
+        if "3a" in noise:
+            extra = unit(noise["3a"][i], 6)
+            alpha_i, acc_i = alpha_i + R[i] @ extra[:, :3], acc_i + R[i] @ extra[:, 3:]
+        w.append(w_i)
+        u.append(u_p + np.cross(w_p, r) + speed)
+        alpha.append(alpha_i)
+        acc.append(acc_i)
+        linear = acc_i.copy()
+        linear[..., 0] -= g + np.cross(w_i, u[i])  # with a_0 = -a_g, in Plücker coordinates
+        spatial.append(np.concatenate([_turned_back(R[i], alpha_i), _turned_back(R[i], linear)], axis=1))
+
+    net, external = [], []
     for i in range(n):
-        apparent = acc[i] - g - np.cross(w[i], v[i])  # with a_0 = -a_g, in Plücker coordinates
-        a.append(np.concatenate([R[i].T @ alpha[i], R[i].T @ apparent]))
-        f.append(np.concatenate([R[i].T @ N[i], R[i].T @ F[i]]))
-    return Truth(np.array(a), np.array(f), tau, fx, qdd, kinetic)
+        I = tree.I[i].astype(np.longdouble)
+        w_l = _turned_back(R[i], w[i][..., None])[..., 0]
+        first = np.array([I[2, 4], I[0, 5], I[1, 3]])
+        felt = acc[i].copy()
+        felt[..., 0] -= g
+        alpha_l, felt = _turned_back(R[i], alpha[i]), _turned_back(R[i], felt)
+        moment = I[:3, :3] @ alpha_l + hat(first) @ felt
+        moment[..., 0] += np.cross(w_l, w_l @ I[:3, :3].T)
+        force = I[3, 3] * felt - hat(first) @ alpha_l
+        force[..., 0] += np.cross(w_l, np.cross(w_l, first))
+        net.append(np.concatenate([moment, force], axis=1))
+        wrench = unit(fx[i], 6)
+        wrench[..., 0] += np.longdouble(known.get(i, 0.0))
+        external.append(wrench)
+
+    f, tau = [net[i] - external[i] for i in range(n)], []
+    for i in reversed(range(n)):
+        if "3f" in noise:
+            f[i] = f[i] + unit(noise["3f"][i], 6)
+        parent = tree.parents[i]
+        if parent >= 0:
+            moment, force = R[i] @ f[i][:, :3], R[i] @ f[i][:, 3:]
+            moment = moment + hat(p[i] - p[parent]) @ force
+            f[parent] = f[parent] + np.concatenate([_turned_back(R[parent], x) for x in (moment, force)], axis=1)
+    for i, joint in enumerate(tree.joints):  # the power by each freedom
+        torque = _turned_back(turns[i], R[i] @ f[i][:, :3]) + _turned_back(moves[i], R[i] @ f[i][:, 3:])
+        tau.append(torque + unit(noise["3tau"][i], joint.nv) if "3tau" in noise else torque)
+    of = {"a": spatial, "f": f, "tau": tau, "fx": external, "qdd": [unit(part, part.stop - part.start) for part in qdd]}
+    v = [np.concatenate([_turned_back(R[i], x[i][..., None])[..., 0] for x in (w, u)], axis=1) for i in range(n)]
+    return AffineMotion(
+        of, noise, v, [_turned_back(R[i], np.broadcast_to(g[:, None], (N, 3, 1)))[..., 0] for i in range(n)]
+    )
+
+
+def extended(array: NDArray[Any]) -> Floats:
+    """An array in extended precision; one of complex numbers stays one of complex numbers."""
+    return np.asarray(array).astype(np.result_type(array, np.longdouble))
+
+
+def _turned_back(R: Floats, x: Floats) -> Floats:
+    return np.swapaxes(R, -1, -2) @ x
 
 
 def _exponential(w: Floats, u: Floats) -> tuple[Floats, Floats]:
@@ -241,87 +326,6 @@ def chart(tree: KinematicTree, q: Floats, x: Floats) -> Floats:
             part = start + step
         parts.append(part)
     return np.concatenate(parts, axis=-1)
-
-
-class Lagrangian:
-    """Lagrange's equations by differences of positions in extended precision: no velocity has a formula here.
-
-    Args:
-        tree: the robot.
-        q: where its coordinates x are centred (nq,).
-    """
-
-    STEP = 1e-3
-
-    def __init__(self, tree: KinematicTree, q: Floats) -> None:
-        self.tree = tree
-        self.q = q.astype(np.longdouble)
-        self.masses = masses(tree)
-        self.basis = np.eye(tree.nv, dtype=np.longdouble)
-        self.steps = STENCIL.astype(np.longdouble) * self.STEP
-        left = np.array([1, -4, 1, -4], dtype=np.longdouble) / [280, 105, 5, 5]
-        self.weights = np.concatenate([left, -left[::-1]]) / self.STEP
-
-    def _places(self, x: Floats) -> tuple[Floats, Floats]:
-        """Rotations (..., n, 3, 3) and centres of mass (..., n, 3)."""
-        R, o = poses(self.tree, chart(self.tree, self.q, x))
-        c = [p + M @ body.com for p, M, body in zip(o, R, self.masses, strict=True)]
-        return np.stack(R, axis=-3), np.stack(c, axis=-2)
-
-    def _velocities(self, x: Floats, u: Floats) -> tuple[Floats, Floats]:
-        """Angular velocities in body axes and velocities of the centres of mass (..., n, 3)."""
-        R, c = self._places(x[..., None, :] + self.steps[:, None] * u[..., None, :])
-        R_0, _ = self._places(x)
-        Rd = np.einsum("s,...sbij->...bij", self.weights, R)
-        W = np.swapaxes(R_0, -1, -2) @ Rd
-        return np.stack([W[..., 2, 1], W[..., 0, 2], W[..., 1, 0]], axis=-1), np.einsum(
-            "s,...sbi->...bi", self.weights, c
-        )
-
-    def _product(self, first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Floats:
-        """The kinetic inner product of two velocities of all bodies."""
-        mass = np.array([body.mass for body in self.masses])
-        I = np.array([body.I_com for body in self.masses])
-        linear = np.einsum("b,...bi,...bi->...", mass, first[1], second[1])
-        return linear + np.einsum("bij,...bi,...bj->...", I, first[0], second[0])
-
-    def kinetic(self, x: Floats, u: Floats) -> Floats:
-        """The kinetic energy (...) at coordinates x with velocities u (..., nv)."""
-        v = self._velocities(x, u)
-        return self._product(v, v) / 2
-
-    def potential(self, x: Floats) -> Floats:
-        """The potential energy (...)."""
-        mass = np.array([body.mass for body in self.masses])
-        return -np.einsum("b,...bi,i->...", mass, self._places(x)[1], np.array(self.tree.gravity))
-
-    def momentum(self, x: Floats, u: Floats) -> Floats:
-        """dT/du (nv,), the kinetic inner product of u with each coordinate's velocity."""
-        columns = self._velocities(np.broadcast_to(x, (self.tree.nv, self.tree.nv)), self.basis)
-        w, v = self._velocities(x, u)
-        return self._product(columns, (w[None], v[None]))
-
-    def H(self) -> NDArray[np.float64]:
-        """The inertia matrix (nv, nv)."""
-        zero = 0 * self.basis
-        w, v = self._velocities(zero, self.basis)
-        return self._product((w[:, None], v[:, None]), (w[None], v[None])).astype(float)
-
-    def gravity(self) -> NDArray[np.float64]:
-        """The gradient of the potential energy (nv,)."""
-        x = self.steps[:, None] * self.basis[:, None, :]
-        return np.einsum("s,ks->k", self.weights, self.potential(x)).astype(float)
-
-    def torques(self, qd: Floats, qdd: Floats) -> NDArray[np.float64]:
-        """d/dt dT/du - dT/dx + dV/dx (nv,), Lagrange's second equation."""
-        qd, zero = qd.astype(np.longdouble), np.zeros(self.tree.nv, dtype=np.longdouble)
-        inertial = self.momentum(zero, qdd.astype(np.longdouble))
-        changing = sum(
-            weight * self.momentum(step * qd, qd) for step, weight in zip(self.steps, self.weights, strict=True)
-        )
-        x = self.steps[:, None] * self.basis[:, None, :]
-        gradient = np.einsum("s,ks->k", self.weights, self.kinetic(x, np.broadcast_to(qd, x.shape)))
-        return (inertial + changing - gradient).astype(float) + self.gravity()
 
 
 OPERATIONS = {

@@ -19,7 +19,6 @@ PEER = Tolerance(1e-11, "another formulation of one body or joint, its own round
 RECURSION = Tolerance(1e-11, "trees of up to 40 bodies, whose errors grow with the depth; no system is solved")
 DIFFERENCES = Tolerance(1e-11, "central differences of order 8 in doubles: 1e-16 over a step of 1e-2, and growth")
 SECOND_DIFFERENCES = Tolerance(1e-10, "those of differences: their error, over a step of 1e-2 again")
-EXTENDED = Tolerance(1e-11, "nested differences of order 8 in extended precision: 1e-19 over two steps of 1e-3")
 SOLVED = Tolerance(1e-9, "solved systems: rounding times the condition of the inertia matrix, up to 1e5")
 ILL_SOLVED = Tolerance(
     1e-5, "a link of next to no inertia: condition 1e10, at which Pinocchio's own error is 1e-7 as well"

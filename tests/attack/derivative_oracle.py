@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.model.tree import KinematicTree
-from tests.attack.oracle import Extended, Reading, States, rows, variables
+from tests.attack.oracle import Extended, Reading, States, rows
+from tests.oracles import motion_of
 
 DIGITS = 80
 
@@ -67,7 +68,7 @@ def parts(
 ) -> Parts:
     """Return what the estimate of one state (1, ...) is made of, as it moves along q, then with qd, then with y."""
     moved = _moved(tree, state)
-    found = variables(tree, moved, known, noisy)
+    found = motion_of(tree, moved.q, moved.qd, known, noisy)
     given = list(rows(found, readings, moved))
     d = [x for kind in kinds for x in found.of[kind]]
     exact = [row.values for row in given if row.weights is None]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.attack.oracle import Extended, Row, States, rows, solve, variables
+from tests.attack.oracle import Extended, Row, States, rows, solve
 from tests.attack.problems import Problem
+from tests.oracles import motion_of
 
 KINDS = ("a", "f", "tau", "fx", "qdd")
 MOTIONS = ("a", "qdd")
@@ -41,7 +42,7 @@ class Truth:
 
 def find_truth(problem: Problem, states: States, nudge: Callable[[Extended], Extended] | None = None) -> Truth:
     """Return the variables at some states by the oracle; `nudge` changes the rows (N, rows, 1 + nz) before."""
-    found = variables(problem.tree, states, problem.known, problem.noisy)
+    found = motion_of(problem.tree, states.q, states.qd, problem.known, problem.noisy)
     given = rows(found, problem.readings, states)
     z = solve([row if nudge is None else Row(nudge(row.values), row.weights) for row in given])
     with_one = np.concatenate([np.ones((len(z), 1), z.dtype), z], axis=1)

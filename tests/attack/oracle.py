@@ -11,15 +11,14 @@ columns) and 5.1.3 (null-space method).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.model.tree import KinematicTree
-from tests.oracles import hat, poses, rodrigues
+from tests.oracles import AffineMotion, extended, hat, rodrigues
 
 Extended = NDArray[np.longdouble]
 
@@ -37,161 +36,6 @@ class States(NamedTuple):
 
     def __getitem__(self, which: Any) -> States:  # type: ignore[override]
         return States(*(array[which] for array in tuple(self)))
-
-
-@dataclass(frozen=True)
-class Variables:
-    """The variables of every body as affine functions of z: (N, size, 1 + nz), the constant term first.
-
-    `of["a"][i]` and so on; `noise["3a"][i]` is where z has the noise of an equation of motion, `v[i]` is the velocity
-    of a link (N, 6), and `gravity[i]` gravity in its axes.
-    """
-
-    of: Mapping[str, Sequence[Extended]]
-    noise: Mapping[str, Sequence[slice]]
-    v: Sequence[Extended]
-    gravity: Sequence[Extended]
-
-
-def variables(tree: KinematicTree, states: States, known: Mapping[int, float], noisy: Sequence[str]) -> Variables:
-    """Return the variables at some states.
-
-    Args:
-        tree: the robot.
-        states: the states; only q and qd are read.
-        known: links whose external wrench is a known constant in all six components: it is no unknown then.
-        noisy: which of "3a", "3f", "3tau" have noise, and so an unknown each.
-    """
-    q, qd = _extended(states.q), _extended(states.qd)
-    N, n = len(q), tree.n_links
-    columns = _Columns(1)
-    qdd = [columns.take(joint.nv) for joint in tree.joints]
-    fx = [None if i in known else columns.take(6) for i in range(n)]
-    noise = {law: [columns.take(6 if law != "3tau" else joint.nv) for joint in tree.joints] for law in noisy}
-    size = columns.count
-
-    def unit(part: slice | None, rows: int) -> Extended:
-        values = np.zeros((N, rows, size), q.dtype)
-        if part is not None:
-            values[:, range(rows), range(part.start, part.stop)] = 1
-        return values
-
-    R, p = poses(tree, q)
-    g = np.array(tree.gravity, np.longdouble)
-    w, u, alpha, acc = [], [], [], []  # angular velocity, velocity, and their derivatives, of origins in world axes
-    spatial: list[Extended] = []
-    for i, joint in enumerate(tree.joints):
-        parent, rates = tree.parents[i], qd[:, tree.v_slices[i]]
-        S_w, S_u, bias = _subspace(joint, q[:, tree.q_slices[i]], rates)
-        w_J, u_J = (_turned(R[i], (S @ rates[..., None])[..., 0]) for S in (S_w, S_u))
-        if parent >= 0:
-            r, w_p, u_p, alpha_p, acc_p = p[i] - p[parent], w[parent], u[parent], alpha[parent], acc[parent]
-        else:
-            r, w_p, u_p = p[i] * 0, p[i] * 0, p[i] * 0
-            alpha_p, acc_p = unit(None, 3), unit(None, 3)
-        w_i = w_p + w_J
-        unknown = unit(qdd[i], joint.nv)
-        alpha_i = alpha_p + (R[i] @ S_w) @ unknown
-        alpha_i[..., 0] += np.cross(w_p, w_J)
-        acc_i = acc_p - hat(r) @ alpha_p + (R[i] @ S_u) @ unknown
-        acc_i[..., 0] += np.cross(w_p, np.cross(w_p, r)) + np.cross(w_p, u_J) + np.cross(w_i, u_J) + _turned(R[i], bias)
-        if "3a" in noise:
-            extra = unit(noise["3a"][i], 6)
-            alpha_i, acc_i = alpha_i + R[i] @ extra[:, :3], acc_i + R[i] @ extra[:, 3:]
-        w.append(w_i)
-        u.append(u_p + np.cross(w_p, r) + u_J)
-        alpha.append(alpha_i)
-        acc.append(acc_i)
-        E = np.swapaxes(R[i], -1, -2)
-        linear = acc_i.copy()
-        linear[..., 0] -= g + np.cross(w_i, u[i])
-        spatial.append(np.concatenate([E @ alpha_i, E @ linear], axis=1))
-
-    net, external = [], []
-    for i in range(n):
-        I = tree.I[i].astype(np.longdouble)
-        E = np.swapaxes(R[i], -1, -2)
-        w_l = _turned(E, w[i])
-        first = np.array([I[2, 4], I[0, 5], I[1, 3]])
-        felt = acc[i].copy()
-        felt[..., 0] -= g
-        alpha_l, felt = E @ alpha[i], E @ felt
-        moment = I[:3, :3] @ alpha_l + hat(first) @ felt
-        moment[..., 0] += np.cross(w_l, w_l @ I[:3, :3].T)
-        force = I[3, 3] * felt - hat(first) @ alpha_l
-        force[..., 0] += np.cross(w_l, np.cross(w_l, first))
-        net.append(np.concatenate([moment, force], axis=1))
-        wrench = unit(fx[i], 6)
-        wrench[..., 0] += np.longdouble(known.get(i, 0.0))
-        external.append(wrench)
-
-    f = [net[i] - external[i] for i in range(n)]
-    for i in reversed(range(n)):
-        if "3f" in noise:
-            f[i] = f[i] + unit(noise["3f"][i], 6)
-        parent = tree.parents[i]
-        if parent >= 0:
-            turn = np.swapaxes(R[parent], -1, -2) @ R[i]
-            arm = _turned(np.swapaxes(R[parent], -1, -2), p[i] - p[parent])
-            force = turn @ f[i][:, 3:]
-            f[parent] = f[parent] + np.concatenate([turn @ f[i][:, :3] + hat(arm) @ force, force], axis=1)
-    tau = []
-    for i, joint in enumerate(tree.joints):
-        S_w, S_u, _ = _subspace(joint, q[:, tree.q_slices[i]], qd[:, tree.v_slices[i]])
-        torque = np.swapaxes(np.concatenate([S_w, S_u], axis=1), -1, -2) @ f[i]
-        tau.append(torque + unit(noise["3tau"][i], joint.nv) if "3tau" in noise else torque)
-    of = {"a": spatial, "f": f, "tau": tau, "fx": external, "qdd": [unit(part, part.stop - part.start) for part in qdd]}
-    turned = [np.swapaxes(R[i], -1, -2) for i in range(n)]
-    v = [np.concatenate([_turned(turned[i], w[i]), _turned(turned[i], u[i])], axis=1) for i in range(n)]
-    return Variables(of, noise, v, [_turned(E, np.broadcast_to(g, (N, 3))) for E in turned])
-
-
-class _Columns:
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def take(self, size: int) -> slice:
-        self.count += size
-        return slice(self.count - size, self.count)
-
-
-def _extended(array: NDArray[Any]) -> Extended:
-    """Return an array in extended precision; one of complex numbers stays one of complex numbers."""
-    return array.astype(np.result_type(array, np.longdouble))
-
-
-def _turned(R: Extended, v: Extended) -> Extended:
-    return (R @ v[..., None])[..., 0]
-
-
-def _subspace(joint: Any, q: Extended, qd: Extended) -> tuple[Extended, Extended, Extended]:
-    """Return, in the child's axes, what turns and what shifts it (N, 3, nv), and what the second's own rate adds."""
-    N, nv = len(q), joint.nv
-    S_w, S_u = np.zeros((N, 3, nv), q.dtype), np.zeros((N, 3, nv), q.dtype)
-    still = np.zeros((N, 3), q.dtype)
-    axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)), np.longdouble)
-    match joint.kind:
-        case "revolute" | "continuous":
-            S_w[..., 0] = axis
-        case "prismatic":
-            S_u[..., 0] = axis
-        case "helical":
-            S_w[..., 0], S_u[..., 0] = axis, axis * joint.pitch
-        case "cylindrical":
-            S_w[..., 0], S_u[..., 1] = axis, axis
-        case "spherical":
-            S_w[:] = np.eye(3)
-        case "free":
-            S_w[..., :3], S_u[..., 3:] = np.eye(3), np.eye(3)
-        case "planar":  # x and y are axes of the joint's frame on the parent, which do not turn with the child
-            E = np.swapaxes(rodrigues(axis, q[:, 0]), -1, -2)
-            S_w[..., 0], S_u[..., 1:] = axis, E[..., :2]
-            still = -np.cross(axis * qd[:, :1], (S_u @ qd[..., None])[..., 0])
-        case "fixed":
-            pass
-        case _:
-            raise AssertionError(f"the oracle does not know the joint {joint.kind}")
-    return S_w, S_u, still
 
 
 class Row(NamedTuple):
@@ -225,9 +69,9 @@ class Reading:
     n_weights: int
 
 
-def rows(found: Variables, readings: Sequence[Reading], states: States) -> Iterator[Row]:
+def rows(found: AffineMotion, readings: Sequence[Reading], states: States) -> Iterator[Row]:
     """Yield the rows of noisy equations of motion, then of the readings; y and weights are used up in this order."""
-    y, W = _extended(states.y), _extended(states.weights)
+    y, W = extended(states.y), extended(states.weights)
     at_y = at_w = 0
     for i, a in enumerate(found.of["a"]):
         for parts in found.noise.values():
@@ -252,7 +96,7 @@ def rows(found: Variables, readings: Sequence[Reading], states: States) -> Itera
             at_w += own
 
 
-def _read(found: Variables, reading: Reading) -> Extended:
+def _read(found: AffineMotion, reading: Reading) -> Extended:
     i, kinds = reading.body, {"joint_acceleration": "qdd", "joint_torque": "tau"}
     if reading.type in kinds:
         return found.of[kinds[reading.type]][i].copy()
