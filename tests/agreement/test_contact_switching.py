@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from tests.compilers import needs_compiler
 from tests.tolerances import SOLVED, assert_close
 from tests.walking import SIDES, Walk, walk
 
@@ -108,34 +107,6 @@ def test_a_walk_is_estimated_as_it_was(name):
         solver.tick().raise_for_status()
         for output in OUTPUTS:
             assert_close(getattr(solver.outputs, output), true[output][k], SOLVED)
-
-
-@every_set
-def test_a_wrong_state_is_not_the_truth(name):
-    """The states differ: one foot that stands, taken to be in the air, makes another estimate."""
-    plan_set, motion, contacts = planned(name), recorded(name), closed(name)
-    k = next(k for k, state in enumerate(contacts) if len(state) < len(plan_set.contact_names))
-    wrong = plan_set.solver("numpy").solve(motion.q[k], motion.qd[k], readings(plan_set, motion[[k]])[0], ())
-    assert np.abs(wrong.fx - motion.wrenches[k]).max() > 10
-
-
-@needs_compiler
-@pytest.mark.parametrize("name", ["ankles", pytest.param("points", marks=pytest.mark.long)])
-def test_each_state_gives_the_very_numbers_of_its_own_plan(name):
-    plan_set = planned(name)
-    solver, tree = plan_set.solver("native"), plan_set.tree
-    where = {reading: k for k, reading in enumerate(plan_set.measurement_names)}
-    rng = np.random.default_rng(0)
-    for state in (*plan_set.states, *plan_set.states[::-1]):
-        plain = plan_set[state].solver("native")
-        q, qd, y = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=len(where))
-        for one, values in ((solver, y), (plain, y[[where[name] for name in plain.system.measurement_names]])):
-            one.inputs.q[:], one.inputs.qd[:], one.inputs.y[:] = q, qd, values
-        solver.contacts = state[::-1]
-        assert solver.tick().ok
-        assert plain.tick().ok
-        for output in OUTPUTS:
-            np.testing.assert_array_equal(getattr(solver.outputs, output), getattr(plain.outputs, output))
 
 
 @every_set

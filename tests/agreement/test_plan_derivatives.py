@@ -322,16 +322,6 @@ def test_native_derivatives_equal_those_through_numpy():
         assert_close(ours, reference, SOLVED)
 
 
-def test_plans_from_files_have_the_same_derivatives(tmp_path):
-    plan = nd.plan(nd.System(four_bar(), "forward_dynamics"))
-    plan.save(tmp_path / "four_bar.plan")
-    loaded = nd.Plan.load(tmp_path / "four_bar.plan")
-    found, again = (p.derivative("q", backend="numpy")(*closed_state(plan.system.tree, 0)) for p in (plan, loaded))
-    assert found._fields == again._fields
-    for ours, reference in zip(found, again, strict=True):
-        assert_close(ours, reference, SAME_PROGRAM)
-
-
 def test_a_planned_program_stays_the_same():
     """What derivatives write down is found by no program that is made afterwards."""
     plan = nd.plan(nd.System(nd.autotree(3), "forward_dynamics"), outputs=["qdd"])

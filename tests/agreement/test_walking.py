@@ -7,7 +7,6 @@ from nori_dyn.estimation.plan import plan
 from nori_dyn.system.builder import System
 from tests.oracles import poses
 from tests.systems import ACCELERATIONS, sensor_set
-from tests.tolerances import RECURSION, assert_close
 from tests.walking import DT, Walk, walk
 
 CLOSE = 1e-9
@@ -56,15 +55,6 @@ def test_velocities_are_those_of_the_motion(record):
         rate = record.tree.difference(record.q[k - 1], record.q[k]) / DT
         np.testing.assert_allclose(np.delete(rate - record.qd[k], [3, 4, 5]), 0, atol=CLOSE)
         np.testing.assert_allclose(rate[3:6], record.qd[k, 3:6], atol=1e-3)
-
-
-def test_the_true_variables_solve_the_equations(record):
-    ticks = record[::200]
-    system = System(record.tree, sensor_set(ACCELERATIONS, {"type": "external_wrench", "links": "all"}))
-    d, Y = ticks.d(system), ticks.readings(system)
-    for k in range(ticks.n):
-        D, b = system.D(ticks.q[k]), system.b(ticks.q[k], ticks.qd[k], Y[k])
-        assert_close((D @ d[k] + b) / np.abs(d[k]).max(), 0 * b, RECURSION)
 
 
 def test_nothing_but_the_floor_touches_a_robot(record):

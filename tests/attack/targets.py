@@ -5,15 +5,12 @@ Each `use_*` takes a path and returns what came of it, or raises; the errors tha
 
 import contextlib
 import gzip
-import io
 import json
 import os
-import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -23,7 +20,6 @@ import yaml
 from hypothesis import strategies as st
 
 import nori_dyn as nd
-from nori_dyn.cli import main
 from nori_dyn.estimation.plan import cache_folder
 from nori_dyn.estimation.plan_files import FORMAT as PLAN
 from nori_dyn.estimation.plan_files import PlanData, sealed, tree_of, unsealed
@@ -340,68 +336,6 @@ def weighed_system() -> nd.System:
     return nd.System(arm_system().tree, nd.SensorSet.from_dict({"name": "weighed", "measurements": rows}))
 
 
-# --------------------------------------------------------------------- the command line
-
-
-@contextlib.contextmanager
-def plan_file() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "good.plan"
-        path.write_text(json.dumps(plan_content()))
-        yield path
-
-
-def command(*arguments: object) -> str:
-    """Run `nori-dyn ARGUMENTS`, and return what it prints; what it writes is there when it succeeds, or not at all."""
-    out = [Path(str(word)) for before, word in pairwise(arguments) if before == "--out"]
-    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=how) for how in ("strict", "backslashreplace")]
-    argv = ["nori-dyn", *map(str, arguments)]
-    told = contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1])
-    code: Any = 0
-    with patch.object(sys, "argv", argv), told[0], told[1], np.errstate(all="ignore"):
-        try:
-            main()
-        except SystemExit as stopped:
-            code = stopped.code
-    for stream in streams:
-        stream.flush()
-    printed, errors = (stream.buffer.getvalue().decode() for stream in streams)
-    assert code in (0, 1, 2), code
-    assert "Traceback" not in errors
-    for path in out:
-        assert path.exists() == (code == 0), (code, path)
-        assert not list(path.parent.glob(".*"))
-    if code and arguments[0] != "observe":
-        assert "error: " in errors.lower(), errors
-        raise nd.errors.NoriError(errors)
-    return printed + errors
-
-
-def use_robot_on_the_command_line(path: Path) -> object:
-    command("info", path, "--json")
-    command("info", path, "--verbose")
-    with tempfile.TemporaryDirectory() as folder:
-        return command("plan", path, "--sensors", "inverse_dynamics", "--out", Path(folder) / "out.plan", "--no-cache")
-
-
-def use_sensors_on_the_command_line(path: Path) -> object:
-    return command("observe", ARM, "--sensors", path, "--samples", 1, "--failing", 0, "--json")
-
-
-def use_plan_on_the_command_line(path: Path) -> object:
-    command("info", path)
-    with tempfile.TemporaryDirectory() as folder:
-        command("export", path, "--out", Path(folder) / "c")
-        log, out = CORPUS / "log.csv", Path(folder) / "out.csv"
-        return command("solve", "--plan", path, "--input", log, "--out", out, "--backend", "numpy")
-
-
-def use_log_on_the_command_line(path: Path) -> object:
-    with plan_file() as plan, tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "out.npz"
-        return command("solve", "--plan", plan, "--input", path, "--out", out, "--backend", "numpy")
-
-
 TARGETS = {
     "urdf": Target(".urdf", robot_file("arm.urdf"), use_robot, 160),
     "urdf with other joints": Target(".urdf", robot_file("wheel.urdf"), use_robot, 60),
@@ -418,9 +352,4 @@ TARGETS = {
     "csv.gz": Target(".csv.gz", zipped_csv_file, use_log, 20),
     "npz": Target(".npz", npz_file, use_log, 80),
     **{f"log{ending}": Target(ending, recorded_file(ending), use_recorded, 25) for ending in RECORDED},
-    "robot, command line": Target(".urdf", robot_file("arm.urdf"), use_robot_on_the_command_line, 10),
-    "mjcf, command line": Target(".xml", robot_file("arm.xml"), use_robot_on_the_command_line, 5),
-    "sensors, command line": Target(".yaml", config_file("sensors.yaml"), use_sensors_on_the_command_line, 10),
-    "plan, command line": Target(".plan", sealed_file(PLAN, plan_content), use_plan_on_the_command_line, 15),
-    "log, command line": Target(".csv", csv_file, use_log_on_the_command_line, 10),
 }

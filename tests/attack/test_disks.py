@@ -257,28 +257,6 @@ def check(out: Path, outcome: Outcome, expected: dict[str, object], older: list[
             assert content(out, file) == whole, (what, f"{file} is half-written")
 
 
-TOLD = ("info {arm} --json", "info {arm}", "schema", "robots", "--help", "--version", "plan --help")
-TOLD += (
-    "observe {arm} --sensors inverse_dynamics --samples 1 --json",
-    "plan {arm} --sensors inverse_dynamics --out {out}",
-)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("words", TOLD)
-@pytest.mark.parametrize("buffered", ["", "1"])
-def test_standard_output_that_is_full(words, buffered, tmp_path):
-    """A traceback before."""
-    command = [sys.executable, "-m", "nori_dyn", *words.format(arm=ARM, out=tmp_path / "a.plan").split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": buffered}
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
-    assert (done.returncode, done.stderr) == (
-        1,
-        "error: standard output cannot be written: No space left on device.\n",
-    )
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("words", ["plan {arm} --sensors inverse_dynamics --out /dev/full", "schema"])
 def test_a_device_that_is_full_and_a_reader_that_has_gone(words):

@@ -194,20 +194,3 @@ def test_other_units_are_right_or_doubted_by_name(attack_scale, attack_seed, att
             case = case._replace(names="as they are called here", clock="t")
         judged(case, way, tmp_path / "log.csv")
         attacked("logs in other units", 1)
-
-
-TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.5, "offset": {"sigma": 20}}
-SPEED = {"of": "qd", "rate": "qdd", "noise": 0.001}
-
-
-def observers(tree: KinematicTree) -> list[nd.SensorSet]:
-    """Return sensors of which something persists: offsets, one of them, or what pushes the tip."""
-    tip, first = tree.names[-1], tree.joint_names[0]
-    pushes = {"of": "offset", "walk": 1.0}, {"of": f"offset:tau:{first}"}, {"of": f"fx:{tip}", "sigma": 5.0}
-    found = []
-    for push in pushes:
-        links = {"except": tip} if "fx" in str(push["of"]) else "all"
-        rows = [TORQUES, {"type": "external_wrench", "links": links, "value": 0}]
-        content = {"name": "observer", "measurements": rows, "memory": {"speed": SPEED, "push": push}}
-        found.append(nd.SensorSet.from_dict(content))
-    return found

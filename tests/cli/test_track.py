@@ -167,35 +167,6 @@ def test_what_no_reading_tells(refused, figures, tmp_path):
     assert not list(tmp_path.glob("refused*"))
 
 
-def test_contacts_of_the_log(run, tmp_path):
-    wrench = {"type": "external_wrench", "links": ["link2"]}
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 2}}
-    content = {
-        "name": "touch",
-        "measurements": [torque, {"type": "external_wrench", "links": ["link1"], "value": 0}],
-        "contacts": {"tip": {"closed": [wrench | {"sigma": 0.3}], "open": [wrench | {"value": 0}]}},
-        "memory": {
-            "speed": {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.01},
-            "off": {"of": "offset", "walk": 0.5},
-        },
-    }
-    plans = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["qdd", "tau"])
-    plans.save(tmp_path / "arm.plan")
-    rng, n, one = np.random.default_rng(0), 60, nd.Tracker(plans, DT, backend="numpy")
-    t, q, qd = DT * np.arange(n), rng.normal(0, 0.05, (n, 2)).cumsum(axis=0), rng.normal(size=(n, 2))
-    y, closed = rng.normal(size=(n, len(one.inputs.y))), (t > 0.2) & (t < 0.45)
-    columns = {f"q[{k}]": q[:, k] for k in range(2)} | {f"qd[{k}]": qd[:, k] for k in range(2)} | {"t": t}
-    columns |= dict(zip(plans.solver().measurement_names, y.T, strict=True)) | {"contact:tip": closed}
-    table = np.column_stack(list(columns.values()))
-    np.savetxt(tmp_path / "log.csv", table, "%.17g", ",", header=",".join(columns), comments="")
-    for command in ("filter", "smooth"):
-        assert run(*arguments(command, tmp_path, "log.csv"), "--chunk", 16, "--backend", "numpy")[0] == 0
-        expected = one.over(t, q, qd, y, contacts=closed[:, None], causal=command == "filter")
-        with np.load(tmp_path / "out.npz") as found:
-            np.testing.assert_allclose(found["tau"], expected["tau"], rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(found["sigma:qdd"], expected.deviations["qdd"], rtol=1e-9)
-
-
 @pytest.fixture(scope="module")
 def touched(tmp_path_factory):
     """A plan of a joint whose torque has an offset, a log in which it is pushed twice, and two in which it is not."""

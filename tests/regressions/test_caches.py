@@ -39,16 +39,6 @@ def test_a_deeply_nested_plan_file_is_refused(tmp_path):
         nd.Plan.load(path)
 
 
-def test_a_damaged_cache_entry_is_made_anew():
-    expected = planned()
-    (entry,) = cache_folder().iterdir()
-    whole = entry.read_bytes()
-    for damage in (DEEP.encode(), b"\xff\xfe\x00", b'{"a": ' + b"9" * 10_000 + b"}"):
-        entry.write_bytes(damage)
-        np.testing.assert_array_equal(planned().row_permutation, expected.row_permutation)
-        assert entry.read_bytes() == whole, damage[:9]
-
-
 def test_a_folder_at_the_name_of_a_cache_entry_is_replaced(recwarn):
     planned()
     (entry,) = cache_folder().iterdir()

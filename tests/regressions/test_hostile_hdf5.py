@@ -33,6 +33,20 @@ def by_a_link(file):
     of(file, "x", "y")
 
 
+def stored_elsewhere(file):
+    file.create_dataset("x", (N, 2), "f8", external=[("secret.bin", 0, 16 * N)])
+
+
+def of_another_file(file):
+    layout = h5py.VirtualLayout((N, 2), "f8")
+    layout[:] = h5py.VirtualSource("other.h5", "q", (N, 2))
+    file.create_virtual_dataset("x", layout)
+
+
+def a_link(file):
+    file["arm/x"] = h5py.ExternalLink("other.h5", "q")
+
+
 def elements(file):
     group = file.create_group("x")
     group["data"], group["timestamps"] = np.ones((N, 2)), np.arange(float(N))
@@ -60,6 +74,9 @@ HOSTILE = {
     "made of itself": (itself, "'x' is made of 'x', which itself refers to others"),  # SIGSEGV
     "made of each other": (each_other, "'x' is made of 'y', which itself refers to others"),
     "made of itself by a link": (by_a_link, "'x' is made of 'y', which itself refers to others"),
+    "stored elsewhere": (stored_elsewhere, "x' .* another file, '.*secret.bin'"),  # its bytes came out as readings
+    "made of another file": (of_another_file, "x' .* another file, '.*other.h5'"),
+    "a link to another file": (a_link, "x' .* another file, '.*other.h5'"),
     "many rows": (
         lambda f: f.create_dataset("x", (1 << 40, 2), "f8", chunks=(8, 2)),
         "'x' declares 137,438,953,472 pieces",
@@ -90,6 +107,9 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_crashes_takes_all_memory_or_never_ends_is_refused_by_name(name, tmp_path):
     make, words = HOSTILE[name]
+    (tmp_path / "secret.bin").write_bytes(np.arange(2.0 * N).tobytes())
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["q"] = np.ones((N, 2))
     with h5py.File(path := tmp_path / "log.mat", "w", libver="latest") as file:
         file["t"], file["q"] = np.arange(float(N)), np.ones((N, 2))
         make(file)

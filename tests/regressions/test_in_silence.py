@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import FileFormatError, ModelError, PlanError, SensorConfigError
+from nori_dyn.errors import ModelError, PlanError, SensorConfigError
 from nori_dyn.live.decoding import LARGEST, Decoder
-from nori_dyn.live.engine import TrackerEstimator, prepared
 from nori_dyn.logs.clock import MOST_TIMES
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.writer import Field, FileSchema
@@ -54,13 +53,6 @@ def log_of(path: Path, n: int = 50, **numbers: np.ndarray) -> Path:
 
 # --------------------------------------------------------------------------------------------------------------
 # Memory that estimates of single instants leave out: offsets were exactly 0.
-
-
-def test_memory_is_used_over_a_log_and_in_a_stream(tmp_path):
-    plan, log = observer(), log_of(tmp_path / "log.npz", tau=np.ones((50, 2)))
-    assert nd.estimate(log, plan).memory.mean.any()
-    assert nd.smooth(log, plan).memory.mean.any()
-    assert isinstance(prepared(plan).estimate, TrackerEstimator)
 
 
 def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is_refused_at_once():
@@ -190,34 +182,6 @@ def test_what_is_compiled_is_copied_and_unpickled_with_what_it_was_given():
 # Files
 
 
-def test_hdf5_brings_in_no_other_files(tmp_path):
-    """Bytes of a private file came out as readings."""
-    h5py = pytest.importorskip("h5py")
-    (tmp_path / "secret.bin").write_bytes(np.arange(100.0).tobytes())
-    with h5py.File(tmp_path / "other.h5", "w") as file:
-        file["q"] = np.ones((50, 2))
-
-    def outside(file):
-        file.create_dataset("q", (50, 2), "f8", external=[(str(tmp_path / "secret.bin"), 0, 800)])
-
-    def virtual(file):
-        layout = h5py.VirtualLayout((50, 2), "f8")
-        layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "q", (50, 2))
-        file.create_virtual_dataset("q", layout)
-
-    def link(file):
-        file["arm/q"] = h5py.ExternalLink("other.h5", "q")
-
-    for name, make, other in (("a", outside, "secret.bin"), ("b", virtual, "other.h5"), ("c", link, "other.h5")):
-        for ending in (".h5", ".mat"):
-            path = tmp_path / f"{name}{ending}"
-            with h5py.File(path, "w", userblock_size=0) as file:
-                file["t"] = np.arange(50.0)
-                make(file)
-            with pytest.raises(FileFormatError, match=f"q' .* another file, '.*{other}'"):
-                open_log(str(path))
-
-
 SCHEMA = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {"robot": "arm"})
 WRITE = """
 import resource, signal, sys
@@ -279,23 +243,6 @@ def test_messages_of_any_size_are_checked_for_that_before_they_are_read():
 # Plausibility
 
 
-def test_a_log_in_other_units_is_doubted_where_it_is_identified_from_too(tmp_path):
-    tree, t = load("ur5"), 0.01 * np.arange(300)
-    speeds = np.linspace(1, 3, tree.nv)
-    phases = np.outer(t, speeds) + np.arange(tree.nv)
-    q, qd, qdd = 2 * np.sin(phases), 2 * speeds * np.cos(phases), -2 * speeds**2 * np.sin(phases)
-    tau = np.array([nd.rnea(tree, *state) for state in zip(q, qd, qdd, strict=True)])
-    for words, angle, time in (
-        ("", 1, 1),
-        ("Angles look like degrees", 180 / np.pi, 1),
-        ("is the step of time right", 1, 1e3),
-    ):
-        np.savez(tmp_path / "log.npz", t=t * time, q=q * angle, qd=qd * angle, qdd=qdd * angle, tau=tau)
-        found = nd.identify(tmp_path / "log.npz", tree, ["friction"], physical=False)
-        told = [each for each in found.doubts if each.startswith("log.npz: ")]
-        assert any(words in each for each in told) if words else not told
-
-
 @pytest.mark.parametrize(
     ("names", "factors", "units"),
     [
@@ -352,33 +299,12 @@ def test_accelerations_in_degrees_alone_are_doubted(tmp_path, factor, doubted):
     assert any(re.search(words, each) for each in told) == doubted
 
 
-def test_degrees_are_told_once_a_solver_in_python_too():
-    tree = load("ur5")
-    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"]).solver()
-
-    def ask():
-        for _ in range(4):
-            solver.solve(np.full(6, 90.0), np.zeros(6), np.zeros(6))
-            solver.solve_batch(np.full((2, 6), 90.0), np.zeros((2, 6)), np.zeros((2, 6)))
-
-    with pytest.warns(nd.errors.NoriWarning, match=r"'shoulder_pan_joint' is 90 rad.*look like degrees") as told:
-        ask()
-    assert len(told) == 1
-
-
 def test_sensors_of_a_base_that_does_not_move_are_told():
     with pytest.warns(nd.errors.NoriWarning, match="it reads nothing on robot .* Its base is fixed"):
         nd.System(ARM, "floating_base")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nd.System(nd.autotree(2), "inverse_dynamics")
-
-
-def test_a_folder_does_not_hide_a_robot(tmp_path, monkeypatch):
-    load("panda")
-    (tmp_path / "panda").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert nd.load_robot("panda", locked=["panda_finger_joint1", "panda_finger_joint2"]).nv == 7
 
 
 def test_memory_that_runs_out_is_no_damage():

@@ -175,15 +175,6 @@ def test_no_states_are_not_no_contact():
     np.testing.assert_array_equal(switching().solve_batch(Q, Qd, Y, set()).tau, expected.tau)
 
 
-def test_a_set_is_for_all_states_and_a_sequence_of_them_for_each():
-    Q, Qd, Y, _ = data(contact_plans(), 2)
-    both = switching().solve_batch(Q, Qd, Y, {"a", "b"})
-    each = switching().solve_batch(Q, Qd, Y, [("a",), ("b",)])
-    for k in range(2):
-        np.testing.assert_array_equal(both.tau[k], switching().solve(Q[k], Qd[k], Y[k], ("b", "a")).tau)
-        np.testing.assert_array_equal(each.tau[k], switching().solve(Q[k], Qd[k], Y[k], "ab"[k]).tau)
-
-
 # --------------------------------------------------------------------------------------------------------------
 # A ticker uses arrays where they lie: what does not lie as it expects is refused when it is made.
 

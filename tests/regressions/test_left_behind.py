@@ -16,8 +16,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError
-from nori_dyn.estimation.log_file import estimate_to_file, write_whole
-from nori_dyn.estimation.log_run import LogRunner, options_of
+from nori_dyn.estimation.log_file import write_whole
 from nori_dyn.logs.formats.writer import Field, FileSchema
 
 ARM = nd.autotree(2)
@@ -45,12 +44,6 @@ def a_full_disk(numbers, *names: str):
 
 
 SCHEMA = FileSchema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
-
-
-def log(path: Path) -> Path:
-    zeros = np.zeros((50, 2))
-    np.savez(path, t=0.01 * np.arange(50), q=zeros, qd=zeros, qdd=zeros, tau=zeros)
-    return path
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -87,18 +80,6 @@ def test_an_earlier_export_that_cannot_be_put_back_is_whole_where_the_error_says
     assert (now | (contents(Path(found[1])) if found else {})).items() >= before.items()
     assert found or now == before
     other.export(tmp_path)
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_estimates_that_cannot_be_moved_to_their_place_are_removed(number, tmp_path):
-    """Parts that no later run would take were left beside the file."""
-    plan, out = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"]), tmp_path / "out.csv"
-    runner, given = LogRunner(plan, options_of(backend="numpy")), nd.read_log(log(tmp_path / "log.npz"))
-    with a_full_disk({number}, "replace"):
-        estimate_to_file(runner, given, out)
-    assert [path.name for path in tmp_path.iterdir()] == ["log.npz"]
-    assert estimate_to_file(runner, given, out).samples == 50
-    assert out.exists()
 
 
 @pytest.mark.parametrize("name", ["replace", "open", "mkdir"])

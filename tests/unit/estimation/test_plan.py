@@ -144,7 +144,8 @@ def test_a_plan_of_other_code_is_no_entry(counted, monkeypatch, tmp_path):
 def test_a_damaged_cache_entry_is_made_anew(counted):
     nd.plan(system())
     (entry,) = cache_folder().iterdir()
-    for n, damage in enumerate([b"", b"{", b"not json", b"\xff\xfe", b'{"format": "nori_dyn plan"}'], 2):
+    others = b'{"tree":' + b"[" * 100_000, b'{"a": ' + b"9" * 10_000 + b"}"  # once a traceback
+    for n, damage in enumerate([b"", b"{", b"not json", b"\xff\xfe", b'{"format": "nori_dyn plan"}', *others], 2):
         entry.write_bytes(damage)
         assert np.isfinite(solved(nd.plan(system())).tau).all(), damage
         nd.plan(system())
@@ -395,6 +396,7 @@ def test_angles_in_degrees_are_doubted_once(recwarn):
         solver.solve_batch(*states)
     for _ in range(8):
         solver.solve_batch(*states)
+        solver.solve(*(each[0] for each in states))
     assert not recwarn
 
 

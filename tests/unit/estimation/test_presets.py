@@ -8,7 +8,6 @@ from nori_dyn.errors import DoubtfulLogError, InputError, ModelError, PresetErro
 from nori_dyn.estimation.presets import known_presets
 from tests.robots import load
 
-JOINTS = tuple(f"panda_joint{k}" for k in range(1, 8))
 RATE = 200.0
 
 

@@ -22,20 +22,6 @@ def arm(tmp_path_factory):
     return plan, ticks, path
 
 
-@pytest.mark.parametrize("causal", [True, False])
-def test_a_log_is_its_arrays(arm, causal):
-    plan, ticks, path = arm
-    found = nd.smooth(path, plan, dt=DT, causal=causal)
-    expected = nd.Tracker(plan, DT).over(*ticks.all, causal=causal)
-    np.testing.assert_array_equal(found["tau"], expected["tau"])
-    np.testing.assert_array_equal(found.deviations["qdd"], expected.deviations["qdd"])
-    np.testing.assert_array_equal(found.memory.mean, expected.memory.mean)
-    np.testing.assert_array_equal(found.t, ticks.T)
-    assert found.report.samples == len(found.samples) == N
-    assert str(found) == str(expected)
-    assert (found.history.delays is None) == (not causal)
-
-
 def test_as_a_table_and_as_a_file(arm, tmp_path):
     pytest.importorskip("pandas")
     plan, _, path = arm

@@ -115,20 +115,6 @@ def test_attitude_velocity_and_position_are_found():
 
 
 @needs_compiler
-def test_native_code_and_numpy_say_the_same():
-    trackers = [nd.Tracker(plan(), DT, backend=backend) for backend in ("native", "numpy")]
-    motion, rng = sway(DT * np.arange(60), TILTS[2], 1), np.random.default_rng(1)
-    for k in range(60):
-        given = read(motion, k, rng)
-        one, other = (tracker.step(*given) for tracker in trackers)
-        np.testing.assert_allclose(one["fx"], other["fx"], rtol=1e-6, atol=1e-6)
-        if k < 20:  # where nothing is known of gravity yet
-            continue
-        for name in ("velocity", "gravity", "angular_velocity", "rotation"):
-            np.testing.assert_allclose(*(getattr(tracker.base, name) for tracker in trackers), rtol=1e-7, atol=1e-7)
-
-
-@needs_compiler
 def test_a_lag_goes_back_over_turned_axes():
     """Native code keeps a step back for every tick, before turned axes too, in places that are used again."""
     trackers = [nd.Tracker(plan(), DT, lag=4, backend=backend) for backend in ("native", "numpy")]

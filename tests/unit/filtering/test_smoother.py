@@ -84,22 +84,6 @@ def test_filter_and_smoother_are_least_squares_over_ticks(name, every_backend):
     assert ("gaps" in str(later)) == (gap is not None)
 
 
-@pytest.mark.parametrize("every_backend", ["numpy", 8], indirect=True)
-def test_over_says_what_steps_say(every_backend):
-    plan = planned()
-    ticks = recorded(plan.system, N, seed=4)
-    one = nd.Tracker(plan, DT, backend=every_backend)
-    found = one.over(*ticks.all)
-    for k, dt in enumerate(np.diff(ticks.T, prepend=0)):
-        step = one.step(ticks.Q[k], ticks.Qd[k], ticks.Y[k], dt)
-        np.testing.assert_allclose(found["tau"][k], step["tau"], rtol=1e-11)
-        np.testing.assert_allclose(found.deviations["tau"][k], step.deviations["tau"], rtol=1e-9)
-        np.testing.assert_allclose([found.nis[k], found.degrees[k]], [step.nis, step.degrees], rtol=1e-9, atol=1e-20)
-        np.testing.assert_allclose(found.p_value[k], step.p_value, rtol=1e-9)
-        np.testing.assert_allclose(found.log_likelihood[k], step.log_likelihood, rtol=1e-9)
-    assert found.consistency.nis == pytest.approx(one.consistency.nis)
-
-
 @pytest.mark.parametrize("every_backend", ["numpy", 2], indirect=True)
 def test_readings_that_are_missing_are_dropped(every_backend):
     plan = planned()

@@ -10,6 +10,12 @@ def pseudo_inertia_of(ten: np.ndarray) -> np.ndarray:
     return np.block([[np.trace(I) / 2 * np.eye(3) - I, h[:, None]], [h[None], np.array([[m]])]])
 
 
+def ten_of_pseudo_inertia(P: np.ndarray) -> np.ndarray:
+    """The ten parameters of a pseudo-inertia (4, 4)."""
+    I = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+    return np.array([P[3, 3], *P[3, :3], I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]])
+
+
 def cloud(masses: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The ten parameters and the pseudo-inertia of points (n, 3) with masses (n,)."""
     x, y, z = points.T

@@ -11,6 +11,7 @@ from nori_dyn.identification.parameters import Parameters, ten_of
 from nori_dyn.identification.regression import Regression
 from nori_dyn.model.inertia import inertia_of_ten
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.unit.identification.inertias import pseudo_inertia_of, ten_of_pseudo_inertia
 
 ARM = sensor_set(ACCELERATIONS, {**TORQUES, "joints": "actuated"}, {**WRENCHES, "value": 0.0}, name="arm")
 
@@ -49,16 +50,11 @@ def drawn(
     """
     I = tree.I.copy()
     for i in np.flatnonzero(tree.I[:, 5, 5]):
-        m, x, y, z, xx, xy, yy, xz, yz, zz = ten_of(tree.I[i])
-        S = (xx + yy + zz) / 2 * np.eye(3) - np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        P = np.block([[S, np.array([[x], [y], [z]])], [np.array([[x, y, z]]), np.array([[m]])]])
-        sizes, axes = np.linalg.eigh(P)
+        sizes, axes = np.linalg.eigh(pseudo_inertia_of(np.array(ten_of(tree.I[i]))))
         L, E = axes * np.sqrt(np.maximum(sizes, 0.0)), rng.normal(size=(4, 4))
         while np.linalg.eigvalsh(np.eye(4) + (E + E.T) / 2)[0] < least:
             E = rng.normal(size=(4, 4))
-        P = L @ (np.eye(4) + (E + E.T) / 2) @ L.T
-        J = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-        I[i] = inertia_of_ten([P[3, 3], *P[:3, 3], J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
+        I[i] = inertia_of_ten(ten_of_pseudo_inertia(L @ (np.eye(4) + (E + E.T) / 2) @ L.T))
     return tree.replace(I=I), np.concatenate([ten_of(each) for each in I])
 
 

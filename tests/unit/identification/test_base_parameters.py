@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.identification.base_parameters import base_parameters, column_order
 from nori_dyn.identification.regression import Regression
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
@@ -98,29 +99,18 @@ def test_an_upright_first_axis_costs_two():
     assert base_of(serial(*six)).rank == 7 * 6 - 4 - 2
 
 
-def test_rx90_of_khalil_and_dombre(tmp_path):
+def test_rx90_of_khalil_and_dombre():
     """40 with rotors: six joints about axes of modified Denavit-Hartenberg parameters, the first upright.
 
     Source: Khalil and Dombre, Modeling, identification and control of robots (2002), tables 5.1 and 9.4.
     """
     turns = [0.0, np.pi / 2, 0.0, -np.pi / 2, np.pi / 2, -np.pi / 2]  # alpha
     shifts = [(0.0, 0.0), (0.0, 0.0), (0.45, 0.0), (0.0, 0.45), (0.0, 0.0), (0.0, 0.0)]  # d, r
-    links = "".join(
-        f'<link name="l{k}"><inertial><mass value="{k}"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0"'
-        f' izz="1"/></inertial></link>'
-        for k in range(1, 7)
-    )
-    joints = ""
-    for k, (alpha, (d, r)) in enumerate(zip(turns, shifts, strict=True), 1):
-        xyz = f"{d} {-np.sin(alpha) * r:.12g} {np.cos(alpha) * r:.12g}"
-        joints += (
-            f'<joint name="j{k}" type="revolute"><parent link="l{k - 1}"/><child link="l{k}"/>'
-            f'<origin xyz="{xyz}" rpy="{alpha!r} 0 0"/><axis xyz="0 0 1"/>'
-            '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
-        )
-    path = tmp_path / "rx90.urdf"
-    path.write_text(f'<robot name="rx90"><link name="l0"/>{links}{joints}</robot>')
-    tree = nd.load_urdf(path)
+    X_tree = []
+    for alpha, (d, r) in zip(turns, shifts, strict=True):
+        c, s = np.round(np.cos(alpha)), np.round(np.sin(alpha))
+        X_tree.append(Transform(np.array([[1, 0, 0], [0, c, s], [0, -s, c]]), np.array([d, -s * r, c * r])))
+    tree = nd.autotree(6).replace(X_tree=X_tree)
     assert base_of(tree, ["inertias"]).rank == 36
     assert base_of(tree, ["inertias", "rotors"]).rank == 40
 

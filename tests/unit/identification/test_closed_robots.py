@@ -171,20 +171,14 @@ def rank_of_finite_motions(tree: KinematicTree) -> int:
     return int(np.sum(s > 1e-7 * s[0]))
 
 
-def test_ranks_are_those_of_finite_closed_motions():
-    for seed in (5, 21):
+@pytest.mark.parametrize("seeds", [(5, 21), pytest.param(range(40), marks=pytest.mark.long)], ids=["two", "forty"])
+def test_ranks_are_those_of_finite_closed_motions(seeds):
+    for seed in seeds:
         tree = closed_robots.random_mechanism(seed)
         found = nd.identifiability(nd.System(tree, sensors_of(tree, list(tree.joint_names))))
         assert found.rank == rank_of_finite_motions(tree), seed
         assert found.error is None
         assert found.base.gap > 1e6
-
-
-@pytest.mark.long
-def test_ranks_of_forty_mechanisms():
-    for tree in map(closed_robots.random_mechanism, range(40)):
-        found = nd.identifiability(nd.System(tree, sensors_of(tree, list(tree.joint_names))))
-        assert found.rank == rank_of_finite_motions(tree)
 
 
 def test_a_joint_that_stands_still_holds_all_of_a_four_bar():

@@ -52,18 +52,6 @@ def motion(rng):
     }
 
 
-def test_estimates_are_those_of_the_solver(arm, inverse):
-    engine, state = made(inverse, [*joints("q"), *joints("qd"), *joints("qdd")])
-    rng = np.random.default_rng(0)
-    for k in range(10):
-        numbers = motion(rng)
-        tick = ticked(engine, state, 1.0 + k, numbers)
-        q, qd, qdd = (np.array([numbers[name] for name in joints(kind)]) for kind in ("q", "qd", "qdd"))
-        np.testing.assert_allclose(tick.estimate.tau, nd.rnea(arm, q, qd, qdd), rtol=1e-10)
-        assert tick.t == 1.0 + k
-    assert (engine.account.skipped, engine.account.sensors, engine.account.fell_back) == ({}, {}, 0)
-
-
 def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
     engine, state = made(inverse, [*joints("q"), *joints("qd")], differentiate="auto")
     acceleration, jerk = np.array([1.0, -2.0, 0.5]), np.array([3.0, 1.0, -1.0])

@@ -178,22 +178,6 @@ def test_what_was_estimated_is_not_estimated_again_unless_plan_log_or_options_ar
     assert run_again(tmp_path, plan=other, dt=0.5) == [True, False]
 
 
-def test_a_smoother_over_many_logs_is_the_smoother_of_each(tmp_path):
-    system = nd.System(nd.autotree(2), "momentum_observer")
-    observer, rng, t = nd.plan(system, outputs=["offset"]), np.random.default_rng(4), 0.01 * np.arange(40)
-    (tmp_path / "logs").mkdir()
-    for name in ("a.npz", "b.npz"):
-        q, y = rng.normal(0, 0.01, (40, 2)).cumsum(axis=0), rng.normal(size=(40, 2))
-        np.savez(tmp_path / "logs" / name, t=t, q=q, qd=np.gradient(q, 0.01, axis=0), y=y)
-    assert run_again(tmp_path, plan=observer, how="smooth") == [True, True]
-    assert run_again(tmp_path, plan=observer, how="smooth") == [False, False]
-    for name in ("a.npz", "b.npz"):
-        expected = nd.smooth(tmp_path / "logs" / name, observer, backend="numpy")
-        with np.load(tmp_path / "out" / name) as found:
-            np.testing.assert_allclose(found["offset"], expected["offset"], rtol=1e-12)
-    assert run_again(tmp_path, plan=observer) == [True, True]  # by a filter
-
-
 def test_no_log_and_estimates_in_the_place_of_logs_are_refused(plan, runs):
     with pytest.raises(InputError, match=r"no log is called '.*\.mcap'"):
         estimate_logs(LogRunner(plan), f"{runs}/*.mcap", runs)
