@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 
 class NoriError(Exception):
@@ -31,6 +32,16 @@ def _rebuilt(kind: type[NoriError], args: tuple[object, ...], attributes: dict[s
     error.args = args
     error.__dict__.update(attributes)
     return error
+
+
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Put what an error is about, such as a file or an entry, in front of its message."""
+    try:
+        yield
+    except NoriError as error:
+        error.args = (f"{place}: {error}",)
+        raise
 
 
 class ModelError(NoriError):

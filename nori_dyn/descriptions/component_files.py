@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from nori_dyn.components.base import Component, OnJoints
 from nori_dyn.components.config import components_of, config_model
-from nori_dyn.errors import InvalidConfigError, ModelError, NoriError, UnknownNameError
+from nori_dyn.errors import InvalidConfigError, ModelError, UnknownNameError, naming
 from nori_dyn.io.files import write_bytes
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.measurements.selectors import WORDS
@@ -181,19 +181,16 @@ def with_components(
     if components is None or isinstance(components, bool):
         return tree
     more, is_instead = _read(components)
-    try:
-        return tree.replace(components=more if is_instead else (*tree.components, *more))
-    except UnknownNameError as error:
-        if error.name in locked:
+    with naming(os.fspath(components)):
+        try:
+            return tree.replace(components=more if is_instead else (*tree.components, *more))
+        except UnknownNameError as error:
+            if error.name not in locked:
+                raise
             raise ModelError(
-                f"{os.fspath(components)}: joint '{error.name}' is locked, and no component can act on it. Leave it "
-                "out there, or do not lock it."
+                f"joint '{error.name}' is locked, and no component can act on it. Leave it out there, or do not lock "
+                "it."
             ) from None
-        error.args = (f"{os.fspath(components)}: {error}",)
-        raise
-    except NoriError as error:
-        error.args = (f"{os.fspath(components)}: {error}",)
-        raise
 
 
 def components_schema_json() -> str:

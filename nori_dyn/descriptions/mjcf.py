@@ -16,8 +16,7 @@ from nori_dyn.descriptions.component_files import takes_own, with_components
 from nori_dyn.descriptions.mjcf_components import beyond_components, components_in, mjcf_components
 from nori_dyn.descriptions.mjcf_model import ROOT, MjcfModel, MjcfPlaces, compiled, rotation
 from nori_dyn.descriptions.mjcf_sensors import mjcf_sensors, sensor_bodies
-from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
-from nori_dyn.io.xml_file import naming_file
+from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError, naming
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.inertia import Inertias, LinkData, treatment
@@ -89,7 +88,7 @@ def load_mjcf(
     reader = MjcfReader(mjcf, Cleaner(active=clean))
     still = positions_of(locked)
     kept = _sensed(mjcf, still) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
-    with naming_file(path):
+    with naming(path):
         float_it, notes = reader.read(base)
         welds = reader.welds(kept, still)
         notes += [*reader.cleaner.notes(), *reader.notes(still, kept)]

@@ -32,8 +32,7 @@ from nori_dyn.descriptions.corrections import (
 )
 from nori_dyn.descriptions.mjcf import MjcfReader
 from nori_dyn.descriptions.mjcf_model import ROOT, MjcfModel, compiled, component_name
-from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
-from nori_dyn.io.xml_file import naming_file
+from nori_dyn.errors import FileFormatError, ModelError, NoriWarning, naming
 from nori_dyn.io.xml_text import XmlElement, XmlText, numbers
 from nori_dyn.model.assembly import FLOATING_JOINT, lumped
 from nori_dyn.model.cleaning import Cleaner
@@ -158,7 +157,7 @@ def _reader(tree: KinematicTree, mjcf: MjcfModel, path: str | os.PathLike[str], 
     """Links and joints of a model, with the base of a tree."""
     reader = MjcfReader(mjcf, Cleaner(active=clean))
     is_floating = tree.joint_names[0] == FLOATING_JOINT
-    with naming_file(path):
+    with naming(path):
         own = {reader.name("joint", number) for number in range(mjcf.model.njnt)}
         reader.read("floating" if is_floating and FLOATING_JOINT not in own else "fixed")
     return reader

@@ -17,8 +17,8 @@ from nori_dyn.errors import (
     UnknownConfigError,
     UnknownSensorNameError,
     WrongKindError,
+    naming,
 )
-from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.yaml_file import YamlFile, read_yaml
 from nori_dyn.measurements.sensor_set import SensorSet, config_model
 from nori_dyn.model.tree import KinematicTree
@@ -76,7 +76,7 @@ def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None
         [('imu', 'accelerometer')]
     """
     name = f"sensors of {os.path.basename(model)}"
-    with naming_file(model):
+    with naming(model):
         content = {"name": name, "from_model": True, "measurements": []}
         return SensorSet.from_dict(content, _model_entries(model, tree))
 

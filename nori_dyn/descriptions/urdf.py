@@ -13,8 +13,7 @@ from nori_dyn.descriptions.component_files import moving_joints, takes_own, with
 from nori_dyn.descriptions.urdf_components import couplings, frictions, rotors, transmissions
 from nori_dyn.descriptions.urdf_document import UrdfJoint, not_numbers, read_urdf
 from nori_dyn.descriptions.urdf_sensors import sensor_joints
-from nori_dyn.errors import ModelError, NoriWarning
-from nori_dyn.io.xml_file import naming_file
+from nori_dyn.errors import ModelError, NoriWarning, naming
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.drives import DriveLimits
@@ -99,7 +98,7 @@ def load_urdf(
     robot = read_urdf(path, cleaner)
     kept = sensor_joints(robot, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     joints = [joint.data for joint in robot.joints]
-    with naming_file(path):
+    with naming(path):
         mimics = [
             joint.name
             for joint in robot.joints

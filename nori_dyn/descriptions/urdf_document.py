@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import FileFormatError, ModelError
-from nori_dyn.io.xml_file import Element, naming_file, read_xml
+from nori_dyn.errors import FileFormatError, ModelError, naming
+from nori_dyn.io.xml_file import Element, read_xml
 from nori_dyn.model.assembly import JointData
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.inertia import LinkData
@@ -173,7 +173,7 @@ def _joint(path: str | os.PathLike[str], element: Element, cleaner: Cleaner) -> 
 
     r, R = _origin(texts["origin"], cleaner)
     limits = number("limit", "lower", -math.inf), number("limit", "upper", math.inf)
-    with naming_file(path):
+    with naming(path):
         model = _model(name, kind, texts["axis"].get("xyz", ["1", "0", "0"]), limits, cleaner)
     return UrdfJoint(
         data=JointData(name, *ends, Transform(np.ascontiguousarray(R.T), r), model),

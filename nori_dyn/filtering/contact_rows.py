@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
+from nori_dyn.errors import InputError, UnknownReadingError, naming
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
@@ -94,11 +94,8 @@ class AllCases:
         for case in cases:
             for contact in self.sensors.contacts:
                 for measurement in getattr(contact, case):
-                    try:
+                    with naming(f"sensors '{self.name}', contact '{contact.name}', {case}"):
                         yield from (CaseRows(equation, contact.name, case) for equation in measurement.on(tree))
-                    except SensorConfigError as error:
-                        error.args = (f"sensors '{self.name}', contact '{contact.name}', {case}: {error}",)
-                        raise
 
     def remembered(self, variables: Sequence[Variable], equations: Iterable[Equation]) -> Sequence[Remembered]:
         """Return which variables persist."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nori_dyn.errors import FileFormatError, NoriError
+from nori_dyn.errors import FileFormatError
 
 Element: TypeAlias = Any
 """An lxml element; lxml has no types of its own. Elements are read only: documents are shared."""
@@ -61,16 +59,6 @@ def parsed(file: str, content: bytes) -> Element:
 
 
 _shared = lru_cache(maxsize=2)(lambda file, content: parsed(file, content))
-
-
-@contextmanager
-def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put the file's name in front of the message of an error about what it holds."""
-    try:
-        yield
-    except NoriError as error:
-        error.args = (f"{path}: {error}",)
-        raise
 
 
 def _parser(recover: bool) -> Any:

@@ -7,7 +7,6 @@ import json
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import chain, combinations
@@ -18,12 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from nori_dyn.errors import (
     InvalidConfigError,
-    NoriError,
     NoriWarning,
     PlanError,
     SensorConfigError,
     UnknownSensorNameError,
     named_contacts,
+    naming,
 )
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound, without_offset
@@ -286,17 +285,16 @@ class SensorSet(Shown):
             )
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):
-            what = f"sensors '{self.name}', measurement {number} ({measurement.type}):"
-            try:
+            what = f"sensors '{self.name}', measurement {number} ({measurement.type})"
+            with naming(what):
                 rows = bound(measurement, tree)
-            except NoriError as error:
-                error.args = (f"{what} {error}",)
-                raise
             if not rows and isinstance(measurement.parts[0], LinkReading) and measurement.value is None:
-                warnings.warn(f"{what} it reads nothing on robot '{tree.name}'.{_why(tree)}", NoriWarning, stacklevel=4)
+                warnings.warn(
+                    f"{what}: it reads nothing on robot '{tree.name}'.{_why(tree)}", NoriWarning, stacklevel=4
+                )
             equations.extend(rows)
         for name, memory in self.memory:
-            with self._naming(name):
+            with naming(f"sensors '{self.name}', memory '{name}'"):
                 equations.extend(memory.equations(tree))
         _check_base(equations)
         parts = parts_of(tree)
@@ -319,22 +317,13 @@ class SensorSet(Shown):
         own = {row.name.removeprefix("prior:"): row for row in equations if row.group == "prior"}
         found: dict[VariableKey, Remembered] = {}
         for name, memory in self.memory:
-            with self._naming(name):
+            with naming(f"sensors '{self.name}', memory '{name}'"):
                 for one in memory.remembered(name, variables, own):
                     if one.variable.key in found:
                         before = found[one.variable.key].memory
                         raise SensorConfigError(f"'{one.variable.name}' is state by '{before}' already. Name it once.")
                     found[one.variable.key] = one
         return list(found.values())
-
-    @contextmanager
-    def _naming(self, memory: str) -> Iterator[None]:
-        """Let errors name the entry of the memory that they belong to."""
-        try:
-            yield
-        except NoriError as error:
-            error.args = (f"sensors '{self.name}', memory '{memory}': {error}",)
-            raise
 
 
 def _check_base(equations: Sequence[Equation]) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import InputError, ModelError, NoriError, UnknownModelNameError
+from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, naming
 from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Joint
 from nori_dyn.tables import Shown
@@ -198,11 +198,8 @@ class KinematicTree(Shown):
                     f"robot '{self.name}', {what}: another component has that name. Rename one of the two."
                 )
             names |= {component.name} - {""}
-            try:
+            with naming(f"robot '{self.name}', {what}"):
                 list(component.on(self))
-            except NoriError as error:
-                error.args = (f"robot '{self.name}', {what}: {error}",)
-                raise
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
