@@ -7,15 +7,16 @@ Source: RBDA ch. 4.1-4.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
 from nori_dyn.errors import ModelError, UnknownModelNameError
-from nori_dyn.model.inertia import Inertias, LinkData, notes_on_links, physical_links, warn_of_links
+from nori_dyn.model.inertia import Inertias, LinkData, first_few, notes_on_links, physical_links, warn_of_links
 from nori_dyn.model.joints import Fixed, Free, Joint, notes_on_limits
 from nori_dyn.model.tree import GRAVITY, WORLD, Frame, KinematicTree
 from nori_dyn.typing import Floats
@@ -191,20 +192,25 @@ def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[Jo
         carriers[joint.child].append(joint.name)
     if not children:
         raise ModelError(f"robot '{name}' has no links: its file describes no body.")
-    cycle = _cycle(children)
-    if cycle:
-        path = " -> ".join([*cycle, cycle[0]])
-        raise ModelError(f"robot '{name}' has a cycle: {path}. A kinematic tree has none: cut one of its joints.")
+    try:
+        TopologicalSorter(children).prepare()
+    except CycleError as error:
+        path = " -> ".join(reversed(error.args[1]))
+        raise ModelError(
+            f"robot '{name}' has a cycle: {path}. A kinematic tree has none: cut one of its joints."
+        ) from None
     for link_name, by in carriers.items():
         if len(by) > 1:
+            above = first_few([f"'{joint}'" for joint in by])
             raise ModelError(
-                f"robot '{name}': link '{link_name}' is the child of {_listed(by)}. "
+                f"robot '{name}': link '{link_name}' is the child of {above}. "
                 "A link of a kinematic tree has one parent: this is a closed loop; cut one of its joints."
             )
     roots = [link_name for link_name, by in carriers.items() if not by]
     if len(roots) != 1:
+        named = first_few([f"'{link}'" for link in roots])
         raise ModelError(
-            f"robot '{name}' has {len(roots)} roots: {_listed(roots)}. Connect them by joints (a fixed one will do)."
+            f"robot '{name}' has {len(roots)} roots: {named}. Connect them by joints (a fixed one will do)."
         )
     order, stack = [], roots
     while stack:
@@ -212,25 +218,6 @@ def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[Jo
         order.append(link_name)
         stack.extend(reversed(children[link_name]))
     return order
-
-
-def _cycle(children: Mapping[str, Iterable[str]]) -> list[str]:
-    """The first cycle of a depth-first search, from the link where it closes; empty if there is none."""
-    done: set[str] = set()
-    for start in children:
-        path = [] if start in done else [start]
-        ahead = [iter(children[link]) for link in path]  # links still to visit below each link of the path
-        while path:
-            child = next(ahead[-1], None)
-            if child is None:
-                done.add(path.pop())
-                ahead.pop()
-            elif child in path:
-                return path[path.index(child) :]
-            elif child not in done:
-                path.append(child)
-                ahead.append(iter(children[child]))
-    return []
 
 
 def lumped(parts: Sequence[tuple[LinkData, Transform]]) -> Floats:
@@ -258,8 +245,3 @@ def _lock(name: str, joint: Joint, position: float) -> Transform:
     q = joint.neutral() if joint.nq != 1 else np.array([float(position)])
     X = joint.transform(q)
     return Transform(np.asarray(X.E, dtype=float), np.asarray(X.r, dtype=float))
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:8])
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

@@ -112,7 +112,7 @@ def warn_of_links(odd: Sequence[LinkData], tree: KinematicTree, file: str, stack
     is_hurt = eigenvalues[:, 0] < -TOLERANCE * eigenvalues[:, -1]
     hurt = [f"'{name}'" for name, is_it in zip(tree.names, is_hurt, strict=True) if is_it]
     effect = (
-        f"the inertia of {_listed(hurt)}, with all that is fixed to it, is below zero about some axis: inverse "
+        f"the inertia of {first_few(hurt)}, with all that is fixed to it, is below zero about some axis: inverse "
         "dynamics follows the numbers, and forward dynamics may have no meaning"
         if hurt
         else "the equations of motion still hold"
@@ -131,7 +131,7 @@ def notes_on_links(odd: Sequence[LinkData]) -> list[str]:
         f"'{link.name}' ({principal_moments(link.I_com)} to {principal_moments(nearest_physical(link.I_com))})"
         for link in odd
     ]
-    return [f"nearest physical principal moments [kg m^2] taken: {_listed(changes)}"] if odd else []
+    return [f"nearest physical principal moments [kg m^2] taken: {first_few(changes)}"] if odd else []
 
 
 def check_inertia(link: str, mass: float, com: Floats, I_com: Floats) -> bool:
@@ -204,11 +204,12 @@ def _not_physical(odd: Sequence[LinkData]) -> str:
     """A sentence with the inertias that no distribution of mass has, and why."""
     shown = [f"'{link.name}' ({principal_moments(link.I_com)} kg m^2)" for link in odd]
     return (
-        f"no distribution of mass has the principal moments of inertia of {_listed(shown)}: none may be negative, or "
+        f"no distribution of mass has the principal moments of inertia of {first_few(shown)}: none may be negative, or "
         "larger than the sum of the others."
     )
 
 
-def _listed(what: Sequence[str]) -> str:
+def first_few(what: Sequence[str]) -> str:
+    """What a message lists: the first, and how many more there are."""
     more = len(what) - MOST_LINKS
     return ", ".join(what[:MOST_LINKS]) + (f" and {more} more" if more > 0 else "")
