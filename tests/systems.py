@@ -136,7 +136,7 @@ def readings(system: System, truth: Truth) -> Floats:
     """Y (N, ny): what the sensors of `joint_*` and `external_wrench` in link coordinates read."""
     Y = np.empty((len(truth.q), system.ny))
     for row in system.measurements:
-        kind, body = row.equation.key  # type: ignore[attr-defined]
+        kind, body, _ = row.equation.key  # type: ignore[attr-defined]
         values = getattr(truth, kind)
         part = values[:, body] if kind == "fx" else values[:, system.tree.v_slices[body]]
         Y[:, row.y] = part @ np.asarray(row.equation.matrix).T  # type: ignore[attr-defined]

@@ -25,7 +25,6 @@ from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array, Floats
 
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
-Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
 class Component(BaseModel, ABC):
@@ -144,22 +143,32 @@ def zero_prior(unknowns: Sequence[Unknown], sigma: Sequence[float]) -> VariableR
     if not unknowns:
         return None
     (unknown,) = unknowns
-    n = len(unknown.components)
-    return VariableReading(
-        name=f"prior:{unknown.key.kind}:{unknown.key.component}",
-        source="docs/design.md, 4.13",
-        group="prior",
-        components=unknown.components,
-        key=unknown.key,
-        matrix=np.eye(n),
-        value=(0.0,) * n,
-        sigma=tuple(sigma),
-        units=unknown.units,
-    )
+    name, mean = f"prior:{unknown.key.kind}:{unknown.key.component}", (0.0,) * len(unknown.components)
+    return VariableReading.of(unknown, name, "docs/design.md, 4.13", "prior", mean, tuple(sigma))
 
 
 @dataclass(frozen=True, slots=True)
-class JointTerm:
+class JointPart:
+    """Shared part of what acts on one joint.
+
+    Attributes:
+        name: "rotor:l_knee".
+        body: the link that the joint carries.
+    """
+
+    name: str
+    body: int
+
+    equations: ClassVar[tuple[Equation, ...]] = ()
+
+    @property
+    def acts_on(self) -> tuple[NewtonEuler, ...]:
+        """(3tau) of its joint."""
+        return (NewtonEuler("tau", self.body),)
+
+
+@dataclass(frozen=True, slots=True)
+class JointTerm(JointPart):
     """A component's term in (3tau) of one joint: M qdd_i + h(q_i, qd_i).
 
     Attributes:
@@ -169,18 +178,10 @@ class JointTerm:
         force: h (n_i, ...) from q_i, qd_i; None is none.
     """
 
-    name: str
-    body: int
     inertia: Array | None = None
     force: Callable[[Array, Array], Array] | None = None
 
     unknowns: ClassVar[tuple[Unknown, ...]] = ()
-    equations: ClassVar[tuple[Equation, ...]] = ()
-
-    @property
-    def acts_on(self) -> tuple[NewtonEuler, ...]:
-        """(3tau) of its joint."""
-        return (NewtonEuler("tau", self.body),)
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return M, see `Part`."""

@@ -10,12 +10,12 @@ import numpy as np
 from pydantic import Field, FiniteFloat
 
 from nori_dyn.components.base import NamedComponent, check_one_freedom
-from nori_dyn.components.multiplier import BilateralConstraint
+from nori_dyn.components.multiplier import BilateralConstraint, Constraint
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.paths import common_ancestor
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.variables import ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array
 
 Polynomial = Annotated[list[FiniteFloat], Field(min_length=1)]
@@ -60,13 +60,13 @@ class Coupling(NamedComponent):
         body = follower
         for i in others:
             body = max(0, common_ancestor(tree.parents, body, i))
-        key = ComponentKey("coupling", body, self.name)
+        key = VariableKey("coupling", body, self.name)
         unknown = Unknown(key, ("",), tree.joints[follower].units("N m", "N"))
-        yield BilateralConstraint.of(unknown, constraint, self.type, "docs/design.md, 2.5")
+        yield BilateralConstraint(unknown, constraint, self.type, "docs/design.md, 2.5")
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class Following(Constraint):
     """The row of a coupling.
 
     Attributes:
@@ -79,8 +79,6 @@ class Following:
     others: Mapping[int, tuple[float, ...]]
     offset: float
 
-    bodies = ()
-
     @property
     def joints(self) -> tuple[int, ...]:
         """The bodies whose joints are coupled."""
@@ -90,10 +88,6 @@ class Following:
         slopes = {j: -derivative(c, _of(at, j)) for j, c in self.others.items()}
         own = {VariableKey("qdd", j): slope[None] for j, slope in slopes.items()}
         return {VariableKey("qdd", self.follower): np.eye(1)} | own
-
-    def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return the rows: velocities change the gap as accelerations change its second derivative."""
-        return self.rows(at)
 
     def velocity_terms(self, at: Kinematics) -> Array:
         bends = 0 * at.qd[at.tree.v_slices[self.follower]]

@@ -12,17 +12,16 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, model_validator
 
 from nori_dyn.algebra.scalars import is_zero, sqrt
 from nori_dyn.algebra.spatial import scaled, zeros
-from nori_dyn.components.base import NotNegative, OnJoints, Positive, zero_prior
+from nori_dyn.components.base import JointPart, NotNegative, OnJoints, zero_prior
 from nori_dyn.errors import ModelError
-from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.base import Positive, VariableReading
 from nori_dyn.model.joints import Free
 from nori_dyn.model.kinematics import Kinematics, weight_torque
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part
 from nori_dyn.system.rows import NewtonEuler
-from nori_dyn.system.variables import STICTION, ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import STICTION, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 LEAST_WEIGHT = 1e-6
@@ -122,7 +121,7 @@ class Friction(OnJoints):
     def _unknowns(self, tree: KinematicTree, i: int) -> Iterator[Unknown]:
         if self.stiction is not None:
             parts = tree.joints[i].force_components
-            yield Unknown(ComponentKey(STICTION, i, tree.joint_names[i]), parts, ("",) * len(parts), is_force=False)
+            yield Unknown(VariableKey(STICTION, i, tree.joint_names[i]), parts, ("",) * len(parts), is_force=False)
 
     def force(self, q: Array, qd: Array, weight: Array | None = None) -> Array:
         """The friction torque or force (n, ...) at velocities (n, ...), positive against the motor.
@@ -157,7 +156,7 @@ class Friction(OnJoints):
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionTerm:
+class FrictionTerm(JointPart):
     """Friction of one joint in (3tau), and its stiction: a part, with what `system.memory.Fading` takes.
 
     Attributes:
@@ -167,17 +166,8 @@ class FrictionTerm:
         unknowns: the stiction, where there is one.
     """
 
-    name: str
-    body: int
     law: Friction
     unknowns: tuple[Unknown, ...] = ()
-
-    equations: ClassVar[tuple[Equation, ...]] = ()
-
-    @property
-    def acts_on(self) -> tuple[NewtonEuler, ...]:
-        """(3tau) of its joint."""
-        return (NewtonEuler("tau", self.body),)
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return what the motor feels of a stiction of 1: F at rest, the scatter in motion. See `Part`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -17,27 +16,31 @@ from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array
 
 
-class Length(Constraint, Protocol):
-    """A length, as rows on accelerations: its second derivative."""
+class Length(Constraint):
+    """A length, as rows on accelerations: its second derivative. Its gap is how much too long it is."""
 
-    def value(self, at: Kinematics) -> Array:
-        """Return the length (1, ...)."""
+    __slots__ = ()
 
     def speed(self, at: Kinematics) -> Array:
-        """Return its derivative (1, ...)."""
+        """Return its derivative (1, ...): the rows at the velocities."""
+        total = zeros((1,), at.qd)
+        for key, block in self.rows(at).items():
+            v = at.qd[at.tree.v_slices[key.body]] if key.kind == "qdd" else at.v[key.body]
+            total = add(total, matvec(block, v))
+        return total
 
 
 @dataclass(frozen=True, slots=True)
-class OverJoints:
+class OverJoints(Length):
     """The weighted sum of the positions of joints.
 
     Attributes:
+        rest: where its gap is zero [m].
         factors: by the body that each joint carries.
     """
 
+    rest: float
     factors: Mapping[int, float]
-
-    bodies: ClassVar[tuple[int, ...]] = ()
 
     @property
     def joints(self) -> tuple[int, ...]:
@@ -50,26 +53,24 @@ class OverJoints:
     def velocity_terms(self, at: Kinematics) -> Array:
         return zeros((1,), at.qd)
 
-    def value(self, at: Kinematics) -> Array:
-        return sum((factor * at.q[at.tree.q_slices[i]] for i, factor in self.factors.items()), zeros((1,), at.q))
-
-    def speed(self, at: Kinematics) -> Array:
-        return sum((factor * at.qd[at.tree.v_slices[i]] for i, factor in self.factors.items()), zeros((1,), at.qd))
+    def gap(self, at: Kinematics) -> Array:
+        parts = (factor * at.q[at.tree.q_slices[i]] for i, factor in self.factors.items())
+        return sum(parts, zeros((1,), at.q)) - self.rest
 
 
 @dataclass(frozen=True, slots=True)
-class StraightLines:
+class StraightLines(Length):
     """The sum of the distances of pairs of frames.
 
     Attributes:
+        rest: where its gap is zero [m].
         pairs: the pairs.
         divisor: of the sum.
     """
 
+    rest: float
     pairs: tuple[tuple[Frame, Frame], ...]
     divisor: float = 1.0
-
-    joints: ClassVar[tuple[int, ...]] = ()
 
     @property
     def bodies(self) -> tuple[int, ...]:
@@ -104,15 +105,9 @@ class StraightLines:
             total = total + (_dot(apart, apart) - along * along) / line.length
         return total / self.divisor
 
-    def value(self, at: Kinematics) -> Array:
-        return sum((_StraightLine.between(at, A, B).length for A, B in self.pairs), zeros((1,), at.q)) / self.divisor
-
-    def speed(self, at: Kinematics) -> Array:
-        total = zeros((1,), at.qd)
-        for A, B in self._moving():
-            line = _StraightLine.between(at, A, B)
-            total = total + _dot(line.u, add(matvec(line.E, _motion(at, B)[0]), -_motion(at, A)[0]))
-        return total / self.divisor
+    def gap(self, at: Kinematics) -> Array:
+        lengths = (_StraightLine.between(at, A, B).length for A, B in self.pairs)
+        return sum(lengths, zeros((1,), at.q)) / self.divisor - self.rest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,40 +146,3 @@ def _motion(at: Kinematics, frame: Frame) -> tuple[Array, Array]:
 def _dot(u: Array, v: Array) -> Array:
     """Return u . v of vectors (3, ...) as (1, ...)."""
     return stack(u[0] * v[0] + u[1] * v[1] + u[2] * v[2])
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantLength:
-    """A length that stays.
-
-    Attributes:
-        length: which.
-        rest: its value [m].
-    """
-
-    length: Length
-    rest: float
-
-    @property
-    def bodies(self) -> tuple[int, ...]:
-        """The links that it holds."""
-        return self.length.bodies
-
-    @property
-    def joints(self) -> tuple[int, ...]:
-        """The joints that it holds."""
-        return self.length.joints
-
-    def rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        return self.length.rows(at)
-
-    def velocity_terms(self, at: Kinematics) -> Array:
-        return self.length.velocity_terms(at)
-
-    def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return the rows: velocities change the gap as accelerations change its second derivative."""
-        return self.rows(at)
-
-    def gap(self, at: Kinematics) -> Array:
-        """How much too long it is (1, ...)."""
-        return self.length.value(at) - self.rest

@@ -25,13 +25,13 @@ from nori_dyn.algebra.spatial import (
     zeros,
 )
 from nori_dyn.components.base import NamedComponent, NotNegative
-from nori_dyn.components.multiplier import BilateralConstraint
+from nori_dyn.components.multiplier import BilateralConstraint, Constraint
 from nori_dyn.errors import ModelError
 from nori_dyn.model.joints import FORCE, FORCE_UNITS
 from nori_dyn.model.kinematics import Kinematics, transform_between, world_acceleration
 from nori_dyn.model.paths import common_ancestor
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.system.variables import ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array, Floats
 
 Direction = Literal["mx", "my", "mz", "fx", "fy", "fz"]
@@ -141,12 +141,12 @@ class Loop(NamedComponent):
         constraint = FrameConstraint((first, second), T, self.stabilisation)
         body = max(0, common_ancestor(tree.parents, first.link, second.link))
         units = [FORCE_UNITS[FORCE.index(name)] if name in FORCE else "" for name in names]
-        unknown = Unknown(ComponentKey("loop", body, self.name), names, tuple(units))
-        yield BilateralConstraint.of(unknown, constraint, self.type, "RBDA ch. 8.2")
+        unknown = Unknown(VariableKey("loop", body, self.name), names, tuple(units))
+        yield BilateralConstraint(unknown, constraint, self.type, "RBDA ch. 8.2")
 
 
 @dataclass(frozen=True, slots=True)
-class FrameConstraint:
+class FrameConstraint(Constraint):
     """The rows of a loop.
 
     Attributes:
@@ -163,11 +163,6 @@ class FrameConstraint:
     def bodies(self) -> tuple[int, ...]:
         """The bodies that the constraint joins, without the world."""
         return tuple(frame.link for frame in self.frames if not frame.on_world)
-
-    @property
-    def joints(self) -> tuple[int, ...]:
-        """None."""
-        return ()
 
     @property
     def is_point(self) -> bool:

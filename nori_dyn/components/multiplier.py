@@ -6,9 +6,10 @@ transpose of its rows: A_i^T z on body i, W^T z at the joints.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,22 +23,41 @@ from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array
 
 
-class Constraint(Protocol):
-    """Rows on accelerations."""
+class Constraint(ABC):
+    """Rows on accelerations, and the gap that stays as it is where they hold."""
+
+    __slots__ = ()
 
     @property
     def bodies(self) -> tuple[int, ...]:
         """The bodies whose acceleration they read."""
+        return ()
 
     @property
     def joints(self) -> tuple[int, ...]:
         """The bodies whose joint acceleration they read."""
+        return ()
 
+    @property
+    def acts_on(self) -> tuple[NewtonEuler, ...]:
+        """(3f) of the bodies, and (3tau) of the joints."""
+        return (*(NewtonEuler("f", i) for i in self.bodies), *(NewtonEuler("tau", i) for i in self.joints))
+
+    @abstractmethod
     def rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return the blocks (rows, size of the variable, ...) on a and qdd, over any scalar."""
 
+    @abstractmethod
     def velocity_terms(self, at: Kinematics) -> Array:
         """The velocity terms gamma of the rows (rows, ...)."""
+
+    @abstractmethod
+    def gap(self, at: Kinematics) -> Array:
+        """How far what is held together is apart (rows, ...) [m, rad]."""
+
+    def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return blocks as `rows` does, by which velocities change the gap, closed or not: mostly the rows."""
+        return self.rows(at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +88,17 @@ class ConstraintRows:
         return self.constraint.velocity_terms(at)
 
 
-class PositionConstraint(Constraint, Protocol):
-    """A constraint that holds positions together."""
-
-    def gap(self, at: Kinematics) -> Array:
-        """How far they are apart (rows, ...) [m, rad]; where the rows hold, it stays as it is."""
-
-    def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return blocks as `rows` does, by which velocities change the gap, closed or not."""
-
-
 @dataclass(frozen=True, slots=True)
 class Multiplier:
-    """A force z that acts through the rows of a constraint: a part.
+    """A force z that acts through the rows of a constraint, such as that of a motor: a part.
 
     Attributes:
         unknown: z.
         constraint: the rows.
-        equations: the rows of the constraint; none where z is the force of a motor.
     """
 
     unknown: Unknown
     constraint: Constraint
-    equations: tuple[Equation, ...] = ()
 
     @property
     def name(self) -> str:
@@ -104,9 +112,13 @@ class Multiplier:
 
     @property
     def acts_on(self) -> tuple[NewtonEuler, ...]:
-        """(3f) of the bodies, and (3tau) of the joints."""
-        on_bodies = [NewtonEuler("f", i) for i in self.constraint.bodies]
-        return (*on_bodies, *(NewtonEuler("tau", i) for i in self.constraint.joints))
+        """Those of the constraint."""
+        return self.constraint.acts_on
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """None: nothing holds."""
+        return ()
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return minus the transpose of the rows, see `Part`."""
@@ -121,24 +133,20 @@ class Multiplier:
 
 @dataclass(frozen=True, slots=True)
 class BilateralConstraint(Multiplier):
-    """A bilateral constraint and its constraint force: a part."""
+    """A bilateral constraint, which holds, and its constraint force: a part.
 
-    constraint: PositionConstraint
+    Attributes:
+        group: the component's type.
+        source: where it stands in the literature.
+    """
 
-    @staticmethod
-    def of(unknown: Unknown, constraint: PositionConstraint, group: str, source: str) -> BilateralConstraint:
-        """A constraint with its rows.
+    group: str
+    source: str
 
-        Args:
-            unknown: the force.
-            constraint: the constraint.
-            group: the component's type.
-            source: where it stands in the literature.
-        """
-        name = f"{unknown.key.kind}:{unknown.key.component}"
-        return BilateralConstraint(
-            unknown, constraint, (ConstraintRows(name, group, source, unknown.components, constraint),)
-        )
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The rows of the constraint."""
+        return (ConstraintRows(self.name, self.group, self.source, self.unknown.components, self.constraint),)
 
     def gap(self, at: Kinematics) -> Array:
         """The gap (rows, ...), see `Closing`."""

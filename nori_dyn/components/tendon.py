@@ -12,17 +12,18 @@ import numpy as np
 from pydantic import Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.spatial import matvec
-from nori_dyn.components.base import NamedComponent, NotNegative, Positive, check_one_freedom
-from nori_dyn.components.lengths import ConstantLength, Length, OverJoints, StraightLines
+from nori_dyn.components.base import NamedComponent, NotNegative, check_one_freedom
+from nori_dyn.components.lengths import Length, OverJoints, StraightLines
 from nori_dyn.components.multiplier import BilateralConstraint, Multiplier
 from nori_dyn.errors import ModelError
+from nori_dyn.measurements.base import Positive
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.paths import common_ancestor
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part
 from nori_dyn.system.rows import NewtonEuler
-from nori_dyn.system.variables import ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array
 
 
@@ -73,24 +74,24 @@ class Tendon(NamedComponent):
         length = self._length(tree)
         reached = (*length.bodies, *length.joints)
         if self.stiffness or self.damping:
-            yield PassiveTendon(f"tendon:{self.name}", length, self.stiffness, self.damping, self.rest)
+            yield PassiveTendon(f"tendon:{self.name}", length, self.stiffness, self.damping)
         if self.role == "passive":
             return
         body = max(0, reduce(lambda i, j: common_ancestor(tree.parents, i, j), reached))
-        unknown = Unknown(ComponentKey("tendon", body, self.name), ("",), ("N",))
+        unknown = Unknown(VariableKey("tendon", body, self.name), ("",), ("N",))
         if self.role == "actuated":
             yield Multiplier(unknown, length)
         else:
-            yield BilateralConstraint.of(unknown, ConstantLength(length, self.rest), self.type, "docs/design.md, 2.5")
+            yield BilateralConstraint(unknown, length, self.type, "docs/design.md, 2.5")
 
     def _length(self, tree: KinematicTree) -> Length:
         if self.joints is not None:
             factors = {tree.joint(name): factor for name, factor in self.joints.items()}
             for i in factors:
                 check_one_freedom(tree, i, self.type)
-            return OverJoints(factors)
+            return OverJoints(self.rest, factors)
         frames = tuple(tree.frame(name) for name in self.through or ())
-        line = StraightLines(tuple(pairwise(frames)), self.divisor)
+        line = StraightLines(self.rest, tuple(pairwise(frames)), self.divisor)
         if not line.bodies or len({frame.link for frame in frames}) < 2:
             raise ModelError(
                 f"frames {', '.join(self.through or ())} are all on one link, or on the world: the length between them "
@@ -106,14 +107,13 @@ class PassiveTendon:
     Attributes:
         name: "tendon:flexor".
         length: the length that it acts along.
-        stiffness, damping, rest: see `Tendon`.
+        stiffness, damping: see `Tendon`.
     """
 
     name: str
     length: Length
     stiffness: float
     damping: float
-    rest: float
 
     unknowns: ClassVar[tuple[Unknown, ...]] = ()
     equations: ClassVar[tuple[Equation, ...]] = ()
@@ -121,8 +121,7 @@ class PassiveTendon:
     @property
     def acts_on(self) -> tuple[NewtonEuler, ...]:
         """(3f) of the links, or (3tau) of the joints, that it pulls at."""
-        on_bodies = [NewtonEuler("f", i) for i in self.length.bodies]
-        return (*on_bodies, *(NewtonEuler("tau", i) for i in self.length.joints))
+        return self.length.acts_on
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return none: its force is known."""
@@ -131,5 +130,5 @@ class PassiveTendon:
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """Minus the force of the tendon on the body, or the joint."""
         row = self.length.rows(at)[VariableKey("a" if on.gives == "f" else "qdd", on.body)]
-        against = self.stiffness * (self.length.value(at) - self.rest) + self.damping * self.length.speed(at)
+        against = self.stiffness * self.length.gap(at) + self.damping * self.length.speed(at)
         return matvec(np.swapaxes(row, 0, 1), against)

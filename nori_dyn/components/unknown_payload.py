@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from nori_dyn.algebra.spatial import add, cross_force, matmul, matvec, transpose, zeros
-from nori_dyn.components.base import Component, Positive, zero_prior
+from nori_dyn.components.base import Component, zero_prior
 from nori_dyn.components.friction import Friction
 from nori_dyn.errors import ModelError
-from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.base import Positive, VariableReading
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.model.kinematics import Kinematics, link_motion
 from nori_dyn.model.paths import path
@@ -20,7 +20,7 @@ from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part
 from nori_dyn.system.rows import NewtonEuler
-from nori_dyn.system.variables import PAYLOAD, ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import PAYLOAD, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 TEN = "m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"
@@ -60,7 +60,7 @@ class UnknownPayload(Component):
         frame = tree.frame(self.link)
         if frame.on_world:
             raise ModelError(f"'{self.link}' is on the world, which carries nothing: name a link, or a frame on one.")
-        unknown = Unknown(ComponentKey(PAYLOAD, frame.link, self.link), TEN, UNITS, is_force=False)
+        unknown = Unknown(VariableKey(PAYLOAD, frame.link, self.link), TEN, UNITS, is_force=False)
         rubbing = {
             i: friction
             for friction in (each for each in tree.components if isinstance(each, Friction) and each.mu)

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
@@ -16,7 +16,7 @@ from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Ranges
-from nori_dyn.system.variables import VariableKey
+from nori_dyn.system.variables import Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
@@ -114,6 +114,18 @@ class Measurement(BaseModel, ABC):
         """
         yield self
 
+    def numbers(self, name: str, components: Sequence[str]) -> dict[str, Any]:
+        """Its value, sigma and ranges for a reading of a name, one a component each, as `VariableReading` takes them.
+
+        Raises:
+            SensorConfigError: a list of another length.
+        """
+        return {
+            "value": per_component(f"the value of '{name}'", self.value, components),
+            "sigma": per_component(f"the sigma of '{name}'", self.sigma, components),
+            "ranges": range_per_component(name, self, components),
+        }
+
     def called(self, by_place: Sequence[str]) -> list[str]:
         """The names of readings: the sensor's where it has one, else derived from what each reads.
 
@@ -161,6 +173,22 @@ class VariableReading:
     ranges: Ranges | None = None
     units: tuple[str, ...] | None = None
     frame: NamedFrame | None = None
+
+    @classmethod
+    def of(
+        cls,
+        variable: Variable | Unknown,
+        name: str,
+        source: str,
+        group: str,
+        value: tuple[float, ...] | None,
+        sigma: tuple[float, ...] | None,
+        ranges: Ranges | None = None,
+    ) -> Self:
+        """The rows d_k - y = 0 (or - value) of all numbers of a variable."""
+        components = variable.components
+        matrix = np.eye(len(components))
+        return cls(name, source, group, components, variable.key, matrix, value, sigma, ranges, variable.units)
 
     @property
     def is_measured(self) -> bool:

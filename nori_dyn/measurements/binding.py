@@ -15,7 +15,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, EquationOf, Ranged, WithUnits
 from nori_dyn.system.parts import robot_variables
 from nori_dyn.system.rows import RowBlock
-from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import OFFSET, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 
@@ -85,20 +85,12 @@ def scalar_rows(system: System, rows: Iterable[RowBlock], *kinds: str) -> Iterat
 def _unknown(reading: Equation, body: int, is_force: bool) -> Unknown:
     """Return the offset of a reading."""
     units = (reading.units if isinstance(reading, WithUnits) else None) or ("",) * len(reading.components)
-    return Unknown(ComponentKey(OFFSET, body, reading.name), reading.components, units, is_force)
+    return Unknown(VariableKey(OFFSET, body, reading.name), reading.components, units, is_force)
 
 
 def _prior(offset: OffsetReading, known: Offset) -> Equation:
     """The rows of the prior of an offset."""
     name, components = f"{OFFSET}:{offset.name}", offset.components
-    return VariableReading(
-        name=f"prior:{name}",
-        source=offset.source,
-        group="prior",
-        components=components,
-        key=offset.unknown.key,
-        matrix=np.eye(len(components)),
-        value=per_component(f"the mean of '{name}'", known.mean, components),
-        sigma=per_component(f"the sigma of '{name}'", known.sigma, components),
-        units=offset.unknown.units,
-    )
+    mean = per_component(f"the mean of '{name}'", known.mean, components)
+    sigma = per_component(f"the sigma of '{name}'", known.sigma, components)
+    return VariableReading.of(offset.unknown, f"prior:{name}", offset.source, "prior", mean, sigma)

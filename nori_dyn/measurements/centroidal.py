@@ -16,7 +16,7 @@ from nori_dyn.model.joints import FORCE, FORCE_UNITS
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import CENTROIDAL, ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import CENTROIDAL, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 Quantity = Literal["com", "com_velocity", "momentum", "momentum_rate"]
@@ -78,8 +78,8 @@ class CentroidalRows:
         return (Unknown(self._key, self.components, self.units, self.quantity == "momentum_rate"),)
 
     @property
-    def _key(self) -> ComponentKey:
-        return ComponentKey(CENTROIDAL, self.roots[0], self.quantity)
+    def _key(self) -> VariableKey:
+        return VariableKey(CENTROIDAL, self.roots[0], self.quantity)
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         found: dict[VariableKey, Array] = {self._key: np.eye(len(self.components))}

@@ -35,7 +35,7 @@ from nori_dyn.model.joints import MOTION, Free
 from nori_dyn.model.kinematics import Kinematics, transform_between
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array
 
 BASE = "base"
@@ -94,14 +94,14 @@ def root_numbers(tree: KinematicTree) -> list[int]:
     return [*range(q.start, q.stop), *range(tree.nq + qd.start, tree.nq + qd.stop)]
 
 
-def base_state(root: int, name: str) -> ComponentKey:
+def base_state(root: int, name: str) -> VariableKey:
     """The key of a part of the state of the base: "velocity", "gravity" or "angular_velocity"."""
-    return ComponentKey(BASE, root, name)
+    return VariableKey(BASE, root, name)
 
 
-def base_rate(root: int, name: str) -> ComponentKey:
+def base_rate(root: int, name: str) -> VariableKey:
     """The key of its derivative by time."""
-    return ComponentKey(RATE, root, name)
+    return VariableKey(RATE, root, name)
 
 
 ROWS = tuple(f"{name}.{component}" for name, parts in COMPONENTS.items() for component in parts)

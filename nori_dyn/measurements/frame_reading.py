@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from nori_dyn.algebra.planar import snapped
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import SensorConfigError, UnknownModelNameError, UnknownSensorNameError
-from nori_dyn.measurements.base import Measurement, VariableReading, per_component, range_per_component
+from nori_dyn.measurements.base import Measurement, VariableReading
 from nori_dyn.measurements.selectors import Selector, select_places
 from nori_dyn.model.joints import UNITS, axis_rotation
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
@@ -176,9 +176,7 @@ class SiteReading(Measurement):
             X=tree.constant(placed.frame.X),
             components=components,
             rows=tuple(self.spatial.index(component) for component in components),
-            value=per_component(f"the value of '{name}'", self.value, components),
-            sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
-            ranges=range_per_component(name, self, components),
+            **self.numbers(name, components),
             units=tuple(UNITS.get(component, "") for component in components),
             frame=None if frame == tree.names[i] else placed,
         )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from nori_dyn.measurements.base import Measurement, VariableReading, per_component, range_per_component
+from nori_dyn.measurements.base import Measurement, VariableReading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
@@ -36,19 +34,8 @@ class JointReading(Measurement):
         variables = self._variables(tree)
         names = self.called([f"{self.label}:{variable.owner}" for variable in variables])
         for name, variable in zip(names, variables, strict=True):
-            components = variable.components
-            yield VariableReading(
-                name=name,
-                source=self.source,
-                group=self.type,
-                components=components,
-                key=variable.key,
-                matrix=np.eye(len(components)),
-                value=per_component(f"the value of '{name}'", self.value, components),
-                sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
-                ranges=range_per_component(name, self, components),
-                units=variable.units,
-            )
+            numbers = self.numbers(name, variable.components)
+            yield VariableReading.of(variable, name, self.source, self.type, **numbers)
 
     def each(self, tree: KinematicTree) -> Iterator[Measurement]:
         return (self.model_copy(update={"joints": variable.owner}) for variable in self._variables(tree))

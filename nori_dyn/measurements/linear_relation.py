@@ -11,7 +11,7 @@ from pydantic import Field, FiniteFloat
 
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import UnknownSensorNameError
-from nori_dyn.measurements.base import Measurement, known_terms, per_component, range_per_component
+from nori_dyn.measurements.base import Measurement, known_terms
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation, Ranges
@@ -90,7 +90,4 @@ class LinearRelation(Measurement):
             key, size, place = known[term]
             factors.setdefault(key, np.zeros((1, size)))[0, place] = factor
         name = f"relation:{self.name}"
-        value = per_component(f"the value of '{name}'", self.value, ("",))
-        sigma = per_component(f"the sigma of '{name}'", self.sigma, ("",))
-        ranges = range_per_component(name, self, ("",))
-        yield Relation(name, factors, next(iter(factors)).body, value, sigma, ranges)
+        yield Relation(name, factors, next(iter(factors)).body, **self.numbers(name, ("",)))

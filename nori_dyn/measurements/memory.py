@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, SerializerFunctionWrapHandler, model_serializer
@@ -27,11 +27,13 @@ from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.variables import PAYLOAD, STICTION, TOUCH, ComponentKey, Unknown, Variable, VariableKey
+from nori_dyn.system.variables import PAYLOAD, STICTION, TOUCH, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 SPEED = "qd"
 """The kind of joint velocities as variables: there only where they are state."""
+
+SOURCE = "docs/design.md, 4.12"
 
 GROUP = "memory"
 """What rows of memory belong to in messages that count rows."""
@@ -155,7 +157,7 @@ class Memory(BaseModel):
                 "give the standard deviation of the joint velocities of a tick as `noise` [rad/s or m/s]."
             )
         for i, joint in enumerate(tree.joints):
-            key = ComponentKey(SPEED, i, tree.joint_names[i])
+            key = VariableKey(SPEED, i, tree.joint_names[i])
             if joint.nv and (SPEED in names or f"{SPEED}:{key.component}" in names):
                 components = tuple(name.replace("a", "v") for name in joint.motion_components)
                 unknown = Unknown(key, components, joint.units("rad/s", "m/s"), is_force=False)
@@ -227,17 +229,7 @@ def beginnings(known: Iterable[Remembered]) -> Iterator[Equation]:
     for each in known:
         v = each.variable
         if each.sigma is not None and each.known_by == f"{GROUP}:{v.name}":
-            yield VariableReading(
-                name=each.known_by,
-                source="docs/design.md, 4.12",
-                group=GROUP,
-                components=v.components,
-                key=v.key,
-                matrix=np.eye(len(v.components)),
-                value=each.mean,
-                sigma=each.sigma,
-                units=v.units,
-            )
+            yield VariableReading.of(v, each.known_by, SOURCE, GROUP, each.mean, each.sigma)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,30 +244,19 @@ class SpeedReading:
     unknown: Unknown
     sigma: tuple[float, ...]
 
+    source: ClassVar[str] = SOURCE
+    group: ClassVar[str] = GROUP
+    is_measured: ClassVar[bool] = False  # the reading is qd itself
+
     @property
     def name(self) -> str:
         """That of the variable: "qd:l_knee"."""
         return f"{SPEED}:{self.unknown.key.component}"
 
     @property
-    def source(self) -> str:
-        """Where it stands in the literature."""
-        return "docs/design.md, 4.12"
-
-    @property
-    def group(self) -> str:
-        """That of all memory."""
-        return GROUP
-
-    @property
     def components(self) -> tuple[str, ...]:
         """Those of the variable."""
         return self.unknown.components
-
-    @property
-    def is_measured(self) -> bool:
-        """Never: the reading is qd itself."""
-        return False
 
     @property
     def units(self) -> tuple[str, ...]:

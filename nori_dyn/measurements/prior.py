@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field, FiniteFloat
 
 from nori_dyn.algebra.spatial import Transform
@@ -87,22 +86,7 @@ class Prior(Measurement):
         value = per_component(f"the mean of '{name}'", self.value, components)
         sigma = per_component(f"the sigma of '{name}'", self.sigma, components)
         if variable.kind == "a" and self.conventional:
-            identity = Transform(np.eye(3), np.zeros(3))
-            return FrameAcceleration(
-                SensorSite(
-                    name, variable.body, identity, components, tuple(range(6)), value, sigma, None, variable.units
-                ),
-                self.type,
-                "Nori (3a)",
-            )
-        return VariableReading(
-            name=name,
-            source="BERDY",
-            group=self.type,
-            components=components,
-            key=variable.key,
-            matrix=np.eye(len(components)),
-            value=value,
-            sigma=sigma,
-            units=variable.units,
-        )
+            rows, X = tuple(range(6)), Transform.identity()
+            place = SensorSite(name, variable.body, X, components, rows, value, sigma, units=variable.units)
+            return FrameAcceleration(place, self.type, "Nori (3a)")
+        return VariableReading.of(variable, name, "BERDY", self.type, value, sigma)

@@ -23,10 +23,10 @@ from nori_dyn.model.kinematics import Kinematics, transform_between
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import TOUCH, ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import TOUCH, Unknown, VariableKey
 from nori_dyn.typing import Array
 
-WRENCH = Unknown(ComponentKey(TOUCH, 0, "wrench"), FORCE, FORCE_UNITS)
+WRENCH = Unknown(VariableKey(TOUCH, 0, "wrench"), FORCE, FORCE_UNITS)
 """The wrench of the touch, in coordinates of the base."""
 
 
@@ -73,7 +73,7 @@ class TouchedLinks(BaseModel):
         return {"of": TOUCH, "sigma": size, "jump": size, "walk": (self.change * each).tolist(), "time_constant": lasts}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TouchPrior(VariableReading):
     """The rows by which the wrench of a touch is known at first; they bring it along, see `WithUnknowns`."""
 
@@ -82,18 +82,7 @@ class TouchPrior(VariableReading):
 
 def touch_prior(value: tuple[float, ...], sigma: tuple[float, ...] | None) -> TouchPrior:
     """Return the rows of a mean (6,) and a standard deviation (6,) [N m, N]."""
-    name = f"{TOUCH}:{WRENCH.key.component}"
-    return TouchPrior(
-        name=f"prior:{name}",
-        source="docs/design.md, 4.14",
-        group="prior",
-        components=FORCE,
-        key=WRENCH.key,
-        matrix=np.eye(len(FORCE)),
-        value=value,
-        sigma=sigma,
-        units=FORCE_UNITS,
-    )
+    return TouchPrior.of(WRENCH, f"prior:{TOUCH}:{WRENCH.key.component}", "docs/design.md, 4.14", "prior", value, sigma)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, Row
 from nori_dyn.system.variables import (
     KINDS,
     OFFSET,
-    ComponentKey,
     Kind,
     Variable,
     VariableKey,
@@ -247,7 +246,7 @@ class System(Shown):
 
     def column(self, kind: str, body: int, component: str = "") -> slice:
         """Return where a variable of a body, or of a component there, lies in d."""
-        return self._columns[ComponentKey(kind, body, component) if component else VariableKey(kind, body)]
+        return self._columns[VariableKey(kind, body, component)]
 
     def multiplier_column(self, equation: int, row: int) -> int:
         """Return the column of the force along a row of a loop or coupling: row of an equation of the components."""

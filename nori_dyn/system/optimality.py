@@ -63,37 +63,45 @@ def weighing(system: System, state: SymbolicState) -> Weighing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WeighedRow:
-    """One row Y_k d + b_k.
+class LinearRow:
+    """One row D_k d + b_k.
 
     Attributes:
-        entries: Y_k by column.
+        entries: D_k by column.
         b: b_k.
-        weight: w_k.
     """
 
     entries: Mapping[int, Expr]
     b: Expr
-    weight: Expr
 
     def at(self, d: Mapping[int, Expr]) -> Expr:
-        """Return Y_k d + b_k, given the unknowns by column."""
-        return _value(self.entries, self.b, d)
+        """Return D_k d + b_k, given the unknowns by column."""
+        value = self.b
+        for column, entry in self.entries.items():
+            value = value + entry * d[column]
+        return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RotatedRow:
+class WeighedRow(LinearRow):
+    """One row that is weighed.
+
+    Attributes:
+        weight: w_k.
+    """
+
+    weight: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RotatedRow(LinearRow):
     """A weighed row in place of another, along other axes of a vector whose components share a weight.
 
     Attributes:
-        entries: as in `WeighedRow`.
-        b: likewise.
         still: b at rest, if the row is of the acceleration of a point on a body; else None.
         body: the body.
     """
 
-    entries: Mapping[int, Expr]
-    b: Expr
     still: Expr | None
     body: int
 
@@ -117,28 +125,14 @@ AS_GIVEN = Axes({}, (), ())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyRow:
-    """One row D_k d + b_k that is not weighed, but has noise.
+class NoisyRow(LinearRow):
+    """One row that is not weighed, but has noise.
 
     Attributes:
-        entries: D_k by column.
-        b: b_k.
         multiplier: row of the conditions that it is.
     """
 
-    entries: Mapping[int, Expr]
-    b: Expr
     multiplier: int
-
-    def at(self, d: Mapping[int, Expr]) -> Expr:
-        """Return D_k d + b_k, given the unknowns by column."""
-        return _value(self.entries, self.b, d)
-
-
-def _value(entries: Mapping[int, Expr], b: Expr, d: Mapping[int, Expr]) -> Expr:
-    for column, entry in entries.items():
-        b = b + entry * d[column]
-    return b
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ Source: docs/design.md, 4.4; Featherstone, RBDA ch. 2.11 for the conventional ac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
@@ -39,37 +39,37 @@ class RefinedSystem:
         symbolic: the refined system.
         original: the system as given, over the same expressions; its unknowns d come first in `symbolic`.
         n_variables: number of these.
+        a, f: for each body the columns of its own acceleration and force, in its internal frame.
+        velocities: for each body the numbers of its velocity, of that of the massless frames before it among them.
         definitions: the row that defines each unknown that others only pass on, by its column; the entry there is -1.
             So do rows with noise: their multipliers and what they define go by each other, with pivots of 1 or more.
         constraint_rows: the row of each force of a loop or coupling, by its column: that of the same direction. It is
             best eliminated with it, when what lies between is, as the equations of motion are symmetric about the two.
         duals: for each multiplier an unknown that goes together with it, by their columns.
-        a, f: for each body the columns of its own acceleration and force, in its internal frame.
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
         weighed: the rows that are weighed.
         summed: the same, vectors among them along the axes of the internal frames: the conditions are their sums.
         noisy: those that have noise instead.
-        velocities: for each body the numbers of its velocity, of that of the massless frames before it among them.
         original_weighed, original_noisy: the same of the system as given.
     """
 
     symbolic: SymbolicSystem
     original: SymbolicSystem
     n_variables: int
-    definitions: dict[int, int]
-    constraint_rows: dict[int, int]
-    duals: dict[int, int]
     a: tuple[Columns, ...]
     f: tuple[Columns, ...]
-    crossings: tuple[MasslessFrames, ...]
-    turns: tuple[Turn, ...]
-    weighed: tuple[WeighedRow, ...]
-    summed: tuple[WeighedRow, ...]
-    noisy: tuple[NoisyRow, ...]
     velocities: tuple[tuple[Expr, ...], ...]
-    original_weighed: tuple[WeighedRow, ...]
-    original_noisy: tuple[NoisyRow, ...]
+    definitions: dict[int, int] = field(default_factory=dict)
+    constraint_rows: dict[int, int] = field(default_factory=dict)
+    duals: dict[int, int] = field(default_factory=dict)
+    crossings: tuple[MasslessFrames, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    weighed: tuple[WeighedRow, ...] = ()
+    summed: tuple[WeighedRow, ...] = ()
+    noisy: tuple[NoisyRow, ...] = ()
+    original_weighed: tuple[WeighedRow, ...] = ()
+    original_noisy: tuple[NoisyRow, ...] = ()
 
 
 def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSystem:
@@ -93,39 +93,36 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     original = trace(system, state=state)  # after the cheap expressions, so that it finds them
     builder.add_measurements(original)
     symbolic = symbolic_system(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
-    definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
-    weighed: tuple[WeighedRow, ...] = ()
-    summed: tuple[WeighedRow, ...] = ()
-    noisy: tuple[NoisyRow, ...] = ()
-    original_weighed, original_noisy = weighed, noisy
-    if system.is_weighted:
-        given = optimality(state, original, builder.given_weighing, {})
-        axes = Axes(rotated_rows(builder, at), builder.a, builder.w)
-        conditions = optimality(state, symbolic, builder.weighing(), definitions, axes)
-        pairs = builder.paired_rows()
-        duals = {multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()}
-        turns = [_double_turn(turn, definitions, conditions.multipliers) for turn in turns]
-        original, symbolic = given.symbolic, conditions.symbolic
-        definitions = conditions.definitions | builder.noisy_definitions(conditions)
-        weighed, summed, noisy = conditions.weighed, conditions.summed, conditions.noisy
-        original_weighed, original_noisy = given.weighed, given.noisy
-    return RefinedSystem(
+    exact = RefinedSystem(
         symbolic=symbolic,
         original=original,
         n_variables=system.shape[1],
-        definitions=definitions,
-        constraint_rows={} if system.is_weighted else system.constraint_rows(),
-        duals=duals,
         a=tuple(builder.a),
         f=tuple(builder.f),
-        crossings=tuple(builder.crossings),
-        turns=tuple(turns),
-        weighed=weighed,
-        summed=summed,
-        noisy=noisy,
         velocities=tuple(tuple(state.graph.expr(x) for v in own for x in v) for own in builder.velocities),
-        original_weighed=original_weighed,
-        original_noisy=original_noisy,
+        definitions=builder.definitions,
+        constraint_rows={} if system.is_weighted else system.constraint_rows(),
+        crossings=tuple(builder.crossings),
+        turns=tuple(builder.turns),
+    )
+    if not system.is_weighted:
+        return exact
+    given = optimality(state, original, builder.given_weighing, {})
+    axes = Axes(rotated_rows(builder, at), builder.a, builder.w)
+    conditions = optimality(state, symbolic, builder.weighing(), builder.definitions, axes)
+    pairs = builder.paired_rows()
+    return replace(
+        exact,
+        symbolic=conditions.symbolic,
+        original=given.symbolic,
+        definitions=conditions.definitions | builder.noisy_definitions(conditions),
+        duals={multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()},
+        turns=tuple(_double_turn(turn, builder.definitions, conditions.multipliers) for turn in builder.turns),
+        weighed=conditions.weighed,
+        summed=conditions.summed,
+        noisy=conditions.noisy,
+        original_weighed=given.weighed,
+        original_noisy=given.noisy,
     )
 
 
@@ -144,19 +141,9 @@ def as_given(system: System, seed: int = 0) -> RefinedSystem:
         symbolic=symbolic,
         original=symbolic,
         n_variables=system.shape[1],
-        definitions={},
-        constraint_rows={},
-        duals={},
         a=tuple(tuple(numbers(system.column("a", i))) for i in bodies),
         f=tuple(tuple(numbers(system.column("f", i))) for i in bodies),
-        crossings=(),
-        turns=(),
-        weighed=(),
-        summed=(),
-        noisy=(),
         velocities=tuple(tuple(state.graph.expr(x) for x in v) for v in at.v),
-        original_weighed=(),
-        original_noisy=(),
     )
 
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import Closing
-from nori_dyn.system.equation import Equation
+from nori_dyn.system.equation import Equation, EquationOf
 from nori_dyn.system.parts import Part
-from nori_dyn.system.variables import ComponentKey, VariableKey, component_names
+from nori_dyn.system.variables import VariableKey, component_names
 from nori_dyn.typing import Array
 
 
@@ -38,47 +37,28 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class WithoutRepeats:
+class WithoutRepeats(EquationOf):
     """The rows of a constraint without those that repeat others: an equation.
 
     Attributes:
-        whole: all its rows.
+        equation: all its rows.
         multiplier: its force, a number for each of them.
         repeats: the rows that are left out.
     """
 
-    whole: Equation
-    multiplier: ComponentKey
+    multiplier: VariableKey
     repeats: tuple[Repeat, ...]
-
-    is_measured: ClassVar[bool] = False
-    sigma: ClassVar[None] = None
-
-    @property
-    def name(self) -> str:
-        """The equation's name."""
-        return self.whole.name
-
-    @property
-    def source(self) -> str:
-        """Where it stands in the literature."""
-        return self.whole.source
-
-    @property
-    def group(self) -> str:
-        """The component's type."""
-        return self.whole.group
 
     @property
     def components(self) -> tuple[str, ...]:
         """The name of each row that is left."""
-        return tuple(self.whole.components[k] for k in self._rows)
+        return tuple(self.equation.components[k] for k in self._rows)
 
     @property
     def _rows(self) -> list[int]:
         """The rows that are left, with those in which a force is set to zero."""
         out = {repeat.row for repeat in self.repeats if not repeat.is_zero}
-        return [k for k in range(len(self.whole.components)) if k not in out]
+        return [k for k in range(len(self.equation.components)) if k not in out]
 
     @property
     def _zeros(self) -> list[tuple[int, int]]:
@@ -87,16 +67,16 @@ class WithoutRepeats:
         return [(place, row) for place, row in enumerate(self._rows) if row in zeros]
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        found = {key: self._left_of(block) for key, block in self.whole.blocks(at).items()}
+        found = {key: self._left_of(block) for key, block in self.equation.blocks(at).items()}
         if self._zeros:
-            force = np.zeros((len(self._rows), len(self.whole.components)))
+            force = np.zeros((len(self._rows), len(self.equation.components)))
             for place, row in self._zeros:
                 force[place, row] = 1.0
             found[self.multiplier] = force
         return found
 
     def bias(self, at: Kinematics, y: Array) -> Array:
-        return self._left_of(self.whole.bias(at, y))
+        return self._left_of(self.equation.bias(at, y))
 
     def _left_of(self, rows: Array) -> Array:
         left: Array = rows[self._rows]  # a copy
@@ -115,7 +95,7 @@ class ComponentRows:
     """
 
     whole: tuple[Equation, ...]
-    forces: tuple[ComponentKey | None, ...]
+    forces: tuple[VariableKey | None, ...]
     repeats: tuple[Repeat, ...]
 
     @staticmethod

@@ -70,32 +70,11 @@ SOURCES: tuple[Kind, ...] = ("fx", "qdd")
 
 
 class VariableKey(NamedTuple):
-    """A variable: its kind and the body that it belongs to."""
+    """A variable: its kind, the body that it belongs to, and the name of the component, or sensor, that adds it."""
 
     kind: Kind
     body: int
-
-    @property
-    def component(self) -> str:
-        """The name of the component, or sensor, that adds it; empty for the variables of a body."""
-        return ""
-
-
-class ComponentKey(VariableKey):
-    """A variable that a component, or a sensor, adds: known by a name besides."""
-
-    __slots__ = ()
-
-    def __new__(cls, kind: Kind, body: int, component: str) -> ComponentKey:
-        return tuple.__new__(cls, (kind, body, component))
-
-    def __repr__(self) -> str:
-        return f"ComponentKey(kind={self.kind!r}, body={self.body!r}, component={self.component!r})"
-
-    @property
-    def component(self) -> str:
-        """The name of the component that adds it."""
-        return str(tuple.__getitem__(self, 2))
+    component: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +89,7 @@ class Unknown:
         is_force: whether it is as large as the forces of that body; otherwise as its accelerations.
     """
 
-    key: ComponentKey
+    key: VariableKey
     components: tuple[str, ...]
     units: tuple[str, ...]
     is_force: bool = True

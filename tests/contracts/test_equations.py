@@ -13,7 +13,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.newton_euler import newton_euler
-from nori_dyn.system.variables import tree_variables
+from nori_dyn.system.variables import VariableKey, tree_variables
 from tests.noted import noted
 from tests.oracles import newton_euler as true_motion
 from tests.standing import LAWS_ELSEWHERE
@@ -96,7 +96,7 @@ def test_every_sensor_is_tested():
 @every_equation
 def test_blocks_have_the_shape_of_their_rows_and_variable(entries):
     for name, tree in TREES.items():
-        sizes = {(v.kind, v.body): v.slice.stop - v.slice.start for v in tree_variables(tree)}
+        sizes = {v.key: v.slice.stop - v.slice.start for v in tree_variables(tree)}
         for entry in entries:
             found = equations(tree, entry)
             assert found, name
@@ -106,7 +106,7 @@ def test_blocks_have_the_shape_of_their_rows_and_variable(entries):
                     check_shapes(equation, moving(name, 1), sizes)
 
 
-def check_shapes(equation: Equation, at: Kinematics, sizes: dict[tuple[str, int], int]) -> None:
+def check_shapes(equation: Equation, at: Kinematics, sizes: dict[VariableKey, int]) -> None:
     rows = len(equation.components)
     assert rows > 0 or at.tree.joints[equation.body].kind == "fixed"
     assert len(set(equation.components)) == rows
@@ -120,7 +120,7 @@ def check_shapes(equation: Equation, at: Kinematics, sizes: dict[tuple[str, int]
     assert all(low < high for low, high in ranges or ())
     units, frame = getattr(equation, "units", None), getattr(equation, "frame", None)
     assert units is None or (len(units) == rows and set(units) <= {"rad/s^2", "m/s^2", "N m", "N"})
-    assert frame is None or {frame.frame.link} == {body for _, body in blocks}
+    assert frame is None or {frame.frame.link} == {key.body for key in blocks}
     assert equation.name
     assert equation.source
     assert equation.group
@@ -165,7 +165,7 @@ def test_newton_and_euler_hold_for_a_true_motion(name):
     assert_close(residual / np.abs(d).max(), 0 * residual, RECURSION)
     massless = [i for i in range(tree.n_links) if not tree.I[i].any()]
     for equation in newton_euler(tree):
-        for (kind, body), block in equation.blocks(moving(name, 5)).items():
+        for (kind, body, _), block in equation.blocks(moving(name, 5)).items():
             if not (kind == "a" and body in massless and equation.name.startswith("3f")):
                 assert np.abs(block).max(initial=0) > 0 or not block.size  # of a joint without freedoms
 

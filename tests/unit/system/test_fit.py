@@ -53,7 +53,10 @@ WRONG = {
     "a row": (Gauge(np.zeros(6)), r"has the shape \(6,\), expected .* \(2, 6\)"),
     "one freedom": (Gauge(np.zeros((2, 6)), QDD), r"has the shape \(2, 6\), expected .* \(2, 1\)"),
     "a list": (Gauge([[0.0] * 6] * 2), r"is a list, expected an array of the shape \(2, 6\)"),
-    "no body": (Gauge(key=VariableKey("a", 7)), r"it has a block for VariableKey\(kind='a', body=7\), expected a"),
+    "no body": (
+        Gauge(key=VariableKey("a", 7)),
+        r"it has a block for VariableKey\(kind='a', body=7, component=''\), expected a",
+    ),
     "no key": (Gauge(key="a:link2"), r"it has a block for 'a:link2', expected a VariableKey of a kind \(a, f, tau"),
     "bias": (Gauge(terms=np.zeros(3)), r"its bias has the shape \(3,\), expected .* \(2,\)"),
     "a number": (Gauge(terms=0.0), r"its bias is a float, expected .* \(2,\)"),
