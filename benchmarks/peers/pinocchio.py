@@ -38,7 +38,7 @@ class PinocchioModel:
         self.model = self.pin.buildModelFromXML(to_urdf(tree), *root)
         self.data = self.model.createData()
         neutral = np.tile(tree.neutral_configuration(), (tree.nv, 1))
-        columns = interop.to_pinocchio_order(tree, self.model, neutral, np.eye(tree.nv)).qd
+        columns = interop.to_convention(tree, self.model, neutral, np.eye(tree.nv)).qd
         assert columns is not None
         self.P = columns.T
 
@@ -47,7 +47,7 @@ class PinocchioModel:
         return self._q(states.q), states.qd @ self.P.T, states.y @ self.P.T
 
     def _q(self, q: Floats) -> Floats:
-        return interop.to_pinocchio_order(self.tree, self.model, q).q
+        return interop.to_convention(self.tree, self.model, q).q
 
     def first(self, states: States) -> list[Floats]:
         return [values[0] for values in self.state(states)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +14,14 @@ from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform, matvec, transpose
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, UnknownNameError
 from nori_dyn.interop.conventions import CONVENTIONS, Convention, ConventionName
+from nori_dyn.interop.pinocchio_model import check_model, kind_of
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import link_transforms, world_transforms
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array, Floats
+
+Given: TypeAlias = ArrayLike | None
+"""What may be left out."""
 
 
 class PeerState(NamedTuple):
@@ -119,75 +123,57 @@ class PeerLayout:
         """Number of configuration numbers there."""
         return sum(place.q.stop - place.q.start for place in self.places)
 
-    def to_peer(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike | None = None,
-        qdd: ArrayLike | None = None,
-        tau: ArrayLike | None = None,
-        fx: ArrayLike | None = None,
-    ) -> PeerState:
+    def to_peer(self, q: ArrayLike, qd: Given, qdd: Given, tau: Given, fx: Given) -> PeerState:
         """Convert a state of the tree to this layout; see `to_convention`."""
-        tree, means, batch = self.tree, self.convention, _batch(q)
+        tree, batch = self.tree, _batch(q)
         own_q = _spatial_first(tree.normalised(checked("q", q, (*batch, tree.nq))), 1)
-        v, a, t = _arguments((*batch, tree.nv), qd=qd, qdd=qdd, tau=tau)
-        self._check_rates(v, a)
+        rates = self._rates(own_q, batch, False, qd=qd, qdd=qdd, tau=tau)
         peer_q = np.zeros((self.nq, *batch))
-        peer_v, peer_a, peer_t = (None if x is None else np.zeros_like(x) for x in (v, a, t))
         for place in self.places:
-            q_i, own = own_q[place.own_q], place.own_v
-            peer_q[place.q] = means.peer_q(place.joint, q_i, place.q.stop - place.q.start)
-            P = means.velocity_map(place.joint, q_i)
-            if v is not None and peer_v is not None:
-                peer_v[place.v] = matvec(P, v[own])
-            if a is not None and peer_a is not None:
-                peer_a[place.v] = matvec(P, a[own]) + self._drift(place, q_i, v)
-            if t is not None and peer_t is not None:
-                peer_t[place.v] = matvec(transpose(_inverse(P)), t[own])
+            width = place.q.stop - place.q.start
+            peer_q[place.q] = self.convention.peer_q(place.joint, own_q[place.own_q], width)
         wrenches = None if fx is None else self._peer_wrenches(own_q, checked("fx", fx, (*batch, tree.n_links, 6)))
-        return PeerState(_batch_first(peer_q, 1), _maybe(peer_v), _maybe(peer_a), _maybe(peer_t), wrenches)
+        return PeerState(_batch_first(peer_q, 1), fx=wrenches, **rates)
 
-    def from_peer(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike | None = None,
-        qdd: ArrayLike | None = None,
-        tau: ArrayLike | None = None,
-        fx: ArrayLike | None = None,
-    ) -> PeerState:
+    def from_peer(self, q: ArrayLike, qd: Given, qdd: Given, tau: Given, fx: Given) -> PeerState:
         """Convert a state in this layout to one of the tree; see `from_convention`."""
         tree, means, batch = self.tree, self.convention, _batch(q)
         peer_q = _spatial_first(checked("q", q, (*batch, self.nq)), 1)
-        v, a, t = _arguments((*batch, tree.nv), qd=qd, qdd=qdd, tau=tau)
-        self._check_rates(v, a)
         own_q = np.zeros((tree.nq, *batch))
         for place in self.places:
             own_q[place.own_q] = means.own_q(place.joint, place.name, peer_q[place.q])
         own_q = _spatial_first(tree.normalised(_batch_first(own_q, 1)), 1)
-        own_v, own_a, own_t = (None if x is None else np.zeros_like(x) for x in (v, a, t))
-        for place in self.places:
-            q_i, own = own_q[place.own_q], place.own_v
-            P = means.velocity_map(place.joint, q_i)
-            if v is not None and own_v is not None:
-                own_v[own] = matvec(_inverse(P), v[place.v])
-            if a is not None and own_a is not None:
-                own_a[own] = matvec(_inverse(P), a[place.v] - self._drift(place, q_i, own_v))
-            if t is not None and own_t is not None:
-                own_t[own] = matvec(transpose(P), t[place.v])
+        rates = self._rates(own_q, batch, True, qd=qd, qdd=qdd, tau=tau)
         shape = (*batch, means.first_row + len(self.places), 6)
         wrenches = None if fx is None else self._own_wrenches(own_q, checked("fx", fx, shape))
-        return PeerState(_batch_first(own_q, 1), _maybe(own_v), _maybe(own_a), _maybe(own_t), wrenches)
+        return PeerState(_batch_first(own_q, 1), fx=wrenches, **rates)
 
-    def _check_rates(self, qd: Array | None, qdd: Array | None) -> None:
+    def _rates(self, own_q: Array, batch: tuple[int, ...], is_back: bool, **given: Given) -> dict[str, Floats | None]:
+        """The velocities, accelerations and joint forces of this layout, or `is_back` those of the tree."""
+        shape = (*batch, self.tree.nv)
+        v, a, t = (None if x is None else _spatial_first(checked(name, x, shape), 1) for name, x in given.items())
         turning = [place.name for place in self.places if self.convention.turns(place.joint)]
-        if turning and qdd is not None and qd is None:
+        if turning and a is not None and v is None:
             raise InputError(
                 f"qdd is given without qd: the acceleration of joint '{turning[0]}' in the convention of {self.name} "
                 "depends on the velocity."
             )
-
-    def _drift(self, place: PeerJoint, q: Array, qd: Array | None) -> Array | float:
-        return 0.0 if qd is None else self.convention.drift(place.joint, q, qd[place.own_v])
+        new_v, new_a, new_t = (np.zeros((self.tree.nv, *batch)) for _ in given)
+        own_v = new_v if is_back or v is None else v
+        for place in self.places:
+            q = own_q[place.own_q]
+            P = self.convention.velocity_map(place.joint, q)
+            there, back = (_inverse(P), P) if is_back else (P, _inverse(P))
+            source, target = (place.v, place.own_v) if is_back else (place.own_v, place.v)
+            if v is not None:
+                new_v[target] = matvec(there, v[source])
+            if a is not None:
+                drift = self.convention.drift(place.joint, q, own_v[place.own_v])
+                new_a[target] = matvec(there, a[source] - drift) if is_back else matvec(there, a[source]) + drift
+            if t is not None:
+                new_t[target] = matvec(transpose(back), t[source])
+        found = zip(given, (v, a, t), (new_v, new_a, new_t), strict=True)
+        return {name: None if x is None else _batch_first(new, 1) for name, x, new in found}
 
     def _peer_wrenches(self, q: Array, fx: Floats) -> Floats:
         tree, own = self.tree, _spatial_first(fx, 2).copy()
@@ -217,12 +203,12 @@ class PeerLayout:
 
 def to_convention(
     tree: KinematicTree,
-    convention: ConventionName,
+    convention: ConventionName | Any,
     q: ArrayLike,
-    qd: ArrayLike | None = None,
-    qdd: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    fx: ArrayLike | None = None,
+    qd: Given = None,
+    qdd: Given = None,
+    tau: Given = None,
+    fx: Given = None,
     *,
     joints: Sequence[str] | None = None,
 ) -> PeerState:
@@ -230,34 +216,37 @@ def to_convention(
 
     Args:
         tree: the robot.
-        convention: "pinocchio", "mujoco", "featherstone", or "nori".
+        convention: "pinocchio", "mujoco", "featherstone", or "nori"; or a pinocchio.Model of the same robot, whose
+            joints are matched by name. Links are taken to be where its joints are, as they are in a tree from
+            `from_pinocchio`, or from the same URDF.
         q: configuration (..., nq).
         qd: velocity (..., nv).
         qdd: acceleration (..., nv); needs qd where the other's velocity turns with the body.
         tau: joint forces (..., nv).
         fx: external wrenches (..., n_links, 6), moment first, in link coordinates. On links whose joint has no
             freedoms they count as ones on the link that carries them.
-        joints: names of all joints in the other's order; the tree's own order without it.
+        joints: names of all joints in the other's order; a model's, or the tree's own, without it.
 
     Returns:
         q, qd, qdd, tau and fx of the other, None where not given.
 
     Raises:
         UnknownNameError: no such convention, or a name in `joints` that is no joint of the tree.
-        ModelError: a joint that the other program does not have, or that `joints` leaves out.
+        ModelError: a joint that the other program does not have, or that `joints` leaves out; not a model, or one whose
+            joints are not those of the tree (names them).
         InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
     """
-    return PeerLayout.of(tree, convention, joints).to_peer(q, qd, qdd, tau, fx)
+    return _layout(tree, convention, joints).to_peer(q, qd, qdd, tau, fx)
 
 
 def from_convention(
     tree: KinematicTree,
-    convention: ConventionName,
+    convention: ConventionName | Any,
     q: ArrayLike,
-    qd: ArrayLike | None = None,
-    qdd: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    fx: ArrayLike | None = None,
+    qd: Given = None,
+    qdd: Given = None,
+    tau: Given = None,
+    fx: Given = None,
     *,
     joints: Sequence[str] | None = None,
 ) -> PeerState:
@@ -265,20 +254,40 @@ def from_convention(
 
     Args:
         tree: the robot.
-        convention: whose the numbers are.
+        convention: whose the numbers are, as `to_convention` takes it.
         q: configuration (..., n); all of these as `nori_dyn.interop.conventions` says.
         qd: velocity (..., nv).
         qdd: acceleration (..., nv); needs qd where the other's velocity turns with the body.
         tau: joint forces (..., nv).
         fx: external wrenches, a row a joint (..., n, 6); Pinocchio's have one more, the universe's, which is left out.
-        joints: names of all joints in the order of the numbers; the tree's own order without it.
+        joints: names of all joints in the order of the numbers; a model's, or the tree's own, without it.
 
     Raises:
         UnknownNameError: no such convention, or a name in `joints` that is no joint of the tree.
-        ModelError: a joint that the other program does not have, or that `joints` leaves out.
+        ModelError: a joint that the other program does not have, or that `joints` leaves out; not a model, or one whose
+            joints are not those of the tree (names them).
         InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
     """
-    return PeerLayout.of(tree, convention, joints).from_peer(q, qd, qdd, tau, fx)
+    return _layout(tree, convention, joints).from_peer(q, qd, qdd, tau, fx)
+
+
+def _layout(tree: KinematicTree, convention: ConventionName | Any, joints: Sequence[str] | None) -> PeerLayout:
+    """The layout of a convention, or of a pinocchio.Model."""
+    if isinstance(convention, str):
+        return PeerLayout.of(tree, convention, joints)
+    model = convention
+    check_model(model)
+    widths = {model.names[j]: int(model.joints[j].nq) for j in range(1, model.njoints)}
+    layout = PeerLayout.of(tree, "pinocchio", tuple(widths), widths.__getitem__)
+    for place in layout.places:
+        peer = model.joints[model.getJointId(place.name)]
+        circle = {1: (1, 2), 3: (4,)}.get(place.joint.nq, (place.joint.nq,))
+        if peer.nv != place.joint.nv or peer.nq not in circle:
+            raise ModelError(
+                f"joint '{place.name}' is {place.joint.kind} in robot '{tree.name}', and a {kind_of(peer)} in the "
+                "model."
+            )
+    return layout
 
 
 def _order(tree: KinematicTree, joints: Sequence[str] | None) -> list[int]:
@@ -316,17 +325,9 @@ def _batch(q: ArrayLike) -> tuple[int, ...]:
     return shape[:-1]
 
 
-def _arguments(shape: tuple[int, ...], **values: ArrayLike | None) -> list[Array | None]:
-    return [None if x is None else _spatial_first(checked(name, x, shape), 1) for name, x in values.items()]
-
-
 def _spatial_first(x: Array, n_axes: int) -> Array:
     return np.moveaxis(x, range(-n_axes, 0), range(n_axes))
 
 
 def _batch_first(x: Array, n_axes: int) -> Floats:
     return np.ascontiguousarray(np.moveaxis(x, range(n_axes), range(-n_axes, 0)))
-
-
-def _maybe(x: Array | None) -> Floats | None:
-    return None if x is None else _batch_first(x, 1)

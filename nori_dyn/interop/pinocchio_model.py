@@ -1,4 +1,4 @@
-"""Robots that Pinocchio has loaded: their trees, and the way between its numbers and a tree's.
+"""Robots that Pinocchio has loaded.
 
 Nothing of Pinocchio is imported: the model comes with all that is asked of it.
 """
@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Coupling, Friction, Rotor
 from nori_dyn.components.base import Component
 from nori_dyn.components.building import JointTermData, component, joint_components
 from nori_dyn.errors import ModelError, NoriWarning
-from nori_dyn.interop.peer_states import PeerLayout, PeerState
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.inertia import Inertias, LinkData, notes_on_links, physical_links, treatment, warn_of_links
 from nori_dyn.model.joints import (
@@ -87,7 +85,7 @@ def from_pinocchio(
         ModelError: not a model, a kind of joint that is not supported (named), no joint, an unphysical inertia,
             gravity with an angular part.
     """
-    _check_model(model)
+    check_model(model)
     cleaner = Cleaner(active=clean)
     joints = range(1, model.njoints)
     neutral = _neutral(model)
@@ -116,83 +114,12 @@ def from_pinocchio(
     return tree.replace(notes=notes, components=found.components)
 
 
-def to_pinocchio_order(
-    tree: KinematicTree,
-    model: Any,
-    q: ArrayLike,
-    qd: ArrayLike | None = None,
-    qdd: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    fx: ArrayLike | None = None,
-) -> PeerState:
-    """Convert a state of a tree to the numbers of a pinocchio.Model of the same robot.
-
-    Joints are matched by name, so the tree may come from anywhere. Links are taken to be where the model's joints are,
-    as they are in a tree from `from_pinocchio`, or from the same URDF.
-
-    Args:
-        tree: the robot.
-        model: the model.
-        q: configuration (..., nq).
-        qd: velocity (..., nv).
-        qdd: acceleration (..., nv); needs qd where there is a planar joint.
-        tau: joint forces (..., nv).
-        fx: external wrenches (..., n_links, 6), moment first, in link coordinates.
-
-    Returns:
-        q (..., model.nq), qd, qdd and tau (..., model.nv), fx (..., model.njoints, 6), force first: as
-        `nori_dyn.interop.conventions` says.
+def check_model(model: Any) -> None:
+    """Check that something is a pinocchio.Model over doubles.
 
     Raises:
-        ModelError: not a model, or its joints are not those of the tree (names them).
-        InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
+        ModelError: it is not.
     """
-    return _layout(tree, model).to_peer(q, qd, qdd, tau, fx)
-
-
-def from_pinocchio_order(
-    tree: KinematicTree,
-    model: Any,
-    q: ArrayLike,
-    qd: ArrayLike | None = None,
-    qdd: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    fx: ArrayLike | None = None,
-) -> PeerState:
-    """Convert numbers of a pinocchio.Model to a state of a tree of the same robot: undoes `to_pinocchio_order`.
-
-    Args:
-        tree: the robot.
-        model: the model.
-        q: configuration (..., model.nq).
-        qd: velocity (..., model.nv).
-        qdd: acceleration (..., model.nv); needs qd where there is a planar joint.
-        tau: joint forces (..., model.nv).
-        fx: external forces (..., model.njoints, 6), force first, in joint coordinates; the universe's is left out.
-
-    Raises:
-        ModelError: not a model, or its joints are not those of the tree (names them).
-        InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
-    """
-    return _layout(tree, model).from_peer(q, qd, qdd, tau, fx)
-
-
-def _layout(tree: KinematicTree, model: Any) -> PeerLayout:
-    _check_model(model)
-    widths = {model.names[j]: int(model.joints[j].nq) for j in range(1, model.njoints)}
-    layout = PeerLayout.of(tree, "pinocchio", tuple(widths), widths.__getitem__)
-    for place in layout.places:
-        peer = model.joints[model.getJointId(place.name)]
-        circle = {1: (1, 2), 3: (4,)}.get(place.joint.nq, (place.joint.nq,))
-        if peer.nv != place.joint.nv or peer.nq not in circle:
-            raise ModelError(
-                f"joint '{place.name}' is {place.joint.kind} in robot '{tree.name}', and a {kind_of(peer)} in the "
-                "model."
-            )
-    return layout
-
-
-def _check_model(model: Any) -> None:
     if not all(hasattr(model, name) for name in ("njoints", "joints", "jointPlacements", "inertias", "frames")):
         hint = " Give its .model." if hasattr(model, "model") else ""
         raise ModelError(f"a pinocchio.Model is needed, not {type(model).__name__}.{hint}")

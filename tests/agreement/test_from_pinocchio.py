@@ -80,12 +80,12 @@ def test_dynamics(name):
     for _ in range(N_STATES):
         q, fx = tree.random_configuration(rng), rng.normal(size=(tree.n_links, 6))
         qd, qdd = rng.normal(size=(2, tree.nv))
-        there = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd, nd.rnea(tree, q, qd, qdd, fx), fx)
+        there = nd.interop.to_convention(tree, model, q, qd, qdd, nd.rnea(tree, q, qd, qdd, fx), fx)
         forces = [pin.Force(wrench) for wrench in there.fx]
         tau = pin.rnea(model, data, there.q, there.qd, there.qdd, forces)
         assert_close(there.tau, tau, SOLVED)
         rate = pin.aba(model, data, there.q, there.qd, tau, forces)
-        here = nd.interop.from_pinocchio_order(tree, model, there.q, there.qd, rate, tau)
+        here = nd.interop.from_convention(tree, model, there.q, there.qd, rate, tau)
         if name != "icub":  # ill-conditioned: see test_pinocchio
             assert_close(nd.aba(tree, q, qd, here.tau, fx), here.qdd, SOLVED)
         M = pin.crba(model, data, there.q)
@@ -99,7 +99,7 @@ def test_frames_are_where_pinocchio_has_them(name):
     model = model_of(name)
     tree, data = nd.interop.from_pinocchio(model), model.createData()
     q = tree.random_configuration(3)
-    pin.framesForwardKinematics(model, data, nd.interop.to_pinocchio_order(tree, model, q).q)
+    pin.framesForwardKinematics(model, data, nd.interop.to_convention(tree, model, q).q)
     R, o = poses(tree, q)
     assert len(tree.frames) + tree.n_links >= len({f.name for f in model.frames if f.type.name == "BODY"})
     for known in (*tree.names, *tree.frames):
@@ -129,11 +129,11 @@ def test_same_robot_as_from_its_file(name):
     carriers = {frame: tree_carrier(here, frame) for frame in here.frames}
     assert {frame: tree_carrier(there, frame) for frame in here.frames} == carriers
     q, v = here.random_configuration(1), np.linspace(-1, 1, here.nv)
-    numbers = nd.interop.to_pinocchio_order(here, model, q, v, v)
-    state = nd.interop.from_pinocchio_order(there, model, *numbers)
+    numbers = nd.interop.to_convention(here, model, q, v, v)
+    state = nd.interop.from_convention(there, model, *numbers)
     tau = nd.rnea(there, state.q, state.qd, state.qdd)
-    same = nd.interop.from_pinocchio_order(
-        here, model, numbers.q, tau=nd.interop.to_pinocchio_order(there, model, state.q, tau=tau).tau
+    same = nd.interop.from_convention(
+        here, model, numbers.q, tau=nd.interop.to_convention(there, model, state.q, tau=tau).tau
     )
     assert_close(same.tau, nd.rnea(here, q, v, v), SOLVED)
 
@@ -196,9 +196,9 @@ def test_armature_friction_and_mimic_joints_become_components():
     assert "damping and dry friction left out: friction=True includes them" in tree.notes
     solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"]).solver("numpy")
     q, qd, qdd = random_state(tree, 4)[:3]
-    peer = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd)
+    peer = nd.interop.to_convention(tree, model, q, qd, qdd)
     tau = solver.solve(q, qd, np.concatenate([qdd, np.zeros(solver.inputs.y.size - tree.nv)])).tau
-    ours = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd, tau).tau
+    ours = nd.interop.to_convention(tree, model, q, qd, qdd, tau).tau
     assert_close(ours, pin.rnea(model, model.createData(), peer.q, peer.qd, peer.qdd), RECURSION)
     assert nd.interop.from_pinocchio(model, components=False).components == ()
     assert [c.type for c in nd.interop.from_pinocchio(model, components=False, friction=True).components] == [
@@ -260,9 +260,9 @@ def test_models_of_other_robots_are_refused():
     model = pin.buildSampleModelManipulator()
     tree = nd.interop.from_pinocchio(model)
     with pytest.raises(nd.errors.ModelError, match="unknown moving joint"):
-        nd.interop.to_pinocchio_order(tree, pin.buildSampleModelHumanoid(), tree.neutral_configuration())
+        nd.interop.to_convention(tree, pin.buildSampleModelHumanoid(), tree.neutral_configuration())
     other = pin.Model()
     for k, name in enumerate(tree.joint_names):
         other.addJoint(k, pin.JointModelSpherical() if k == 3 else pin.JointModelRX(), pin.SE3.Identity(), name)
     with pytest.raises(nd.errors.ModelError, match=r"'elbow_joint' is revolute .* Spherical in the model"):
-        nd.interop.to_pinocchio_order(tree, other, tree.neutral_configuration())
+        nd.interop.to_convention(tree, other, tree.neutral_configuration())
