@@ -50,7 +50,7 @@ NOTES = (
 
 def quartiles(values: Iterable[float]) -> Quartiles:
     """Lower quartile, median and upper quartile."""
-    low, middle, high = np.percentile(np.asarray(values, dtype=float), [25, 50, 75])
+    low, middle, high = np.percentile([*values], [25, 50, 75])
     return float(low), float(middle), float(high)
 
 

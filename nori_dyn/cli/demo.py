@@ -24,7 +24,7 @@ def demo(
 ) -> None:
     """Show inverse dynamics of the iCub humanoid, or write a sample log.
 
-    The humanoid is planned once, and solved at every tick of a smooth motion.
+    The humanoid is planned once, and solved tick by tick at random states.
 
     Example: nori-dyn demo --log pendulum.csv
 
@@ -33,7 +33,7 @@ def demo(
     Args:
         log: Write a sample log instead, of a real double pendulum, to try `nori-dyn estimate` on (.csv).
         out: The picture to write.
-        ticks: Number of ticks, a millisecond each.
+        ticks: Number of ticks.
         as_json: Print the figures as JSON.
     """
     from nori_dyn.demo import run_demo, sample_log
@@ -59,13 +59,13 @@ def demo(
                 **plan.to_dict(),
                 "planning_seconds": found.planning_seconds,
                 "ticks": found.n_ticks,
-                "tick_seconds": {timing.name: timing.quartiles for timing in found.timings},
+                "tick_seconds": found.timings,
                 "largest_difference": found.largest_difference,
                 "picture": str(out),
             }
         )
         return
-    timings = tuple((timing.name, *(number(1e6 * each) for each in timing.quartiles)) for timing in found.timings)
+    timings = tuple((name, *(number(1e6 * each) for each in times)) for name, times in found.timings.items())
     show(
         Paragraph(f"with a floating base, inverse dynamics, planned in {found.planning_seconds:.2f} s.", tree.name),
         plan.shown(),

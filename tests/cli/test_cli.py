@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.demo import TICK, smooth_motion
 from nori_dyn.measurements.sensor_set import SensorSet
 from tests.peers import pin
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, load, pinocchio_model
@@ -346,17 +345,6 @@ def test_demo_runs_the_main_job(told, figures, tmp_path, monkeypatch):
     assert (found["rows"], found["n_links"], found["nv"]) == (670, 33, 38)
     assert found["largest_difference"] < 1e-12
     assert found["orderings"][0]["fill_in"] == 0
-
-
-def test_the_demo_moves_within_limits_and_as_fast_as_it_says():
-    tree = load("go2", "floating")
-    q, qd, qdd = smooth_motion(tree, 500)
-    for joint, part in zip(tree.joints[1:], tree.q_slices[1:], strict=True):
-        low, high = joint.room
-        assert max(low, -1.0) <= q[:, part].min() < q[:, part].max() <= min(high, 1.0)
-    for k in range(1, 499, 50):
-        np.testing.assert_allclose(tree.difference(q[k - 1], q[k + 1]) / (2 * TICK), qd[k], atol=1e-3)
-        np.testing.assert_allclose((qd[k + 1] - qd[k - 1]) / (2 * TICK), qdd[k], atol=1e-2)
 
 
 ICUB = str(ROBOTS["iCubGenova04"])
