@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nori_dyn as nd
 from nori_dyn.cli import main
-from nori_dyn.interop.urdf import to_urdf
+from nori_dyn.descriptions.urdf_writer import to_urdf
 from tests.unit.logs.test_reading import FOOT
 
 DOCUMENT = Path(__file__).parent / "data" / "mistakes.md"

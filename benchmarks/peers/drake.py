@@ -10,7 +10,7 @@ from benchmarks.harness import Run
 from benchmarks.peers.base import Maker, Peer, UnsuitableError, is_floating, load, single_joints
 from benchmarks.robots import Robot, States
 from nori_dyn import interop
-from nori_dyn.interop.urdf import ROOT, to_urdf
+from nori_dyn.descriptions.urdf_writer import ROOT, to_urdf
 from nori_dyn.typing import Floats
 
 MODULE = "pydrake.multibody.plant"

@@ -6,7 +6,7 @@ from benchmarks.harness import Run
 from benchmarks.peers.base import Maker, Peer, UnsuitableError, is_floating, load, single_joints
 from benchmarks.robots import Robot, States
 from nori_dyn import interop
-from nori_dyn.interop.urdf import link_name, to_urdf
+from nori_dyn.descriptions.urdf_writer import link_name, to_urdf
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 

@@ -12,7 +12,7 @@ from benchmarks.peers.base import Maker, Peer, UnsuitableError, is_floating, loa
 from benchmarks.robots import Robot, States
 from nori_dyn import interop
 from nori_dyn.components.loop import Loop
-from nori_dyn.interop.urdf import to_urdf
+from nori_dyn.descriptions.urdf_writer import to_urdf
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 

@@ -17,7 +17,7 @@ from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
 from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.model.assembly import FLOATING_JOINT, JointData, lumped
-from nori_dyn.model.inertia import LinkData, check_inertia
+from nori_dyn.model.inertia import LinkData, check_inertia, first_few
 from nori_dyn.model.tree import KinematicTree, RobotComponent
 from nori_dyn.typing import Floats
 
@@ -29,9 +29,6 @@ LEAST_SHARE = 1e-9
 
 WIDTH = float(Friction.model_fields["width"].default)
 """The width of Coulomb friction of which a file says nothing [rad/s or m/s]."""
-
-MOST_NAMES = 8
-"""Names that a note lists; others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +261,4 @@ def note_on_no_place(form: str, what: str, names: Sequence[str]) -> list[str]:
 
 def listed(names: Iterable[str]) -> str:
     """Names for people."""
-    shown = [f"'{name}'" for name in names]
-    more = len(shown) - MOST_NAMES
-    return ", ".join(shown[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return first_few([f"'{name}'" for name in names])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nori_dyn.descriptions.robots import model_sensors
 from nori_dyn.errors import (
@@ -19,9 +17,11 @@ from nori_dyn.errors import (
     WrongKindError,
     naming,
 )
-from nori_dyn.io.yaml_file import YamlFile, read_yaml
+from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.measurements.sensor_set import SensorSet, config_model
 from nori_dyn.model.tree import KinematicTree
+
+Made = TypeVar("Made")
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -112,9 +112,7 @@ def load_sensors(
         >>> nd.load_sensors("mine.yaml")
         SensorSet('mine', 2 measurements)
     """
-    content = ConfigFile.read(_file_of(source))
-    with content.naming_line():
-        return SensorSet.from_dict(content.data, content.of_model(model, tree))
+    return read_config(_file_of(source), SensorSet.from_dict, model, tree)
 
 
 sensors = load_sensors
@@ -136,59 +134,43 @@ def _file_of(source: object) -> str | Path:
     raise UnknownConfigError("set of sensors (neither shipped nor a file)", source, shipped)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
-    """The content of a YAML file.
+def read_config(
+    path: str | Path,
+    make: Callable[[Any, list[dict[str, Any]] | None], Made],
+    model: str | os.PathLike[str] | None,
+    tree: KinematicTree | None,
+) -> Made:
+    """What is made of a YAML file, and of the robot's own sensors where it takes them and the robot is known.
 
-    Attributes:
-        file: the file.
+    Args:
+        path: the file.
+        make: what makes it of the content of the file, and of the entries of these sensors.
+        model: see `load_sensors`.
+        tree: see `load_sensors`.
+
+    Raises:
+        FileFormatError: it cannot be read.
+        SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
     """
-
-    file: YamlFile
-
-    @staticmethod
-    def read(path: str | Path) -> ConfigFile:
-        """Read a file.
-
-        Raises:
-            FileFormatError: it cannot be read.
-            SensorConfigError: it is not YAML.
-        """
-        return ConfigFile(read_yaml(path))
-
-    @property
-    def data(self) -> Any:
-        """What the file says."""
-        return self.file.data
-
-    def of_model(self, model: str | os.PathLike[str] | None, tree: KinematicTree | None) -> list[dict[str, Any]] | None:
-        """Entries of a robot's own sensors if the file takes them and the robot is known."""
-        parts = [self.data, self.data.get("candidates")] if isinstance(self.data, dict) else []
-        wants_model = any(isinstance(part, dict) and part.get("from_model") for part in parts)
-        return _model_entries(model, tree) if wants_model and model is not None else None
-
-    @contextmanager
-    def naming_line(self) -> Iterator[None]:
-        """Let errors of the content say in which file they are, and in which line."""
-        try:
-            yield
-        except InvalidConfigError as error:
-            raise SensorConfigError(f"{self.file.path}:{self.file.line(error.path)}: {error}") from None
-        except SensorConfigError as error:
-            path = error.path if isinstance(error, UnknownSensorNameError) else ()
-            line = f":{self.file.line(path)}" if path else ""
-            error.args = (f"{self.file.path}{line}: {error}",)
-            raise
+    file = read_yaml(path)
+    parts = [file.data, file.data.get("candidates")] if isinstance(file.data, dict) else []
+    wants_model = any(isinstance(part, dict) and part.get("from_model") for part in parts)
+    try:
+        return make(file.data, _model_entries(model, tree) if wants_model and model is not None else None)
+    except InvalidConfigError as error:
+        raise SensorConfigError(f"{file.path}:{file.line(error.path)}: {error}") from None
+    except SensorConfigError as error:
+        path_of = error.path if isinstance(error, UnknownSensorNameError) else ()
+        line = f":{file.line(path_of)}" if path_of else ""
+        error.args = (f"{file.path}{line}: {error}",)
+        raise
 
 
 def _model_entries(model: str | os.PathLike[str], tree: KinematicTree | None) -> list[dict[str, Any]]:
     """Entries of a robot's sensors that give rows."""
     found = [(sensor.link, dict(sensor.entry)) for sensor in model_sensors(model) if sensor.entry is not None]
-    return [entry for link, entry in found if tree is None or link is None or not _on_world(tree, link)]
-
-
-def _on_world(tree: KinematicTree, link: str) -> bool:
-    return link in tree.frames and tree.frames[link].on_world
+    fixed = {name for name, frame in tree.frames.items() if frame.on_world} if tree else set[str]()
+    return [entry for link, entry in found if link not in fixed]
 
 
 def schema_json() -> str:

@@ -49,12 +49,9 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     Raises:
         FileFormatError: the folder does not exist or cannot be written, or is full.
     """
-    path = Path(path)
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            path.write_bytes(content)
-        else:
-            _replace(path, content)
+        with drafted(Path(path)) as draft:
+            draft.write_bytes(content)
     except (OSError, ValueError) as error:
         raise FileFormatError(f"{path}: cannot be written: {reason(error)}.") from None
 
@@ -64,18 +61,6 @@ def reason(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
-
-
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.chmod(name, usual_mode(0o666))
-        os.replace(name, path)
-    except BaseException:  # an interrupt as well
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def put_files(folder: Path, files: Mapping[str, Path], stale: Sequence[str] = ()) -> None:

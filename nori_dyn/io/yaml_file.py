@@ -60,34 +60,23 @@ def read_yaml(path: str | Path, error: type[NoriError] = SensorConfigError) -> Y
         FileFormatError: it cannot be read.
         NoriError: of the class given: it is not YAML, or its aliases make it as large as nothing of ours is.
     """
-    try:
-        return _read(path)
-    except _NotYamlError as wrong:
-        raise error(str(wrong)) from None
-
-
-class _NotYamlError(Exception):
-    pass
-
-
-def _read(path: str | Path) -> YamlFile:
     text = read_text(path)
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if _size(root, {}) > LARGEST:
-            raise _NotYamlError(f"{path}: its aliases expand to more than {LARGEST} entries. Write the entries out.")
+            raise error(f"{path}: its aliases expand to more than {LARGEST} entries. Write the entries out.")
         return YamlFile(path, None if root is None else loader.construct_document(root), root)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+    except yaml.YAMLError as wrong:
+        mark = getattr(wrong, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        problem = getattr(wrong, "problem", None) or "it cannot be parsed"
         hint = " Indent with spaces, not with tabs." if "\\t" in problem else ""
-        raise _NotYamlError(f"{path}{line}: is not YAML: {problem}.{hint}") from None
+        raise error(f"{path}{line}: is not YAML: {problem}.{hint}") from None
     except RecursionError:
-        raise _NotYamlError(f"{path}: is nested too deeply, or an alias refers to an entry that contains it.") from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a value unlike its tag
-        raise _NotYamlError(f"{path}: is not YAML: a value in it cannot be read ({error}).") from None
+        raise error(f"{path}: is nested too deeply, or an alias refers to an entry that contains it.") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as wrong:  # a value unlike its tag
+        raise error(f"{path}: is not YAML: a value in it cannot be read ({wrong}).") from None
 
 
 def _size(node: yaml.Node | None, sizes: dict[int, int]) -> int:

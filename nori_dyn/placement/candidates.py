@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from nori_dyn.descriptions.sensor_configs import ConfigFile
+from nori_dyn.descriptions.sensor_configs import read_config
 from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound
@@ -234,9 +234,7 @@ def load_candidates(
         >>> nd.placement.load_candidates("shop.yaml").costs
         {'accelerometer': 40.0}
     """
-    content = ConfigFile.read(path)
-    with content.naming_line():
-        return Candidates.from_dict(content.data, content.of_model(model, tree))
+    return read_config(path, Candidates.from_dict, model, tree)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from lxml import etree
 
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.descriptions.corrections import link_of
+from nori_dyn.descriptions.model_sensors import roll_pitch_yaw
+from nori_dyn.descriptions.urdf_corrected import MOMENTS
 from nori_dyn.errors import ModelError
+from nori_dyn.io.xml_text import numbers
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.typing import Floats
 
 ROOT = "base"
 """Name of the root link of a robot on a fixed base."""
@@ -39,9 +41,12 @@ def to_urdf(tree: KinematicTree) -> str:
         etree.SubElement(document, "link", name=ROOT)
     for name, I in zip(tree.names, tree.I, strict=True):
         link = etree.SubElement(document, "link", name=link_name(name))
-        mass = float(I[3, 3])
-        if mass > 0:
-            _write_inertia(etree.SubElement(link, "inertial"), mass, I)
+        body = link_of(name, I, Transform.identity())
+        if body.mass > 0:
+            inertial = etree.SubElement(link, "inertial")
+            etree.SubElement(inertial, "origin", xyz=numbers(*body.com), rpy="0 0 0")
+            etree.SubElement(inertial, "mass", value=numbers(body.mass))
+            etree.SubElement(inertial, "inertia", **{name: numbers(body.I_com[at]) for name, at in MOMENTS.items()})
     for i, joint in enumerate(tree.joints):
         if is_floating and i == 0:
             continue
@@ -49,31 +54,9 @@ def to_urdf(tree: KinematicTree) -> str:
             raise ModelError(f"joint '{tree.joint_names[i]}' is {joint.kind}: not one that is written.")
         element = etree.SubElement(document, "joint", name=tree.joint_names[i], type=KINDS[joint.kind])
         X = tree.X_tree[i]
-        etree.SubElement(element, "origin", xyz=_text(X.r), rpy=_text(_roll_pitch_yaw(X.E.T)))
+        etree.SubElement(element, "origin", xyz=numbers(*X.r), rpy=numbers(*roll_pitch_yaw(X.E.T)))
         etree.SubElement(element, "parent", link=ROOT if tree.is_root(i) else link_name(tree.names[tree.parents[i]]))
         etree.SubElement(element, "child", link=link_name(tree.names[i]))
-        etree.SubElement(element, "axis", xyz=_text(np.array(joint.axis)))  # type: ignore[attr-defined]
+        etree.SubElement(element, "axis", xyz=numbers(*joint.axis))  # type: ignore[attr-defined]
         etree.SubElement(element, "limit", lower="-1000", upper="1000", effort="1e6", velocity="1e6")
     return str(etree.tostring(document, encoding="unicode"))
-
-
-def _write_inertia(element: etree._Element, mass: float, I: Floats) -> None:
-    com = np.array([I[2, 4], I[0, 5], I[1, 3]]) / mass
-    about_com = I[:3, :3] - mass * (com @ com * np.eye(3) - np.outer(com, com))
-    etree.SubElement(element, "origin", xyz=_text(com), rpy="0 0 0")
-    etree.SubElement(element, "mass", value=repr(mass))
-    x, y, z = range(3)
-    places = {"ixx": (x, x), "ixy": (x, y), "ixz": (x, z), "iyy": (y, y), "iyz": (y, z), "izz": (z, z)}
-    etree.SubElement(element, "inertia", **{name: repr(float(about_com[at])) for name, at in places.items()})
-
-
-def _roll_pitch_yaw(R: Floats) -> Floats:
-    """Angles of R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
-    if math.hypot(R[0, 0], R[1, 0]) < 1e-9:  # about z and about x alike: all of it about x
-        return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
-    return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
-
-
-def _text(values: Floats) -> str:
-    return " ".join(repr(float(value)) for value in values)
