@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
-from functools import lru_cache, reduce
-from types import GenericAlias
-from typing import Annotated, Any
+from functools import cache, lru_cache
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError, create_model
 
 from nori_dyn.components.base import Component
-from nori_dyn.components.registry import component_types
-from nori_dyn.errors import InvalidConfigError, UnknownModelNameError
+from nori_dyn.errors import InvalidConfigError, ModelError, UnknownModelNameError
 from nori_dyn.measurements.config_errors import ConfigSchema, config_error
+from nori_dyn.system.plugins import entries_of, types_by_name
+
+ENTRY_POINTS = "nori_dyn.components"
+"""The package of our own components, and the entry-point group of others."""
+
+
+@cache
+def component_types() -> dict[str, type[Component]]:
+    """Return every component by the name that configs use: our own, and those of other packages by entry point.
+
+    Raises:
+        ModelError: a package offers something under the entry-point group that is not a component.
+    """
+    return types_by_name(ENTRY_POINTS, Component, "component", ModelError)
 
 
 def components_of(data: Any) -> tuple[Component, ...]:
@@ -49,14 +60,11 @@ def config_model() -> type[BaseModel]:
 
 @lru_cache(maxsize=4)
 def _config_model(types: tuple[type[Component], ...]) -> type[BaseModel]:
-    union: Any = reduce(operator.or_, types)
-    entry = operator.getitem(Annotated, (union, Field(discriminator="type")))
-    entries: Any = GenericAlias(list, (entry,))
     return create_model(
         "ComponentsConfig",
         __config__=ConfigDict(extra="forbid"),
         name=(str, ""),
         source=(str, ""),
         instead=(StrictBool, False),
-        components=(entries, ...),
+        components=(entries_of(types), ...),
     )

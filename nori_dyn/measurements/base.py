@@ -77,21 +77,13 @@ class Measurement(BaseModel, ABC):
     range: Range | None = None
     offset: Offset | None = None
 
-    @field_validator("range")
+    @field_validator("range", "offset")
     @classmethod
-    def _is_a_range_of_readings(
-        cls, ends: list[float | None] | list[list[float | None]] | None, info: ValidationInfo
-    ) -> list[float | None] | list[list[float | None]] | None:
-        if ends is not None and info.data.get("value") is not None:
-            raise ValueError("a known value takes no reading: leave the range out, or set `value: null`")
-        return ends
-
-    @field_validator("offset")
-    @classmethod
-    def _is_an_offset_of_a_reading(cls, offset: Offset | None, info: ValidationInfo) -> Offset | None:
-        if offset is not None and info.data.get("value") is not None:
-            raise ValueError("a known value has no offset: leave it out, or set `value: null`")
-        return offset
+    def _is_of_a_reading(cls, given: Any, info: ValidationInfo) -> Any:
+        if given is not None and info.data.get("value") is not None:
+            has = {"range": "takes no reading: leave the range out", "offset": "has no offset: leave it out"}
+            raise ValueError(f"a known value {has[str(info.field_name)]}, or set `value: null`")
+        return given
 
     @abstractmethod
     def on(self, tree: KinematicTree) -> Iterator[Equation]:

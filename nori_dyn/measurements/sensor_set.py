@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +40,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered, fading_parts
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
+from nori_dyn.system.plugins import entries_of
 from nori_dyn.system.variables import CENTROIDAL, TOUCH, Variable, VariableKey, tree_variables
 from nori_dyn.tables import Shown
 
@@ -430,9 +430,7 @@ def config_model() -> type[BaseModel]:
 
 @lru_cache(maxsize=4)
 def _config_model(types: tuple[type[Measurement], ...]) -> type[BaseModel]:
-    union: Any = reduce(operator.or_, types)
-    entry = operator.getitem(Annotated, (union, Field(discriminator="type")))
-    entries: Any = GenericAlias(list, (entry,))
+    entries = entries_of(types)
     contact = create_model(
         "ContactConfig", __config__=ConfigDict(extra="forbid"), closed=(entries, ...), open=(entries, ...)
     )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
-from typing import Any, get_args
+from types import GenericAlias
+from typing import Annotated, Any, get_args
+
+from pydantic import Field
 
 from nori_dyn.errors import NoriError
 
@@ -37,6 +42,13 @@ def types_by_name(group: str, base: type[Any], what: str, error: type[NoriError]
             raise error(f"{what} '{entry.name}' ({entry.value}) has the name of another {what}.")
         types[entry.name] = offered
     return types
+
+
+def entries_of(types: Sequence[type[Any]]) -> Any:
+    """The type of a list of entries of a config, told apart by their field `type`."""
+    union: Any = reduce(operator.or_, types)
+    entry = operator.getitem(Annotated, (union, Field(discriminator="type")))
+    return GenericAlias(list, (entry,))
 
 
 def types_in(package: str, base: type[Any]) -> dict[str, type[Any]]:

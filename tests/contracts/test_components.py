@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
 
-from nori_dyn.components.registry import component_types
+from nori_dyn.components.config import component_types
 from nori_dyn.model.closure import closed
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.synthetic import random_tree

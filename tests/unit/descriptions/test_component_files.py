@@ -7,7 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.components import Friction, Loop, Rotor, Spring
-from nori_dyn.components.registry import component_types
+from nori_dyn.components.config import component_types
 from nori_dyn.descriptions.component_files import components_schema_json, save_components
 from nori_dyn.descriptions.urdf_writer import to_urdf
 from nori_dyn.errors import FileFormatError, ModelError
