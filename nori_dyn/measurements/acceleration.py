@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from pydantic import FiniteFloat
 
 from nori_dyn.algebra.spatial import add, cross, join
-from nori_dyn.measurements.base import known_terms
 from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows, variable_reading
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.kinematics import Kinematics, world_acceleration
@@ -32,21 +30,18 @@ class FrameAcceleration(SiteRows):
 
     at_rest: bool = False
 
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        return {VariableKey("a", self.place.body): self.place.X.motion_matrix()[list(self.place.rows)]}
-
     def bias(self, at: Kinematics, y: Array) -> Array:
         X, rows = self.place.X, list(self.place.rows)
         v = X.apply_motion(at.v[self.place.body])
         velocity_terms = join(v[:3] * 0, cross(v[:3], v[3:]))
         if self.at_rest:
             velocity_terms = add(velocity_terms, -X.apply_motion(self._gravity(at)))
-        return add(velocity_terms[rows], known_terms(self.place.value, y))
+        return add(velocity_terms[rows], self.equation.bias(at, y))
 
     def along(self, C: Floats) -> tuple[FrameAcceleration, Floats] | None:
         """See `Turnable`; gravity has no axes of a link."""
-        turned = None if self.at_rest else self.place.along(C)
-        return None if turned is None else (replace(self, place=turned[0]), turned[1])
+        turned = None if self.at_rest else self.equation.along(C)
+        return None if turned is None else (replace(self, equation=turned[0]), turned[1])
 
     def _gravity(self, at: Kinematics) -> Array:
         """Return a_0 = -a_g in the coordinates of the body."""
@@ -77,7 +72,7 @@ class Accelerometer(LinkReading):
     default: ClassVar[tuple[str, ...]] = MOTION[3:]
 
     def reads(self, place: SensorSite) -> Equation:
-        return FrameAcceleration(place, self.type, "Nori (3a)")
+        return FrameAcceleration(variable_reading(place, self, "Nori (3a)", VariableKey("a", place.body)))
 
 
 class AngularAccelerometer(LinkReading):
@@ -140,4 +135,5 @@ class RigidContact(LinkReading):
     spatial: ClassVar[tuple[str, ...]] = MOTION
 
     def reads(self, place: SensorSite) -> Equation:
-        return FrameAcceleration(place, self.type, "RBDA ch. 8.3", at_rest=True)
+        rows = variable_reading(place, self, "RBDA ch. 8.3", VariableKey("a", place.body))
+        return FrameAcceleration(rows, at_rest=True)

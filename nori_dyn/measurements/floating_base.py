@@ -29,8 +29,8 @@ from pydantic import FiniteFloat
 from nori_dyn.algebra.crossing import as_transform
 from nori_dyn.algebra.spatial import add, cross, join, matmul, matvec, skew, spread
 from nori_dyn.errors import SensorConfigError
-from nori_dyn.measurements.base import VariableReading, known_terms
-from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows, variable_reading
 from nori_dyn.model.joints import MOTION, Free
 from nori_dyn.model.kinematics import Kinematics, transform_between
 from nori_dyn.model.tree import KinematicTree
@@ -208,7 +208,7 @@ class VelocityReading(SiteRows):
         X, rows, w = self.place.X, list(self.place.rows), at.v[self.root][:3]
         reference = transform_between(at, self.place.body, self.root).apply_motion(join(w, w * 0))
         v = add(at.v[self.place.body], -reference)
-        return add(X.apply_motion(v)[rows], known_terms(self.place.value, y))
+        return add(X.apply_motion(v)[rows], self.equation.bias(at, y))
 
 
 class BaseReading(LinkReading):
@@ -221,10 +221,11 @@ class BaseReading(LinkReading):
         for equation in super().on(tree):
             assert isinstance(equation, VelocityReading)
             units = tuple("rad/s" if name.startswith("w") else "m/s" for name in equation.components)
-            yield replace(equation, root=root, place=replace(equation.place, units=units))
+            yield replace(equation, root=root, equation=replace(equation.equation, units=units))
 
     def reads(self, place: SensorSite) -> Equation:
-        return VelocityReading(place, self.type, "docs/design.md, 4.12", root=0)
+        rows = variable_reading(place, self, "docs/design.md, 4.12", VariableKey("a", place.body))
+        return VelocityReading(rows, root=0)
 
 
 class Gyroscope(BaseReading):

@@ -17,7 +17,7 @@ from nori_dyn.measurements.base import Measurement, VariableReading
 from nori_dyn.measurements.selectors import Selector, select_places
 from nori_dyn.model.joints import UNITS, axis_rotation
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
-from nori_dyn.system.equation import Equation, Ranges
+from nori_dyn.system.equation import Equation, EquationOf, Ranges
 from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array, Floats
 
@@ -83,56 +83,6 @@ class SensorSite:
         turn = np.kron(np.eye(len(self.rows) // 3), snapped(C @ self.X.E.T)).astype(float)
         value = None if self.value is None else tuple((turn @ self.value).tolist())
         return replace(self, X=Transform(np.eye(3), C @ self.X.r), value=value), turn
-
-
-@dataclass(frozen=True, slots=True)
-class SiteRows:
-    """Shared part of equations at a site that are more than a matrix on one variable.
-
-    Attributes:
-        place: the frame and components of the reading.
-        group: the sensor's type.
-        source: where it stands in the literature.
-    """
-
-    place: SensorSite
-    group: str
-    source: str
-
-    @property
-    def name(self) -> str:
-        """The name of the reading."""
-        return self.place.name
-
-    @property
-    def components(self) -> tuple[str, ...]:
-        """The name of each row."""
-        return self.place.components
-
-    @property
-    def sigma(self) -> tuple[float, ...] | None:
-        """Standard deviation of each row; None is exact."""
-        return self.place.sigma
-
-    @property
-    def ranges(self) -> Ranges | None:
-        """For each row the readings between which the sensor works; None is all."""
-        return self.place.ranges
-
-    @property
-    def units(self) -> tuple[str, ...] | None:
-        """The SI unit of each row; None where they are not known."""
-        return self.place.units
-
-    @property
-    def frame(self) -> NamedFrame | None:
-        """The frame of the reading; None is the link frame."""
-        return self.place.frame
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether each row takes a number of y."""
-        return self.place.value is None
 
 
 class SiteReading(Measurement):
@@ -285,3 +235,19 @@ def _matrix(place: SensorSite, key: VariableKey, sign: float) -> Array:
     X = place.X
     matrix: Array = sign * (X.motion_matrix() if key.kind == "a" else X.force_matrix())[list(place.rows)]
     return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRows(EquationOf):
+    """Shared part of equations at a site that are more than a matrix on one variable.
+
+    Attributes:
+        equation: the rows that read a spatial vector there and nothing else.
+    """
+
+    equation: FrameReading
+
+    @property
+    def place(self) -> SensorSite:
+        """The frame and components of the reading."""
+        return self.equation.place

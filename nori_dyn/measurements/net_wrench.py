@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from nori_dyn.algebra.spatial import add, cross_force, matvec
-from nori_dyn.measurements.base import known_terms
-from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows
+from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows, variable_reading
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
@@ -20,17 +19,13 @@ from nori_dyn.typing import Array
 class MomentumRate(SiteRows):
     """Rows of X* (I_i a_i + v_i x* I_i v_i) - y = 0."""
 
-    @property
-    def _turn(self) -> Array:
-        return self.place.X.force_matrix()[list(self.place.rows)]
-
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         i = self.place.body
-        return {VariableKey("a", i): self._turn @ at.tree.I[i]}
+        return {VariableKey("a", i): self.equation.matrix @ at.tree.I[i]}
 
     def bias(self, at: Kinematics, y: Array) -> Array:
         v, I = at.v[self.place.body], at.tree.I[self.place.body]
-        return add(matvec(self._turn, cross_force(v, matvec(I, v))), known_terms(self.place.value, y))
+        return add(matvec(self.equation.matrix, cross_force(v, matvec(I, v))), self.equation.bias(at, y))
 
 
 class NetWrench(LinkReading):
@@ -50,4 +45,4 @@ class NetWrench(LinkReading):
     spatial: ClassVar[tuple[str, ...]] = FORCE
 
     def reads(self, place: SensorSite) -> Equation:
-        return MomentumRate(place, self.type, "Nori (3f)")
+        return MomentumRate(variable_reading(place, self, "Nori (3f)", VariableKey("f", place.body)))

@@ -11,7 +11,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.acceleration import FrameAcceleration
 from nori_dyn.measurements.base import Measurement, Positive, VariableReading, per_component
-from nori_dyn.measurements.frame_reading import SensorSite
+from nori_dyn.measurements.frame_reading import SensorSite, variable_reading
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
@@ -88,5 +88,5 @@ class Prior(Measurement):
         if variable.kind == "a" and self.conventional:
             rows, X = tuple(range(6)), Transform.identity()
             place = SensorSite(name, variable.body, X, components, rows, value, sigma, units=variable.units)
-            return FrameAcceleration(place, self.type, "Nori (3a)")
+            return FrameAcceleration(variable_reading(place, self, "Nori (3a)", variable.key))
         return VariableReading.of(variable, name, "BERDY", self.type, value, sigma)
