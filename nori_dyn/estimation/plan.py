@@ -54,6 +54,7 @@ from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_sensors, check_system, check_tree
+from nori_dyn.system.limbs import correspondence
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
@@ -495,11 +496,13 @@ def plan_set(
         return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
     plans: dict[ContactState, Plan] = {}
     left_out: dict[ContactState, str] = {}
+    searched: list[Plan] = []  # one of those that limbs in each other's place make of one another
     for state in sensors.contact_states(states):
         try:
-            plans[state] = plan_system(
-                System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache, progress
-            )
+            system = System(tree, sensors.in_contact(*state))
+            like = next((one for one in searched if correspondence(one.system, system) is not None), None)
+            plans[state] = plan_system(system, outputs, ordering, seed, effort, cache, progress, like)
+            searched += [] if like else [plans[state]]
         except (SystemShapeError, SingularSystemError) as error:
             if not leave_out_singular:
                 advice = "Name the states that occur in `states`, or leave such out with `leave_out_singular=True`."
@@ -541,8 +544,9 @@ def plan_system(
     effort: int = 0,
     cache: bool = True,
     progress: Watched = None,
+    like: Plan | None = None,
 ) -> Plan:
-    """Return the plan of a system, see `plan`."""
+    """Return the plan of a system, see `plan`; in the orders of one that corresponds, see `make_plan`."""
     if seed < 0:
         raise PlanError(f"the seed is {seed}: it must be zero or larger.")
     if not isinstance(effort, int) or effort < 0:
@@ -553,13 +557,13 @@ def plan_system(
     sensors = _with_centroidal(system.sensors, outputs)
     if sensors is not system.sensors:
         system = System(system.tree, sensors, system.of_components.repeats)
-    entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
+    entry = _cache_entry(system, outputs, ordering, seed, effort, like) if cache else None
     found = None if entry is None else read_entry(entry)
     if found is not None:
         with suppress(NoriError):  # a damaged entry is made anew
             return plan_of(system, outputs, order_from_text(found), Plan)
     with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
-        made = make_plan(system, outputs, ordering, seed, effort, stage, Plan)
+        made = make_plan(system, outputs, ordering, seed, effort, stage, Plan, like)
         if made.is_over_time:
             stage("what is learned over time")
             _check_over_time(made)
@@ -603,10 +607,12 @@ def cache_folder() -> Path:
     return cache_root() / "plans"
 
 
-def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: int) -> Path:
+def _cache_entry(
+    system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: int, like: Plan | None
+) -> Path:
     names = None if outputs is None else list(outputs)
     of_code = [VERSION, planner_identity(), orderings_named(ordering)]
-    key = [*of_code, system.fingerprint, names, ordering, seed, effort]
+    key = [*of_code, system.fingerprint, names, ordering, seed, effort, *([like.system.fingerprint] if like else [])]
     return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
 
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtri
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from nori_dyn.typing import Floats
 
@@ -29,14 +27,15 @@ GAUSSIAN = float(ndtri((1 + BAND) / 2))
 @cache
 def _table() -> tuple[Floats, Floats]:
     """Half-widths in deviations, by the share of the deviation that is of a uniform number."""
+    from scipy.optimize import brentq  # which few ticks need
+
     shares = np.linspace(0.0, 1.0, 101)
     nodes, weights = np.polynomial.legendre.leggauss(64)
 
     def outside(half: float, share: float) -> float:
         rest = np.sqrt(1 - share**2)
-        inside = norm.cdf((half - share * np.sqrt(3) * nodes) / rest) - norm.cdf(
-            (-half - share * np.sqrt(3) * nodes) / rest
-        )
+        middle = share * np.sqrt(3) * nodes
+        inside = ndtr((half - middle) / rest) - ndtr((-half - middle) / rest)
         return float(weights @ inside / 2 - BAND)
 
     halves = [brentq(outside, 1.0, 3.0, args=(share,)) for share in shares[:-1]]

@@ -48,7 +48,7 @@ def limb_groups(tree: KinematicTree, by_geometry: bool = True) -> tuple[LimbGrou
         tree: the robot.
         by_geometry: whether axes, positions and rotations count; otherwise only the kinds of joints do.
     """
-    kinds = _kinds(tree, by_geometry)
+    kinds = _kinds(tree, by_geometry, {}, [None] * tree.n_links)
     found: list[LimbGroup] = []
     siblings = [[i for i in range(tree.n_links) if tree.is_root(i)]]
     for brothers in siblings:
@@ -68,6 +68,31 @@ def isomorphic_limbs(tree: KinematicTree) -> Limbs:
     return tuple(limbs for limbs in groups if limbs[0][0] not in inner)
 
 
+def isomorphism(tree: KinematicTree, labels: Sequence[Hashable], others: Sequence[Hashable]) -> tuple[int, ...] | None:
+    """The body to which each corresponds where limbs are exchanged, so that each label becomes the other (n_links).
+
+    There is none where no exchange of isomorphic limbs does that. Bodies whose labels are the other already stay.
+
+    Args:
+        tree: the robot.
+        labels: what distinguishes each body (n_links).
+        others: what shall distinguish it (n_links).
+    """
+    numbers: dict[tuple[object, ...], int] = {}
+    roots = [i for i in range(tree.n_links) if tree.is_root(i)]
+    in_order: list[list[int]] = []
+    kinds_in_order = []
+    for each in (labels, others):
+        kinds = _kinds(tree, True, numbers, each)
+        ranked = sorted(roots, key=lambda i: (kinds[i], i))
+        in_order.append([i for root in ranked for i in _bodies(tree, root, kinds)])
+        kinds_in_order.append([kinds[i] for i in in_order[-1]])
+    if kinds_in_order[0] != kinds_in_order[1]:
+        return None
+    image = dict(zip(*in_order, strict=True))
+    return tuple(image[i] for i in range(tree.n_links))
+
+
 def _bodies(tree: KinematicTree, root: int, kinds: Sequence[int]) -> tuple[int, ...]:
     """The bodies of a limb in an order that is the same for all limbs of its kind."""
     bodies, open_ = [], [root]
@@ -78,15 +103,15 @@ def _bodies(tree: KinematicTree, root: int, kinds: Sequence[int]) -> tuple[int, 
     return tuple(bodies)
 
 
-def _kinds(tree: KinematicTree, by_geometry: bool) -> list[int]:
-    """Return for each body a number of all that hangs on it, itself included."""
-    numbers: dict[tuple[object, ...], int] = {}
+def _kinds(
+    tree: KinematicTree, by_geometry: bool, numbers: dict[tuple[object, ...], int], labels: Sequence[Hashable]
+) -> list[int]:
+    """Return for each body a number of all that hangs on it, itself included; new ones are added to the numbers."""
     kinds = [0] * tree.n_links
     for i, link in reversed(list(enumerate(internal_links(tree, regroup=False)))):
         below = sorted(kinds[child] for child in tree.children[i])
-        kinds[i] = numbers.setdefault(
-            (_geometry(link) if by_geometry else (type(link.joint), link.joint.nq), *below), len(numbers)
-        )
+        own = _geometry(link) if by_geometry else (type(link.joint), link.joint.nq)
+        kinds[i] = numbers.setdefault((labels[i], own, *below), len(numbers))
     return kinds
 
 

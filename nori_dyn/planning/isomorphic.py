@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.model.limbs import LimbGroup, limb_groups
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.builder import System
-from nori_dyn.system.limbs import RowsOfLimbs
+from nori_dyn.system.limbs import RowsOfLimbs, correspondence
 from nori_dyn.system.refined import RefinedSystem
+from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Indices
 
 
@@ -68,6 +70,46 @@ def isomorphic_order(order: Ordering, updates: Indices, groups: Sequence[Isomorp
     for group in reversed(groups):  # limbs within the first limb are now as the first of them
         found = _mapped(found, group, 0)
     return found
+
+
+Images: TypeAlias = tuple[Indices, Indices]
+"""For each row and each column of a system that of another one."""
+
+
+def images_of(system: System, other: System, mine: SymbolicSystem, theirs: SymbolicSystem) -> Images | None:
+    """The rows and columns of a system over expressions that correspond to those of another, which is as refined.
+
+    There are none where the systems do not correspond, see `correspondence`. The columns of a body come in the same
+    order for each body, a new row is that of the column with which it came, and a multiplier that of its row.
+    """
+    found = correspondence(system, other)
+    if found is None or mine.shape != theirs.shape:
+        return None
+    bodies, given = found
+    n_rows, n = system.shape
+    places = [_multipliers(each) for each in (system, other)]
+    n_unknowns = (mine.shape[1] + n - len(places[0])) // 2 if system.is_weighted else mine.shape[1]
+    unknowns = np.empty(n_unknowns, dtype=np.intp)
+    for body, image in enumerate(bodies):
+        unknowns[mine.bodies[:n_unknowns] == body] = np.flatnonzero(theirs.bodies[:n_unknowns] == image)
+    new = unknowns[n:] - n
+    if not system.is_weighted:
+        return np.concatenate((given, new + n_rows)), unknowns
+    multipliers = [places[1][row] for row in given[list(places[0])].tolist()]
+    both = np.concatenate((unknowns, n_unknowns + np.array(multipliers), new + n_unknowns + len(multipliers)))
+    return both, both
+
+
+def _multipliers(system: System) -> dict[int, int]:
+    """The number of the multiplier of each row that has one."""
+    rows = numbers_in(block.slice for block in system.rows if block.has_multiplier)
+    return {row: k for k, row in enumerate(sorted(rows.tolist()))}
+
+
+def carried(order: Ordering, images: Images) -> Ordering:
+    """An order of one system, of the rows and columns of another that correspond."""
+    rows, columns = images
+    return Ordering(rows[order.rows], columns[order.columns])
 
 
 def _own_order(order: Ordering, group: IsomorphicParts, limb: int) -> bytes | None:

@@ -24,7 +24,8 @@ from nori_dyn.errors import PlanError, SingularSystemError, SystemShapeError
 from nori_dyn.planning.cost import RULES, engine_rule
 from nori_dyn.planning.diagnosis import check_shape, singular_error
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
-from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
+from nori_dyn.planning.isomorphic import carried, images_of
+from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.registry import AUTO, MARKOWITZ, ORDERINGS, orderings_named
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns, resolve_outputs
 from nori_dyn.planning.over_time import no_single_instant, over_time, without_prior
@@ -225,6 +226,7 @@ def make_plan(
     effort: int = 0,
     progress: Progress = lambda stage, done=None: None,
     kind: type[Made] = EliminationPlan,  # type: ignore[assignment]
+    like: EliminationPlan | None = None,
 ) -> Made:
     """Return the plan of a square system, or of one that is square once its state is known.
 
@@ -238,6 +240,8 @@ def make_plan(
         effort: entries that eliminations may update in search of a cheaper order, with "auto".
         progress: called with the name of each stage as it begins, and while searching with the share that is done.
         kind: the class of plan to make.
+        like: a plan of the same robot, made with the same arguments: where its system corresponds to this one, and its
+            orders cost no more here, they are taken.
 
     Raises:
         SystemShapeError: too few or too many rows.
@@ -252,7 +256,7 @@ def make_plan(
     resolve_outputs(system, outputs)  # wrong names are refused before loops are closed
     reduced = remove_repeats(system, seed)
     resolved = determined_outputs(reduced.system, outputs, reduced.undetermined)
-    planned = partial(_planned, reduced, resolved, ordering, seed, effort, progress, kind)
+    planned = partial(_planned, reduced, resolved, ordering, seed, effort, progress, kind, like)
     try:
         return planned(reduced.system)
     except (SystemShapeError, SingularSystemError):
@@ -271,13 +275,17 @@ def _planned(
     effort: int,
     progress: Progress,
     kind: type[Made],
+    like: EliminationPlan | None,
     system: System,
 ) -> Made:
     """The plan of a reduced system, eliminated as it is or with rows that read the state; see `make_plan`."""
     check_shape(system)
     progress("worst-case sparsity")
     columns = output_columns(system, outputs)
-    if ordering == AUTO or system.is_weighted:
+    corresponding = _as_corresponding(system, columns, like, seed) if like and ordering == AUTO else None
+    if corresponding:
+        found, traced, written = corresponding
+    elif ordering == AUTO or system.is_weighted:
         found, traced, written = _searched(system, columns, ordering, seed, effort, progress)
     else:
         found, traced, written = _as_ordered(system, columns, ordering, seed, progress)
@@ -311,15 +319,67 @@ def _as_ordered(system: System, columns: Indices, ordering: str, seed: int, prog
     problem = ordering_problem(system, given.symbolic, seed, n_states(system))
     try:
         order = ORDERINGS[ordering](problem)
-        work = Elimination(given.symbolic, FIELD, problem.natural_samples).run(order.rows, order.columns)
+        program, counts, written = _in_order(system, columns, ordering, order, None, given, problem)
     except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
         rank = _rank(error, lambda: ORDERINGS[MARKOWITZ](problem))
         raise _no_pivots(system, ordering) if rank is None else singular_error(system, rank, seed) from None
+    return [(_tried(ordering, counts, program), order, program)], given, written
+
+
+def _as_corresponding(system: System, columns: Indices, like: EliminationPlan, seed: int) -> Found | None:
+    """Return the elimination in the orders of a system that corresponds; None where it does not, or they cost more."""
+    if like.regrouped is None or like.is_over_time:
+        return None
+    refined, best = refine(system, seed, like.regrouped), like.tried[0]
+    images = images_of(like.system, system, like.refined.symbolic, refined.symbolic)
+    if images is None:
+        return None
+    problem = ordering_problem(system, refined.symbolic, seed, n_states(system))
+    order = carried(like.program_order, images)
+    try:
+        program, _, written = _in_order(system, columns, like.ordering, order, like.regrouped, refined, problem)
+    except ZeroPivotError:  # a nonzero of one limb may be zero in another
+        return None
+    if program.cost.total > best.program.total or not (program.stability.is_stable or system.is_weighted):
+        return None
+    order, work = _order_of_d(system, like, refined.original, seed)
+    found = _tried(best.ordering, _counts(work), program), order, program
+    work.forget()
+    return [found], refined, written
+
+
+def _order_of_d(
+    system: System, like: EliminationPlan, original: SymbolicSystem, seed: int
+) -> tuple[Ordering, Elimination[int]]:
+    """The order of D of a system that corresponds, or its own where that finds no pivots; and the elimination in it."""
+    images = images_of(like.system, system, like.symbolic, original)
+    if images is not None:
+        order = carried(Ordering(like.row_permutation, like.column_permutation), images)
+        with suppress(ZeroPivotError):
+            return order, Elimination(original, FIELD).run(order.rows, order.columns)
+    order = ORDERINGS[like.tried[0].ordering](ordering_problem(system, original, seed, n_states(system)))
+    return order, Elimination(original, FIELD).run(order.rows, order.columns)
+
+
+def _in_order(
+    system: System,
+    columns: Indices,
+    name: str,
+    order: Ordering,
+    regrouped: bool | None,
+    refined: RefinedSystem,
+    problem: OrderingProblem,
+) -> tuple[PlannedProgram, Counts, StaticElimination]:
+    """Return the program that eliminates a refined system in a known order, what an elimination counts, and itself.
+
+    Raises:
+        ZeroPivotError: a pivot is zero for all q.
+    """
+    work = Elimination(refined.symbolic, FIELD, problem.natural_samples).run(order.rows, order.columns)
     counts, updates, stability = _counts(work), updates_of(work), Stability.of(work, problem, system)
     work.forget()
-    written = static_elimination(given, order)
-    program = PlannedProgram(ordering, order, updates, None, written.cost(columns.tolist()), stability)
-    return [(_tried(ordering, counts, program), order, program)], given, written
+    written = static_elimination(refined, order)
+    return PlannedProgram(name, order, updates, regrouped, written.cost(columns.tolist()), stability), counts, written
 
 
 def _searched(system: System, columns: Indices, ordering: str, seed: int, effort: int, progress: Progress) -> Found:

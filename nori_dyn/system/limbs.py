@@ -10,12 +10,15 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
+import numpy as np
+
 from nori_dyn.algebra.ranges import numbers, width
 from nori_dyn.model.kinematics import positions
-from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
+from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs, isomorphism
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
+from nori_dyn.typing import Indices
 
 Labelled: TypeAlias = Iterator[tuple[int, int, Hashable]]
 
@@ -31,6 +34,7 @@ class RowsOfLimbs:
 
     def __init__(self, system: System) -> None:
         at = positions(system.tree, system.tree.neutral_configuration())
+        self._n_links = system.tree.n_links
         self._motion: defaultdict[int, list[RowBlock]] = defaultdict(list)
         self._sensors: defaultdict[int, dict[Reads, None]] = defaultdict(dict)
         self._alike: defaultdict[Reads, list[RowBlock]] = defaultdict(list)
@@ -54,10 +58,49 @@ class RowsOfLimbs:
             images = [self._image(what, dict(zip((*first, *limb), (*limb, *first), strict=True))) for limb in limbs]
             yield from zip(*images, strict=True) if all(len(each) == n for each in images) else [None] * n
 
+    def labels(self) -> list[tuple[object, ...]]:
+        """What each body is read by: of each row block its class, its sizes, and the kinds of variables there."""
+        found = list[tuple[object, ...]]()
+        for body in range(self._n_links):
+            read = [
+                (kind.__qualname__, *map(width, (block.slice, block.y, block.weights)), *_kinds_of(body, reads))
+                for kind, n, reads in self._sensors[body]
+                for block in self._alike[kind, n, reads]
+            ]
+            found.append(tuple(sorted(read, key=repr)))
+        return found
+
+    def rows_in(self, other: RowsOfLimbs, bodies: Sequence[int]) -> Iterator[tuple[RowBlock, RowBlock]]:
+        """Yield each block with that of another system that reads the bodies that correspond, if there is one."""
+        for body, blocks in self._motion.items():
+            yield from zip(blocks, other._motion[bodies[body]], strict=True)
+        image = dict(enumerate(bodies))
+        for what, blocks in self._alike.items():
+            yield from zip(blocks, other._image(what, image), strict=False)
+
     def _image(self, what: Reads, swap: Mapping[int, int]) -> list[RowBlock]:
         """The rows that read the same where two limbs are exchanged."""
         kind, n, read = what
         return self._alike.get((kind, n, frozenset((name, swap.get(body, body)) for name, body in read)), [])
+
+
+def _kinds_of(body: int, reads: frozenset[tuple[str, int]]) -> list[str]:
+    return sorted(kind for kind, of in reads if of == body)
+
+
+def correspondence(system: System, other: System) -> tuple[Indices, Indices] | None:
+    """For each body (n_links) and each row (rows) of a system that of another one of the same robot.
+
+    There is none where no exchange of isomorphic limbs makes the one of the other, up to the numbers in them.
+    """
+    mine, theirs = RowsOfLimbs(system), RowsOfLimbs(other)
+    bodies = isomorphism(system.tree, mine.labels(), theirs.labels())
+    if bodies is None:
+        return None
+    rows = np.full(system.shape[0], -1, dtype=np.intp)
+    for block, image in mine.rows_in(theirs, bodies):
+        rows[block.slice] = numbers(image.slice)
+    return None if (rows < 0).any() else (np.array(bodies, dtype=np.intp), rows)  # rows that read several limbs
 
 
 def corresponding_inputs(system: System) -> Limbs:

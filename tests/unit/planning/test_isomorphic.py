@@ -8,12 +8,14 @@ import pytest
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.descriptions.sensor_configs import sensors
+from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.limbs import limb_groups
 from nori_dyn.planning.elimination import FIELD, Elimination
-from nori_dyn.planning.isomorphic import isomorphic_order, isomorphic_parts
+from nori_dyn.planning.isomorphic import carried, images_of, isomorphic_order, isomorphic_parts
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import make_plan
 from nori_dyn.system.builder import System
+from nori_dyn.system.limbs import correspondence
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
@@ -179,3 +181,53 @@ def test_limbs_with_other_sensors_are_not_alike_and_weighed_rows_of_limbs_corres
     (group,), plan = parts_and_plan(solo12, weighed)
     np.testing.assert_array_equal(group.rows, group.columns)
     assert plan.refined.symbolic.shape[0] > group.rows.size
+
+
+@pytest.fixture(scope="module")
+def one_foot(solo12):
+    """Sets of sensors for one foot on the ground each: weighed ones, and exact ones whose wrenches are read there."""
+    feet = {foot: f"{foot}_LOWER_LEG" for foot in ("FL", "HR")}
+    wrench = {"type": "external_wrench", "links": {"except": list(feet.values())}, "value": 0}
+    contacts = {
+        foot: {
+            "closed": [{"type": "external_wrench", "links": [link]}],
+            "open": [{"type": "external_wrench", "links": [link], "value": 0}],
+        }
+        for foot, link in feet.items()
+    }
+    exact = {"name": "exact", "measurements": [ACCELERATIONS, wrench], "contacts": contacts}
+    return {
+        "weighed": [sensors("quadruped_contacts").in_contact(each) for each in ("fore_left", "hind_right")],
+        "exact": [SensorSet.from_dict(exact).in_contact(each) for each in feet],
+    }
+
+
+@pytest.mark.parametrize("kind", ["weighed", "exact"])
+def test_the_order_for_one_foot_is_that_for_another_with_limbs_exchanged(solo12, one_foot, kind):
+    one, other = (System(solo12, each) for each in one_foot[kind])
+    bodies, _ = correspondence(one, other)
+    assert [solo12.names[bodies[i]][:2] for i in range(solo12.n_links) if solo12.names[i].startswith("FL")] == [
+        "HR"
+    ] * 3
+    plan = make_plan(one, ("tau",))
+    carried_plan = make_plan(other, ("tau",), like=plan)
+    mine, theirs = plan.refined.symbolic, carried_plan.refined.symbolic
+    rows, columns = images_of(one, other, mine, theirs)
+    for images in (rows, columns):
+        np.testing.assert_array_equal(np.sort(images), np.arange(len(images)))
+    image = {*zip(rows[mine.rows].tolist(), columns[mine.columns].tolist(), strict=True)}
+    assert image == {*zip(theirs.rows.tolist(), theirs.columns.tolist(), strict=True)}
+    order = carried(plan.program_order, (rows, columns))
+    np.testing.assert_array_equal(carried_plan.program_columns, order.columns)
+    np.testing.assert_array_equal(carried_plan.program_rows, order.rows)
+    assert carried_plan.cost == plan.cost
+
+
+def test_a_set_that_no_exchange_of_limbs_makes_of_another_keeps_its_own_order(solo12):
+    both, one = (
+        sensors("quadruped_contacts").in_contact(*feet) for feet in (("fore_left", "hind_right"), ("fore_left",))
+    )
+    assert correspondence(System(solo12, both), System(solo12, one)) is None
+    plan = make_plan(System(solo12, both), ("tau",))
+    for_one = make_plan(System(solo12, one), ("tau",), like=plan)
+    np.testing.assert_array_equal(for_one.program_columns, make_plan(System(solo12, one), ("tau",)).program_columns)
