@@ -7,13 +7,17 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy 
 
 import contextlib  # noqa: E402
 import importlib.abc  # noqa: E402
+import json  # noqa: E402
 import shutil  # noqa: E402
 import sys  # noqa: E402
+import warnings  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
+import nori_dyn as nd  # noqa: E402
+from nori_dyn.cli import main  # noqa: E402
 from tests import compilers, covering  # noqa: E402
 from tests.words import plain  # noqa: E402
 
@@ -112,8 +116,37 @@ def lanes(request, monkeypatch) -> int:
 
 
 @pytest.fixture
+def run(monkeypatch, capsys):
+    """Run `nori-dyn ARGUMENTS`; return its exit status, output and errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["nori-dyn", *map(str, arguments)])
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", nd.errors.NoriWarning)
+            with pytest.raises(SystemExit) as stopped:
+                main()
+        output, errors = capsys.readouterr()
+        return stopped.value.code, output, errors
+
+    return call
+
+
+@pytest.fixture
+def figures(run):
+    """Run a command with `--json`; return what it prints."""
+
+    def call(*arguments, status=0):
+        found, output, errors = run(*arguments, "--json")
+        assert found == status, errors
+        return json.loads(output)
+
+    return call
+
+
+@pytest.fixture
 def told(run):
-    """What a command prints that does its work and complains of nothing; `run` is that of the tests that ask."""
+    """What a command prints that does its work and complains of nothing."""
 
     def call(*arguments):
         status, output, errors = run(*arguments)

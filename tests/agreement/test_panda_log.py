@@ -1,13 +1,11 @@
 """A real log of a real arm: measured torques against inverse dynamics, through the command line."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from lxml import etree
 
-from nori_dyn.cli import main
 from tests.robots import ROBOTS
 
 LOG = Path(__file__).parents[1] / "data" / "panda_motion" / "panda_motion.csv.gz"
@@ -15,12 +13,12 @@ RATE = 30
 """Samples a second."""
 
 
-def test_inverse_dynamics_explains_the_measured_torques(tmp_path, monkeypatch):
+def test_inverse_dynamics_explains_the_measured_torques(tmp_path, run):
     """The rest is friction, noise of the torque sensors, and a model whose inertias nobody identified."""
     robot, plan, out = tmp_path / "panda.urdf", tmp_path / "panda.plan", tmp_path / "tau.npz"
     robot.write_bytes(without_hand(ROBOTS["panda"]))
-    run(monkeypatch, "plan", robot, "--sensors", "inverse_dynamics", "--outputs", "tau", "--out", plan)
-    run(monkeypatch, "solve", "--plan", plan, "--input", LOG, "--out", out, "--differentiate", 9, "--dt", 1 / RATE)
+    assert run("plan", robot, "--sensors", "inverse_dynamics", "--outputs", "tau", "--out", plan)[0] == 0
+    assert run("solve", "--plan", plan, "--input", LOG, "--out", out, "--differentiate", 9, "--dt", 1 / RATE)[0] == 0
     columns = np.genfromtxt(LOG, delimiter=",", names=True, deletechars="", replace_space="")
     measured = np.stack([columns[f"effort[{k}]"] for k in range(7)], axis=1)
     with np.load(out) as archive:
@@ -43,10 +41,3 @@ def without_hand(path: Path) -> bytes:
         if "hand" in part.get("name") or "finger" in part.get("name"):
             root.remove(part)
     return etree.tostring(root)
-
-
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["nori-dyn", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 0

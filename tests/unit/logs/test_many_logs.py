@@ -5,10 +5,8 @@ import os
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import nori_dyn as nd
-from nori_dyn.cli import app
 from nori_dyn.errors import InputError
 from nori_dyn.estimation.log_file import estimate_to_file
 from nori_dyn.estimation.log_run import LogRunner, RunOptions
@@ -109,7 +107,7 @@ def test_on_a_cluster(plan, runs, expected, tmp_path, monkeypatch):
     check(tmp_path, expected)
 
 
-def test_one_that_is_damaged_is_named_and_the_rest_finishes(plan, runs, tmp_path):
+def test_one_that_is_damaged_is_named_and_the_rest_finishes(plan, runs, tmp_path, run, figures):
     pytest.importorskip("pyarrow")
     estimate = nd.estimate(runs / "a.csv", plan)
     for name in ("good", "cut", "other"):
@@ -123,22 +121,18 @@ def test_one_that_is_damaged_is_named_and_the_rest_finishes(plan, runs, tmp_path
     plan.save(tmp_path / "arm.plan")
     command = ["solve", "--plan", tmp_path / "arm.plan", "--logs", f"{tmp_path}/logs/**/*.parquet"]
     command += ["--out", tmp_path / "out", "--mapping", tmp_path / "mapping.yaml", "--workers", "2"]
-    done = CliRunner().invoke(app, list(map(str, command)))
-    assert done.exit_code == 1, done.output
-    assert "Estimates of 2 of 3 logs written" in done.stdout
-    assert f"failed: {cut}: is damaged" in done.stderr
+    status, output, errors = run(*command)
+    assert status == 1, output
+    assert "Estimates of 2 of 3 logs written" in output
+    assert f"failed: {cut}: is damaged" in errors
     written = sorted((tmp_path / "out").rglob("*.parquet"))
     assert written == [tmp_path / "out" / name / "run.parquet" for name in ("good", "other")]
-    done = CliRunner().invoke(app, [*map(str, command), "--workers", "1"])
-    assert f"Estimates of 2 of 3 logs written to {tmp_path}/out, 2 of them by an earlier run." in plain(done.stdout)
+    output = plain(run(*command, "--workers", "1")[1])
+    assert f"Estimates of 2 of 3 logs written to {tmp_path}/out, 2 of them by an earlier run." in output
     written[0].unlink()
-    done = CliRunner().invoke(app, [*map(str, command), "--workers", "1", "--json"])
-    told = json.loads(done.stdout)["logs"]
-    assert [(each.get("samples"), each.get("was_there")) for each in told] == [
-        (None, None),
-        (SAMPLES, False),
-        (None, True),
-    ]
+    told = figures(*command, "--workers", "1", status=1)["logs"]
+    found = [(each.get("samples"), each.get("was_there")) for each in told]
+    assert found == [(None, None), (SAMPLES, False), (None, True)]
     assert "damaged" in told[0]["error"]
 
 
