@@ -148,11 +148,8 @@ def test_what_is_odd_is_said_first(told, here):
 
 
 REFUSED = [
-    (("--parameters", "I:elbow.*"), "unknown parameter 'I:elbow.*'"),
     (("--held-out", "none.npz"), "none.npz"),
     (("--held-out", "2"), "the share held out is 2"),
-    (("--cutoff", "500"), "the cutoff is 500 Hz"),
-    (("--parameters", "gains,inertias"), "nothing fixes the scale of forces"),
     (("--out", "no/found.urdf"), "does not exist"),
     (("--html", "no/found.html"), "does not exist"),
     (("--payload-out", "load.txt", "--payload-frame", "tool0"), "ends in .json, .script, .yaml"),

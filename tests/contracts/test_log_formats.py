@@ -453,15 +453,6 @@ def test_a_file_without_samples_is_whole(tmp_path, ending):
         assert sum(len(block) for stream in source.streams for block in source.read({stream.name: stream.columns})) == 0
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("ending", [each.endings[0] for each in WRITERS if each.endings[0] not in (".ros2", ".bag")])
-def test_a_full_disk_is_an_error_of_the_system(tmp_path, ending):
-    schema, t, values = estimates(True)
-    (tmp_path / f"out{ending}").symlink_to("/dev/full")
-    with pytest.raises((OSError, RuntimeError)):
-        write(tmp_path / f"out{ending}", schema, t, values, 0, N)
-
-
 # ------------------------------------------------------------- what others read of it
 
 

@@ -188,22 +188,6 @@ def test_a_pipe_takes_the_estimates(tmp_path):
     assert names(tmp_path) == ["log.npz", "pipe.csv"]
 
 
-def test_the_numbers_names_and_metadata_in_each_format(tmp_path):
-    rng = np.random.default_rng(8)
-    arrays = {"q": rng.normal(size=(9, 2)), "qd": rng.normal(size=(9, 2)), "qdd": rng.normal(size=(9, 2))}
-    np.savez(tmp_path / "log.npz", **arrays)
-    expected = [nd.rnea(arm_plan().system.tree, *state) for state in zip(*arrays.values(), strict=True)]
-    log = nd.read_log(tmp_path / "log.npz")
-    for ending in (".csv", ".csv.gz", ".npz"):
-        out = tmp_path / f"out{ending}"
-        estimate_to_file(runner(), log, out)
-        read = whole_table(out)
-        np.testing.assert_allclose(np.column_stack([read["tau:joint1"], read["tau:joint2"]]), expected, rtol=1e-12)
-        with open_log(out) as source:
-            assert source.metadata["nori_dyn.fingerprint"] == arm_plan().system.fingerprint
-            assert source.streams[0].units["tau:joint1"] == "N m"
-
-
 def test_samples_left_out_and_dropped_are_counted(tmp_path):
     q = np.zeros((200, 2))
     q[50:60, 1] = np.nan

@@ -190,6 +190,7 @@ def test_a_plan_file_is_refused_in_every_wrong_state(tmp_path, content):
         "name: x": "not a plan file",
         "[1, 2]": "not a plan file",
         '{"a": 1}': "not a plan file",
+        '{"tree":' + "[" * 100_000: "nested too deeply",
         whole.replace("link1", "link7"): "changed or damaged",
     }.items():
         path = tmp_path / "wrong.plan"
@@ -226,6 +227,8 @@ FORGED = [
     (lambda c: c["tree"]["joints"][0]["parameters"].update(limits=[1.0]), "wrong parameters"),
     (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=1.0), "wrong parameters"),
     (lambda c: order(c).pop("seed"), "'states.0.seed'"),
+    (lambda c: order(c).update(seed=-1), "'states.0.seed'"),
+    (lambda c: order(c).update(seed=-(10**30)), "'states.0.seed'"),
     (lambda c: order(c).update(extra=1), "'states.0.extra'"),
     (lambda c: c.update(extra=1), "'extra'"),
     (lambda c: order(c)["candidates"][0].update(extra=1), "'states.0.candidates.0.extra'"),
