@@ -146,10 +146,17 @@ def test_singular_states_of_a_batch_of_contacts_are_nan_on_request():
     found = solver.solve_batch(Q, *zero, contacts, singular="nan")
     assert found.singular.tolist() == [False, False, True, False]
     assert np.isnan(found.fx[2]).all()
-    assert np.isfinite(found.fx[[0, 1, 3]]).all()
-    with pytest.raises(SingularSystemError, match=r"state 2 of 4 \(tip\): .*singular at this state") as raised:
+    assert_close(found.fx[[0, 1, 3]], np.zeros((3, 3, 6)), SOLVED)
+    words = r"state 2 of 4 \(tip\): sensors 'arm \(tip\)'.*singular at this state"
+    with pytest.raises(SingularSystemError, match=words) as raised:
         solver.solve_batch(Q, *zero, contacts)
     assert str(raised.value).count("Not determined") == 1
+    assert raised.value.undetermined
+    solver.inputs.q[:] = STRAIGHT
+    for closed in (("tip",), ()):
+        solver.switch(closed)
+        assert solver.tick().ok == (not closed)
+        assert np.isnan(solver.outputs.fx).all() == bool(closed)
 
 
 # --------------------------------------------------------------------------------- what is at fault

@@ -324,15 +324,3 @@ def test_random_expressions_equal_exact_arithmetic(trees):
     for (node, value), (other, number) in itertools.combinations(zip(nodes, expected, strict=True), 2):
         if node is other:
             assert value == number
-
-
-@settings(max_examples=150)
-@given(TREES, st.lists(st.floats(-2, 2), min_size=3, max_size=3))
-def test_random_expressions_equal_floating_point(tree, x):
-    graph, inputs, (node,) = as_expressions([tree])
-    at = {node.index: value for node, value in zip(inputs, x, strict=True)}
-    expected = compute(tree, x, np.sin(x), np.cos(x), float)
-    # Products of up to twelve leaves of size 4, merged with others: rounding is relative to the largest.
-    values = [float(value) for value in evaluate(graph, at)]
-    largest = max(map(abs, values), default=1.0)
-    assert values[node.index] == pytest.approx(expected, rel=1e-12, abs=1e-14 * max(1.0, largest) * len(graph))

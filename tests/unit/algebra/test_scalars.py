@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.scalars import cos, is_numeric, sin, sqrt
 from tests.peers import casadi as ca
-from tests.peers import sympy
 from tests.tolerances import EXACT, ROUNDING, assert_close
 
 FUNCTIONS = {"sin": (sin, math.sin), "cos": (cos, math.cos), "sqrt": (sqrt, math.sqrt)}
@@ -43,38 +41,6 @@ def test_of_numbers_and_arrays(function):
     assert_close(array, [0.25, 2, 1.5], EXACT)  # which is not changed
     for dtype in (float, object):
         assert ours(np.zeros((0, 2), dtype=dtype)).shape == (0, 2)
-
-
-def test_of_casadi(function):
-    ours, theirs = function
-    symbols = [ca.SX.sym(f"x{k}") for k in range(3)]
-    assert_close(float(ca.Function("f", symbols[:1], [ours(symbols[0])])(1.5)), theirs(1.5), ROUNDING)
-    found = ours(objects(symbols, (3, 1)))
-    assert found.shape == (3, 1)
-    f = ca.Function("f", symbols, [ca.vertcat(*found.ravel().tolist())])
-    assert_close(np.array(f(*X)).ravel(), [theirs(x) for x in X], ROUNDING)
-
-
-def test_of_sympy(function):
-    ours, theirs = function
-    x = sympy.Symbol("x")
-    assert ours(x) == getattr(sympy, theirs.__name__)(x)
-    found = ours(objects([x, x + 1, sympy.Float(0.5)], (3,)))
-    assert_close([float(part.subs(x, 1.5)) for part in found], [theirs(1.5), theirs(2.5), theirs(0.5)], ROUNDING)
-
-
-def test_of_expressions(function):
-    ours, theirs = function
-    graph = Graph(seed=1)
-    x = graph.input("x")
-    assert_close(graph.evaluate([ours(x)], {x.index: np.array(X)})[0], [theirs(value) for value in X], ROUNDING)
-    found = ours(objects([x, x, 0.5], (3,)))
-    assert found[0] is found[1]
-    assert_close(
-        graph.evaluate([graph.expr(part) for part in found], {x.index: np.array([1.5])})[:, 0],
-        [theirs(1.5), theirs(1.5), theirs(0.5)],
-        ROUNDING,
-    )
 
 
 def test_what_is_no_scalar_is_refused(function):

@@ -16,6 +16,7 @@ from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from tests.recognising import Recogniser, recogniser_of, steps_of
+from tests.systems import braked
 from tests.walking import DT, LEGS, SIDES, Walk, walk
 
 BASE_NOISE = [0.01] * 3 + [0.05] * 3
@@ -153,20 +154,9 @@ WHEEL_NOISE = {"tau": 0.3, "qdd": 0.2, "qd": 0.1}
 
 def wheel(**options: Any) -> Recogniser:
     """Return a wheel about a vertical axis that a brake may hold."""
-    wrench = {"type": "external_wrench", "links": "all"}
-    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
-    content = {
-        "name": "wheel",
-        "measurements": [
-            {"type": "joint_torque", "joints": "all", "sigma": WHEEL_NOISE["tau"]},
-            {"type": "joint_acceleration", "joints": "all", "sigma": WHEEL_NOISE["qdd"]},
-        ],
-        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
-        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": WHEEL_NOISE["qd"]}},
-    }
     states = options.pop("states", [("brake",), ()])
     options = {"backend": "numpy"} | options
-    return recogniser_of(autotree(1), SensorSet.from_dict(content), states, 0.01, ["fx"], **options)
+    return recogniser_of(autotree(1), braked(**WHEEL_NOISE), states, 0.01, ["fx"], **options)
 
 
 @pytest.mark.parametrize("torque", [0.0, 0.5, 1.5, 5.0])

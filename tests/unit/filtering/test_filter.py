@@ -94,22 +94,6 @@ def test_what_is_no_tick_is_refused_and_changes_nothing(running):
         assert running.consistency.ticks == 3
 
 
-def test_a_reading_that_is_dropped_is_one_of_no_weight():
-    with_more = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
-    one, other = (
-        Filter(nd.plan(system(TORQUES, UNLOADED, with_more), outputs=["qdd"]), DT, backend) for backend in BACKENDS
-    )
-    for k in range(5):
-        q, qd, y = state(k)
-        y = np.concatenate([y, y])
-        lost = np.where(np.arange(4) == 1, np.nan, y)
-        dropped = one.step(q, qd, lost, missing="drop")
-        weightless = other.step(q, qd, y, weights={"tau:joint2": 0.0})
-        np.testing.assert_allclose(dropped.memory.mean, weightless.memory.mean, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(dropped.memory.covariance, weightless.memory.covariance, rtol=1e-9, atol=1e-15)
-        assert dropped.degrees == weightless.degrees
-
-
 def test_what_no_reading_tells_is_named_and_what_is_known_goes_on(running):
     run(running, 5)
     before = running.state
@@ -261,17 +245,6 @@ def test_what_is_no_state_is_refused(running):
         with pytest.raises(InputError):
             running.reset(MemoryState(found.names, found.units, mean, covariance))
         np.testing.assert_array_equal(running.state.mean, found.mean)
-
-
-def test_the_same_again_is_the_same_to_the_last_bit(running):
-    first = run(running, 30)
-    running.reset()
-    again = run(running, 30)
-    for a, b in zip(first, again, strict=True):
-        assert np.array_equal(a.memory.mean, b.memory.mean)
-        assert np.array_equal(a.memory.covariance, b.memory.covariance)
-        assert np.array_equal(a["qdd"], b["qdd"])
-        assert (a.nis, a.degrees, a.log_likelihood) == (b.nis, b.degrees, b.log_likelihood)
 
 
 def test_the_memory_is_found_by_name_and_begins_as_what_is_known_at_first(running):

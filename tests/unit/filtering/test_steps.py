@@ -8,6 +8,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.estimation.tracker import Filter
 from tests.compilers import needs_compiler
 from tests.mechanisms import closed_state, four_bar
+from tests.systems import braked
 from tests.trees import TREES
 from tests.unit.filtering.recorded import UNLOADED, remembering
 from tests.unit.filtering.test_free_coordinates import four_bars
@@ -71,26 +72,13 @@ def test_outputs_that_the_planned_order_does_not_give_are_solved_afresh():
         assert native.state.mean == pytest.approx(other.state.mean, rel=1e-9, abs=1e-9)
 
 
-def pushed_wheel() -> nd.Plan:
-    """Return the plan of a wheel that a brake may hold."""
-    wrench = {"type": "external_wrench", "links": "all"}
-    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
-    read = [{"type": kind, "joints": "all", "sigma": 0.1} for kind in ("joint_torque", "joint_acceleration")]
-    content = {
-        "name": "wheel",
-        "measurements": read,
-        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
-        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}},
-    }
-    return nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["fx", "qdd"])
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"lag": 2}, {"hypotheses": nd.Hypotheses(lag=3)}], ids=["filter", "window", "contacts recognised"]
 )
 def test_no_tick_waits_for_the_compiler(options):
     """From the tick on before which it is there, native code goes on from what NumPy knew."""
-    plan, rng = pushed_wheel(), np.random.default_rng(0)
+    plan = nd.plan(nd.autotree(1), braked(0.1, 0.1, 0.01), outputs=["fx", "qdd"])
+    rng = np.random.default_rng(0)
     one, waited = (nd.Tracker(plan, DT, **options, wait=wait) for wait in (False, True))
     behind, inputs, outputs = one._behind, one.inputs.y, one.outputs.qdd
     assert behind is not None

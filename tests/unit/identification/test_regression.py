@@ -91,18 +91,6 @@ def test_every_sensor_of_forces_reads_a_true_motion(touched):
 AXES = ("mx", "my", "mz", "fx", "fy", "fz")
 
 
-def test_base_wrenches_are_differences_of_torques_in_the_parameters():
-    """They are linear, so that differences are exact but for rounding."""
-    tree = TREES["three_children"]
-    found = of(tree, ["inertias"], ACCELERATIONS, TORQUES, UNTOUCHED)
-    q, qd, qdd, _ = random_state(tree, 3)
-    W, _, _ = numbers_of(found, q, qd, qdd)
-    prior = found.parameters.prior
-    own = rnea(tree, q, qd, qdd)
-    differences = [rnea(found.parameters.applied(prior + step), q, qd, qdd) - own for step in np.eye(len(prior))]
-    assert_close(W, np.transpose(differences), RECURSION)
-
-
 def test_coefficients_of_joints_are_their_closed_forms():
     components = (
         Friction(joints="joint2", coulomb=1.0, static=1.5, stribeck=0.4, width=0.1),

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.assembly import JointData, assemble
@@ -20,8 +19,7 @@ from nori_dyn.model.kinematics import link_transforms, positions, velocities, wo
 from nori_dyn.model.paths import ancestors, path
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, Frame, KinematicTree
-from nori_dyn.system.trace import configuration_inputs
-from tests.oracles import derivative, evaluate, masses, poses
+from tests.oracles import derivative, masses, poses
 from tests.peers import Peer
 from tests.robots import load
 from tests.tolerances import DIFFERENCES, PEER, RECURSION, ROUNDING, assert_close
@@ -342,22 +340,6 @@ def test_world_transforms_are_poses():
         for i, (R, o) in enumerate(zip(*poses(tree, q), strict=True)):
             assert_close(X_0[i].E.T, R, RECURSION)
             assert_close(X_0[i].r, o, RECURSION)
-
-
-@pytest.mark.parametrize("name", ["two_roots", "mixed_8"])
-def test_world_transforms_of_a_batch_and_of_expressions(name):
-    tree = TREES[name]
-    Q = np.stack([tree.random_configuration(seed) for seed in range(3)], axis=1)
-    graph = Graph()
-    inputs = configuration_inputs(graph, tree)
-    batch, symbols = positions(tree, Q).X_0, positions(tree, np.array(inputs)).X_0
-    for k, q in enumerate(Q.T):
-        values = evaluate(graph, dict(zip((x.index for x in inputs), q, strict=True)))
-        for i, X in positions(tree, q).X_0.items():
-            found = batch[i].motion_matrix()
-            assert_close(found[..., k] if found.ndim == 3 else found, X.motion_matrix(), RECURSION)
-            E = [[values[x.index] if hasattr(x, "index") else x for x in row] for row in symbols[i].E]
-            assert_close(np.array(E, dtype=float), X.E, RECURSION)
 
 
 def test_a_body_needs_those_that_carry_it_only():

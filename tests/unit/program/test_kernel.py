@@ -11,7 +11,6 @@ from nori_dyn.program import emit as emit_module
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
-from nori_dyn.program.kernel.single import Single
 from tests.compilers import needs_compiler
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.program.arrays import FITS, MISFITS
@@ -40,21 +39,6 @@ def test_a_slot_of_several_axes_compares_them():
         0,
         *2 * [Outcome.INPUT_NOT_FINITE],
     ]
-
-
-@needs_compiler
-def test_both_kernels_agree():
-    rng = np.random.default_rng(0)
-    tree = nd.autotree(4, skew=0.3)
-    native, python = (nd.compile(nd.rnea, tree, backend=name).kernel for name in ("native", "numpy"))
-    X = [rng.normal(size=(300, 4)) for _ in range(3)]
-    values = np.empty((2, 300, 4))
-    for kernel, out in zip((native, python), values, strict=True):
-        assert kernel.batch(X, (out,)) == (None, None)
-        one = Single(kernel, [(4,)] * 3, 4)
-        assert one.solve(*(x[7] for x in X)) == 0
-        assert_close(one.values, out[7], SOLVED)
-    assert_close(values[0], values[1], SOLVED)
 
 
 def test_through_numpy_a_zero_divisor_spoils_what_it_is_in_and_nothing_else():

@@ -4,7 +4,6 @@ import importlib.util
 from functools import lru_cache
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
@@ -15,10 +14,9 @@ from nori_dyn.model.tree import Frame
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.solve.solver import Solver
 from tests import oracles
-from tests.agreement.test_compiled import needs_compiler
 from tests.agreement.test_plan_derivatives import ExtendedEstimate
 from tests.agreement.test_weighted import redundant
-from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio
+from tests.compilers import needs_compiler
 from tests.systems import FORWARD
 from tests.tolerances import EXACT, ROUNDING, SOLVED, Tolerance, assert_close
 from tests.trees import on_a_free_base
@@ -144,20 +142,6 @@ def test_gradients_are_those_in_extended_precision(library, name):
 
 def split(factors, sizes):
     return [factors[b - n : b] for n, b in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
-
-
-def test_gradients_are_pinocchios(library):
-    tree, model = load("panda"), pinocchio_model(ROBOTS["panda"])
-    system = nd.System(tree, "forward_dynamics")
-    f = library.function(nd.plan(system, outputs=["qdd"]).solver("numpy"))
-    q, qd, tau = (x[0] for x in states_of(system))
-    data = model.createData()  # whose memory the derivatives are
-    by_q, by_v, by_tau = pin.computeABADerivatives(model, data, *to_pinocchio(tree, model, q, qd), tau)
-    weighting = np.random.default_rng(1).normal(size=tree.nv)
-    factors = library.array(weighting)
-    found = library.gradients(lambda *state: (f(*state)["qdd"] * factors).sum(), *map(library.array, (q, qd, tau)))
-    for own, expected in zip(found, (by_q, by_v, by_tau), strict=True):
-        assert_close(own, weighting @ expected, SOLVED)
 
 
 def test_leading_axes_broadcast(library):

@@ -99,15 +99,6 @@ def test_of_a_robot_at_rest_it_is_below_the_centre_of_mass():
     assert not np.isfinite(zmp(tree, q, 0 * fx)).any()
 
 
-def test_it_is_compiled():
-    tree = FLOATING["arms"]
-    q, qd, _, fx = random_state(tree, 7)
-    compiled = nd.compile(centroidal, tree)(q, qd)
-    for one, other in zip(compiled, centroidal(tree, q, qd), strict=True):
-        assert_close(one, other, RECURSION)
-    assert_close(nd.compile(zmp, tree)(q, fx), zmp(tree, q, fx), RECURSION)
-
-
 def test_what_it_is_not_for_is_refused():
     tree = FLOATING["arms"]
     q, fx = tree.neutral_configuration(), np.zeros((tree.n_links, 6))

@@ -211,13 +211,6 @@ def test_costs_are_the_operations_counted():
             assert cost == expected(parents, unit), name
 
 
-def test_costs_of_a_chain_are_those_of_cholesky():
-    n = 7
-    parents = tuple(range(-1, n - 1))
-    assert fac.ltl_cost(parents) == Cost((n**3 - n) // 6, (n**3 - n) // 6, (n**2 - n) // 2, n)
-    assert fac.times_H_cost(parents) == Cost(n**2 - n, n**2)
-
-
 CHAIN = (-1, 0, 1)
 BRANCHES = (-1, 0, 0)
 GOOD = np.diag([3.0, 2.0, 1.0])

@@ -10,7 +10,6 @@ from nori_dyn.errors import SingularSystemError, UnknownModelNameError
 from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, Frame
-from nori_dyn.program.functions import compile
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.coriolis import FACTORISATIONS, coriolis
 from nori_dyn.recursions.crba import crba
@@ -194,18 +193,6 @@ def test_matrices_are_sums_over_bodies(case):
         assert_close(M @ qdd[:, k], inertial_force(tree, q[:, k], qdd[:, k]), RECURSION)
         for factorisation, expected in C.items():
             assert_close(coriolis(tree, q[:, k], qd[:, k], factorisation).C, expected, RECURSION)
-
-
-def test_it_can_be_compiled():
-    tree, truth = TREES["mixed_8"], motions("mixed_8")[0]
-
-    def of_last(tree, q, qd):
-        return jacobian(tree, q, tree.names[-1]), jacobian_rate(tree, q, qd, tree.names[-1])
-
-    program = compile(of_last, tree, backend="numpy")
-    q, qd = truth.q[:, 0], truth.qd[:, 0]
-    for found, expected in zip(program(q, qd), of_last(tree, q, qd), strict=True):
-        assert_close(found, expected, RECURSION)
 
 
 def test_frames_that_do_not_move_have_none_and_an_unknown_one_is_named():

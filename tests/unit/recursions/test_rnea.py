@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError
-from nori_dyn.model.kinematics import positions
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from tests.oracles import inertia_matrix, newton_euler
@@ -131,29 +130,3 @@ def test_it_is_that_of_unit_accelerations_and_twice_the_kinetic_energy(name):
         assert_close(smallest, 0 * smallest, RECURSION)
     else:
         assert (smallest > 0).all()
-
-
-@pytest.mark.parametrize("name", TREES)
-def test_an_entry_of_the_inertia_matrix_takes_the_composite_of_the_body_that_is_further_out(name):
-    """RBDA (6.12) and (6.18), with transforms as matrices; on a chain (6.15) and (6.16)."""
-    tree = TREES[name]
-    q, v, n = motions(name)[0].q[:, 0], tree.v_slices, tree.n_links
-    at, H = positions(tree, q), crba(tree, q)
-    from_root, support = [], []
-    for i, (X, parent) in enumerate(zip(at.X_up, tree.parents, strict=True)):
-        from_root.append(X.motion_matrix() @ (from_root[parent] if parent >= 0 else np.eye(6)))
-        support.append({i} | (support[parent] if parent >= 0 else set()))
-    X = [[to @ np.linalg.inv(of) for of in from_root] for to in from_root]
-    beyond = [[j for j in range(n) if i in support[j]] for i in range(n)]
-    composites = [sum(X[j][i].T @ tree.I[j] @ X[j][i] for j in beyond[i]) for i in range(n)]
-    for i in range(n):
-        for j in range(n):
-            outer = i if i in beyond[j] else j if j in beyond[i] else None
-            expected = np.zeros((tree.joints[i].nv, tree.joints[j].nv))
-            if outer is not None:
-                expected = (X[outer][i] @ at.S[i]).T @ composites[outer] @ X[outer][j] @ at.S[j]
-            assert_close(H[v[i], v[j]], expected, RECURSION)
-    if tree.parents == tuple(range(-1, n - 1)):
-        for i in range(n - 1):
-            own_and_next = tree.I[i] + X[i + 1][i].T @ composites[i + 1] @ X[i + 1][i]
-            assert_close(composites[i], own_and_next, RECURSION)

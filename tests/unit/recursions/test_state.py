@@ -12,14 +12,14 @@ from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.factorisation import ltdl, ltl, solve_ltl
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.recursions.sparsity import expanded_parents
-from nori_dyn.recursions.state import arguments, scalars, shapes_of
+from nori_dyn.recursions.state import scalars, shapes_of
 from tests.covering import covering
 from tests.oracles import inputs_of
 from tests.peers import casadi as ca
 from tests.peers import sympy
 from tests.tolerances import EXACT, RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import SINGLE_KINDS, TREES, on_a_free_base, random_state
-from tests.unit.recursions.algorithms import ALGORITHMS, CENTRE, CHRISTOFFEL, FACTORS
+from tests.unit.recursions.algorithms import ALGORITHMS, CENTRE, CHRISTOFFEL, FACTORS, OF_ARRAYS
 from tests.unit.recursions.test_joint_terms import ARM as ARM_WITH_MOTORS
 
 ARM = random_tree(3, seed=41, kinds=SINGLE_KINDS, chain=0.5)
@@ -53,6 +53,7 @@ def shapes(tree):
 
 
 EVERY = ALGORITHMS | FACTORS | CHRISTOFFEL | CENTRE
+EVERY |= {name: OF_ARRAYS[name] for name in ("jacobian", "jacobian_rate")}
 OF_SOME = dict.fromkeys(FACTORS, (ARM, HAND)) | dict.fromkeys(CHRISTOFFEL, (ARM, ARM_WITH_MOTORS))
 OF_SOME |= dict.fromkeys(CENTRE, (FLOATING_ARM,))
 
@@ -195,16 +196,6 @@ def test_symbols_of_a_wrong_shape_are_refused():
             values = {of: ca.SX.sym(of, 3) for of in ("q", "qd", "qdd")} | {name: wrong}
             with pytest.raises(InputError, match=rf"{name} has shape \({size}, 1\), expected \(3,\)"):
                 rnea(ARM, **values)
-
-
-def test_arguments_share_their_batch_axes():
-    q, fx = arguments(ARM, q=np.zeros((3, 4)), fx=np.zeros((3, 6)))
-    assert q.shape == (3, 4)
-    assert fx.shape == (3, 6, 4)
-    (qd,) = arguments(ARM, qd=None)
-    assert_close(qd, np.zeros(3), EXACT)
-    with pytest.raises(InputError, match=r"differ in their batch axes: q \(4,\), qd \(3,\)"):
-        arguments(ARM, q=np.zeros((3, 4)), qd=np.zeros((3, 3)))
 
 
 def test_what_is_no_number_is_refused():

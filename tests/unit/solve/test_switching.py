@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import InputError, SingularSystemError, UnknownContactError, UnplannedStateError
+from nori_dyn.errors import InputError, UnknownContactError, UnplannedStateError
 from nori_dyn.estimation import plan as plans_module
 from nori_dyn.model.tree import Frame
 from nori_dyn.program.cache_files import cache_root
@@ -336,31 +336,3 @@ def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
     assert after - before < 256  # nothing is kept: a number of the interpreter's own, at most
     assert peak - before < 1024  # nothing the size of an array comes and goes: y and q alone have 240 bytes each
     assert solver.tick().ok
-
-
-def test_a_singular_state_is_refused_and_a_tick_says_so():
-    """A leaf whose wrench the torques tell, but not at a stretched pose."""
-    tree = nd.autotree(3)
-    wrench = {"type": "external_wrench", "links": "link3", "value": 0}
-    rows = [
-        {"type": "joint_acceleration", "joints": "all"},
-        {**wrench, "links": {"except": "link3"}},
-        {**wrench, "components": ["mx", "my", "fz"]},
-    ]
-    closed, opened = {"type": "joint_torque", "joints": "all"}, {**wrench, "components": ["mz", "fx", "fy"]}
-    contacts = {"tip": {"closed": [closed], "open": [opened]}}
-    known = nd.SensorSet.from_dict({"name": "arm", "measurements": rows, "contacts": contacts})
-    solver = nd.plan(tree, known, outputs=("fx",)).solver("numpy")
-    bent, straight, zero = np.array([0.3, 0.5, 0.7]), np.array([0.3, 0.0, 0.0]), np.zeros(3)
-    y = np.zeros(solver.ny)
-    good = solver.solve_batch(np.stack([bent, straight]), np.zeros((2, 3)), np.zeros((2, solver.ny)), [["tip"], []])
-    assert_close(good.fx[1], np.zeros((3, 6)), SOLVED)
-    with pytest.raises(SingularSystemError, match=r"state 2 of 3 \(tip\): sensors 'arm \(tip\)'") as raised:
-        solver.solve_batch(np.stack([bent, bent, straight]), np.zeros((3, 3)), np.zeros((3, solver.ny)), "tip")
-    assert raised.value.undetermined
-    solver.switch("tip")
-    assert not run(solver, straight, zero, y).ok
-    assert np.isnan(solver.outputs.fx).all()
-    solver.switch(())
-    assert solver.tick().ok
-    assert np.isfinite(solver.outputs.fx).all()

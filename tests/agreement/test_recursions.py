@@ -1,6 +1,5 @@
-"""Compiled functions and derivatives on real robots, also with rotors, against Pinocchio, state by state."""
+"""The recursions and their derivatives on real robots, also with rotors, against Pinocchio, state by state."""
 
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -10,19 +9,10 @@ import nori_dyn as nd
 from nori_dyn.model.tree import KinematicTree
 from tests.agreement.test_pinocchio import FEW as THREE
 from tests.agreement.test_pinocchio import ILL_CONDITIONED, MASSLESS, N_STATES, cases
-from tests.compilers import needs_compiler
 from tests.peers import pin
 from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model, pinocchio_wrenches, velocity_map
 from tests.systems import random_states
 from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
-
-SMALL = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "solo12", "hyq")
-FEW = (("panda", "fixed"), ("kinova", "floating"))
-DERIVED = [
-    pytest.param(*case, marks=[] if case in FEW else pytest.mark.long) for case in product(SMALL, ("fixed", "floating"))
-]
-NATIVE = [("anymal", "floating"), pytest.param("panda", "floating", marks=pytest.mark.long)]
-NATIVE.append(pytest.param("talos_reduced", "fixed", marks=pytest.mark.long))
 
 
 class Everything(NamedTuple):
@@ -90,44 +80,6 @@ class Case:
             ours += [inverse @ by_q @ P, inverse @ by_v @ P, inverse @ symmetric(Minv) @ inverse.T]
             found.append(ours)
         return tuple(map(np.array, zip(*found, strict=True)))
-
-
-@needs_compiler
-@pytest.mark.parametrize(("name", "base"), NATIVE)
-def test_native_algorithms(name, base):
-    case = Case(name, base)
-    f = nd.compile(everything, case.tree, backend="native")
-    found = f.batch(case.q, case.qd, case.qdd, case.tau)
-    for ours, reference in zip(found, case.algorithms(), strict=True):
-        assert_close(ours, reference, SOLVED)
-
-
-@pytest.mark.parametrize(("name", "base"), DERIVED)
-def test_derivatives(name, base):
-    case = Case(name, base)
-    inverse = nd.compile(nd.rnea, case.tree, backend="numpy")
-    forward = nd.compile(nd.aba, case.tree, backend="numpy")
-    found = (
-        *inverse.derivative("q", "qd", "qdd", mode="forward").batch(case.q, case.qd, case.qdd),
-        *forward.derivative("q", "qd", "tau", mode="forward").batch(case.q, case.qd, case.tau),
-    )
-    for ours, reference in zip(found, case.derivatives(), strict=True):
-        assert_close(ours, reference, SOLVED)
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("name", "base"), [("ur5", "fixed"), pytest.param("anymal", "floating", marks=pytest.mark.long)]
-)
-def test_native_derivatives(name, base):
-    case = Case(name, base, n=10)
-    inverse = nd.compile(nd.rnea, case.tree).derivative("q", "qd", "qdd")
-    found = inverse.batch(case.q, case.qd, case.qdd)
-    for ours, reference in zip(found, case.derivatives(), strict=False):
-        assert_close(ours, reference, SOLVED)
-    for k in (0, 9):
-        for ours, row in zip(inverse(case.q[k], case.qd[k], case.qdd[k]), found, strict=True):
-            assert_close(ours, row[k], SOLVED)
 
 
 N = 20
