@@ -11,11 +11,12 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-import scipy.sparse.linalg as spla
+import scipy.linalg as la
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.model.joints import Joint
+from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 
@@ -362,12 +363,21 @@ def inputs_of(graph: Graph, **values: Floats) -> tuple[list[NDArray[np.object_]]
     return arrays, at
 
 
-def refined_solution(system: System, q: np.ndarray, qd: np.ndarray, y: np.ndarray, steps: int = 3) -> np.ndarray:
-    """The unknowns of one state: freshly pivoted, then refined with residuals in extended precision."""
-    D, b = system.D(q), system.b(q, qd, y)
-    lu = spla.splu(D)
-    d = lu.solve(-b).astype(np.longdouble)
-    exact = D.toarray().astype(np.longdouble)
+def extended_rows(system: System, q: Floats, qd: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """D and b of D d + b = 0 at one state, put together in extended precision."""
+    q, qd, y = (np.asarray(x, dtype=np.longdouble) for x in (q, qd, y))
+    at, D = velocities(system.tree, q, qd), np.zeros(system.shape, dtype=np.longdouble)
+    for rows, columns, block in system.blocks(at):
+        D[rows, columns] = block
+    return D, np.concatenate(system.bias(at, y))
+
+
+def refined_solution(system: System, q: Floats, qd: Floats, y: Floats, steps: int = 8) -> Floats:
+    """The unknowns of one state of as many rows: freshly pivoted, then refined in extended precision."""
+    D, b = extended_rows(system, q, qd, y)
+    scale = 1 / np.abs(D).max(axis=1)
+    D, b = scale[:, None] * D, scale * b
+    factors, d = la.lu_factor(D.astype(float)), np.zeros(len(b), dtype=np.longdouble)
     for _ in range(steps):
-        d = d - lu.solve((exact @ d + b).astype(float))
-    return d.astype(float)
+        d = d - la.lu_solve(factors, (D @ d + b).astype(float))
+    return d

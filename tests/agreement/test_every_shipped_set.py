@@ -128,8 +128,34 @@ def backends(plan: nd.Plan) -> list[str]:
     return ["numpy", *["umfpack"] * has_umfpack(), *["native"] * is_quick]
 
 
-def test_the_table_has_every_set():
+ROWS_TO_SPARE = {
+    "feet_unknown": -6,
+    "identification": (9, 6),
+    "identification_floating": 18,
+    "joint_torques": (9, 6),
+    "load_cells_five": 4,
+    "four_cells_a_foot": 4,
+    "three_axes_a_foot": 6,
+    "biped_contacts": 26,
+    "quadruped_contacts": 6,
+    "touch": (0, 1),
+    "own_sensors": 192,
+}
+"""Of sets that have not as many rows as unknowns, where all contacts are closed, on the first two robots."""
+
+
+def test_what_is_shipped_has_the_rows_that_it_says():
     assert set(NAMED) == set(shipped_configs())
+    for name, path in shipped_configs().items():
+        assert path.read_text().startswith("# ")
+        for k, robot in enumerate([*NAMED[name]][:2]):
+            *_, (_, system) = systems(name, robot)
+            spare = np.broadcast_to(ROWS_TO_SPARE.get(name, 0), 2)[k]
+            assert system.shape[0] == system.shape[1] + spare, (name, robot)
+            assert system.is_weighted == (spare > 0 or name in ("touch", "momentum_observer")), name
+            assert name not in ("inverse_dynamics", "forward_dynamics") or system.ny == system.tree.nv
+        known = nd.load_sensors(name, MODELS.get(name))
+        assert (known.name, bool(known.source)) == (name, True)
 
 
 def outputs_of(state: tuple[str, ...]) -> list[str] | None:

@@ -103,17 +103,13 @@ def test_what_describes_nothing_says_so():
             loaded(file, base)
 
 
-# Files with an inertia that is negative about some axis
-
-
 FEW = (("tiago_description/robots/tiago_no_hand.urdf", "fixed"),)
-every_negative = pytest.mark.parametrize(
+
+
+@pytest.mark.parametrize(
     ("file", "base"),
     [pytest.param(*case, marks=[] if case in FEW else pytest.mark.long) for case in product(NEGATIVE, BASES)],
 )
-
-
-@every_negative
 def test_plans_and_recursions_of_negative_inertias(file, base):
     locked, model = WEIGHTLESS.get(file, ()), peer(file, base)
     model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
@@ -131,26 +127,3 @@ def test_plans_and_recursions_of_negative_inertias(file, base):
         assert_close(estimate.tau, tau, SOLVED)
         assert_close(estimate.qdd, qdd, SOLVED)
         assert not estimate.fell_back
-
-
-@every_negative
-def test_negative_inertias_warn_are_mended_or_refused(file, base):
-    path = FILES[file]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        given = nd.load_urdf(path, base=base)
-    (said,) = (str(one.message) for one in caught if "no distribution of mass" in str(one.message))
-    assert said.startswith(str(path))
-    for link in NEGATIVE[file]:
-        assert f"'{link}' (-" in said
-    with pytest.raises(nd.errors.ModelError, match=f"{path.name}: no distribution of mass"):
-        loaded(file, base, strict=True)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", ".*no distribution of mass")
-        mended = nd.load_urdf(path, base=base, inertias="nearest")
-    for I, before in zip(mended.I, given.I, strict=True):
-        assert np.linalg.eigvalsh(I)[0] >= -1e-12 * np.abs(I).max()
-        assert_close(I[:, 3:], before[:, 3:], RECURSION)  # mass and centre of mass
-    for q in states(mended, 3, seed=1)[0]:
-        H = nd.crba(mended, q)
-        assert np.linalg.eigvalsh(H)[0] >= -1e-12 * np.abs(H).max()

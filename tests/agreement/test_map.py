@@ -11,7 +11,7 @@ from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from nori_dyn.model.joints import Fixed
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.synthetic import autotree, random_tree
-from tests.agreement.test_weighted import KINDS, reference, unknowns
+from tests.agreement.test_weighted import reference, unknowns
 from tests.agreement.test_weighted import state as weighted_state
 from tests.covering import covering
 from tests.least_squares import constrained_least_squares
@@ -107,15 +107,6 @@ def test_exact_readings_beside_noisy_dynamics(exact):
         exact, {"links": "link2"} if exact == "rigid_contact" else {"links": "all", "value": 0}
     )
     check(nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known}))))
-
-
-def test_small_noise_is_as_good_as_none():
-    tree = autotree(2, skew=0.3)
-    soft, hard = (nd.System(tree, s) for s in (noisy(1e-9, *READINGS, PRIOR), sensor_set(*READINGS, PRIOR)))
-    *at, _ = state(hard, 0)
-    found, expected = solved(soft, *at), solved(hard, *at)
-    for name in KINDS:
-        assert_close(found[name], expected[name], SOLVED)
 
 
 def test_an_equation_of_weight_zero_is_left_out():

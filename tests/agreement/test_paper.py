@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.estimation.plan import plan
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.synthetic import autotree, random_tree
@@ -190,6 +191,13 @@ def test_variables_are_those_of_the_paper():
         system = System(autotree(n), Figure2())
         assert system.shape == (20 * n, 20 * n)
         assert system.ny == 7 * n
+
+
+def test_the_set_of_the_published_code_is_that_of_figure_2():
+    """Its rows, in another order, and so what `test_reused_pivots_are_exact_on_the_load_cell_robot` says of it."""
+    q = (tree := autotree(10, skew=1.5, taper=0.95)).random_configuration(0)
+    shipped, by_hand = (System(tree, each).D(q).toarray().tolist() for each in (sensors("nori_code"), Figure2()))
+    assert sorted(shipped) == sorted(by_hand)
 
 
 # ------------------------------------------------------------------------------------- reused pivots

@@ -10,8 +10,6 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from tests.in_pinocchio import in_pinocchio
-from tests.oracles import newton_euler
 from tests.peers import pin
 from tests.robots import (
     ROBOTS,
@@ -149,29 +147,6 @@ def test_torques_tell_what_touches_the_tool():
     estimate = plan.solver("numpy").solve_batch(truth.q, truth.qd, np.array(Y))
     assert_close(estimate.fx[:, tree.link("panda_link7")], fx, ILL_SOLVED)
     assert_close(estimate.tau, np.array(Y)[:, 7:], ILL_SOLVED)
-
-
-def test_the_set_of_the_published_code():
-    """From the readings of a motion, the four accelerations that are not read, the torques, and the moments about z."""
-    tree = nd.autotree(10, skew=1.5, taper=0.95)
-    system = System(tree, nd.sensors("nori_code"))
-    assert (system.ny, system.shape) == (7 * 10, (200, 200))
-    estimator = nd.plan(system, outputs=("qdd", "tau", "fx")).solver("numpy")
-    model, _, q_order, v_order = in_pinocchio(tree)
-    data = model.createData()
-    truth = random_states(tree, 5, seed=5)
-    for q, qd, qdd, fx in zip(truth.q, truth.qd, truth.qdd, truth.fx, strict=True):
-        forces = pin.StdVec_Force()
-        forces.extend([pin.Force.Zero(), *(pin.Force(wrench[3:], wrench[:3]) for wrench in fx)])
-        tau = np.empty(tree.nv)
-        tau[v_order] = pin.rnea(model, data, q[q_order], qd[v_order], qdd[v_order], forces)
-        motion = newton_euler(tree, q, qd, qdd, fx)
-        seen = [0, 1, 3, 4, 5]
-        y = np.concatenate([qdd[2:-2], motion.f[0, seen], fx[-1, seen], fx[:-1].ravel()])
-        found = estimator.solve(q, qd, y)
-        assert_close(found.tau, tau, ILL_SOLVED)  # its condition is up to 1e5, and that of the motion to be found
-        assert_close(found.qdd, qdd, ILL_SOLVED)
-        assert_close(found.fx, fx, ILL_SOLVED)
 
 
 # What rank sets with rows to spare lose where both soles are on flat ground.

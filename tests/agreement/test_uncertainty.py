@@ -32,21 +32,28 @@ def test_deviations_and_spreads_are_those_of_the_covariance_in_extended_precisio
     for seed in seeds:
         q, qd, y, weights = state(system, seed)
         weights = 10 ** (np.log10(weights) / 3)
-        found, truth = monitor.check(q, qd, y, weights), reference(system, q, qd, y, weights)
-        P, rows = truth.covariance.astype(float), system.D(q).toarray()[~exact_rows(system)]
-        variance = 1 / weights_of_rows(system, weights)
-        assert_close(found.residuals, -truth.residual.astype(float), SOLVED)
-        assert_close(found.chi_square, np.sum(truth.residual.astype(float) ** 2 / variance), SOLVED)
-        left = variance - np.einsum("ij,jk,ik->i", rows, P, rows)
-        checked = left > 1e-6 * variance
-        assert np.isnan(found.spreads[left < 1e-10 * variance]).all()
-        assert_close((found.spreads**2 / variance)[checked], (left / variance)[checked], SOLVED)
-        for kind in ("tau", "qdd", "fx"):
-            if kind in found.deviations:
-                own = [v for v in system.variables if v.kind == kind]
-                columns = np.concatenate([np.arange(v.slice.start, v.slice.stop) for v in own])
-                assert_close(found.deviations[kind].ravel() ** 2, np.diagonal(P)[columns], SOLVED)
-                assert found.deviations[kind].shape == found.estimate[kind].shape
+        check_against_definition(monitor, monitor.check(q, qd, y, weights), q, qd, y, weights)
+
+
+def check_against_definition(monitor, found, q, qd, y, weights):
+    """Of what has no weight there is no residual, and no degree of freedom."""
+    system, truth = monitor.solver.system, reference(monitor.solver.system, q, qd, y, weights)
+    exact, each = exact_rows(system), weights_of_rows(system, weights)
+    P, rows, kept = truth.covariance.astype(float), system.D(q).toarray()[~exact], each > 0
+    residual, left = truth.residual.astype(float)[kept], 1 - each[kept] * np.einsum("ij,jk,ik->i", rows, P, rows)[kept]
+    assert_close(found.residuals[kept], -residual, SOLVED)
+    assert np.isnan(found.residuals[~kept]).all()
+    assert_close(found.chi_square, np.sum(each[kept] * residual**2), SOLVED)
+    assert np.isnan(found.spreads[kept][left < 1e-10]).all()
+    checked = left > 1e-4
+    assert_close((each[kept] * found.spreads[kept] ** 2)[checked], left[checked], SOLVED)
+    assert found.degrees_of_freedom == kept.sum() - (system.shape[1] - exact.sum())
+    for kind in {"tau", "qdd", "fx"} & found.deviations.keys():
+        own = [v for v in system.variables if v.kind == kind]
+        columns = np.concatenate([np.arange(v.slice.start, v.slice.stop) for v in own])
+        assert_close(found.estimate[kind].ravel(), truth.d.astype(float)[columns], SOLVED)
+        assert_close(found.deviations[kind].ravel() ** 2, np.diagonal(P)[columns], SOLVED)
+        assert found.deviations[kind].shape == found.estimate[kind].shape
 
 
 def test_degrees_of_freedom_are_rows_beyond_need():

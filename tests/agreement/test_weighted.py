@@ -21,7 +21,6 @@ long = pytest.mark.long
 RELATIVE = 1e-8
 """The weights span nine decades, and the elimination works with their ratios."""
 
-KINDS = ("a", "f", "tau", "fx", "qdd")
 
 SOFT = (
     {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
@@ -107,26 +106,6 @@ def test_estimates_equal_qr_in_extended_precision(robot, backend):
         assert not estimate.fell_back
 
 
-def check_ways_to_call(solver, peer, Q, Qd, Y, W):
-    """Compare single states, a batch and ticks with another solver's single states."""
-    batch = solver.solve_batch(Q, Qd, Y, W)
-    for k in range(len(Q)):
-        single, expected = solver.solve(Q[k], Qd[k], Y[k], W[k]), peer.solve(Q[k], Qd[k], Y[k], W[k])
-        solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:], solver.inputs.weights[:] = Q[k], Qd[k], Y[k], W[k]
-        solver.tick().raise_for_status()
-        for name in KINDS:
-            for values in (single[name], batch[name][k], getattr(solver.outputs, name)):
-                assert_close(values, expected[name], SOLVED)
-
-
-@pytest.mark.parametrize("backend", ["native", "numpy", "umfpack"])
-def test_all_backends_and_ways_to_call_give_the_same(backend):
-    plan = planned("small")
-    Q, Qd, Y, W = (np.array(part) for part in zip(*(state(plan.system, seed) for seed in range(9)), strict=True))
-    W = plan.system.weights * 10 ** (np.log10(W) / 5)
-    check_ways_to_call(plan.solver(backend), plan.solver("native"), Q, Qd, Y, W)
-
-
 def test_weights_are_those_of_the_sigmas_until_told_otherwise():
     plan = planned("small")
     system, solver = plan.system, plan.solver()
@@ -145,16 +124,6 @@ def test_weights_are_those_of_the_sigmas_until_told_otherwise():
     np.testing.assert_array_equal(changed.tau, solver.solve(q, qd, y, weights).tau)
 
 
-def test_changed_weights_equal_a_fresh_plan():
-    plan = planned("small")
-    tree = plan.system.tree
-    entries = [entry | ({"sigma": 0.37} if "sigma" in entry else {}) for entry in entries_of(plan.system.sensors)]
-    other = nd.plan(nd.System(tree, sensor_set(*entries, name="other")))
-    q, qd, y, _ = state(plan.system, 1)
-    weights = np.full(plan.system.n_weights, 0.37**-2)
-    assert_close(plan.solver("numpy").solve(q, qd, y, weights).tau, other.solver("numpy").solve(q, qd, y).tau, SOLVED)
-
-
 def test_a_weight_of_zero_is_the_set_without_the_sensor():
     tree = tree_of("small")
     imu = {"type": "accelerometer", "links": tree.names[-1], "sigma": 0.1}
@@ -165,12 +134,6 @@ def test_a_weight_of_zero_is_the_set_without_the_sensor():
     solver = full.solver("numpy")
     assert np.abs(solver.solve(q, qd, y).tau - without.tau).max() > 1e-4
     assert_close(solver.solve(q, qd, y, {f"acc:{tree.names[-1]}": 0}).tau, without.tau, SOLVED)
-    y[-2] = np.nan
-    assert_close(solver.solve(q, qd, y, missing="drop").tau, without.tau, SOLVED)
-    batch = solver.solve_batch(*(np.tile(x, (2, 1)) for x in (q, qd, y)), missing="drop")
-    assert_close(batch.tau[1], without.tau, SOLVED)
-    with pytest.raises(InputError, match=f"'acc:{tree.names[-1]}.ay'.*is nan"):
-        solver.solve(q, qd, y)
 
 
 def test_a_reading_that_holds_exactly_cannot_be_dropped():
@@ -257,35 +220,6 @@ def test_soft_rows_that_do_not_suffice_are_refused():
     )
     with pytest.raises(SingularSystemError, match="fx:link"):
         nd.plan(nd.System(nd.autotree(3), blind))
-
-
-def test_results_do_not_depend_on_the_order_of_the_sensors():
-    tree = tree_of("small")
-    entries = entries_of(redundant(tree))
-    systems = [nd.System(tree, sensor_set(*order)) for order in (entries, entries[::-1])]
-    q, qd, y, _ = state(systems[0], 4)
-    by_name = dict(zip(systems[0].measurement_names, y, strict=True))
-    first, second = (nd.plan(system).solver("numpy").solve(q, qd, by_name) for system in systems)
-    for name in KINDS:
-        assert_close(first[name], second[name], SOLVED)
-
-
-@pytest.mark.parametrize(
-    "robot", ["legs", pytest.param("talos_reduced", marks=long), pytest.param("iCubGenova04", marks=long)]
-)
-def test_the_papers_load_cells_are_refused_on_flat_ground_and_only_there(robot):
-    """Nori's (23): with parallel soles the two moments across them are seen only as their sum."""
-    tree = load("talos_reduced" if robot == "legs" else robot, "floating")
-    if robot == "legs":
-        still = [name for name in tree.joint_names[1:] if not name.startswith("leg") or "_3_" in name]
-        tree = load("talos_reduced", "floating", locked=still)
-    solver = nd.plan(nd.System(tree, nd.sensors("load_cells_five")), outputs=["tau"]).solver("numpy")
-    rng, y = np.random.default_rng(0), np.zeros(solver.system.ny)
-    flat, rest = tree.neutral_configuration(), np.zeros(tree.nv)
-    with pytest.raises(SingularSystemError, match=f"rank is {(n := solver.system.shape[1]) - 1} of {n}"):
-        solver.solve(flat, rest, y)
-    tilted = tree.integrate(flat, 0.3 * rng.normal(size=tree.nv))
-    assert np.isfinite(solver.solve(tilted, rest, y).tau).all()
 
 
 WRENCHES = {"type": "external_wrench", "links": "all", "sigma": 1}

@@ -9,11 +9,9 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.estimation.plan import Plan
-from nori_dyn.solve.diagnosis import Diagnosis
-from nori_dyn.solve.monitor import Monitor
 from tests import covering
-from tests.agreement.test_uncertainty import small
-from tests.agreement.test_weighted import reference, state
+from tests.agreement.test_uncertainty import check_against_definition, small
+from tests.agreement.test_weighted import state
 from tests.compilers import needs_compiler
 from tests.regressions.test_singular_states import BENT, STRAIGHT, tip
 from tests.systems import sensor_set
@@ -50,26 +48,6 @@ def test_a_dropped_sensor_pulls_nothing(name):
         assert found.unchecked == ("tau:joint1",)
     batch = monitor.check_batch(np.zeros((1, 1)), np.zeros((1, 1)), [[np.nan, *torque]], missing="drop")
     assert_close(batch.estimate.qdd, [[5.0]], SOLVED)
-
-
-def check_against_definition(monitor: Monitor, found: Diagnosis, q, qd, y, weights) -> None:
-    system = monitor.solver.system
-    truth = reference(system, q, qd, y, weights)
-    P = truth.covariance.astype(float)
-    exact = np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
-    each = np.array([weights[k] for row in system.rows if not row.is_exact for k in row.weight_of_rows])
-    for kind in ("tau", "qdd"):
-        columns = np.concatenate([np.arange(v.slice.start, v.slice.stop) for v in system.variables if v.kind == kind])
-        np.testing.assert_allclose(found.estimate[kind], truth.d.astype(float)[columns], rtol=1e-6, atol=1e-6)
-        assert_close(found.deviations[kind], np.sqrt(np.diagonal(P)[columns]), SOLVED)
-    kept = each > 0
-    rows = system.D(q).toarray()[~exact]
-    left = 1 / each[kept] - np.einsum("ij,jk,ik->i", rows, P, rows)[kept]
-    assert_close(found.residuals[kept], -truth.residual.astype(float)[kept], SOLVED)
-    checked = left > 1e-4 / each[kept]
-    assert_close(found.spreads[kept][checked], np.sqrt(left[checked]), SOLVED)
-    assert np.isnan(found.residuals[~kept]).all()
-    assert found.degrees_of_freedom == kept.sum() - (system.shape[1] - exact.sum())
 
 
 @every_backend

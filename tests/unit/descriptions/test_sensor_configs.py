@@ -5,71 +5,12 @@ import json
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.descriptions.sensor_configs import schema_json, shipped_configs
+from nori_dyn.descriptions.sensor_configs import schema_json
 from nori_dyn.measurements.registry import measurement_types
 from tests.robots import ROBOTS, load
 from tests.trees import on_a_free_base
 
-
-def any_robot():
-    return nd.autotree(3), nd.tools.random_tree(12, 0)
-
-
-def arms():
-    return load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")
-
-
-def walkers(*names: str):
-    return lambda: tuple(load(name, "floating") for name in names)
-
-
 # One row a shipped set: the robots that it is for, and how many rows it has to spare.
-SHIPPED = {
-    "inverse_dynamics": (any_robot, 0),
-    "joint_torques": (arms, (7, 6)),
-    "forward_dynamics": (any_robot, 0),
-    "hybrid_dynamics": (any_robot, 0),
-    "floating_base": (walkers("anymal", "talos_reduced"), 0),
-    "feet_unknown": (walkers("iCubGenova04", "talos_reduced"), -6),
-    "icub_feet_three_axes": (walkers("iCubGenova04", "talos_reduced"), 0),
-    "icub_imu": (walkers("iCubGenova04"), 0),
-    "icub_standing": (walkers("iCubGenova04"), 0),
-    "quadruped_point_feet": (walkers("anymal", "solo12", "go2", "hyq"), 0),
-    "quadruped_foot_forces": (walkers("anymal", "solo12", "go2", "hyq"), 0),
-    "load_cells_five": (walkers("iCubGenova04", "talos_reduced"), 4),
-    "load_cells_square": (walkers("iCubGenova04", "talos_reduced"), 0),
-    "four_cells_a_foot": (walkers("iCubGenova04", "talos_reduced"), 4),
-    "three_axes_a_foot": (walkers("iCubGenova04", "talos_reduced"), 6),
-    "biped_contacts": (walkers("iCubGenova04", "talos_reduced"), 26),
-    "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
-    "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
-    "touch": (arms, (1, 0)),
-    "identification": (any_robot, (3, nd.tools.random_tree(12, 0).nv)),
-    "identification_floating": (walkers("anymal", "talos_reduced"), (18, 38)),
-    "momentum_observer": (arms, 0),
-    "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
-    "nori_code": (lambda: tuple(nd.autotree(n, skew=0.3) for n in (5, 12, 30)), 0),
-}
-
-
-MODELS = {"own_sensors": ROBOTS["iCubGenova04"]}
-"""Robots whose own sensors a shipped set takes."""
-
-
-def test_what_is_shipped_fits_the_robots_that_it_is_for():
-    assert {"inverse_dynamics", "forward_dynamics", "hybrid_dynamics"} <= set(shipped_configs())
-    for name, path in shipped_configs().items():
-        robots, spare = SHIPPED[name]
-        known = nd.load_sensors(name, MODELS.get(name))
-        for k, tree in enumerate(robots()):
-            system = nd.System(tree, known.in_contact(*known.contact_names))
-            more = spare[k] if isinstance(spare, tuple) else spare
-            assert system.shape[0] == system.shape[1] + more, name
-            assert system.is_weighted == (more > 0 or name in ("touch", "momentum_observer", "joint_torques")), name
-            assert name not in ("inverse_dynamics", "forward_dynamics") or system.ny == tree.nv
-        assert known.name == name
-        assert known.source
-        assert path.read_text().startswith("# ")
 
 
 def test_one_function_takes_names_and_files(tmp_path, monkeypatch):

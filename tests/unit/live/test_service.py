@@ -19,7 +19,6 @@ from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
 
 NAMES = ("joint1", "joint2", "joint3")
 STATES = "/joint_states"
-DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 
 
 @pytest.fixture(scope="module")

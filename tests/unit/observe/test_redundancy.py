@@ -50,27 +50,30 @@ def undetermined(system: System, q, without=()) -> set[str]:
     return {name for name, there in zip(system.variable_names, moved, strict=True) if there and name[:3] == "tau"}
 
 
+def check_failing_sets(system: System, q, size: int, what: object) -> None:
+    """Compare what fails, and what is lost, with brute force at a configuration."""
+    found, missing = redundancy(system, ("tau",), size=size), undetermined(system, q)
+    torques = {name for name in system.variable_names if name.startswith("tau")}
+    assert set(found.outputs) == torques - missing, what
+    names = [row.name for row in system.measurements]
+    assert found.sensors == tuple(names), what  # rows of loops are none
+    expected: dict[tuple[str, ...], set[str]] = {}
+    for k in range(1, size + 1):
+        for some in itertools.combinations(names, k):
+            gone = undetermined(system, q, some) - missing
+            if gone and not any(set(smaller) < set(some) for smaller in expected):
+                expected[some] = gone
+    assert set(found.failing_sets) == set(expected), what
+    alone = {some: gone for some, gone in expected.items() if len(some) == 1}
+    assert {(name,): set(gone) for name, gone in found.lost.items()} == alone, what
+    assert set(found.spare) == {name for name in names if (name,) not in expected}, what
+
+
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 20), marks=pytest.mark.long)])
 def test_failing_sets_by_brute_force(seeds):
     for seed in seeds:
         system = random_system(seed)
-        q = system.tree.random_configuration(seed)
-        found = redundancy(system, ("tau",), size=3)
-        missing = undetermined(system, q)
-        torques = {name for name in system.variable_names if name.startswith("tau")}
-        assert set(found.outputs) == torques - missing, seed
-        names = [row.name for row in system.measurements]
-        assert found.sensors == tuple(names), seed
-        expected: dict[tuple[str, ...], set[str]] = {}
-        for k in (1, 2, 3):
-            for some in itertools.combinations(names, k):
-                gone = undetermined(system, q, some) - missing
-                if gone and not any(set(smaller) < set(some) for smaller in expected):
-                    expected[some] = gone
-        assert set(found.failing_sets) == set(expected), seed
-        alone = {some: gone for some, gone in expected.items() if len(some) == 1}
-        assert {(name,): set(gone) for name, gone in found.lost.items()} == alone, seed
-        assert set(found.spare) == {name for name in names if (name,) not in expected}, seed
+        check_failing_sets(system, system.tree.random_configuration(seed), 3, seed)
 
 
 @pytest.mark.parametrize("make", [four_bar, parallel_cranks, partial(random_mechanism, 8)])
@@ -83,15 +86,7 @@ def test_failing_sets_of_closed_robots_by_brute_force(make):
         if name.startswith("loop")
     ]
     system = System(tree, sensor_set(TORQUES, motion, KNOWN, *cells[:3]))
-    q = closed_looks(Reduction(system), seed=1).configurations[0]
-    found = redundancy(system, ("tau",), size=2)
-    missing = undetermined(system, q)
-    names = [row.name for row in system.measurements]
-    assert found.sensors == tuple(names)  # rows of loops are none
-    for k in (1, 2):
-        for some in itertools.combinations(names, k):
-            loses = bool(undetermined(system, q, some) - missing)
-            assert loses == any(set(failing) <= set(some) for failing in found.failing_sets), some
+    check_failing_sets(system, closed_looks(Reduction(system), seed=1).configurations[0], 2, make)
 
 
 def test_every_sensor_of_a_square_system_is_critical():

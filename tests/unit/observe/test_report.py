@@ -170,35 +170,6 @@ def test_what_becomes_of_poses(lost, ranks, outcome):
     assert all(word in words for word in outcome.split())
 
 
-def test_the_workspace_as_text():
-    found = nd.conditioning(ENOUGH, n=8, workers=1)
-    text = plain(found)
-    words = "Of 8 random poses within joint limits, none leave something undetermined and none are nearly singular."
-    assert text.startswith(f"{words} The margin is")
-    assert "No sensor has a sigma" in text
-    rows = [line.split() for line in str(found).splitlines()]
-    start = rows.index(["pose", "missing", "margin", "q"]) + 2
-    assert [row[:2] for row in rows[start : start + 5]] == [[str(k), "0"] for k in found.worst[:5]]
-    assert repr(found) == "Conditioning(8 configurations, 0 lack rank)"
-    Q = [TREE.random_configuration(k) for k in range(4)]
-    words = plain(nd.conditioning(SHORT, Q, workers=1))
-    assert (
-        "At each of 4 poses given something is not determined, as at almost every pose; none leave more undetermined."
-        in words
-    )
-
-
-def test_deviations_are_plain_numbers_with_the_largest_first():
-    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 342.0}, {**TORQUES, "sigma": 500.0}, KNOWN))
-    found = nd.conditioning(system, n=6, outputs=("tau", "qdd"), workers=1)
-    text = str(found)
-    assert "Expected standard deviations" in text
-    assert "e+0" not in text
-    k = int(np.argmax(np.where([unit == "N m" for unit in found.units], found.worst_sigma, 0)))
-    assert any(line.startswith(found.outputs[k]) for line in text.splitlines())
-    assert "No sensor has a sigma" not in text
-
-
 def test_sensors_that_may_fail_as_text():
     found = nd.redundancy(ENOUGH, ("tau",))
     assert plain(found).startswith(
