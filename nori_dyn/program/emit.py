@@ -8,11 +8,11 @@ Source: docs/design.md, 4.8.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.limits import RESIDUAL_LIMIT, SINGLE_RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
 from nori_dyn.program.program import Program
-from nori_dyn.program.repeated_writer import LARGE, writer_of
 from nori_dyn.program.row_needs import BLOCK
 from nori_dyn.program.statements import n_statements
 from nori_dyn.program.writer import CHUNK, StatementWriter
@@ -71,7 +71,6 @@ def emit(
     program: Program,
     target: Target,
     lanes: int = STAND_ALONE_LANES,
-    large: int = LARGE,
     places: Sequence[int] | None = None,
     without_vectors: str = "",
     is_single: bool = False,
@@ -84,7 +83,6 @@ def emit(
         program: the program.
         target: the target of the C.
         lanes: doubles of a vector; of floats there are twice as many.
-        large: statements that loops over blocks that repeat have to save, see `repeated_writer`.
         places: where each input lies among those of the caller; in order when None.
         without_vectors: of code that stands alone, the macro by which its user turns vectors off.
         is_single: whether a batch is of floats.
@@ -104,9 +102,10 @@ def emit(
     padding = 1 if is_in_lanes else BLOCK  # a batch has states in its lanes, not angles
     out_places = program.packed_outputs if is_in_lanes else None
     suffix = "f" if is_single else ""
-    writer = writer_of(program.fast_path if is_usual else program, lanes, padding, large, "", (), out_places, suffix)
+    laid_out = partial(StatementWriter, lanes=lanes, padding=padding, out_places=out_places, suffix=suffix)
+    writer = laid_out(program.fast_path if is_usual else program)
     if is_in_lanes and program.refinement.first:
-        usual = writer_of(program.fast_path, lanes, padding, large, "usual_", writer.angles, out_places)
+        usual = laid_out(program.fast_path, prefix="usual_", angles=writer.angles)
     chunks = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows])
     head = "#define USUAL\n" if is_usual else "#define SINGLE\n" if is_single else ""
     return _unit(program, writer, usual, lanes, includes, chunks, head, is_single=is_single)
@@ -180,10 +179,9 @@ def _unit(
         blocks = [constants[k : k + n_lanes] for k in range(len(constants))]
         tables["output_places"] = places_of_outputs
         tables["are_one"] = [int(block[0] >= 0 and len({*block}) == 1) for block in blocks]
-    first, more = writer.chunk_numbers
-    calls = {"CHUNKS": writer.calls, "MORE_CHUNKS": [f"chunk{k}" for k in more]}
+    calls = {"CHUNKS": writer.calls, "MORE_CHUNKS": [f"chunk{k}" for k in writer.chunk_numbers[1]]}
     if usual is not None:
-        calls["USUAL_CHUNKS"] = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]]
+        calls["USUAL_CHUNKS"] = usual.calls
     text = head + "".join(f"#define {name} {value}\n" for name, value in sizes.items())
     text += f"#define AT(k) {'k' if places is None else 'input_places[k]'}\n"
     text += "".join(f"static const int {name}[] = {{{_listed(numbers)}}};\n" for name, numbers in tables.items())

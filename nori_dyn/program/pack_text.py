@@ -12,15 +12,6 @@ from collections.abc import Callable, Sequence
 from nori_dyn.algebra.expressions import Op
 from nori_dyn.program.packs import Operand, Pack, Signs
 
-WIDTHS = (2, 4, 8)
-
-TYPES = "".join(
-    f"typedef double v{n} __attribute__((vector_size({8 * n})));\n"
-    f"typedef v{n} u{n} __attribute__((aligned(8), may_alias));\n"
-    for n in WIDTHS
-)
-"""Vectors v2, v4, v8, and the same at any place in an array of doubles."""
-
 VectorOf = Callable[[int], str | None]
 """Returns how to refer to a pack by its number; None where its numbers stand in no vector."""
 

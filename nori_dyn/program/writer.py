@@ -14,7 +14,7 @@ from nori_dyn.program.packs import find_packs, in_lanes
 from nori_dyn.program.program import Program
 from nori_dyn.program.residual import NUMBERS, residual_source
 from nori_dyn.program.row_needs import BLOCK
-from nori_dyn.program.row_plan import RowPlan
+from nori_dyn.program.row_plan import Phase, RowPlan
 from nori_dyn.program.row_source import rows_source
 from nori_dyn.program.schedule import schedule
 from nori_dyn.program.statements import FORMATS, GIVEN
@@ -53,13 +53,7 @@ class StatementWriter:
         suffix: what C's numbers end in: "f" for floats.
     """
 
-    program: Program
-    angles: list[int]
-    padded: int
-    first_pivot: int
     n_work: int
-    _slot: dict[int, int]
-    _guarded: tuple[Expr, ...]
 
     def __init__(
         self,
@@ -72,30 +66,31 @@ class StatementWriter:
         out_places: Sequence[int] | None = None,
         suffix: str = "",
     ) -> None:
-        self._begin(program, padding, prefix, places, out_places, suffix)
-        rows, graph = program.rows, program.graph
-        by, kept = program.refinement, program.of_equations
+        self.program, self._prefix, self._suffix, self._has_vectors = program, prefix, suffix, True
+        self._guarded = (*program.pivots, *program.refinement.steps, *program.refinement.further)
+        self._input_place = {scalar.index: k for k, scalar in enumerate(program.scalars)}
+        self._outside = range(len(program.scalars)) if places is None else places
+        self._out_places = range(len(program.outputs)) if out_places is None else out_places
+        self._quaternion_slot = {
+            program.scalars[place + l].index: 4 * k + l for k, place in enumerate(program.quaternions) for l in range(4)
+        }
+        rows, graph, by, kept = program.rows, program.graph, program.refinement, program.of_equations
         first = [*program.pivots, *by.steps, *program.outputs, *kept]
         again = [*by.twice, *by.further]
+        phases = rows.phases if rows else (Phase(graph.reachable(first)),)
         given = rows.given if rows else graph.reachable([*first, *again])
-        trigonometric = [i for i in given if graph.ops[i] in (Op.SIN, Op.COS)]
         limbs = [
             [[program.scalars[k].index for k in limb] for limb in limbs] for limbs in in_lanes(program.limbs, lanes)
         ]
-        at_once = sorted([*rows.given, *rows.phases[0].statements]) if rows else graph.reachable(first)
-        self.packing = find_packs(graph, at_once, limbs)
-        self._place_sines(trigonometric, [*angles, *self._ordered_angles(trigonometric)])
+        self.packing = find_packs(graph, sorted({*phases[0].statements, *(rows.given if rows else ())}), limbs)
+        self._place_sines([i for i in given if graph.ops[i] in (Op.SIN, Op.COS)], angles, padding)
         self._chunks: list[list[int]] = []
         self._placed: set[int] = set()
-        self._phase_chunks: list[range] = []
-        if rows:
-            self._add_phases(rows)
-        else:
-            self._add_chunks(graph.reachable(first), first)
+        numbers = [
+            self._add_chunks(phase.statements, [*first, *(Expr(graph, i) for i in phase.wanted)]) for phase in phases
+        ]
         n_first = len(self._chunks)
-        self._add_chunks(graph.reachable(again), again)
-        self.n_chunks = len(self._chunks)
-        self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
+        self.chunk_numbers = range(n_first), self._add_chunks(graph.reachable(again), again)
         self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
         self._place = {i: place for place, i in enumerate(self._chunk)}
 
@@ -109,32 +104,17 @@ class StatementWriter:
         if rows:
             self._place_rows(rows)
         self._allocate(self._last_readers(kept))
-        self.rows, self.calls = self._rows_source(rows) if rows else ("", [f"chunk{k}" for k in self.chunk_numbers[0]])
+        self.rows, names = self._rows_source(rows) if rows else ("", [])
+        self.calls = [
+            name
+            for chunks, functions in zip_longest(numbers, names, fillvalue=())
+            for name in (*(f"{prefix}chunk{k}" for k in chunks), *functions)
+        ]
 
-    def _begin(
-        self,
-        program: Program,
-        padding: int,
-        prefix: str,
-        places: Sequence[int] | None,
-        out_places: Sequence[int] | None,
-        suffix: str,
-    ) -> None:
-        """Know where inputs and outputs are, quaternions at the start of the workspace."""
-        self._suffix = suffix
-        self.program, self._padding, self._prefix, self._has_vectors = program, padding, prefix, True
-        self._guarded = (*program.pivots, *program.refinement.steps, *program.refinement.further)
-        self._input_place = {scalar.index: k for k, scalar in enumerate(program.scalars)}
-        self._outside = range(len(program.scalars)) if places is None else places
-        self._out_places = range(len(program.outputs)) if out_places is None else out_places
-        self._quaternion_slot = {
-            program.scalars[place + l].index: 4 * k + l for k, place in enumerate(program.quaternions) for l in range(4)
-        }
-
-    def _place_sines(self, trigonometric: Iterable[int], angles: Sequence[int]) -> None:
+    def _place_sines(self, trigonometric: Sequence[int], angles: Sequence[int], padding: int) -> None:
         """Give sines and cosines their slots in the workspace, and after them guarded values."""
-        self.angles = list(dict.fromkeys(angles))
-        self.padded = -(-len(self.angles) // self._padding) * self._padding
+        self.angles = list(dict.fromkeys([*angles, *self._ordered_angles(trigonometric)]))
+        self.padded = -(-len(self.angles) // padding) * padding
         first, graph = 4 * len(self.program.quaternions), self.program.graph
         number = {angle: k for k, angle in enumerate(self.angles)}
         self._slot = {
@@ -156,25 +136,16 @@ class StatementWriter:
         targets = [*program.pivots, *program.refinement.steps, *program.outputs]
         return self.packing.count(program.graph.reachable(targets))
 
-    def _add_chunks(self, nodes: Iterable[int], targets: Sequence[Expr]) -> None:
-        """Add functions of those of some nodes that are statements, and in none yet."""
-        graph, head = self.program.graph, self.packing.head
+    def _add_chunks(self, nodes: Iterable[int], targets: Sequence[Expr]) -> range:
+        """Add functions of those of some nodes that are statements, and in none yet; return their numbers."""
+        graph, head, n_before = self.program.graph, self.packing.head, len(self._chunks)
         needed = [i for i in nodes if graph.ops[i] in FORMATS and i not in self._placed]
         self._placed.update(needed)
         sources = self.packing.sources(graph, needed)
         statements = schedule(sources, (h for target in targets if (h := head(target.index)) in sources))
         self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
         self._chunks = self._chunks or [[]]
-
-    def _add_phases(self, rows: RowPlan) -> None:
-        """Add functions of statements, phase by phase, and between them those of rows."""
-        graph = self.program.graph
-        for phase in rows.phases:
-            before = len(self._chunks)
-            self._add_chunks(
-                phase.statements, [*self._guarded, *self.program.outputs, *(Expr(graph, i) for i in phase.wanted)]
-            )
-            self._phase_chunks.append(range(before, len(self._chunks)))
+        return range(n_before, len(self._chunks))
 
     def _place_rows(self, rows: RowPlan) -> None:
         """Give rows, and their coefficients, fixed slots in the workspace."""
@@ -199,17 +170,11 @@ class StatementWriter:
                 found.setdefault(i, []).append(f"w[{self._slot[i]}]")
         return found
 
-    def _rows_source(self, rows: RowPlan) -> tuple[str, list[str]]:
-        """Return the functions of rows, and all that are to be called in any case, in order."""
+    def _rows_source(self, rows: RowPlan) -> tuple[str, list[list[str]]]:
+        """Return the functions of rows, and the names of those of each phase."""
         outputs = {k: x.index for k, x in enumerate(self.program.outputs) if x.index in rows.where}
         guarded = {self.first_pivot + k: x.index for k, x in enumerate(self._guarded) if x.index in rows.where}
-        text, names = rows_source(rows, self._storage, self._slot.__getitem__, outputs, guarded)
-        calls = [
-            name
-            for chunks, functions in zip_longest(self._phase_chunks, names, fillvalue=())
-            for name in (*(f"chunk{k}" for k in chunks), *functions)
-        ]
-        return text, calls
+        return rows_source(rows, self._storage, self._slot.__getitem__, outputs, guarded)
 
     def _output_places(self, computed: Container[int]) -> Iterable[tuple[int, int]]:
         """Each node that is an output, with its places; of those refined once more, the ones that are computed."""
@@ -239,7 +204,7 @@ class StatementWriter:
                 if source in self._chunk and self._chunk[source] != self._chunk[i]:
                     last[source] = self._chunk[i]
         heads = (self.packing.head(node.index) for node in kept)
-        return last | {head: self.n_chunks for head in heads if head in self._chunk}
+        return last | {head: len(self._chunks) for head in heads if head in self._chunk}
 
     def _allocate(self, last: dict[int, int]) -> None:
         """Give each of these values a slot in the workspace; a value that is no longer read frees its slot."""
@@ -337,11 +302,11 @@ class StatementWriter:
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
         if self.program.rows:
             kept = {i: places for i, places in kept.items() if i not in self.program.rows.where}
-        filled_in = 0 if self.program.rows else self.chunk_numbers[0][-1]
         for i, slot in self._slot.items():
             if self.packing.head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
         last = self.chunk_numbers[0][-1]
+        filled_in = 0 if self.program.rows else last
         for chunk, statements in enumerate(self._chunks):
             before = "RARELY" if chunk > last else "STRAIGHT"
             lines = [f"{before} static void {self._prefix}chunk{chunk}({PARAMETERS}) {{"]
