@@ -66,9 +66,9 @@ def plan_bound(plan: EliminationPlan) -> Bound:
 
 def program_bound(program: Program) -> Bound:
     """The bound of one state of a program, of its outputs alone."""
-    graph, limbs = program.graph, in_lanes(program.limbs, LANES)
+    graph = program.graph
     nodes = graph.reachable(program.outputs)
-    packing = find_packs(graph, nodes, [[[program.scalars[k].index for k in limb] for limb in one] for one in limbs])
+    packing = find_packs(graph, nodes, in_lanes(program.limb_nodes, LANES))
     heads = {packing.head(i) for i in nodes if graph.ops[i] not in FREE}
     return Bound(longest_chain(graph, nodes), len(heads))
 

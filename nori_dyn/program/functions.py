@@ -242,12 +242,10 @@ class CompiledFunction(Compiled):
 
 def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:
     """The program of some outputs: by rows, where that takes fewer instructions."""
-    limbs = _limbs(function)
     inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
     scalars = [x.index for array in inputs.values() for x in array]
     pivots, q = tuple(guarded for guarded, _ in function.guards), function.inputs.get("q")
-    by_node = [[[scalars[k] for k in limb] for limb in group] for group in limbs]
-    return Program(
+    straight = Program(
         inputs=inputs,
         outputs=outputs,
         pivots=pivots,
@@ -255,9 +253,9 @@ def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:
         n_weights=function.n_weights,
         n_noise_weights=function.n_noise_weights,
         constants_once=True,
-        rows=row_plan(function.graph, [*outputs, *pivots], by_node),
-        limbs=limbs,
+        limbs=_limbs(function),
     )
+    return replace(straight, rows=row_plan(function.graph, [*outputs, *pivots], straight.limb_nodes))
 
 
 def _limbs(function: Traced) -> Limbs:

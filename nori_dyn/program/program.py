@@ -8,7 +8,7 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -89,6 +89,11 @@ class Program:
         return tuple(x for scalars in self.inputs.values() for x in scalars)
 
     @property
+    def limb_nodes(self) -> Limbs:
+        """The limbs, by the nodes of their inputs instead of the places of these."""
+        return tuple(tuple(tuple(self.scalars[k].index for k in limb) for limb in group) for group in self.limbs)
+
+    @property
     def of_equations(self) -> tuple[Expr, ...]:
         """The expressions of the residual: b of all rows, then all entries."""
         rows = [row for equation in self.equations for row in equation]
@@ -118,3 +123,13 @@ class Program:
         """The expressions of the fast path; the watched ones come after the pivots."""
         by = self.refinement
         return replace(self, outputs=by.first, pivots=(*self.pivots, *by.watched), refinement=Refinement())
+
+    def has_fast_path(self, limits: Sequence[float]) -> bool:
+        """Whether some state is on the fast path, by the limits of a kernel: no range of an input is empty."""
+        n = len(self.pivots) + len(self.refinement.steps)
+        return len(limits) > n and limits[n] <= limits[n + len(self.scalars)]
+
+    @property
+    def has_single(self) -> bool:
+        """Whether it runs in single precision: it is without weights, whose ratios exceed the digits of floats."""
+        return not (self.refinement.steps or self.n_weights)

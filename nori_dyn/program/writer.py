@@ -79,10 +79,8 @@ class StatementWriter:
         again = [*by.twice, *by.further]
         phases = rows.phases if rows else (Phase(graph.reachable(first)),)
         given = rows.given if rows else graph.reachable([*first, *again])
-        limbs = [
-            [[program.scalars[k].index for k in limb] for limb in limbs] for limbs in in_lanes(program.limbs, lanes)
-        ]
-        self.packing = find_packs(graph, sorted({*phases[0].statements, *(rows.given if rows else ())}), limbs)
+        at_once = sorted({*phases[0].statements, *(rows.given if rows else ())})
+        self.packing = find_packs(graph, at_once, in_lanes(program.limb_nodes, lanes))
         self._place_sines([i for i in given if graph.ops[i] in (Op.SIN, Op.COS)], angles, padding)
         self._chunks: list[list[int]] = []
         self._placed: set[int] = set()

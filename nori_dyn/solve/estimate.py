@@ -205,6 +205,7 @@ class OutputLayout:
     Attributes:
         system: the system.
         outputs: the outputs wanted.
+        parts: where each output lies, by its name.
         size: number of unknowns.
         kinds: which kind of variable each output is, by its name.
         turns: whether some output is in the coordinates of a frame, and so must be turned.
@@ -216,12 +217,10 @@ class OutputLayout:
 
     def __init__(self, system: System, outputs: tuple[Output, ...]) -> None:
         self.system, self.outputs = system, outputs
-        parts = tuple(output_parts(system, outputs))
-        self.size = parts[-1].slice.stop
-        self.kinds = {part.output.name: part.output.kind for part in parts}
-        self._parts = {part.output.name: (part.slice, part.shape) for part in parts}
-        self._turns = {part.output.name: part.matrix for part in parts if part.matrix is not None}
-        self.turns = bool(self._turns)
+        self.parts = {part.output.name: part for part in output_parts(system, outputs)}
+        self.size = max(part.slice.stop for part in self.parts.values())
+        self.kinds = {name: part.output.kind for name, part in self.parts.items()}
+        self.turns = any(part.matrix is not None for part in self.parts.values())
 
     def memory_of(self, out: object) -> object:
         """Return the memory of an `out`, unchecked; the very `out` where it is no estimate of this layout."""
@@ -260,17 +259,19 @@ class OutputLayout:
 
     def view(self, name: str, values: Floats) -> Floats:
         """Return one output as `views` does."""
-        part, shape = self._parts[name]
-        return values[..., part].reshape(values.shape[:-1] + shape) if len(shape) > 1 else values[..., part]
+        part = self.parts[name]
+        own = values[..., part.slice]
+        return own.reshape(values.shape[:-1] + part.shape) if len(part.shape) > 1 else own
 
     def views(self, values: Floats) -> dict[str, Floats]:
         """Return the outputs by name as views of the unknowns (size,) or (N, size); frames are not turned yet."""
-        return {name: self.view(name, values) for name in self._parts}
+        return {name: self.view(name, values) for name in self.parts}
 
     def turn(self, outputs: Mapping[str, Floats]) -> None:
         """Turn, in place, the outputs that were requested in the coordinates of a frame."""
-        for name, matrix in self._turns.items():
-            outputs[name][:] = outputs[name] @ matrix.T
+        for name, part in self.parts.items():
+            if part.matrix is not None:
+                outputs[name][:] = outputs[name] @ part.matrix.T
 
     def read(self, values: Floats) -> dict[str, Floats]:
         """Return the outputs by name of unknowns (size,) or (N, size)."""

@@ -13,13 +13,12 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.functions import CompiledFunction
-from nori_dyn.program.layout import output_parts
 from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, MonitoredReadings
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
-from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import Weights
 from nori_dyn.system.inputs import Missing, State, checked_state, checked_states
@@ -70,7 +69,7 @@ class Monitor(Remade):
             stage("compiling")
             self.function = CompiledFunction(traced, "auto" if backend == "umfpack" else backend, watch)
         self._covariance = Covariance(system, _dense(judged.directions, system.shape[1]))
-        self._parts = {part.output.name: (part.slice, part.shape) for part in output_parts(system, plan.outputs)}
+        self._layout = OutputLayout(system, plan.outputs)
 
     def check(
         self,
@@ -159,10 +158,7 @@ class Monitor(Remade):
         freedom = np.sum(weights > 0, axis=-1) - needed
         return Diagnosis(
             estimate=estimate,
-            deviations={
-                name: deviations[..., part].reshape(deviations.shape[:-1] + shape)
-                for name, (part, shape) in self._parts.items()
-            },
+            deviations=self._layout.views(deviations),
             readings=self.readings,
             sensors=self.sensors,
             residuals=residuals,
@@ -193,8 +189,8 @@ class Monitor(Remade):
         sizes, off = np.abs(variances), np.abs(variances - again)
         least = FLOOR * sizes.max(axis=-1, initial=0.0)
         agree = np.ones(sizes.shape[:-1], dtype=bool)
-        for part, _ in self._parts.values():
-            agree &= off[..., part].max(axis=-1) <= DRIFT * sizes[..., part].max(axis=-1) + least
+        for part in self._layout.parts.values():
+            agree &= off[..., part.slice].max(axis=-1) <= DRIFT * sizes[..., part.slice].max(axis=-1) + least
         return agree
 
     def _run(self, state: State, threads: int) -> tuple[Floats, ...]:

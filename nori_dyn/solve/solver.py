@@ -189,10 +189,11 @@ class Solver(Compiled, Shown):
             raise InputError("state and values share memory: a tick would overwrite its inputs.")
         kernel, layout, pivoting = self.kernel, self._layout, self._pivoting  # without self: it would stay alive
         at, outputs = kernel.bind(state, values), layout.views(values)
+        again = kernel.bound(at)
         parts = np.split(state, np.cumsum([*self.system.input_sizes.values()])[:-1])
 
         def otherwise() -> Status:
-            outcome = kernel.run(at)
+            outcome = again()
             if outcome == Outcome.NOT_USUAL:
                 kernel.prepare(wait=False)
             cause = pivoting.cause(kernel, at, outcome, parts, values)

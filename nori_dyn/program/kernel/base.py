@@ -76,11 +76,11 @@ Returns: TypeAlias = tuple[object, Callable[[], Any]]
 
 
 class Kernel(Protocol):
-    """A way to run a program: `bind` binds it to arrays, `run` and `solve` take its result.
+    """A way to run a program: `bind` binds it to arrays, `bound` takes its result.
 
     Laws, for those that run plans, tested over the registry in tests/contracts/test_backends.py:
 
-    - `solve` is `batch` of one state, and `run` does the same in place, to rounding;
+    - what is bound does what `batch` does of one state, in place, to rounding;
     - of a state at which the guards do not trust the outputs, or which is none, the outcome is not OK;
     - nothing depends on the states solved before.
     """
@@ -111,25 +111,19 @@ class Kernel(Protocol):
         Its `residual` is that of the last state that was solved.
         """
 
-    def run(self, at: Any) -> int:
-        """Compute the outputs from the bound inputs, unchecked; return the outcome."""
-
-    def solve(self, at: Any) -> int:
-        """Compute the outputs with all checks, quaternions brought to unit length; return the outcome."""
-
     def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
-        """A function that does the work of `run(at)`, or of `solve(at)` if it checks.
+        """A function that computes the outputs from the bound inputs and returns the outcome.
 
         Args:
             at: the result of `bind`.
-            checks: whether it checks.
+            checks: whether it makes all checks, and brings quaternions to unit length.
             returns: a replacement for the outcome.
         """
 
     def prepare(self, wait: bool = True) -> None:
         """Compile the refinement of states off the fast path, if not yet there; in a thread unless `wait`.
 
-        Until then `run` of such a state has the outcome NOT_USUAL. `solve` and `batch` prepare by themselves.
+        Until then such a state has the outcome NOT_USUAL; where it is checked, or in a batch, this is done by itself.
         """
 
     def guarded(self, at: Any) -> tuple[Floats, Floats]:
@@ -149,7 +143,7 @@ class Kernel(Protocol):
         """
 
     def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
-        """Run N states with the checks of `solve`.
+        """Run N states with all checks.
 
         Args:
             inputs: arrays (N, size), or (size,) that all states have, in the order of the program.

@@ -110,14 +110,6 @@ class NumpyUntilCompiled(Background[Kernel]):
     def bind(self, state: Floats, values: Floats) -> _SwitchedBuffers:
         return _SwitchedBuffers(self.first, state, values)
 
-    def run(self, at: _SwitchedBuffers) -> int:
-        kernel = self.serving
-        return kernel.run(at.of(kernel))
-
-    def solve(self, at: _SwitchedBuffers) -> int:
-        kernel = self.serving
-        return kernel.solve(at.of(kernel))
-
     def bound(self, at: _SwitchedBuffers, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
         kernel = self.first
         run = kernel.bound(at.of(kernel), checks, returns)

@@ -6,12 +6,12 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from threading import Lock, Thread
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet
 
 import cffi
 import numpy as np
@@ -25,7 +25,7 @@ from nori_dyn.program.emit import Target, Unit, emit
 from nori_dyn.program.kernel.base import NATIVE, Batches, Outcome, Outcomes, Returns
 from nori_dyn.program.kernel.batches import BatchEntry, aligned, batches, pool
 from nori_dyn.program.kernel.caller import by_cffi, caller
-from nori_dyn.program.kernel.record import KernelRecord, LibraryEntry, has_fast_path, recall, remember
+from nori_dyn.program.kernel.record import KernelRecord, LibraryEntry, recall, remember
 from nori_dyn.program.limits import single_limits
 from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
@@ -58,7 +58,8 @@ class NativeKernel:
 
     Attributes:
         limits: see `Kernel`.
-        pivot_names: see `Kernel`.
+        pivot_names, has_residual, has_single: see `Kernel`.
+        packed: how many operations of a tick are in SIMD lanes: two at a time, four and so on.
         run: the entry for single states, see c/one_state.h; it takes the result of `bind`.
         work: its workspace.
 
@@ -91,34 +92,19 @@ class NativeKernel:
         library = None if record is None else cached_library(self._ffi, record.single.address)
         if record is None or library is None:
             made, limits = program(), measure().tolist()
-            is_usual = has_fast_path(limits, len(made.pivots) + len(made.refinement.steps), len(made.scalars))
-            unit, library = self._compiled(Target.USUAL if is_usual else Target.ONE_STATE)
+            unit, library = self._compiled(Target.USUAL if made.has_fast_path(limits) else Target.ONE_STATE)
             record = KernelRecord.of(made, unit, self._entry(unit), limits)
             self._remember(record)
         self._single, self._record = library, record
-        self.run, self.pivot_names = library.run, record.pivot_names
+        self.run, self.pivot_names, self.packed = library.run, record.pivot_names, record.packed
+        self.has_residual, self.has_single = record.has_residual, record.has_single
         self.work, self._held = aligned(record.single.n_work), np.array([*record.limits, np.nan])
         self.limits = self._held[:-1]
         self._batches: dict[tuple[Any, ...], Batches] = {}
         self._batch_entries: dict[np.dtype[Any], BatchEntry] = {}
-        self._bindings: list[ref[Any]] = []
+        self._bindings = WeakSet[Any]()
         self._turn, self._is_failed = Lock(), False
         self._refined = self._cached_refined()
-
-    @property
-    def has_residual(self) -> bool:
-        """Whether the residual is computed, see `Kernel`."""
-        return self._record.has_residual
-
-    @property
-    def has_single(self) -> bool:
-        """Whether it runs batches in single precision, see `Kernel`."""
-        return not (self._record.n_steps or self._record.n_weights)
-
-    @property
-    def packed(self) -> Mapping[int, int]:
-        """How many operations of a tick are in SIMD lanes: two at a time, four and so on."""
-        return self._record.packed
 
     def unit(self, target: Target, is_single: bool = False) -> Unit:
         """Return the C of the program."""
@@ -161,7 +147,7 @@ class NativeKernel:
                 self._check_trace()
                 self._remember(self._record.model_copy(update={"refined": self._entry(unit)}))
                 self._refined = _Refined(library, aligned(unit.n_work), unit.first_pivot)
-                for binding in filter(None, (one() for one in self._bindings)):
+                for binding in list(self._bindings):
                     self._go_on(binding, self._refined)
 
     def _prepare_behind(self) -> None:
@@ -215,22 +201,21 @@ class NativeKernel:
         binding = self._ffi.new("state *", (at(state), at(self.work), at(values), at(self._held), np.nan))
         self._single.prepare(binding)
         _KEPT[binding] = (state, values, self.work, self._held, self._single)
-        self._bindings = [*(one for one in self._bindings if one() is not None), ref(binding)]
+        self._bindings.add(binding)
         if self._refined is not None:
             self._go_on(binding, self._refined)
         return binding
 
     def bound(self, at: Any, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
-        """A function that does the work of `run(at)`, or of `solve(at)` if it checks, see `Kernel`."""
+        """A function that computes the outputs, see `Kernel`."""
         entry = self._single.solve if checks else self.run
         if checks and returns is None and self._record.has_fast_path:
-            returns = 0, lambda: self.solve(at)
+            returns = 0, lambda: self._solve(at)
         if self._record.is_long:
             return by_cffi(entry, at, returns)
         return caller(entry, at, returns, self._ffi, self._compiler)
 
-    def solve(self, at: Any) -> int:
-        """Compute the outputs with all checks, see `Kernel`."""
+    def _solve(self, at: Any) -> int:
         outcome: int = self._single.solve(at)
         if outcome == Outcome.NOT_USUAL:
             self.prepare()

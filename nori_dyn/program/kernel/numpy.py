@@ -45,7 +45,7 @@ class NumpyKernel:
         self.limits = np.zeros(len(program.pivots) + len(program.refinement.steps))
         self._residual = _Residual(program) if program.equations else None
         self.has_residual = bool(program.equations)
-        self.has_single = not (program.refinement.steps or program.n_weights)
+        self.has_single = program.has_single
         self._guarded = self.limits[:0], self.limits[:0]
         if limits is not None:
             self.limits[:] = limits[: len(self.limits)]
@@ -54,14 +54,12 @@ class NumpyKernel:
         """Return where inputs and outputs are, see `Kernel`."""
         return _Buffers(np.split(state, self._split), values)
 
-    def run(self, at: _Buffers) -> int:
-        """Compute the outputs from the bound inputs, see `Kernel`."""
+    def _run(self, at: _Buffers) -> int:
         values, outcome, _ = self._judged(self._compute.at(*at.inputs)[:, None], [X[None] for X in at.inputs])
         at.values[:] = values[0]
         return int(outcome[0])
 
-    def solve(self, at: _Buffers) -> int:
-        """Compute the outputs with all checks, see `Kernel`."""
+    def _solve(self, at: _Buffers) -> int:
         states, outcome = self._states([X[None] for X in at.inputs])
         if outcome[0] == Outcome.OK:
             values, outcome, residual = self._judged(self._compute.at(*(X[0] for X in states))[:, None], states)
@@ -71,8 +69,8 @@ class NumpyKernel:
         return int(outcome[0])
 
     def bound(self, at: _Buffers, checks: bool = False, returns: Returns | None = None) -> Callable[[], Any]:
-        """A function that does the work of `run(at)`, or of `solve(at)` if it checks, see `Kernel`."""
-        run = partial(self.solve if checks else self.run, at)
+        """A function that computes the outputs, see `Kernel`."""
+        run = partial(self._solve if checks else self._run, at)
         if returns is None:
             return run
         good, otherwise = returns

@@ -39,9 +39,9 @@ class KernelRecord(BaseModel):
     """A compiled program.
 
     Attributes:
-        n_inputs, n_outputs: numbers of a state.
-        n_pivots, n_steps, n_watched, n_weights: how many there are.
-        has_residual: whether the residual is computed.
+        n_pivots, n_steps: how many there are.
+        has_fast_path: whether there is a fast path.
+        has_residual, has_single: see `Kernel`.
         is_long: whether a state takes long, see `caller.LONG`.
         packed: how many of its operations are computed two at a time, four and so on.
         pivot_names: the name of each pivot; empty where they have none.
@@ -53,13 +53,11 @@ class KernelRecord(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    n_inputs: int
-    n_outputs: int
     n_pivots: int
     n_steps: int
-    n_watched: int
-    n_weights: int
+    has_fast_path: bool
     has_residual: bool
+    has_single: bool
     is_long: bool
     packed: dict[int, int]
     pivot_names: tuple[str, ...]
@@ -72,29 +70,17 @@ class KernelRecord(BaseModel):
     def of(program: Program, unit: Unit, single: LibraryEntry, limits: Sequence[float]) -> "KernelRecord":
         """The record of a program, with the unit and the library for single states."""
         return KernelRecord(
-            n_inputs=len(program.scalars),
-            n_outputs=len(program.outputs),
             n_pivots=len(program.pivots),
             n_steps=len(program.refinement.steps),
-            n_watched=len(program.refinement.watched),
-            n_weights=program.n_weights,
+            has_fast_path=program.has_fast_path(limits),
             has_residual=bool(program.equations),
+            has_single=program.has_single,
             is_long=program.cost.total > LONG,
             packed=unit.packed,
             pivot_names=program.pivot_names,
             single=single,
             limits=tuple(limits),
         )
-
-    @property
-    def has_fast_path(self) -> bool:
-        """Whether there is a fast path."""
-        return has_fast_path(self.limits, self.n_pivots + self.n_steps, self.n_inputs)
-
-
-def has_fast_path(limits: Sequence[float], n: int, n_inputs: int) -> bool:
-    """Whether some state is on the fast path, by the limits after the first n: no range of an input is empty."""
-    return len(limits) > n and limits[n] <= limits[n + n_inputs]
 
 
 def recall(key: str) -> KernelRecord | None:

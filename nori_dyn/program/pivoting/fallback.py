@@ -36,8 +36,8 @@ class Fallback:
 
     def solve(self, *state: Floats) -> tuple[Floats, float, float]:
         """The outputs of one state, its relative residual and rcond; nan for a state that is not finite."""
-        fresh = self._solver.solve(*state)
-        return fresh.d[self._columns], fresh.residual, fresh.rcond
+        d, residual, rcond = self._solver.solve(*state)
+        return d[self._columns], residual, rcond
 
     def cause(self, kernel: Kernel, at: Any, outcome: int, state: list[Floats], values: Floats) -> str:
         """The reason why a kernel's last run was refused, and the outputs that it left."""

@@ -52,23 +52,6 @@ beside others of an ill-conditioned state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PivotedSolution:
-    """The solution of a state that was re-factorised.
-
-    Attributes:
-        d: the unknowns (n,); nan where they are not determined.
-        residual: as of an estimate.
-        rcond: one over the condition: how far an unknown may move, by its natural size, where each equation is off by
-            the natural size of its terms; of a weighed reading, by its sigma. No scaling of rows or columns changes it.
-            Zero where the matrix is singular.
-    """
-
-    d: Floats
-    residual: float
-    rcond: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class PivotedSystem:
     """The system of one state, factorised, and its solution.
 
@@ -77,7 +60,8 @@ class PivotedSystem:
         b: the constant term, A x + b = 0.
         x: the solution, the unknowns d first.
         left: the residual of each weighed row, Y d + b_Y (n_soft,), extended.
-        rcond: as in `PivotedSolution`.
+        rcond: one over the condition: how far an unknown may move, by its natural size, where each equation is off by
+            the natural size of its terms; of a weighed reading, by its sigma. No scaling of rows or columns changes it.
     """
 
     factors: SparseLU
@@ -136,21 +120,22 @@ class PivotingSolver:
         np.maximum.at(rows, symbolic.rows[given], largest)
         return np.asarray(rows[self.exact])
 
-    def solve(self, *state: Floats) -> PivotedSolution:
-        """The solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
+    def solve(self, *state: Floats) -> tuple[Floats, float, float]:
+        """The unknowns (n,) at a state, nan where they are not determined; the residual of an estimate; and rcond.
 
-        A state that is not finite, or has a weight below zero, has a solution and a rcond of nan.
+        All are nan of a state that is not finite, or has a weight below zero; of a singular matrix rcond is 0.
+
+        Args:
+            state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
         """
         nothing = np.full(self._n, np.nan)
         if find_wrong_input(self._plan.system, state):
-            return PivotedSolution(nothing, np.nan, np.nan)
+            return nothing, np.nan, np.nan
         at = self.factorised(*state)
         if at is None:
-            return PivotedSolution(nothing, np.nan, 0.0)
-        d = at.x[: self._n].astype(float)
-        return PivotedSolution(
-            d if at.rcond >= RCOND_LIMIT else nothing, self._residual(at.factors.A, at.b, at.x), at.rcond
-        )
+            return nothing, np.nan, 0.0
+        d = at.x[: self._n].astype(float) if at.rcond >= RCOND_LIMIT else nothing
+        return d, self._residual(at.factors.A, at.b, at.x), at.rcond
 
     def factorised(self, *state: Floats) -> PivotedSystem | None:
         """The system of a state that is in order, and its solution; None where it is singular."""
