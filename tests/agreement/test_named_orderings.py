@@ -177,7 +177,7 @@ def test_umfpacks_kernel_keeps_q_and_chooses_rows(own_plan):
         for q in random_states(system.tree, 3, seed=5).q:
             D = system.D(q).tocsc()
             kernel.factorise(np.asarray(D[made.symbolic.rows, made.symbolic.columns]).ravel())
-            planned, info = kernel._planned.matrix, kernel._context.info
+            planned, info = kernel._matrix, kernel._context.info
             np.testing.assert_array_equal(planned.toarray() != 0, D.toarray()[places] != 0)  # P D Q, up to its scale
             L, U, P, Q, _, _ = kernel._context.lu(planned)
             first = int(info[umfpack.UMFPACK_COL_SINGLETONS] + info[umfpack.UMFPACK_ROW_SINGLETONS])

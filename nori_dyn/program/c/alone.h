@@ -124,3 +124,54 @@ static int taken(FILTER *of, const double *in) {
 
 /* The reason of a status, by what a tick returns. */
 static const int reasons[] = {OK, OUTPUT_NOT_FINITE, UNDETERMINED, SMALL_PIVOT};
+
+#ifdef LAG
+/* Of a tick the outputs are wanted when it is late. */
+static int write_outputs(const void *at) {
+    (void)at;
+    return 0;
+}
+#else
+#define write_outputs run_outputs
+#endif
+
+/* A tick whose state was taken, or which is none; its programs run on `rows` and `outputs`. */
+static tick tick_of(FILTER *of, filter *steps, const state *rows, const state *outputs, int is_taken, int has_rates) {
+    const tick found = {.steps = steps,
+                        .rows = is_taken ? run_rows : no_rows,
+                        .outputs = write_outputs,
+                        .rows_at = rows,
+                        .outputs_at = outputs,
+                        .go_on = go_on,
+                        .state = of->state,
+                        .free = of->free,
+                        .totals = of->totals,
+                        .dt = of->dt,
+                        .longest = LONGEST,
+                        .has_rates = has_rates};
+    return found;
+}
+
+/* Tells what a tick has found, whose state was taken with a status, by its best steps, which return `wrong`. Returns
+   whether it has an estimate; what it writes is not a number where it has none. */
+static int told(FILTER *of, const filter *best, int status, int wrong, OUTPUTS *out) {
+    if (status == OK) status = reasons[wrong];
+#ifdef BASE
+    take_base(of, best, wrong);
+#endif
+    of->lost = -1;
+    for (int j = N; status == UNDETERMINED && j-- > 0;)
+        if (best->pivots[j] == 0) of->lost = free_places[j];
+    if (status != OK) {
+        memset(out, 0xff, sizeof *out); /* all bits set is not a number */
+        return status;
+    }
+    memcpy(out->memory, best->u + N_S, sizeof out->memory);
+#ifdef BASE
+    tell_base(((const base *)of->base)->R, ((const base *)of->base)->pose, out->memory, out->base);
+#endif
+    out->nis = best->nis;
+    out->degrees = best->degrees;
+    out->log_likelihood = best->log_likelihood;
+    return OK;
+}

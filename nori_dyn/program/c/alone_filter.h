@@ -1,15 +1,5 @@
 /* A filter that stands alone, after tick.h, or with a lag window.h, and alone.h. */
 
-#ifdef LAG
-/* Of a tick the outputs are wanted when it is late. */
-static int write_outputs(const void *at) {
-    (void)at;
-    return 0;
-}
-#else
-#define write_outputs run_outputs
-#endif
-
 /* Begins, with what is known at first. */
 static void begin(FILTER *of) { begin_known(of); }
 
@@ -21,41 +11,14 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
 #ifdef BASE
     const axes_change *const change = refer(of);
 #endif
-    int status = taken(of, in);
-    const int is_read = status == OK;
-    tick now = {.steps = &steps,
-                .rows = is_read ? run_rows : no_rows,
-                .outputs = write_outputs,
-                .rows_at = &rows,
-                .outputs_at = &outputs,
-                .go_on = go_on,
-                .state = of->state,
-                .free = of->free,
-                .totals = of->totals};
+    const int status = taken(of, in);
+    tick now = tick_of(of, &steps, &rows, &outputs, status == OK, 0);
 #ifdef BASE
     now.change = change;
 #endif
-    of->lost = -1;
     const int wrong = step(&now, 0, 0);
-    if (is_read) status = reasons[wrong];
     of->has_rates = now.has_rates;
-#ifdef BASE
-    take_base(of, &steps, wrong);
-#endif
-    for (int j = N; status == UNDETERMINED && j-- > 0;)
-        if (of->pivots[j] == 0) of->lost = free_places[j];
-    if (status != OK) {
-        memset(out, 0xff, sizeof *out); /* all bits set is not a number */
-        return status;
-    }
-    memcpy(out->memory, of->u + N_S, sizeof out->memory);
-#ifdef BASE
-    tell_base(((const base *)of->base)->R, ((const base *)of->base)->pose, out->memory, out->base);
-#endif
-    out->nis = steps.nis;
-    out->degrees = steps.degrees;
-    out->log_likelihood = steps.log_likelihood;
-    return OK;
+    return told(of, &steps, status, wrong, out);
 }
 
 /* What is known goes on by a time dt. */

@@ -22,8 +22,8 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
 #ifdef BASE
     const axes_change *const change = refer(of);
 #endif
-    int prior_of[N_STATES], status = taken(of, in);
-    const int is_read = status == OK;
+    int prior_of[N_STATES];
+    const int input_status = taken(of, in);
     hypotheses at = {.each = each,
                      .work = of->room,
                      .probabilities = of->probabilities,
@@ -48,53 +48,24 @@ static int estimate(FILTER *of, const double *in, OUTPUTS *out) {
                      .reach = REACH,
                      .has_begun = of->last >= 0};
     for (int h = 0; h < N_STATES; ++h) {
-        const tick one = {.steps = steps + h,
-                          .rows = is_read ? run_rows : no_rows,
-                          .outputs = run_outputs,
-                          .rows_at = &rows,
-                          .outputs_at = &outputs,
-                          .go_on = go_on,
-                          .state = of->state,
-                          .free = of->free,
-                          .totals = of->totals,
-                          .dt = of->dt,
-                          .longest = LONGEST,
-                          .has_rates = of->rates[h] != 0};
         steps[h] = steps_of(of, h);
-        ticks[h] = one;
+        ticks[h] = tick_of(of, steps + h, &rows, &outputs, input_status == OK, of->rates[h] != 0);
         each[h] = ticks + h;
     }
 #ifdef BASE
     at.change = change;
 #endif
-    of->lost = -1;
     const int wrong = judge(&at, *of->step);
-    if (is_read) status = reasons[wrong];
     *of->switched = at.dt;
     for (int h = 0; h < N_STATES; ++h) {
         if (ticks[h].dt == *of->step) of->dt = *of->step;
         of->rates[h] = ticks[h].has_rates;
     }
     *of->best = at.best;
-    const filter *const best = steps + at.best;
-#ifdef BASE
-    take_base(of, best, wrong);
-#endif
-    for (int j = N; status == UNDETERMINED && j-- > 0;)
-        if (best->pivots[j] == 0) of->lost = free_places[j];
-    if (status != OK) {
-        memset(out, 0xff, sizeof *out); /* all bits set is not a number */
-        return status;
-    }
-    memcpy(out->memory, best->u + N_S, sizeof out->memory);
-#ifdef BASE
-    tell_base(((const base *)of->base)->R, ((const base *)of->base)->pose, out->memory, out->base);
-#endif
+    const int status = told(of, steps + at.best, input_status, wrong, out);
+    if (status != OK) return status;
     memcpy(out->probabilities, of->probabilities, sizeof out->probabilities);
     out->closed = state_bits[at.best];
-    out->nis = best->nis;
-    out->degrees = best->degrees;
-    out->log_likelihood = best->log_likelihood;
     return OK;
 }
 
