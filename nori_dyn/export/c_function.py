@@ -19,8 +19,7 @@ from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.guards import guard_limits, pivot_ensemble
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.numpy import NumpyKernel
-from nori_dyn.program.layout import OutputSlice
-from nori_dyn.program.lowering import SolutionProgram, solution_program
+from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.program import Program, Refinement
 from nori_dyn.typing import Floats
 
@@ -81,12 +80,17 @@ def c_function(
 def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Program, Floats]:
     """The program of a plan's outputs for an interface, and the limits of its guards.
 
-    Outputs and their steps in the coordinates of a frame are turned to it. There is no fast path: what is there
-    would have to be measured by running it.
+    These are the least size of each pivot, then, where the solution is refined, the usual size of each output. Outputs
+    and their steps in the coordinates of a frame are turned to it, and have the usual size of the largest of them.
+    There is no fast path: what is there would have to be measured by running it.
     """
     parts = [member.part for member in interface.asked if member.part is not None]
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist())
-    program, limits = solution.program, _limits(plan, solution, parts)
+    program, limits = solution.program, guard_limits(plan, solution)
+    usual = limits[len(solution.guards) :]
+    for part in parts if len(usual) else ():
+        if part.matrix is not None:
+            usual[part.slice] = usual[part.slice].max()
 
     def turned(values: Sequence[Expr]) -> Iterator[Expr]:
         for part in parts if values else ():
@@ -97,19 +101,6 @@ def solving_program(plan: EliminationPlan, interface: Interface) -> tuple[Progra
     by, made = program.refinement, tuple(turned(program.outputs))
     refinement = Refinement(tuple(turned(by.steps)), tuple(turned(by.twice)), tuple(turned(by.further)))
     return replace(program, outputs=made, refinement=refinement), limits
-
-
-def _limits(plan: EliminationPlan, solution: SolutionProgram, parts: Iterable[OutputSlice] = ()) -> Floats:
-    """The least size of each pivot, then, where the solution is refined, the usual size of each output.
-
-    A frame's components have the size of the largest of them.
-    """
-    limits = guard_limits(plan, solution)
-    usual = limits[len(solution.guards) :]
-    for part in parts:
-        if part.matrix is not None and len(usual):
-            usual[part.slice] = usual[part.slice].max()
-    return limits
 
 
 def working_configuration(plan: EliminationPlan) -> Floats:

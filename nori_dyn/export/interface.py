@@ -8,7 +8,7 @@ model and of its sensors stand in comments, in the fields of the outputs and in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -125,21 +125,15 @@ class Interface:
     contacts: tuple[str, ...]
     states: tuple[ContactState, ...]
     solving: EliminationPlan
-    memory: Mapping[str, str]
-    free: tuple[str, ...]
+    memory: Mapping[str, str] = field(default_factory=dict)
+    free: tuple[str, ...] = ()
     hypotheses: tuple[ContactState, ...] = ()
     recognised: tuple[str, ...] = ()
     lag: int = 0
 
     @staticmethod
     def of(
-        plans: Mapping[ContactState, EliminationPlan],
-        contacts: Sequence[str],
-        sensors: str,
-        name: str | None,
-        solving: EliminationPlan | None = None,
-        memory: Mapping[str, str] | None = None,
-        free: Iterable[str] = (),
+        plans: Mapping[ContactState, EliminationPlan], contacts: Sequence[str], sensors: str, name: str | None
     ) -> Interface:
         """The interface of the plans of contact states, for one robot, with the same outputs.
 
@@ -148,9 +142,6 @@ class Interface:
             contacts: the names of all contacts.
             sensors: the sensors' name.
             name: the name of files, functions and types; from the robot's name when None.
-            solving: see `Interface`; the first plan when None.
-            memory: see `Interface`.
-            free: see `Interface`.
 
         Raises:
             IdentifierError: the name is not an identifier of C, or one that is taken.
@@ -162,10 +153,7 @@ class Interface:
             )
         first, systems = next(iter(plans.values())), tuple(plan.system for plan in plans.values())
         name = default_identifier(first.system.tree.name) if name is None else checked_identifier(name)
-        together = SideBySide(systems, sensors)
-        return Interface(
-            name, systems, together, tuple(contacts), tuple(plans), solving or first, memory or {}, tuple(free)
-        )
+        return Interface(name, systems, SideBySide(systems, sensors), tuple(contacts), tuple(plans), first)
 
     @property
     def NAME(self) -> str:

@@ -69,11 +69,17 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
     """
     steps = of.steps if isinstance(of.steps, HypothesisSteps) else None
     ticks, longest = [*of.ticks.values()] if steps is None else [steps.tick], GAP * of.dt
-    solving, free = ticks[0].coordinates.plan, dict.fromkeys(name for one in ticks for name in one.coordinates.names)
-    memory = dict(zip(ticks[0].memory_names, ticks[0].memory_units, strict=True))
+    solving = ticks[0].coordinates.plan
     plans: Mapping[ContactState, EliminationPlan] = of.plans if steps is None else {(): solving}
     told, recognised = (of.contact_names, ()) if steps is None else ((), of.contact_names)
-    it = replace(Interface.of(plans, told, sensors, name, solving, memory, free), lag=of.lag, recognised=recognised)
+    it = replace(
+        Interface.of(plans, told, sensors, name),
+        solving=solving,
+        memory=dict(zip(ticks[0].memory_names, ticks[0].memory_units, strict=True)),
+        free=tuple(dict.fromkeys(name for one in ticks for name in one.coordinates.names)),
+        recognised=recognised,
+        lag=of.lag,
+    )
     if steps is not None:
         it = replace(it, systems=(steps.tick.system,), all=steps.readings, hypotheses=steps.model.states)
     window = _window(ticks, of.lag) if of.lag else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,3 +67,11 @@ def sums_of(system: System, output: Output) -> list[dict[int, float]]:
     if part.matrix is None:
         return [{column: 1.0} for column in columns]
     return [dict(zip(columns, map(float, row), strict=True)) for row in part.matrix]
+
+
+def as_rows(sums: Sequence[Mapping[int, float]], n: int) -> Floats:
+    """Return sums of n unknowns as rows (n_sums, n)."""
+    rows = np.zeros((len(sums), n))
+    for row, factors in zip(rows, sums, strict=True):
+        row[list(factors)] = list(factors.values())
+    return rows

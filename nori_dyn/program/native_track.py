@@ -195,7 +195,7 @@ class NativeTick(NativeFilter):
         self.at = ffi.new("tick *")
         self.at.steps = self._at
         for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
-            setattr(self.at, name, ffi.cast("job *", kernel.address_of_run))
+            setattr(self.at, name, ffi.cast("job *", kernel.address(kernel.run)))
             setattr(self.at, f"{name}_at", ffi.cast("void *", kernel.address(at)))
         self.at.go_on = library.go_on_and_keep if smooths else library.go_on
         for name, array in (("state", state), ("free", self.free), ("totals", totals)):

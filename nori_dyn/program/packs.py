@@ -251,15 +251,11 @@ def _balanced(op: Op, read: Sequence[tuple[Operand, bool]]) -> tuple[Signs, tupl
         own = bound[0] if bound else plain
         return own, tuple(_times(operand, own) for operand in operands)
     if op is Op.MUL:
-        own = plain
-        if not any(free for _, free in read):
-            for operand in operands:
-                own = tuple(a * b for a, b in zip(own, operand.signs, strict=True))
-            return own, tuple(Operand(x.nodes, x.pack, plain) for x in operands)
-        k = next(k for k, (_, free) in enumerate(read) if free)
+        product, k = plain, next((k for k, (_, free) in enumerate(read) if free), None)
         for operand in operands:
-            own = tuple(a * b for a, b in zip(own, operand.signs, strict=True))
-        return plain, tuple(Operand(x.nodes, x.pack, own if j == k else plain) for j, x in enumerate(operands))
+            product = tuple(a * b for a, b in zip(product, operand.signs, strict=True))
+        own, left = (product, plain) if k is None else (plain, product)
+        return own, tuple(Operand(x.nodes, x.pack, left if j == k else plain) for j, x in enumerate(operands))
     (operand,) = operands
     return operand.signs, (Operand(operand.nodes, operand.pack, plain),)
 

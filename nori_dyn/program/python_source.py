@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.program.statements import FORMATS
 from nori_dyn.typing import Floats
 
 Function = Callable[..., Sequence[Any]]
@@ -17,17 +18,7 @@ Function = Callable[..., Sequence[Any]]
 CHUNK = 256
 """States taken at a time: what is live then fits the processor's cache."""
 
-_FORMATS = {
-    Op.SIN: "{0} = sin({1})",
-    Op.COS: "{0} = cos({1})",
-    Op.ADD: "{0} = {1} + {2}",
-    Op.SUB: "{0} = {1} - {2}",
-    Op.MUL: "{0} = {1} * {2}",
-    Op.NEG: "{0} = -{1}",
-    Op.RECIPROCAL: "{0} = 1.0 / {1}",
-    Op.SQRT: "{0} = ({1}) ** 0.5",
-    Op.OPAQUE: "{0} = {1}",
-}
+_FORMATS = FORMATS | {Op.SIN: "sin({0})", Op.COS: "cos({0})", Op.SQRT: "({0}) ** 0.5"}
 
 
 def python_source(inputs: Mapping[str, Sequence[Expr]], outputs: Sequence[Expr]) -> str:
@@ -64,7 +55,7 @@ def python_source(inputs: Mapping[str, Sequence[Expr]], outputs: Sequence[Expr])
             else:
                 names[i] = f"t{count}"
                 count += 1
-            lines.append(" " + _FORMATS[op].format(names[i], *operands))
+            lines.append(f" {names[i]} = {_FORMATS[op].format(*operands)}")
         lines.extend(f" out[{k}] = {names[i]}" for k in places.get(i, ()))
         if i not in last and names[i].startswith("t"):
             free.append(names[i])

@@ -16,7 +16,7 @@ FORMATS = {
     Op.SQRT: "ROOT({0})",
     Op.OPAQUE: "{0}",
 }
-"""The C expression of each operation."""
+"""The expression of each operation in C, and but for roots in Python."""
 
 
 def n_statements(graph: Graph, nodes: Iterable[int]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.layout import as_rows
 from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, MonitoredReadings
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.tracing import Traced
@@ -68,7 +69,7 @@ class Monitor(Remade):
             traced = _traced(judged)
             stage("compiling")
             self.function = CompiledFunction(traced, "auto" if backend == "umfpack" else backend, watch)
-        self._covariance = Covariance(system, _dense(judged.directions, system.shape[1]))
+        self._covariance = Covariance(system, as_rows(judged.directions, system.shape[1]))
         self._layout = OutputLayout(system, plan.outputs)
 
     def check(
@@ -217,11 +218,3 @@ def _traced(judged: MonitoredReadings) -> Traced:
     }
     inputs = {name: np.array(scalars, dtype=object) for name, scalars in symbolic.inputs.items()}
     return Traced("monitor", judged.plan.system.tree, symbolic.graph, inputs, outputs, tuple, None)
-
-
-def _dense(directions: Sequence[Mapping[int, float]], n: int) -> Floats:
-    """Return sums of unknowns as rows (n_directions, n)."""
-    rows = np.zeros((len(directions), n))
-    for row, direction in zip(rows, directions, strict=True):
-        row[list(direction)] = list(direction.values())
-    return rows

@@ -231,13 +231,8 @@ class NativeKernel:
         left = work[first:]
         return left[: n.n_pivots], left[n.n_pivots + n.n_steps :][: n.n_steps]
 
-    @property
-    def address_of_run(self) -> int:
-        """Where `run` is, for C that calls it."""
-        return self.address(self.run)
-
     def address(self, pointer: Any) -> int:
-        """The address of a pointer, such as the result of `bind`, for C of another library."""
+        """The address of a pointer, such as `run` or the result of `bind`, for C of another library."""
         return int(self._ffi.cast("uintptr_t", pointer))
 
     def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:

@@ -22,6 +22,7 @@ from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.planning.bordered import Rates, seeds_of
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.sensitivity import directions_of
+from nori_dyn.program.layout import as_rows
 from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.pivoting.solver import PivotingSolver
 from nori_dyn.program.python_source import PythonProgram
@@ -45,9 +46,7 @@ class PivotingDerivative:
         plan = plan.retraced()
         directions, places = directions_of(plan, wrt)
         self._solver, symbolic, self._n = PivotingSolver(plan), plan.symbolic, plan.system.shape[1]
-        self._outputs = np.zeros((len(sums), self._n))
-        for row, one in zip(self._outputs, sums, strict=True):
-            row[list(one)] = list(one.values())
+        self._outputs = as_rows(sums, self._n)
         graph, n_multipliers = symbolic.graph, len(self._solver.exact) * plan.system.is_weighted
         d = [graph.input(f"d[{k}]") for k in range(self._n)]
         multipliers = [graph.input(f"multiplier[{k}]") for k in range(n_multipliers)]
