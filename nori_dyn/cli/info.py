@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import is_planned, next_command, refuse_given, show_found
+from nori_dyn.cli.common import in_contact, is_planned, next_command, refuse_given, show_found
 from nori_dyn.cli.options import Json, RobotOptions
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.io.files import check_writable, write_bytes
@@ -19,12 +19,12 @@ from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.descriptions.model_sensors import ModelSensor
-    from nori_dyn.estimation.system import System
     from nori_dyn.logs.mapping.draft import Draft
+    from nori_dyn.logs.mapping.record import SampleRecord
     from nori_dyn.model.tree import KinematicTree
 
 
-OF_A_LOG = {"robot", "sensors", "draft", "base", "lock", "keep", "components"}
+OF_A_LOG = {"robot", "sensors", "contacts", "draft", "base", "lock", "keep", "components"}
 OF_A_ROBOT = {"base", "lock", "keep", "components", "inertias", "strict", "verbose", "frames", "as_json"}
 """Parameters of a log, and of a robot or a plan."""
 
@@ -48,6 +48,7 @@ def info(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
     robot: Annotated[str | None, typer.Option(metavar="ROBOT")] = None,
     sensors: str | None = None,
+    contacts: str | None = None,
     draft: Path | None = None,
     plot: Path | None = None,
     *,
@@ -72,6 +73,8 @@ def info(
             mapping. The draft is to be looked through: it says what each guess rests on, what the sensors need and was
             not found, and which columns are left over.
         sensors: Of a log: the sensors that the mapping is for; joint accelerations and torques when left out.
+        contacts: Of a log, where the sensors have contacts: those that are closed throughout, l_foot,r_foot or none; or
+            'recognise' where they are to be recognised. Columns of the log tell them when left out.
         draft: Of a log: the YAML file of the mapping; printed when left out.
         plot: Of what `estimate` wrote: the picture to draw, .png, .svg or .pdf, with two standard deviations to each
             side where there are some.
@@ -87,9 +90,9 @@ def info(
     refuse_given(ctx, {"names"}, "needs --plot.")
     if robot is not None:
         refuse_given(ctx, OF_A_ROBOT - OF_A_LOG, "does not go with --robot, which is for a log.")
-        _draft(Path(what), robot, sensors, model, draft)
+        _draft(Path(what), robot, sensors, contacts, model, draft)
         return
-    refuse_given(ctx, {"sensors", "draft"}, "needs a log and its --robot.")
+    refuse_given(ctx, {"sensors", "contacts", "draft"}, "needs a log and its --robot.")
     from nori_dyn.descriptions.model_sensors import OF_BASE
     from nori_dyn.descriptions.robots import model_sensors
     from nori_dyn.estimation.plan import Plan
@@ -127,13 +130,14 @@ def _draw(estimates: Path, picture: Path, names: Sequence[str]) -> None:
     show(f"{len(drawn)} estimates drawn: {unbroken(str(picture))}.")
 
 
-def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, out: Path | None) -> None:
+def _draft(
+    log: Path, robot: str, sensors: str | None, contacts: str | None, options: RobotOptions, out: Path | None
+) -> None:
     """Draft the mapping that ties a log to a robot, or to a plan."""
     from nori_dyn.descriptions.sensor_configs import load_sensors
-    from nori_dyn.estimation.log_run import LogRunner
+    from nori_dyn.estimation.log_run import RECOGNISE, LogRunner
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.estimation.presets import preset, shipped_presets
-    from nori_dyn.estimation.system import System
     from nori_dyn.logs.formats.registry import open_log
     from nori_dyn.logs.mapping.draft import draft
     from nori_dyn.logs.mapping.record import SampleRecord
@@ -141,19 +145,22 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
     from nori_dyn.report.mapping_text import mapping_text
 
     check_writable(out)
-    system = None
     ready = preset(robot) if robot in shipped_presets() else None
     is_preset = sensors is None and not (options.lock or options.keep or options.components)
+    are_told = contacts != RECOGNISE
     if ready is not None and is_preset:
+        if contacts is not None:
+            raise typer.BadParameter("needs --sensors: a preset knows how contacts are told.", param_hint="--contacts")
         record = ready.record()
     elif is_planned(robot):
         planned = LogRunner(Plan.load(Path(robot)))
-        record = SampleRecord.of(planned.systems, planned.contacts)
+        record = SampleRecord.of(planned.systems, planned.contacts if are_told else ())
     else:
         tree = options.load(robot)
         known = SensorSet.from_dict(USUAL) if sensors is None else load_sensors(sensors, robot, tree)
-        system = System(tree, known)
-        record = SampleRecord.of({(): system})
+        if not are_told and not known.contacts:
+            raise InputError(f"sensors '{known.name}' have no contacts to recognise.")
+        record = SampleRecord.of_sensors(tree, in_contact(known, contacts) if are_told else known, are_told)
     with open_log(log) as source:
         made = draft(source, record, ready.data.order, ready.data.called) if ready else draft(source, record)
     text = mapping_text(made, log)
@@ -168,7 +175,9 @@ def _draft(log: Path, robot: str, sensors: str | None, options: RobotOptions, ou
         *(
             [next_command("estimate", log, "--robot", robot, "--mapping", out)]
             if ready is not None and is_preset
-            else _fitting_commands(log, out, robot, sensors, options, system, made)
+            else _fitting_commands(
+                log, out, robot, sensors, contacts, options, None if is_planned(robot) else record, made
+            )
         ),
     )
 
@@ -178,29 +187,36 @@ def _fitting_commands(
     mapping: Path,
     robot: str,
     sensors: str | None,
+    contacts: str | None,
     options: RobotOptions,
-    system: System | None,
+    record: SampleRecord | None,
     made: Draft,
 ) -> Iterator[str]:
     """Yield the commands for which the sensors are: to identify, to estimate by a plan, or to see what they lack."""
+    from nori_dyn.estimation.log_run import RECOGNISE
+
     lacks_velocities = any(re.match("qd[^d]", name) for name in made.lacking)
     way = ("--differentiate", "smoother") if lacks_velocities else ()
-    plan = robot if system is None else "PLAN"
-    run = "estimate", "--plan", plan, "--input", log, "--mapping", mapping, *way, "--out", "OUT"
-    if system is None:
+    plan = robot if record is None else "PLAN"
+    recognised = ("--contacts", contacts) if contacts == RECOGNISE else ()
+    run = "estimate", "--plan", plan, "--input", log, "--mapping", mapping, *recognised, *way, "--out", "OUT"
+    if record is None:
         yield next_command(*run)
         return
     own = options.words()
     named = () if sensors is None else ("--sensors", sensors)
+    told = ("--contacts", contacts) if contacts and not recognised else ()
+    states = ("--contacts", "all") if record.contacts or recognised else told
+    system = next(iter(record.systems.values()))
     rows, unknowns = system.shape
     has_sigmas = any(row.equation.sigma for row in system.rows)
     has_forces = any(str(guess.entry["of"]).startswith("tau:") for guess in made.guesses)
     if (rows > unknowns and not has_sigmas) if sensors is not None else has_forces:
-        yield next_command("identify", log, "--robot", robot, *named, "--mapping", mapping, *way, *own)
+        yield next_command("identify", log, "--robot", robot, *named, *told, "--mapping", mapping, *way, *own)
     elif sensors is not None and rows < unknowns and not system.memory:
-        yield next_command("observe", robot, *named, *own)
+        yield next_command("observe", robot, *named, *told, *own)
     else:
-        yield next_command("plan", robot, *(named or ("--sensors", "inverse_dynamics")), *own, "--out", "PLAN")
+        yield next_command("plan", robot, *(named or ("--sensors", "inverse_dynamics")), *states, *own, "--out", "PLAN")
         yield next_command(*run).replace("Next", "Then", 1)
 
 

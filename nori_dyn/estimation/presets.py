@@ -36,7 +36,6 @@ from nori_dyn.errors import (
 )
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
-from nori_dyn.estimation.system import System
 from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three
@@ -313,14 +312,9 @@ class Preset(Shown):
             ModelError: as `plan`.
         """
         try:
-            sensors = self.sensors(what).touching(self.of(what).tree)
-            contacts = sensors.contact_names
-            closed = tuple(one.name for one in sensors.contacts if not one.is_touch)  # a touch brings no reading
-            states = {state: sensors.in_contact(*state) for state in ((), closed)} if contacts else {(): sensors}
-            systems = {state: System(self.of(what).tree, own) for state, own in states.items()}
+            return SampleRecord.of_sensors(self.of(what).tree, self.sensors(what), not self.estimand(what).contacts)
         except SensorConfigError as error:
             raise self._another_robot(error) from None
-        return SampleRecord.of(systems, () if self.estimand(what).contacts else contacts)
 
     def plan(self, what: str | Iterable[str] | None = None) -> Plan:
         """The plan of an estimate; see `estimand`.

@@ -222,6 +222,51 @@ def test_a_draft_for_a_preset_knows_its_motors_and_sensors(told, tmp_path, monke
     assert mapping.columns[0].joints[:2] == ["FR_hip_joint", "FR_thigh_joint"]
 
 
+@pytest.mark.parametrize(
+    ("contacts", "of_plan", "of_log", "told_by_columns"),
+    [
+        ((), " --contacts all", "", True),
+        (("--contacts", "recognise"), " --contacts all", " --contacts recognise", False),
+        (("--contacts", "LF,RH"), " --contacts LF,RH", "", False),
+    ],
+    ids=["columns", "recognised", "named"],
+)
+def test_a_draft_for_sensors_with_contacts_says_how_these_are_told(
+    told, tmp_path, monkeypatch, contacts, of_plan, of_log, told_by_columns
+):
+    monkeypatch.chdir(tmp_path)
+    load("solo12")
+    feet = [("LF", "FL_LOWER_LEG"), ("RH", "HR_LOWER_LEG")]
+    wrench = "type: external_wrench, links: {}"
+    states = "".join(
+        f"  {name}:\n    closed: [{{{wrench.format(link)}}}]\n    open: [{{{wrench.format(link)}, value: 0}}]\n"
+        for name, link in feet
+    )
+    Path("feet.yaml").write_text(
+        "name: feet\nmeasurements:\n  - {type: joint_acceleration, joints: all}\n"
+        f"  - {{type: external_wrench, links: {{except: [FL_LOWER_LEG, HR_LOWER_LEG]}}, value: 0}}\ncontacts:\n{states}"
+    )
+    columns, flags = ("contact_LF", "rh_stance", "lf_mode"), ["contact:LF", "contact:RH"]
+    np.savez("log.npz", t=np.arange(50.0), **dict.fromkeys(columns, np.ones(50)))
+    lines = told(
+        *("info", "log.npz", "--robot", "solo12", "--base", "floating", "--sensors", "feet.yaml"),
+        *(*contacts, "--draft", "map.yaml"),
+    ).splitlines()
+    plan, run = (line for line in lines if line.startswith(("Next: ", "Then: ")))
+    assert plan.endswith(f"plan solo12 --sensors feet.yaml{of_plan} --base floating --out PLAN")
+    assert run.endswith(f"--mapping map.yaml{of_log} --differentiate smoother --out OUT")
+    entries = [entry.of for entry in nd.tools.load_mapping("map.yaml").columns]
+    assert [each for each in entries if str(each).startswith("contact")] == (flags if told_by_columns else [])
+
+
+def test_contacts_of_a_draft_are_those_of_its_sensors(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("log.npz", t=np.arange(50.0), **dict.fromkeys((f"q[{k}]" for k in range(7)), np.zeros(50)))
+    drafted = "info", "log.npz", "--robot", PANDA, *FINGERS, "--sensors", "inverse_dynamics", "--contacts"
+    assert "sensors 'inverse_dynamics' have no contacts to recognise" in refused(*drafted, "recognise")
+    assert "unknown contact 'l_foot'" in refused(*drafted, "l_foot")
+
+
 def test_a_log_of_encoders_alone_is_run_as_its_draft_says(told, panda_plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     t = 0.01 * np.arange(200)

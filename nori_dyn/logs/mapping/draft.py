@@ -27,6 +27,7 @@ from nori_dyn.logs.mapping.families import (
     words_of,
 )
 from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.measurements.contacts import CONTACT
 from nori_dyn.model.joints import FORCE
 from nori_dyn.solve.plausibility.motion import RELATED, compared
 from nori_dyn.typing import Floats
@@ -47,6 +48,9 @@ WRENCH_NAME = re.compile(
 
 MESSAGE = "a message of a wrench"
 """Why columns are of a wrench, without a doubt."""
+
+CONTACTS = {"contact", "contacts", "stance", "support", "standing", "closed"}
+"""Words in the names of columns that say whether a contact is closed."""
 
 ANGLES = {
     "deg": {"deg", "degs", "degree", "degrees", "degps", "dps"},
@@ -125,7 +129,7 @@ def draft(
     of = _Drafting(names, joints, record, families_of(names, joints, order, called), values, times)
     for kind in ("q", "qd", "qdd", "tau", "current"):
         of.guesses.extend(of.joint_entries(kind))
-    of.guesses.extend([*of.wrenches(), *of.imus()])
+    of.guesses.extend([*of.wrenches(), *of.imus(), *of.contacts()])
     if not record.estimated:
         of.guesses[:0] = of.free_joints()
     given, taken = {str(name) for guess in of.guesses for name in of.targets(guess)}, of.taken
@@ -333,6 +337,15 @@ class _Drafting:
                         entry["unit"] = "g"
                         why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
                 yield DraftEntry(entry, why, columns)
+
+    def contacts(self) -> Iterator[DraftEntry]:
+        """Yield what says which contacts are closed: zeros and ones, by the contact's name."""
+        taken, flags = self.taken, [name for name, x in self.values.items() if np.isin(x, (0.0, 1.0)).all()]
+        for contact in self.record.contacts:
+            own = [name for name in flags if CONTACTS & {*words_of(name)} and {*words_of(contact)} <= {*words_of(name)}]
+            if len(own) == 1 and own[0] not in taken:
+                entry = {"of": f"{CONTACT}{contact}", "from": own[0]}
+                yield DraftEntry(entry, "named as this contact, zeros and ones", tuple(own))
 
     def _vectors(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and their stem."""

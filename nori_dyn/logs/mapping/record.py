@@ -12,6 +12,7 @@ from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import CONTACT, ContactState
 from nori_dyn.measurements.floating_base import BASE, root_numbers
+from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import WithUnits
@@ -85,6 +86,24 @@ class SampleRecord:
         units |= dict.fromkeys(closed, "")
         groups |= {name: (name,) for name in closed}
         return SampleRecord(tree, systems, tuple(contacts), tuple(units), tuple(units.values()), groups)
+
+    @staticmethod
+    def of_sensors(tree: KinematicTree, sensors: SensorSet, are_told: bool = True) -> SampleRecord:
+        """The record of samples for sensors, with the readings of all their contact states.
+
+        Args:
+            tree: the robot.
+            sensors: the sensors.
+            are_told: whether the log tells which contacts are closed.
+
+        Raises:
+            SensorConfigError: they do not fit the robot.
+        """
+        sensors = sensors.touching(tree)
+        closed = tuple(one.name for one in sensors.contacts if not one.is_touch)  # a touch brings no reading
+        states = {state: sensors.in_contact(*state) for state in ((), closed)} if sensors.contacts else {(): sensors}
+        systems = {state: System(tree, own) for state, own in states.items()}
+        return SampleRecord.of(systems, sensors.contact_names if are_told else ())
 
     @cached_property
     def places(self) -> Mapping[str, int]:
