@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -55,7 +56,8 @@ def estimate(
 ) -> None:
     """Estimate from a log what a robot does: of a robot that has a preset, or by a plan, however long the log is.
 
-    With --robot, the estimates and a page are written beside the log, or to --out and --view.
+    With --robot, the estimates and a page are written beside the log, or to --out and --view; what is estimated by
+    different sensors, each into files of its own.
 
     Each sample is estimated from its own readings. Where the sensors of the plan have `memory` (`nori-dyn schema`),
     such as offsets that are learned, it is estimated from all readings up to it, or with --smooth from all readings of
@@ -132,7 +134,23 @@ def estimate(
     by.check(ctx)
     if by.robot is not None:
         refuse_given(ctx, OF_A_PLAN, "does not go with --robot.")
-        out, view = _beside(input, by.robot, out, view)
+        if by.preset is not None and len(runs := by.preset.runs(by.what)) > 1:
+            refuse_given(
+                ctx, ("out", "view", "as_json"), f"does not go with {len(runs)} runs, each of its own sensors."
+            )
+            for run in runs:
+                out, view = _beside(input, f"{Path(by.robot).stem}.{'_'.join(run)}", None, None)
+                options: dict[str, Any] = {
+                    "smooth": smooth,
+                    "monitor": monitor,
+                    "contacts": contacts,
+                    "unseen": unseen,
+                    "chunk": chunk,
+                }
+                own = replace(by, what=",".join(run))
+                estimate(ctx, [str(input), *names], by=own, yes=yes, out=out, view=view, reading=reading, **options)
+            return
+        out, view = _beside(input, Path(by.robot).stem, out, view)
     if view is None:
         if names:
             raise typer.BadParameter("needs --view.", param_hint="NAME")
@@ -209,11 +227,11 @@ def estimate(
         typer.echo(f"warning: {doubt.message}", err=True)
 
 
-def _beside(log: Path | None, robot: str, out: Path | None, view: Path | None) -> tuple[Path, Path]:
+def _beside(log: Path | None, what: str, out: Path | None, view: Path | None) -> tuple[Path, Path]:
     """The files of estimates and of the page, beside the log where they are not named."""
     if log is None:
         raise typer.BadParameter("name the log.", param_hint="LOG")
-    own = log.parent / f"{log.name.split('.')[0]}.{Path(robot).stem}"
+    own = log.parent / f"{log.name.split('.')[0]}.{what}"
     out, view = out or own.with_name(f"{own.name}.csv"), view or own.with_name(f"{own.name}.html")
     check_writable(out)
     return out, view

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -271,6 +272,32 @@ class Preset(Shown):
             "name the copy in its place."
         )
 
+    def runs(self, what: str | Iterable[str] | None = None) -> list[list[str]]:
+        """The names of what is to be estimated, those together that differ in outputs only: one run has them all.
+
+        The first of the preset when None.
+
+        Raises:
+            UnknownPresetError: the preset has no such estimate.
+        """
+        if what is not None and not isinstance(what, Iterable):
+            raise WrongKindError("an estimate of a preset", "its name", what, "what='contacts'")
+        names = [*self.data.estimates][:1] if what is None else [what] if isinstance(what, str) else [*what]
+        found: list[list[str]] = []
+        for name in dict.fromkeys(part.strip() for own in names for part in own.split(",")):
+            if name not in self.data.estimates:
+                raise UnknownPresetError(f"estimate of preset '{self.name}'", name, self.data.estimates)
+            alike = next((run for run in found if self._settings(run[0]) == self._settings(name)), None)
+            if alike is None:
+                found.append([name])
+            else:
+                alike.append(name)
+        return found
+
+    def _settings(self, name: str) -> Estimand:
+        """An estimate, but for what it is and its outputs."""
+        return self.data.estimates[name].model_copy(update={"about": "", "outputs": []})
+
     def estimand(self, what: str | Iterable[str] | None = None) -> Estimand:
         """What is to be estimated, by its name or several, which may differ in their outputs only; the first when None.
 
@@ -278,23 +305,14 @@ class Preset(Shown):
             UnknownPresetError: the preset has no such estimate.
             InputError: they are of different sensors, or have other settings.
         """
-        if what is not None and not isinstance(what, Iterable):
-            raise WrongKindError("an estimate of a preset", "its name", what, "what='contacts'")
-        names = [*self.data.estimates][:1] if what is None else [what] if isinstance(what, str) else [*what]
-        names = [part.strip() for name in names for part in name.split(",")]
-        for name in names:
-            if name not in self.data.estimates:
-                raise UnknownPresetError(f"estimate of preset '{self.name}'", name, self.data.estimates)
-        found = [self.data.estimates[name] for name in names]
-        outputs = [*dict.fromkeys(output for one in found for output in one.outputs)]
-        same = [one.model_copy(update={"about": found[0].about, "outputs": outputs}) for one in found]
-        others = [name for name, one in zip(names, same, strict=True) if one != same[0]]
+        names, *others = self.runs(what)
         if others:
             raise InputError(
-                f"preset '{self.name}' estimates {names[0]} and {', '.join(others)} by different sensors, or with "
-                "other settings, and a run has one plan: run each by itself, into a file of its own."
+                f"preset '{self.name}' estimates {names[0]} and {', '.join(chain(*others))} by different sensors, or "
+                "with other settings, and a run has one plan: run each by itself, as `nori-dyn estimate` does."
             )
-        return same[0]
+        outputs = [output for name in names for output in self.data.estimates[name].outputs]
+        return self.data.estimates[names[0]].model_copy(update={"outputs": [*dict.fromkeys(outputs)]})
 
     def sensors(self, what: str | Iterable[str] | None = None) -> SensorSet:
         """The sensors of an estimate; see `estimand`."""

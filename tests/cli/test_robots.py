@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import nori_dyn as nd
+
 
 @pytest.fixture
 def pendulum(run, tmp_path, monkeypatch):
@@ -25,6 +27,23 @@ def test_one_command_from_a_log_to_a_page(run, pendulum):
     measured = np.genfromtxt(pendulum, delimiter=",", names=True)
     off = table["taushoulder"] - np.interp(table["t"], measured["time"], measured["tau1"])
     assert np.median(np.abs(off)) < 0.1
+
+
+def test_what_different_sensors_estimate_is_run_one_after_the_other(run, refused, pendulum):
+    preset = nd.preset("double_pendulum").path
+    more = "  known:\n    about: torques of the motion alone\n    sensors: inverse_dynamics\n    outputs: [tau]\nlogs:"
+    text = preset.read_text().replace("models/", f"{preset.parent}/models/").replace("logs:", more)
+    (pendulum.parent / "arm.yaml").write_text(text)
+    command = ("estimate", "pendulum.csv", "--robot", "arm.yaml", "--backend", "numpy", "--what", "torques,known")
+    assert "--out: does not go with 2 runs" in refused(*command, "--out", "found.csv", status=2)
+    status, out, _ = run(*command)
+    assert status == 0
+    for what in ("torques", "known"):
+        assert f"Estimates written to pendulum.arm.{what}.csv" in out
+        columns = (pendulum.parent / f"pendulum.arm.{what}.csv").read_text().splitlines()[0].split(",")
+        assert "tau:shoulder" in columns
+        assert ("offset:tau:shoulder" in columns) == (what == "torques")
+        assert (pendulum.parent / f"pendulum.arm.{what}.html").exists()
 
 
 def test_what_is_doubtful_stops_before_anything_is_written(run, pendulum):
