@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,7 @@ from nori_dyn.program.guards import Guards, pivot_guards
 from nori_dyn.program.hybrid import HybridReadings
 from nori_dyn.program.layout import output_parts, sums_of
 from nori_dyn.program.limits import PIVOT_LIMIT, STEP_LIMIT
-from nori_dyn.program.tracing import Traced
+from nori_dyn.program.tracing import Traced, filled
 from nori_dyn.typing import Array
 
 NAMED: Any = namedtuple
@@ -86,20 +86,17 @@ class Derivatives:
         inputs = {name: np.array(scalars, dtype=object) for name, scalars in symbolic.inputs.items()}
         hybrid = HybridReadings.of(system)
         closed = hybrid.derivatives(plan, self.wrt, output_columns(system, self.outputs).tolist()) if hybrid else None
-        whole, guards = self._planned(plan, inputs) if closed is None else closed
+        whole, guards = self._planned(plan) if closed is None else closed
         results = self.arranged(whole)
         name = f"derivative by {', '.join(self.wrt)}"
         weights = len(symbolic.weights), system.n_noise_weights
         return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards, *weights)
 
-    def _planned(self, plan: EliminationPlan, inputs: Mapping[str, Array]) -> tuple[Array, Guards]:
+    def _planned(self, plan: EliminationPlan) -> tuple[Array, Guards]:
         """The derivatives by the planned elimination (n_sums, n_directions), and their guards."""
-        symbolic = plan.symbolic
         directions, places = directions_of(plan, self.wrt)
         found = sensitivities(plan, self.sums, directions, places)
-        whole = np.full((sum(map(len, self.sums)), len(directions)), symbolic.graph.zero, dtype=object)
-        for place, value in found.derivatives.items():
-            whole[place] = value
+        whole = filled(plan.symbolic.graph, sum(map(len, self.sums)), len(directions), found.derivatives)
         guards = pivot_guards(plan, list(whole.flat), PIVOT_LIMIT)
         if found.squared_error is not None:
             guards = (*guards, (1 / (found.squared_error + LEAST), STEP_LIMIT**-2))

@@ -180,7 +180,7 @@ def _by_input(of: Traced, wrt: str, mode: Mode) -> dict[str, Array]:
     else:
         directions, shape = [{x.index: graph.one} for x in array.flat], array.shape
     outputs = [x for array in of.outputs.values() for x in array.flat]
-    flat = _matrix(graph, len(outputs), len(directions), directional(outputs, directions, mode))
+    flat = filled(graph, len(outputs), len(directions), directional(outputs, directions, mode))
     found, first = {}, 0
     for name, array in of.outputs.items():
         found[name] = flat[first : first + array.size].reshape(array.shape + shape)
@@ -188,7 +188,8 @@ def _by_input(of: Traced, wrt: str, mode: Mode) -> dict[str, Array]:
     return found
 
 
-def _matrix(graph: Graph, rows: int, columns: int, entries: Mapping[tuple[int, int], Expr]) -> Array:
+def filled(graph: Graph, rows: int, columns: int, entries: Mapping[tuple[int, int], Expr]) -> Array:
+    """A matrix (rows, columns) of expressions, zero but for some entries."""
     matrix = np.full((rows, columns), graph.zero, dtype=object)
     for place, entry in entries.items():
         matrix[place] = entry

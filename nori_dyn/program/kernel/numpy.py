@@ -43,7 +43,7 @@ class NumpyKernel:
         self._ends = np.cumsum([len(part) for part in parts])[:-1]
         self._split = np.cumsum([len(scalars) for scalars in program.inputs.values()])[:-1]
         self.limits = np.zeros(len(program.pivots) + len(program.refinement.steps))
-        self._residual = _Residual(program) if program.equations else None
+        self._residual = residual_of(program) if program.equations else None
         self.has_residual = bool(program.equations)
         self.has_single = program.has_single
         self._guarded = self.limits[:0], self.limits[:0]
@@ -151,7 +151,8 @@ class NumpyKernel:
             note(strange, Outcome.OUTPUT_NOT_FINITE)
             residuals = np.full(rows.shape[1], np.nan)
             if self._residual is not None:
-                residuals = self._residual.of(of_equations, values)
+                b, entries = np.split(of_equations, [self._residual.n_rows])
+                residuals = self._residual.of(b, entries, values)
                 limit = SINGLE_RESIDUAL_LIMIT if is_single else RESIDUAL_LIMIT
                 note(~(residuals <= limit), Outcome.LARGE_RESIDUAL)
         self._guarded = pivots[:, -1], further[:, -1]
@@ -174,29 +175,42 @@ def _are_small(steps: Floats, values: Floats, usual: Floats) -> Booleans:
     return near
 
 
-class _Residual:
-    """The residual of a program's equations."""
+class Residual:
+    """The residual of equations D d + b = 0, of which each row has some entries.
 
-    def __init__(self, program: Program) -> None:
-        rows = [row for equation in program.equations for row in equation]
-        self._n, row_of = len(rows), [k for k, (_, terms) in enumerate(rows) for _ in terms]
-        ones = np.ones(len(row_of)), (row_of, np.arange(len(row_of)))
-        self._sums = sp.csr_array(ones, shape=(len(rows), len(row_of)))
-        self._place = np.array([place for _, terms in rows for _, place in terms], dtype=np.intp)
-        sizes = [len(equation) for equation in program.equations if equation]
-        self._starts = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
+    Args:
+        rows: the row of each entry (nnz,).
+        columns: which of the values it is of (nnz,).
+        starts: the first row of each equation.
+        n_rows: number of rows.
+    """
 
-    def of(self, of_equations: Floats, values: Floats) -> Floats:
-        """Return the largest |D d + b| of any equation, relative to the largest |D| |d| + |b| in it (N,).
+    def __init__(self, rows: Indices, columns: Indices, starts: Indices, n_rows: int) -> None:
+        entries = np.ones(len(rows)), (rows, np.arange(len(rows)))
+        self._sums = sp.csr_array(entries, shape=(n_rows, len(rows)))
+        self._columns, self._starts, self.n_rows = columns, starts, n_rows
+
+    def of(self, b: Floats, entries: Floats, values: Floats) -> Floats:
+        """Return the largest |D d + b| of any equation, relative to the largest |D| |d| + |b| in it (...).
 
         Args:
-            of_equations: b of all rows, then all entries (rows + nnz, N).
-            values: d (n, N).
+            b: b (rows, ...).
+            entries: the entries (nnz, ...).
+            values: d (n, ...).
         """
-        b, entries = of_equations[: self._n], of_equations[self._n :]
-        products = entries * values[self._place]
+        products = entries * values[self._columns]
         D_d, magnitude = np.asarray(self._sums @ products), np.asarray(self._sums @ np.abs(products))
         return relative_residual(D_d, magnitude, b, self._starts)
+
+
+def residual_of(program: Program) -> Residual:
+    """The residual of a program's equations."""
+    rows = [row for equation in program.equations for row in equation]
+    entries = [(k, place) for k, (_, terms) in enumerate(rows) for _, place in terms]
+    sizes = [len(equation) for equation in program.equations if equation]
+    starts = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
+    row_of, places = np.array(entries, dtype=np.intp).reshape(-1, 2).T
+    return Residual(row_of, places, starts, len(rows))
 
 
 def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: Indices) -> Floats:

@@ -16,7 +16,7 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.program.guards import equation_starts
 from nori_dyn.program.kernel.base import Outcome
-from nori_dyn.program.kernel.numpy import NumpyKernel, are_comparable, relative_residual
+from nori_dyn.program.kernel.numpy import NumpyKernel, Residual, are_comparable
 from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT
 from nori_dyn.program.program import Program
 from nori_dyn.program.silence import silent_stdout
@@ -114,6 +114,7 @@ class UmfpackKernel(NumpyKernel):
         self.has_residual, self.has_single = check_residual, False
         self._sizes = np.cumsum([len(symbolic.entries), len(symbolic.b)])
         self._factorisation = Umfpack(plan)
+        self._residual_at = Residual(symbolic.rows, symbolic.columns, equation_starts(plan), len(symbolic.b))
         self._usual = natural_scaling(system, symbolic, plan.seed)[1][: self._n]
         self._is_given = (symbolic.rows >= self._n) | (symbolic.columns >= self._n)
 
@@ -149,7 +150,7 @@ class UmfpackKernel(NumpyKernel):
                 allowed = STEP_LIMIT * (np.abs(d[: self._n]) + self._usual)
                 if not np.all(np.abs(step[: self._n]) <= allowed):
                     outcome = Outcome.INACCURATE
-        residual = self._residual_of(values, b, d)
+        residual = float(self._residual_at.of(b, values, d))
         if not self._plan.system.is_weighted:
             if not pivots >= SMALL_PIVOT:
                 outcome = Outcome.SMALL_PIVOT
@@ -170,11 +171,3 @@ class UmfpackKernel(NumpyKernel):
             left[columns] += np.array(entries) * (weight * (offset + np.dot(entries, x[columns])))
             place += 2 + len(columns)
         return left
-
-    def _residual_of(self, values: Floats, b: Floats, d: Floats) -> float:
-        """Return the relative residual of D d + b for one state, D given by its structural nonzeros (nnz)."""
-        rows = self._plan.symbolic.rows
-        products = values * d[self._plan.symbolic.columns]
-        D_d = np.bincount(rows, products, len(b)).astype(float)
-        magnitude = np.bincount(rows, np.abs(products), len(b)).astype(float)
-        return float(relative_residual(D_d, magnitude, b, equation_starts(self._plan)))

@@ -179,15 +179,13 @@ class PivotingSolver:
         return A, np.concatenate([np.zeros(n), b, root * b_soft]), sizes
 
     def _residual(self, A: sp.csc_matrix, b: Floats, x: Extended) -> float:
-        """Return the largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in it."""
-        rounded = x.astype(float)
-        error, terms = A @ rounded + b, np.asarray(abs(A) @ np.abs(rounded) + np.abs(b))
-        if not self._plan.system.is_weighted:
-            terms = terms - np.abs(b) + LIGHTEST * self._natural_rows  # without mass, nothing is left of nothing
-            return float(relative_residual(A @ rounded, terms, b, equation_starts(self._plan)))
-        exact = slice(self._n, self._n + self._sizes[1])
-        scale = terms[exact] + LIGHTEST * self._natural_rows  # rounding is no error by itself
-        return float(np.max(np.abs(error[exact]) / np.where(scale == 0, 1.0, scale), initial=0.0))
+        """Return the largest |D d + b| of any equation, or exact row beside weighed ones, relative to its terms."""
+        m, is_weighted = len(self.exact), self._plan.system.is_weighted
+        first, rounded = self._n * is_weighted, x.astype(float)
+        exact = slice(first, first + m)
+        terms = (abs(A) @ np.abs(rounded))[exact] + LIGHTEST * self._natural_rows  # rounding is no error by itself
+        starts = np.arange(m) if is_weighted else equation_starts(self._plan)
+        return float(relative_residual((A @ rounded)[exact], terms, b[exact], starts)) if m else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
