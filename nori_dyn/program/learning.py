@@ -9,6 +9,7 @@ Source: own derivation (tests/unit/program/test_learning.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial, reduce
 from itertools import accumulate, pairwise
 from math import prod
@@ -83,7 +84,14 @@ class Differentiable:
                     every = [x.expand(info.batch_size, *x.shape) if k is None else x.movedim(k, 0) for x, k in pairs]
                     return TensorFunction.apply(*every), 0
 
-            return TensorFunction.apply
+            def call(*states: Any) -> Any:
+                if not (torch.is_grad_enabled() and any(x.requires_grad for x in states)):
+                    with suppress(RuntimeError):  # within functions of torch.func tensors have no numbers yet
+                        if all(torch.autograd.forward_ad.unpack_dual(x).tangent is None for x in states):
+                            return tuple(map(torch.from_numpy, run(*(x.numpy() for x in states))))
+                return TensorFunction.apply(*states)  # which looks for a while at what it is called with
+
+            return call
 
         jacobians = cache(lambda wrt: operation(partial(batches.jacobians, wrt), _refuse))
 
@@ -156,12 +164,15 @@ class _Batches:
 
     def function(self, values: Callable[..., Any]) -> Callable[..., Any]:
         """The function that users call, of one that takes and returns numbers of its type."""
+        mine = getattr(self._xp, self.dtype.name)
+
+        def of_type(x: Any, dtype: Any) -> Any:
+            return x if x.dtype == dtype else self._cast(x, dtype)
 
         def function(*args: Any, **kwargs: Any) -> Any:
             given = [self._as_array(x) for x in self._of._named(args, kwargs)]
-            dtype = reduce(self._xp.promote_types, (x.dtype for x in given[: len(args) + len(kwargs)]))
-            own = (self._cast(x, getattr(self._xp, self.dtype.name)) for x in self._broadcast(given))
-            return self._of._formed(self._cast(values(*own)[0], dtype))
+            dtype = reduce(self._xp.promote_types, {x.dtype for x in given[: len(args) + len(kwargs)]})
+            return self._of._formed(of_type(values(*(of_type(x, mine) for x in self._broadcast(given)))[0], dtype))
 
         return function
 
