@@ -40,7 +40,7 @@ from nori_dyn.tables import number
 from tests import covering
 from tests.browser import parsed, text
 from tests.exported import Exported, read, written
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.trees import on_a_free_base
 from tests.unit.filtering.recorded import by_least_squares_of
 from tests.unit.report.test_curves import points
@@ -129,7 +129,6 @@ WITH_CONTACTS = "contacts"
 
 # -------------------------------------------------------------------------------------------------------------- sensors
 
-UNLOADED = WRENCHES | {"value": 0}
 SOFT_MOTION, SOFT_TORQUES = ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 0.2}
 PRIOR = {"type": "prior", "variables": ["qdd", "tau"], "mean": 0.3, "sigma": 10}
 MEMORY = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.01}, "drift": {"of": "offset", "walk": 0.1}}

@@ -12,6 +12,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
 from tests.robots import load
+from tests.systems import TORQUES, UNLOADED
 
 FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 LEG_SENSORS = ("l_leg_ft_sensor", "l_foot_ft_sensor", "r_leg_ft_sensor", "r_foot_ft_sensor")
@@ -63,9 +64,9 @@ def arm(sigma: float | None = 10.0) -> tuple[KinematicTree, dict[str, Any]]:
     return load("ur5"), {
         "name": "arm",
         "measurements": [
-            {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}},
+            TORQUES | {"sigma": 0.1, "offset": {"sigma": 10}},
             {"type": "accelerometer", "links": "tool0", "sigma": 0.05},
-            {"type": "external_wrench", "links": "all", "value": 0},
+            UNLOADED,
         ],
         "memory": {
             "speed": {"of": "qd", "rate": "qdd", "noise": 1e-3, **known},

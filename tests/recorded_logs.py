@@ -10,6 +10,7 @@ import nori_dyn as nd
 from nori_dyn.estimation.log_estimate import LogEstimate
 from nori_dyn.estimation.plan import Plan
 from tests.robots import load
+from tests.systems import ACCELERATIONS, TORQUES
 
 N, DT, START = 2000, 0.01, 1000.0
 FAULTY = slice(800, 1000)
@@ -33,10 +34,10 @@ JOINTS = tuple(f"panda_joint{k}" for k in range(1, 8))
 SENSORS = {
     "name": "checked",
     "measurements": [
-        {"type": "joint_acceleration", "joints": "all", "sigma": SIGMA},
+        ACCELERATIONS | {"sigma": SIGMA},
         *({"type": "joint_acceleration", "joints": j, "sigma": SIGMA, "name": f"second:{j}"} for j in JOINTS),
         *({"type": "joint_acceleration", "joints": j, "sigma": SIGMA, "name": f"third:{j}"} for j in JOINTS),
-        {"type": "joint_torque", "joints": "all", "sigma": SIGMA},
+        TORQUES | {"sigma": SIGMA},
         {"type": "external_wrench", "links": {"except": "panda_link7"}, "value": 0},
     ],
 }

@@ -12,6 +12,7 @@ import nori_dyn as nd
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.model.joints import Free, Prismatic, Revolute
 from nori_dyn.model.tree import Frame, KinematicTree
+from tests.systems import sensor_set
 
 HIPS = np.array([[0.0, 0.15, 0.0], [0.05, -0.15, 0.0]])
 FEET = np.array([[0.02, 0.2, 0.0], [0.0, -0.2, 0.0]])
@@ -78,7 +79,7 @@ def sensors(**memory: dict) -> nd.SensorSet:
     rows += [wrench | {"links": foot, "name": f"{foot}_wrench"} for foot in feet]
     rows += [{"type": "zero_velocity", "links": foot, "value": None, "sigma": SIGMA["standing"]} for foot in feet]
     known = {"base": {"of": "base"}, "bias": {"of": "offset"}} | memory
-    return nd.SensorSet.from_dict({"name": "standing box", "measurements": rows, "memory": known})
+    return sensor_set(*rows, name="standing box", memory=known)
 
 
 class Sway(NamedTuple):

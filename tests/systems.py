@@ -27,11 +27,13 @@ Floats = NDArray[np.float64]
 WRENCHES = {"type": "external_wrench", "links": "all"}
 ACCELERATIONS = {"type": "joint_acceleration", "joints": "all"}
 TORQUES = {"type": "joint_torque", "joints": "all"}
+UNLOADED = WRENCHES | {"value": 0}
+SPEED = {"of": "qd", "rate": "qdd", "noise": 0.001}
 
 
-def sensor_set(*entries: dict[str, Any], name: str = "test") -> SensorSet:
-    """A set of sensors from the entries of its config."""
-    return SensorSet.from_dict({"name": name, "measurements": list(entries)})
+def sensor_set(*entries: dict[str, Any], name: str = "test", **more: Any) -> SensorSet:
+    """A set of sensors from the entries of its config, and what else that has: `contacts`, `memory`."""
+    return SensorSet.from_dict({"name": name, "measurements": list(entries), **more})
 
 
 INVERSE = sensor_set(ACCELERATIONS, WRENCHES, name="inverse")
@@ -58,16 +60,11 @@ def braked(tau: float, qdd: float, qd: float, **torque: Any) -> SensorSet:
         tau, qdd, qd: the sigmas, and that noise.
         torque: what else the torque sensor has.
     """
-    wrench = {"type": "external_wrench", "links": "all"}
-    brake = wrench | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
+    brake = WRENCHES | {"components": ["mx", "my", "fx", "fy", "fz"], "value": 0}
     memory = {"speed": {"of": "qd", "rate": "qdd", "noise": qd}} | ({"offset": {"of": "offset"}} if torque else {})
-    content = {
-        "name": "wheel",
-        "measurements": [TORQUES | {"sigma": tau} | torque, ACCELERATIONS | {"sigma": qdd}],
-        "contacts": {"brake": {"closed": [brake], "open": [wrench | {"value": 0}]}},
-        "memory": memory,
-    }
-    return SensorSet.from_dict(content)
+    contacts = {"brake": {"closed": [brake], "open": [UNLOADED]}}
+    rows = TORQUES | {"sigma": tau} | torque, ACCELERATIONS | {"sigma": qdd}
+    return sensor_set(*rows, name="wheel", contacts=contacts, memory=memory)
 
 
 class Figure2(NamedTuple):

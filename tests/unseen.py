@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.system.builder import System
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 
 Floats = NDArray[np.float64]
 
@@ -25,16 +25,10 @@ def pushed_or_off(sigma: float, noise: float) -> System:
         sigma: deviation of the push and of the offsets at first [N m, N].
         noise: of each reading [N m].
     """
-    content: dict[str, Any] = {
-        "name": "pushed or off",
-        "measurements": [
-            {"type": "joint_acceleration", "joints": "all", "value": 0},
-            {"type": "joint_torque", "joints": "all", "sigma": noise, "offset": {"sigma": sigma}},
-            {"type": "external_wrench", "links": {"except": "tips"}, "value": 0},
-        ],
-        "memory": {"push": {"of": f"fx:link{JOINTS}", "sigma": sigma}, "offsets": {"of": "offset"}},
-    }
-    return System(autotree(JOINTS, skew=0.3), SensorSet.from_dict(content))
+    torques = TORQUES | {"sigma": noise, "offset": {"sigma": sigma}}
+    rows = ACCELERATIONS | {"value": 0}, torques, UNLOADED | {"links": {"except": "tips"}}
+    memory = {"push": {"of": f"fx:link{JOINTS}", "sigma": sigma}, "offsets": {"of": "offset"}}
+    return System(autotree(JOINTS, skew=0.3), sensor_set(*rows, name="pushed or off", memory=memory))
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from nori_dyn.report.tree_drawing import tree_drawing
 from tests.closed_robots import robot_with_all_components
 from tests.compilers import needs_compiler
 from tests.exported import Exported
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import SAME_PROGRAM, assert_close
 
-KNOWN = {**WRENCHES, "value": 0}
 PULL = {"type": "linear_relation", "name": "pull", "terms": {"tendon:cable": 1}, "value": None}
 OUTPUTS = ("tau", "qdd", "tau_J", "loop:bar", "coupling", "tendon:cable", "tau_J:joint3", "f:link5")
 NOISY = [{**entry, "sigma": 0.1} for entry in (TORQUES, ACCELERATIONS, PULL)]
@@ -25,7 +24,7 @@ NOISY = [{**entry, "sigma": 0.1} for entry in (TORQUES, ACCELERATIONS, PULL)]
 @lru_cache(maxsize=2)
 def planned(is_weighted: bool = False) -> nd.Plan:
     entries = NOISY if is_weighted else [TORQUES, PULL]
-    system = nd.System(robot_with_all_components(), sensor_set(*entries, KNOWN, name="after"))
+    system = nd.System(robot_with_all_components(), sensor_set(*entries, UNLOADED, name="after"))
     return nd.plan(system, outputs=OUTPUTS, cache=False)
 
 
@@ -96,7 +95,7 @@ def test_exported_c_is_what_the_solver_gives(is_weighted, tmp_path):
 def test_pictures_and_pages_draw_components(tmp_path):
     plan = planned()
     draw_plan(plan, tmp_path / "plan.png")
-    short = nd.System(plan.system.tree, sensor_set(TORQUES, KNOWN))
+    short = nd.System(plan.system.tree, sensor_set(TORQUES, UNLOADED))
     report = nd.observability(short)
     assert "tendon:cable" in report.unseen[0].added
     nd.tools.save_html(report, tmp_path / "report.html")

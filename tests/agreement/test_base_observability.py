@@ -20,6 +20,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.learned_exact import FieldStates
 from nori_dyn.observe.persisting import Persisting
 from tests.finite_motions import DIGITS, GRAVITY, FiniteMotion, Reading, exp, numbers
+from tests.systems import sensor_set
 
 SETS = 100
 SHORT = (1, 3, 25, 30, 46, 76, 78, 79, 80, 85)
@@ -69,8 +70,7 @@ def system_of(tree: KinematicTree, readings: Collection[Reading]) -> tuple[nd.Sy
     memory = {"base": {"of": "base"}}
     if any(each.has_offset for each in readings):
         memory["bias"] = {"of": "offset"}
-    content = {"name": "sensors of a base", "measurements": rows, "memory": memory}
-    return nd.System(tree, nd.SensorSet.from_dict(content)), names
+    return nd.System(tree, sensor_set(*rows, name="sensors of a base", memory=memory)), names
 
 
 def motion_of(tree: KinematicTree, readings: list[Reading], what: str, n: int, rng: np.random.Generator):

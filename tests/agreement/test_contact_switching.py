@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.walking import SIDES, Walk, walk
 
@@ -19,23 +20,19 @@ def ankles() -> nd.SensorSet:
     While a foot is in the air nothing acts on it, and the sensor is not needed.
     """
     feet = {side: f"{side}_foot" for side in SIDES}
-    return nd.SensorSet.from_dict(
-        {
-            "name": "ankles",
-            "measurements": [
-                {"type": "joint_acceleration", "joints": "actuated"},
-                {"type": "accelerometer", "links": "base"},
-                {"type": "angular_accelerometer", "links": "base"},
-                {"type": "external_wrench", "links": {"except": list(feet.values())}, "value": 0},
-            ],
-            "contacts": {
-                side: {
-                    "closed": [{"type": "force_torque", "joints": f"{side}_ankle_x", "measures": "child_on_parent"}],
-                    "open": [{"type": "external_wrench", "links": foot, "value": 0}],
-                }
-                for side, foot in feet.items()
-            },
-        }
+    return sensor_set(
+        {"type": "joint_acceleration", "joints": "actuated"},
+        {"type": "accelerometer", "links": "base"},
+        {"type": "angular_accelerometer", "links": "base"},
+        {"type": "external_wrench", "links": {"except": list(feet.values())}, "value": 0},
+        name="ankles",
+        contacts={
+            side: {
+                "closed": [{"type": "force_torque", "joints": f"{side}_ankle_x", "measures": "child_on_parent"}],
+                "open": [{"type": "external_wrench", "links": foot, "value": 0}],
+            }
+            for side, foot in feet.items()
+        },
     )
 
 

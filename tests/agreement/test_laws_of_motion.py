@@ -15,7 +15,7 @@ from nori_dyn.system.builder import System
 from tests.in_pinocchio import in_pinocchio
 from tests.oracles import newton_euler
 from tests.peers import pin
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
 from tests.tolerances import RECURSION, assert_close
 from tests.trees import TREES, random_state
 
@@ -48,8 +48,7 @@ def test_every_kind_of_joint_is_tried():
 
 def solved(tree: KinematicTree, q, qd, qdd, fx) -> tuple[System, np.ndarray]:
     """The system with known joint accelerations and wrenches, and its d."""
-    rows = [{"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all"}]
-    system = System(tree, sensor_set(*rows))
+    system = System(tree, sensor_set(ACCELERATIONS, WRENCHES))
     return system, spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.r_[qdd, fx.ravel()]))
 
 

@@ -16,7 +16,7 @@ from tests.agreement.test_weighted import state as weighted_state
 from tests.covering import covering
 from tests.least_squares import constrained_least_squares
 from tests.robots import ROBOTS
-from tests.systems import sensor_set
+from tests.systems import WRENCHES, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import TREES, on_a_free_base
 
@@ -24,7 +24,7 @@ POSE = {"xyz": [0.1, 0.2, 0.3], "rpy": [0.1, 0.2, 0.3]}
 READINGS = (
     {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.1},
     {"type": "accelerometer", "links": "all", "frame": POSE, "sigma": 0.1},
-    {"type": "external_wrench", "links": "all", "sigma": [1, 1, 1, 2, 2, 2]},
+    WRENCHES | {"sigma": [1, 1, 1, 2, 2, 2]},
     {"type": "force_torque", "joints": "actuated", "sigma": 0.3},
 )
 PRIOR = {"type": "prior", "variables": "all", "mean": 0.3, "sigma": 10}
@@ -58,7 +58,7 @@ FAR_OFF = 1e-8
 
 def noisy(sigma, *entries):
     """A set of sensors with noisy equations of motion."""
-    return nd.SensorSet.from_dict({"name": "noisy", "dynamics": {"sigma": sigma}, "measurements": list(entries)})
+    return sensor_set(*entries, name="noisy", dynamics={"sigma": sigma})
 
 
 @lru_cache
@@ -191,7 +191,7 @@ def peer(request, tmp_path_factory):
         path.write_text(ARM)
     berdy = Berdy(path)
     tree = berdy.with_sensor_frames(nd.load_urdf(path, base="floating", kept="sensors"))
-    readings = nd.SensorSet.from_dict({"name": "berdy", "measurements": berdy.measurements(SIGMA)})
+    readings = sensor_set(*berdy.measurements(SIGMA), name="berdy")
     system = nd.System(tree, nd.measurements.berdy_map(readings, dynamics=1e-2, prior=1e2))
     return berdy, tree, nd.plan(system).solver("numpy")
 

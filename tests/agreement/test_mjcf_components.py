@@ -18,7 +18,7 @@ from nori_dyn.typing import Floats
 from tests.oracles import derivative, newton_euler
 from tests.peers import mujoco
 from tests.robots import mujoco_state
-from tests.systems import sensor_set
+from tests.systems import TORQUES, UNLOADED, sensor_set
 from tests.tolerances import PEER, SOLVED, assert_close
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 -.1" euler=".1 .2 .3"/>'
@@ -180,8 +180,7 @@ def test_motors_that_pull_at_tendons(write):
     tree, model, data = on_tendons(write(MIXED))
     names = [c.name for c in tree.components if c.type == "tendon"]
     pulls = [{"type": "linear_relation", "name": x, "terms": {f"tendon:{x}": 1}, "value": None} for x in names]
-    free = {"type": "external_wrench", "links": "all", "value": 0}
-    system = nd.System(tree, sensor_set({"type": "joint_torque", "joints": "all"}, free, *pulls))
+    system = nd.System(tree, sensor_set(TORQUES, UNLOADED, *pulls))
     for seed in range(3):
         rng = np.random.default_rng(seed)
         q, qd = anywhere(tree, rng), rng.normal(size=tree.nv)

@@ -17,7 +17,7 @@ from nori_dyn.observe.poses import configurations_where
 from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.system.builder import System
 from tests.robots import load
-from tests.systems import ACCELERATIONS, TORQUES, Figure2, paper_chain, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, Figure2, paper_chain, sensor_set
 from tests.trees import on_a_free_base
 
 THREE_AXES = ["mx", "my", "fz"]
@@ -241,10 +241,9 @@ def test_exact_and_numerical_rank_differ_where_they_should():
     tree = autotree(2)
     terms = {"qdd:joint1": 1.0, "qdd:joint2": 1.0}
     nearly = {"qdd:joint1": 1.0, "qdd:joint2": 1.0 + 1e-13}
-    wrenches = {"type": "external_wrench", "links": "all", "value": 0}
     for second, rank in ((nearly, 40), (terms, 39)):
         relations = [{"type": "linear_relation", "name": f"r{k}", "terms": t} for k, t in enumerate((terms, second))]
-        report = observability(System(tree, sensor_set(wrenches, *relations)), where=None)
+        report = observability(System(tree, sensor_set(UNLOADED, *relations)), where=None)
         assert (report.generic_rank, report.numerical_rank) == (rank, 39)
 
 
@@ -303,9 +302,8 @@ def check_components(system: System, report: ObservabilityReport, q: np.ndarray)
 
 @pytest.mark.parametrize("name", ["panda", long("g1"), long("anymal")])
 def test_inverse_and_forward_dynamics_always_suffice(name):
-    wrenches = {"type": "external_wrench", "links": "all", "value": 0}
     for known in (ACCELERATIONS, TORQUES):
-        report = nd.observability(System(load(name, "floating"), sensor_set(known, wrenches)))
+        report = nd.observability(System(load(name, "floating"), sensor_set(known, UNLOADED)))
         assert report.is_observable
         assert report.loses_rank == ()
 

@@ -20,11 +20,11 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.peers import pin
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, Pinocchio, load, pinocchio_model, pinocchio_with_revolutes
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import RECURSION, Tolerance, assert_close
 from tests.unit.identification.simulated import at_motions
 
-TORQUES_ALONE = sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0})
+TORQUES_ALONE = sensor_set(ACCELERATIONS, TORQUES, UNLOADED)
 
 FEW = (("panda", "fixed"), ("kinova", "fixed"), ("anymal", "floating"))
 MORE = [(name, "fixed") for name in ("ur5", "xarm7", "double_pendulum", "allegro", "anymal", "go2", "hyq", "g1")]
@@ -116,7 +116,7 @@ def test_regressors_are_pinocchios(name, base):
 def test_a_force_torque_sensor_on_board_reads_pinocchios_regressor_of_what_it_carries():
     tree = load("panda", kept=("panda_hand_joint",), clean=False)
     ft = {"type": "force_torque", "joints": "panda_hand_joint"}
-    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, ft, {**WRENCHES, "value": 0})), ["inertias"])
+    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, ft, UNLOADED)), ["inertias"])
     model = pinocchio_with_revolutes(ROBOTS["panda"], ("panda_hand_joint",))
     data = model.createData()
     Q, Qd, Qdd = states(tree, 3, 2)

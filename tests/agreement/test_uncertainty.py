@@ -10,7 +10,7 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
 from tests.agreement.test_weighted import PLACED, exact_rows, redundant, reference, state, weights_of_rows
 from tests.robots import load
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.observe.test_conditioning import TWICE, chain
 
@@ -107,7 +107,7 @@ def test_noise_gives_the_spreads_and_the_chi_square_that_are_expected():
 def test_a_reading_that_nothing_checks_is_named():
     """The acceleration of joint 3 moves the last link and the torques, but the wrench on link 4 may explain those."""
     lone = sensor_set(
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        ACCELERATIONS | {"sigma": 0.1},
         {"type": "joint_torque", "joints": "joint1", "sigma": 0.2},
         {"type": "external_wrench", "links": {"except": "link4"}, "value": 0},
         {"type": "external_wrench", "links": "link4", "sigma": 1},

@@ -19,6 +19,7 @@ import nori_dyn as nd
 from nori_dyn.measurements.floating_base import SIZE_SIGMA
 from nori_dyn.model.kinematics import velocities
 from tests.compilers import needs_compiler
+from tests.systems import sensor_set
 from tests.walking import DT, Walk, walk
 
 GYROSCOPE, ACCELEROMETER, ENCODER, RATE = 0.01, 0.1, 1e-4, 0.05
@@ -122,7 +123,7 @@ class Walker:
                     "time_constant": float(T),
                     "walk": float(sigma * np.sqrt(2 / T)),
                 }
-        sensors = nd.SensorSet.from_dict({"name": "walker", "measurements": rows, "memory": memory})
+        sensors = sensor_set(*rows, name="walker", memory=memory)
         return nd.Tracker(nd.plan(nd.System(self.walk.tree, sensors), outputs=["qdd"]), DT)
 
     def run(self, seed: int) -> tuple[tuple[np.ndarray, ...], np.ndarray]:

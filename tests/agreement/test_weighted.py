@@ -12,7 +12,7 @@ from nori_dyn.program.kernel.fast_path import LARGEST_READING, least_pivots
 from nori_dyn.program.limits import STEP_LIMIT
 from tests.least_squares import constrained_least_squares
 from tests.robots import load
-from tests.systems import ACCELERATIONS, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import TREES, on_a_free_base
 
@@ -22,10 +22,7 @@ RELATIVE = 1e-8
 """The weights span nine decades, and the elimination works with their ratios."""
 
 
-SOFT = (
-    {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-    {"type": "external_wrench", "links": "all", "sigma": 1},
-)
+SOFT = (ACCELERATIONS | {"sigma": 0.1}, {"type": "external_wrench", "links": "all", "sigma": 1})
 PLACED = {"frame": {"xyz": [0.1, 0.02, 0.03], "rpy": [0.1, 0.2, 0.3]}}
 
 
@@ -149,9 +146,9 @@ def test_what_is_left_undetermined_is_refused_and_not_answered():
     """All wrenches free, and one joint's acceleration neither measured nor implied once its weight is zero."""
     tree = nd.autotree(4, skew=0.3)
     sensors = sensor_set(
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        ACCELERATIONS | {"sigma": 0.1},
         {"type": "joint_torque", "joints": {"except": "joint2"}, "sigma": 0.1},
-        {"type": "external_wrench", "links": "all", "value": 0},
+        UNLOADED,
     )
     solver = nd.plan(nd.System(tree, sensors)).solver("numpy")
     q, qd, y, _ = state(solver.system, 3)
@@ -187,10 +184,9 @@ def test_exact_problems_have_no_weights():
 
 def test_without_any_sigma_all_readings_of_a_redundant_set_weigh_the_same():
     tree = nd.autotree(3)
-    exact = {"type": "external_wrench", "links": "all", "value": 0}
     kinds = ("joint_acceleration", "joint_torque")
     plain, unit = (
-        nd.System(tree, sensor_set(*({"type": kind, "joints": "all", **sigma} for kind in kinds), exact))
+        nd.System(tree, sensor_set(*({"type": kind, "joints": "all", **sigma} for kind in kinds), UNLOADED))
         for sigma in ({}, {"sigma": 1})
     )
     q, qd, y, _ = state(plain, 0)
@@ -214,10 +210,7 @@ def test_soft_rows_that_do_not_suffice_are_refused():
     few = sensor_set(SOFT[0])
     with pytest.raises(SystemShapeError, match="too few"):
         nd.plan(nd.System(nd.autotree(3), few))
-    blind = sensor_set(
-        {"type": "link_acceleration", "links": "all", "sigma": 1},
-        {"type": "joint_torque", "joints": "all", "sigma": 1},
-    )
+    blind = sensor_set({"type": "link_acceleration", "links": "all", "sigma": 1}, TORQUES | {"sigma": 1})
     with pytest.raises(SingularSystemError, match="fx:link"):
         nd.plan(nd.System(nd.autotree(3), blind))
 
@@ -227,7 +220,7 @@ SYSTEMS = {
     "accelerations": (
         nd.autotree(4, branching=2, skew=0.4),
         (
-            {"type": "joint_acceleration", "joints": "all", "sigma": 100},
+            ACCELERATIONS | {"sigma": 100},
             {"type": "accelerometer", "links": "all", "sigma": 0.01, **PLACED},
             WRENCHES,
         ),
@@ -235,7 +228,7 @@ SYSTEMS = {
     "torques": (
         nd.autotree(3, skew=0.2),
         (
-            {"type": "joint_torque", "joints": "all", "sigma": 0.01},
+            TORQUES | {"sigma": 0.01},
             {"type": "accelerometer", "links": "all", "sigma": 1, **PLACED},
             {"type": "external_wrench", "links": "all", "sigma": 0.1},
         ),
@@ -287,12 +280,8 @@ def test_usual_states_are_right_at_coordinate_poses_and_at_the_ends_of_the_weigh
 
 def test_a_system_whose_weights_differ_by_decades_has_no_usual_states():
     tree = nd.autotree(2, skew=0.6)
-    exact = {"type": "external_wrench", "links": "all", "value": 0}
-    spread = [
-        {"type": "joint_acceleration", "joints": "all", "sigma": 1e3},
-        {"type": "joint_torque", "joints": "all", "sigma": 1e-3},
-    ]
-    low, high = ranges(nd.plan(nd.System(tree, sensor_set(*spread, exact))).solver("native"))
+    spread = [ACCELERATIONS | {"sigma": 1e3}, TORQUES | {"sigma": 1e-3}]
+    low, high = ranges(nd.plan(nd.System(tree, sensor_set(*spread, UNLOADED))).solver("native"))
     assert (low > high).all()
 
 

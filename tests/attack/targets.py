@@ -32,6 +32,7 @@ from tests.attack import mutations
 from tests.attack.mutations import damaged_bytes, damaged_data, damaged_text, often, pick
 from tests.logs import samples_in
 from tests.plausible import plausibility_warnings
+from tests.systems import TORQUES, UNLOADED, sensor_set
 
 CORPUS = Path(__file__).parent / "corpus"
 ARM = CORPUS / "arm.urdf"
@@ -157,9 +158,9 @@ def plan_content() -> dict[str, Any]:
 @lru_cache
 def plan_set_content() -> dict[str, Any]:
     contacts = {"tip": {"closed": [{"type": "rigid_contact", "links": "link1"}], "open": [ZERO]}}
-    rows = [{"type": "joint_torque", "joints": "all"}, {**ZERO, "links": {"except": "link1"}}]
+    rows = [TORQUES, {**ZERO, "links": {"except": "link1"}}]
     tree = nd.autotree(2).replace(joints=(nd.tools.random_tree(1, 0).joints[0],) * 2)
-    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": rows, "contacts": contacts})
+    sensors = sensor_set(*rows, name="touch", contacts=contacts)
     with tempfile.TemporaryDirectory() as folder:
         nd.plan(tree, sensors, leave_out_singular=True, cache=False).save(Path(folder) / "set")
         return dict(json.loads((Path(folder) / "set").read_text()))
@@ -332,8 +333,8 @@ def use_recorded(path: Path) -> object:
 @lru_cache
 def weighed_system() -> nd.System:
     rows = [{"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque")]
-    rows.append({"type": "external_wrench", "links": "all", "value": 0})
-    return nd.System(arm_system().tree, nd.SensorSet.from_dict({"name": "weighed", "measurements": rows}))
+    rows.append(UNLOADED)
+    return nd.System(arm_system().tree, sensor_set(*rows, name="weighed"))
 
 
 TARGETS = {

@@ -8,18 +8,10 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.bench import in_turns, quartiles, random_states
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.words import plain
 
-CONTACT = {
-    "name": "touch",
-    "measurements": [{"type": "joint_acceleration", "joints": "all"}],
-    "contacts": {
-        "tip": {
-            "closed": [{"type": "external_wrench", "links": "all"}],
-            "open": [{"type": "external_wrench", "links": "all", "value": 0}],
-        }
-    },
-}
+CONTACT = sensor_set(ACCELERATIONS, name="touch", contacts={"tip": {"closed": [WRENCHES], "open": [UNLOADED]}})
 
 
 @pytest.fixture
@@ -50,7 +42,7 @@ def test_a_plan_is_counted_and_timed(told, figures, plan, tmp_path, monkeypatch)
 
 
 def test_contact_states_are_measured_one_by_one_or_as_named(figures, tmp_path):
-    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(CONTACT), outputs=["tau"])
+    plan = nd.plan(nd.autotree(1), CONTACT, outputs=["tau"])
     plan.save(tmp_path / "touch.plan")
     options = "bench", tmp_path / "touch.plan", "--rounds", 1, "--batch", 4
     found = {tuple(state["closed"]): state["operations"]["total"] for state in figures(*options)["states"]}
@@ -90,9 +82,8 @@ def test_runs_take_turns_for_a_time_each(monkeypatch):
 
 
 def test_random_readings_are_within_the_ranges_of_their_sensors():
-    torque = {"type": "joint_torque", "joints": "all", "range": [0.5, 0.7]}
-    entries = {"name": "ranged", "measurements": [torque, {"type": "external_wrench", "links": "all", "value": 0}]}
-    system = nd.System(nd.autotree(2), nd.SensorSet.from_dict(entries))
+    torque = TORQUES | {"range": [0.5, 0.7]}
+    system = nd.System(nd.autotree(2), sensor_set(torque, UNLOADED, name="ranged"))
     *_, Y = random_states(system, 50, 0)
     assert not system.saturated(Y).any()
     assert np.ptp(Y) > 0

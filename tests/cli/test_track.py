@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.logs.log import whole_table
 from tests.covering import covering
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES
+from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, sensor_set
 
 DT, N, PUSH = 0.01, 300, 3.0
 
@@ -154,8 +154,7 @@ def test_what_no_reading_tells(refused, figures, tmp_path):
     tree, rng = nd.autotree(2), np.random.default_rng(0)
     sensors = [{**TORQUES, "sigma": 0.1}, {**WRENCHES, "links": ["link1"], "value": 0}, ACCELERATIONS]
     push = {"push": {"of": "fx:link2", "walk": 0.1, "sigma": 3}}
-    content = {"name": "pushed", "measurements": sensors, "memory": push}
-    nd.plan(nd.System(tree, nd.SensorSet.from_dict(content)), outputs=["tau"]).save(tmp_path / "arm.plan")
+    nd.plan(tree, sensor_set(*sensors, name="pushed", memory=push), outputs=["tau"]).save(tmp_path / "arm.plan")
     still = np.zeros((30, 2))
     np.savez(tmp_path / "log.npz", t=DT * np.arange(30), q=still, qd=still, y=rng.normal(size=(30, 4)))
     told = figures(*arguments("smooth", tmp_path), "--backend", "numpy")
@@ -171,10 +170,9 @@ def test_what_no_reading_tells(refused, figures, tmp_path):
 def touched(tmp_path_factory):
     """A plan of a joint whose torque has an offset, a log in which it is pushed twice, and two in which it is not."""
     folder, rng = tmp_path_factory.mktemp("touched"), np.random.default_rng(1)
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.5, "offset": {"sigma": 2.0}}
-    content = {"name": "untouched", "measurements": [torque, ACCELERATIONS, WRENCHES | {"value": 0}]}
-    content["memory"] = {"constant": {"of": "offset"}}
-    nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["tau"]).save(folder / "joint.plan")
+    torque = TORQUES | {"sigma": 0.5, "offset": {"sigma": 2.0}}
+    sensors = sensor_set(torque, ACCELERATIONS, UNLOADED, name="untouched", memory={"constant": {"of": "offset"}})
+    nd.plan(nd.autotree(1), sensors, outputs=["tau"]).save(folder / "joint.plan")
     t = DT * np.arange(4000)
     still = np.zeros((len(t), 1))
     for name in ("pushed", "free1", "free2"):
@@ -242,10 +240,9 @@ def test_a_touch_is_an_event_with_its_place(figures, tmp_path):
     urdf, log, page = tmp_path / "arm.urdf", tmp_path / "log.npz", tmp_path / "log.html"
     urdf.write_text(f'<robot name="arm"><link name="world"/>{parts}</robot>')
     tree = nd.load_robot(urdf)
-    content = {"name": "touched", "measurements": [TORQUES | {"sigma": 0.02}, ACCELERATIONS | {"sigma": 0.1}]}
-    content["measurements"].append(WRENCHES | {"links": {"except": ["lower"]}, "value": 0})
-    content |= {"memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 1e-3}}, "touch": {"links": ["lower"]}}
-    plan = nd.plan(tree, nd.SensorSet.from_dict(content), outputs=["fx:lower"])
+    rows = TORQUES | {"sigma": 0.02}, ACCELERATIONS | {"sigma": 0.1}, UNLOADED | {"links": {"except": ["lower"]}}
+    sensors = sensor_set(*rows, name="touched", memory={"speed": SPEED}, touch={"links": ["lower"]})
+    plan = nd.plan(tree, sensors, outputs=["fx:lower"])
     plan.save(tmp_path / "arm.plan")
     q, still, fx, n = np.array([0.3, 0.5, -0.4]), np.zeros(3), np.zeros((3, 6)), 150
     fx[2] = *np.cross([0.3, 0.03, 0.0], [0.0, -15.0, 0.0]), 0.0, -15.0, 0.0

@@ -3,6 +3,7 @@
 import numpy as np
 
 import nori_dyn as nd
+from tests.systems import SPEED, TORQUES, UNLOADED, sensor_set
 
 Q, QD, TAU = [0.1, 0.2], [0.0, 1.0], [1.0, 0.5]
 
@@ -31,10 +32,7 @@ def test_systems_and_solvers_take_lists() -> None:
 
 
 def test_trackers_take_lists_and_their_options_say_what_a_step_returns() -> None:
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-    unloaded = {"type": "external_wrench", "links": "all", "value": 0}
-    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
-    sensors = nd.SensorSet.from_dict({"name": "observer", "measurements": [torque, unloaded], "memory": memory})
+    sensors = sensor_set(TORQUES | {"sigma": 0.1}, UNLOADED, name="observer", memory={"speed": SPEED})
     plan = nd.plan(nd.System(nd.autotree(1), sensors), outputs=["qdd"])
     tracked: nd.results.Tracked = nd.Tracker(plan, 0.01, backend="numpy").step([0.0], [0.0], [2.0])
     late: nd.results.Tracked | None = nd.Tracker(plan, 0.01, lag=2, backend="numpy").step([0.0], [0.0], [2.0])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import nori_dyn as nd
 from nori_dyn.model.synthetic import random_tree
 from tests.properties.strategies import drawn, entries_of, kinds, renumbered, reordered, seeds, trees
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import SOLVED, assert_close
 
 
@@ -32,11 +32,7 @@ def test_the_pattern_holds_every_nonzero_and_estimates_are_affine_in_the_reading
         assert_close(getattr(between, name), first + share * (second - first), SOLVED)
 
 
-REDUNDANT = sensor_set(
-    {"type": "joint_acceleration", "joints": "all", "sigma": 0.3},
-    {"type": "joint_torque", "joints": "all", "sigma": 2.0},
-    {"type": "external_wrench", "links": "all", "sigma": 0.1},
-)
+REDUNDANT = sensor_set(ACCELERATIONS | {"sigma": 0.3}, TORQUES | {"sigma": 2.0}, WRENCHES | {"sigma": 0.1})
 
 
 @drawn

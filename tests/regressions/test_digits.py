@@ -14,15 +14,14 @@ from tests.agreement.test_weighted import reference, unknowns
 from tests.attack.derivative_oracle import Moving, Parts, derivatives
 from tests.compilers import needs_compiler
 from tests.exported import Exported
-from tests.systems import WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend, every_backend, singular_plan, singular_state
 
 
 def soft(qdd: float, tau: float) -> nd.SensorSet:
     """Accelerations and torques of all joints with a sigma each; no wrench is on a link."""
-    rows = [{"type": "joint_acceleration", "joints": "all", "sigma": qdd}, {"type": "joint_torque", "joints": "all"}]
-    return sensor_set(rows[0], rows[1] | {"sigma": tau}, {"type": "external_wrench", "links": "all", "value": 0})
+    return sensor_set(ACCELERATIONS | {"sigma": qdd}, TORQUES | {"sigma": tau}, UNLOADED)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -40,7 +39,7 @@ def test_powers_of_two_are_told_apart():
 
 def test_a_known_value_of_any_size_is_kept():
     for value in (2.0**-127, 2.0**127):
-        known = {"type": "joint_acceleration", "joints": "all", "value": value}
+        known = ACCELERATIONS | {"value": value}
         system = nd.System(nd.autotree(2), sensor_set(known, WRENCHES))
         estimate = nd.plan(system, cache=False).solver("numpy").solve(np.array([0.3, -0.4]), np.zeros(2), np.zeros(12))
         np.testing.assert_array_equal(estimate.qdd, [value, value])

@@ -25,23 +25,19 @@ from nori_dyn.logs.messages.kinds import MalformedMessage
 from nori_dyn.logs.messages.layout import LONGEST
 from tests.messages_of_ros import JOINT_STATE, joint_state
 from tests.robots import load
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, SPEED, UNLOADED, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.words import plain
 
 ARM = nd.autotree(2)
-UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
 TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.5}
-SPEED = {"of": "qd", "rate": "qdd", "noise": 0.001}
 
 
 def observer(**walk: float) -> nd.Plan:
     """The plan of an arm whose torques have offsets that walk."""
-    content = {"name": "observer", "measurements": [TORQUES | {"offset": {"sigma": 20}}, UNLOADED]}
-    sensors = nd.SensorSet.from_dict(
-        content | {"memory": {"speed": SPEED, "push": {"of": "offset", "walk": 1.0} | walk}}
-    )
-    return nd.plan(nd.System(ARM, sensors), outputs=["qdd", "offset"])
+    memory = {"speed": SPEED, "push": {"of": "offset", "walk": 1.0} | walk}
+    sensors = sensor_set(TORQUES | {"offset": {"sigma": 20}}, UNLOADED, name="observer", memory=memory)
+    return nd.plan(ARM, sensors, outputs=["qdd", "offset"])
 
 
 def log_of(path: Path, n: int = 50, **numbers: np.ndarray) -> Path:
@@ -56,8 +52,8 @@ def log_of(path: Path, n: int = 50, **numbers: np.ndarray) -> Path:
 
 
 def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is_refused_at_once():
-    content = {"name": "anew", "measurements": [TORQUES | {"offset": {"sigma": 20}}, UNLOADED]}
-    system = nd.System(ARM, nd.SensorSet.from_dict(content | {"memory": {"speed": SPEED}}))
+    told = sensor_set(TORQUES | {"offset": {"sigma": 20}}, UNLOADED, name="anew", memory={"speed": SPEED})
+    system = nd.System(ARM, told)
     plan = nd.plan(system, outputs=["qdd"])
     words = "offset:tau:joint1, offset:tau:joint2: estimated at each tick"
     assert words in plain(str(plan))
@@ -67,9 +63,8 @@ def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is
         nd.Tracker(plan, dt=0.01)
     wrench = {"type": "external_wrench", "links": "link2"}
     contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
-    motion = {"type": "joint_acceleration", "joints": "all"}
     others = {"type": "external_wrench", "links": "link1", "value": 0}
-    touch = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion, others], "contacts": contacts})
+    touch = sensor_set(ACCELERATIONS, others, name="touch", contacts=contacts)
     with pytest.raises(PlanError, match="nothing persists by sensors 'touch': a filter needs `memory`"):
         nd.Tracker(nd.plan(ARM, touch, outputs=["tau"]), dt=0.01, hypotheses=nd.Hypotheses())
 
@@ -139,7 +134,7 @@ def test_joints_that_rest_are_estimated(tmp_path, moves):
     np.savez(
         tmp_path / "log.npz", t=t, q=q, tau=nd.rnea(ARM, q.T, 0 * q.T, 0 * q.T).T + rng.normal(scale=0.1, size=q.shape)
     )
-    weighed = sensor_set(TORQUES, {"type": "joint_acceleration", "joints": "all", "sigma": 1}, UNLOADED)
+    weighed = sensor_set(TORQUES, ACCELERATIONS | {"sigma": 1}, UNLOADED)
     report = nd.estimate(tmp_path / "log.npz", nd.plan(ARM, weighed, ["tau"]), differentiate="smoother").report
     assert (report.samples, report.fell_back) == (400, 0)
 
@@ -156,9 +151,7 @@ def test_a_walk_and_a_model_of_such_numbers_are_refused():
 
 
 def test_what_is_compiled_is_copied_and_unpickled_with_what_it_was_given():
-    weighed = nd.plan(
-        nd.System(ARM, sensor_set(TORQUES, {"type": "joint_acceleration", "joints": "all", "sigma": 1}, UNLOADED))
-    )
+    weighed = nd.plan(nd.System(ARM, sensor_set(TORQUES, ACCELERATIONS | {"sigma": 1}, UNLOADED)))
     makers = [weighed.solver, lambda: nd.compile(nd.rnea, ARM), lambda: weighed.derivative("q"), weighed.solver]
     for number, make in enumerate(makers):
         made = make()

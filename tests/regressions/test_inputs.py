@@ -12,7 +12,7 @@ import nori_dyn as nd
 from nori_dyn.algebra.arrays import numeric
 from nori_dyn.errors import InputError
 from nori_dyn.estimation.plan import Plan
-from tests.systems import sensor_set
+from tests.systems import UNLOADED, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import TREE as TICKING
 from tests.unit.solve.test_solver import backend, every_backend
@@ -32,7 +32,7 @@ N = TREE.nv
 def planned() -> Plan:
     """The plan of a chain whose readings are N accelerations, then N torques; as many weights."""
     rows = [{"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque")]
-    return nd.plan(nd.System(TREE, sensor_set(*rows, {"type": "external_wrench", "links": "all", "value": 0})))
+    return nd.plan(nd.System(TREE, sensor_set(*rows, UNLOADED)))
 
 
 solver = lru_cache(lambda: planned().solver("numpy"))

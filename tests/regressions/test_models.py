@@ -12,7 +12,7 @@ from nori_dyn.model.joints import Helical, Prismatic, Revolute
 from nori_dyn.system.side_by_side import SideBySide
 from tests.logs import samples_in
 from tests.robots import EXAMPLE_ROBOT_DATA, load
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 
 # --------------------------------------------------------------------------------------------------------------
 # Joints whose limits are 0 and 0, as exporters write them: they were sampled at that one pose, where rank is lost.
@@ -99,7 +99,7 @@ def test_units_in_c_are_those_of_what_is_read():
 def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_path):
     tree = nd.autotree(2)
     renamed = [{"type": "joint_acceleration", "joints": joint, "name": f"my {joint}"} for joint in tree.joint_names]
-    system = nd.System(tree, sensor_set(*renamed, {**WRENCHES, "value": 0}))
+    system = nd.System(tree, sensor_set(*renamed, UNLOADED))
     t = 0.01 * np.arange(20)
     np.savez(tmp_path / "log.npz", q=np.zeros((20, 2)), qd=np.column_stack([3 * t, 5 * t]))
     window = SavitzkyGolay(7, 0.01)
@@ -109,7 +109,7 @@ def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_pat
     assert counts.differentiated == ("my joint1", "my joint2")
     torques = [{"type": "joint_torque", "joints": joint, "name": f"qdd:{joint}"} for joint in tree.joint_names]
     with pytest.raises(nd.errors.InputError, match=r"lacks 2 of 2 measurements: 'qdd:joint1', 'qdd:joint2'\. Its"):
-        samples_in(tmp_path / "log.npz", nd.System(tree, sensor_set(*torques, {**WRENCHES, "value": 0})), window)
+        samples_in(tmp_path / "log.npz", nd.System(tree, sensor_set(*torques, UNLOADED)), window)
 
 
 def test_a_relation_is_not_at_the_frame_that_it_is_called_after():

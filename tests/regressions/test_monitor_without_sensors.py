@@ -14,7 +14,7 @@ from tests.agreement.test_uncertainty import check_against_definition, small
 from tests.agreement.test_weighted import state
 from tests.compilers import needs_compiler
 from tests.regressions.test_singular_states import BENT, STRAIGHT, tip
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend, every_backend
 
@@ -22,11 +22,8 @@ from tests.unit.solve.test_solver import backend, every_backend
 @lru_cache
 def pair() -> Plan:
     """The plan of a link with a precise acceleration, and a torque that tells the same 10^4 times worse."""
-    known = {"type": "external_wrench", "links": "all", "value": 0}
-    motion = {"type": "joint_acceleration", "joints": "all", "sigma": 1e-3, "range": [1, 9]}
-    system = nd.System(
-        nd.autotree(1), sensor_set(motion, {"type": "joint_torque", "joints": "all", "sigma": 10}, known)
-    )
+    motion = ACCELERATIONS | {"sigma": 1e-3, "range": [1, 9]}
+    system = nd.System(nd.autotree(1), sensor_set(motion, TORQUES | {"sigma": 10}, UNLOADED))
     return nd.plan(system)
 
 
@@ -122,8 +119,8 @@ def test_faults_are_found_where_a_faulty_sensor_is_needed():
     system = nd.System(
         tree,
         sensor_set(
-            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-            {"type": "joint_torque", "joints": "all", "sigma": 0.1},
+            ACCELERATIONS | {"sigma": 0.1},
+            TORQUES | {"sigma": 0.1},
             {"type": "external_wrench", "links": "link1", "value": 0},
             {"type": "external_wrench", "links": "link2", "sigma": 0.1},
         ),

@@ -5,6 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import PlanError, SystemShapeError
+from tests.systems import ACCELERATIONS, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.filtering.recorded import by_least_squares, recorded
 from tests.unit.observe.test_learned import poses, stacked
@@ -20,8 +21,7 @@ def hand(joints: int, *more: dict, skew: float = 0.9, **push: object) -> nd.Syst
     tip = f"link{joints}"
     unloaded = {"type": "external_wrench", "links": {"except": tip}, "value": 0}
     memory = {"speed": SPEED, "push": {"of": f"fx:{tip}", "walk": 5.0} | push}
-    content = {"name": "hand", "measurements": [TORQUES, unloaded, *more], "memory": memory}
-    return nd.System(nd.autotree(joints, skew=skew), nd.SensorSet.from_dict(content))
+    return nd.System(nd.autotree(joints, skew=skew), sensor_set(TORQUES, unloaded, *more, name="hand", memory=memory))
 
 
 def forces(joints: int) -> dict:
@@ -83,7 +83,7 @@ def test_what_knows_one_instant_alone_refuses_such_a_plan_by_name(tmp_path):
 
 
 def test_what_a_filter_cannot_run_is_refused_as_before_when_it_is_planned():
-    tree, motion = nd.autotree(2), {"type": "joint_acceleration", "joints": "all"}
+    tree, motion = nd.autotree(2), ACCELERATIONS
     push = {"push": {"of": "fx:link2"}}
     unloaded = {"type": "external_wrench", "links": "link1", "value": 0}
     for more, error, words in (
@@ -99,17 +99,13 @@ def test_outputs_that_one_contact_state_knows_exactly_have_no_deviation():
     wrench = {"type": "external_wrench", "links": "link2", "value": 0}
     on_ground = [wrench | {"components": ["mx", "my", "mz", "fx", "fy"]}, wrench | {"components": ["fz"], "sigma": 50}]
     rows = [
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.5},
+        ACCELERATIONS | {"sigma": 0.5},
         {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}},
         {"type": "external_wrench", "links": "link1", "value": 0},
     ]
-    told = {
-        "name": "tip",
-        "measurements": rows,
-        "contacts": {"tip": {"closed": on_ground, "open": [wrench]}},
-        "memory": {"offsets": {"of": "offset", "walk": 0.01}},
-    }
-    plans = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(told), outputs=["fx:link2"])
+    contacts = {"tip": {"closed": on_ground, "open": [wrench]}}
+    told = sensor_set(*rows, name="tip", contacts=contacts, memory={"offsets": {"of": "offset", "walk": 0.01}})
+    plans = nd.plan(nd.autotree(2), told, outputs=["fx:link2"])
     tracker = nd.Tracker(plans, dt=0.01, backend="numpy")
     at_rest, y = np.ones((4, 2)), np.zeros((4, len(tracker.measurement_names)))
     found = tracker.over(None, at_rest, 0 * at_rest, y, contacts=[("tip",), ("tip",), (), ()])

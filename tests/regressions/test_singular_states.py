@@ -12,22 +12,20 @@ from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError, U
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.system.builder import System
 from tests.robots import load
-from tests.systems import WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend, every_backend, singular_plan, singular_state
-
-MOTION = {"type": "joint_acceleration", "joints": "all"}
 
 
 @lru_cache
 def tip() -> Plan:
     """The plan of a planar arm whose torques tell the wrench at its tip, but not where it is stretched."""
     tree = nd.autotree(3)
-    return nd.plan(nd.System(tree, sensor_set({**MOTION, "sigma": 0.1}, *TIP, name="tip")))
+    return nd.plan(nd.System(tree, sensor_set({**ACCELERATIONS, "sigma": 0.1}, *TIP, name="tip")))
 
 
 TIP = (
-    {"type": "joint_torque", "joints": "all", "sigma": 0.1},
+    TORQUES | {"sigma": 0.1},
     {"type": "external_wrench", "links": {"except": "link3"}, "value": 0},
     {"type": "external_wrench", "links": "link3", "components": ["mx", "my", "fz"], "value": 0},
     {"type": "external_wrench", "links": "link3", "components": ["mz"], "value": 0, "sigma": 0.1},
@@ -125,17 +123,16 @@ def test_singular_states_of_a_batch_are_nan_on_request(name):
 def contact_solver():
     """The solver of the arm above, whose tip touches or not."""
     tree, free = nd.autotree(3), {"type": "external_wrench", "links": "link3"}
-    known = {
-        "name": "arm",
-        "measurements": [MOTION, *TIP[1:3]],
-        "contacts": {
-            "tip": {
-                "closed": [{"type": "joint_torque", "joints": "all"}],
-                "open": [{**free, "components": ["mz", "fx", "fy"], "value": 0}],
-            }
-        },
-    }
-    return nd.plan(tree, nd.SensorSet.from_dict(known), outputs=("fx",)).solver("numpy")
+    return nd.plan(
+        tree,
+        sensor_set(
+            ACCELERATIONS,
+            *TIP[1:3],
+            name="arm",
+            contacts={"tip": {"closed": [TORQUES], "open": [{**free, "components": ["mz", "fx", "fy"], "value": 0}]}},
+        ),
+        outputs=("fx",),
+    ).solver("numpy")
 
 
 def test_singular_states_of_a_batch_of_contacts_are_nan_on_request():
@@ -206,7 +203,7 @@ def standing(*sensors):
     tree = nd.autotree(5, branching=2)
     feet = ["link4", "link5"]
     rest = {"type": "external_wrench", "links": {"except": feet}, "value": 0}
-    return nd.System(tree, sensor_set(MOTION, rest, *sensors))
+    return nd.System(tree, sensor_set(ACCELERATIONS, rest, *sensors))
 
 
 def test_contacts_on_a_fixed_base_are_told_of_floating_ones():

@@ -7,7 +7,7 @@ import nori_dyn as nd
 from nori_dyn.components import Friction
 from nori_dyn.errors import ModelError
 from tests.robots import Pinocchio, load
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import PEER, SOLVED, assert_close
 from tests.trees import on_a_free_base, random_state
 
@@ -51,7 +51,7 @@ def test_stiction_is_a_share_of_the_level_at_rest_and_of_the_scatter_in_motion(s
     arm = load("ur5")
     tree = arm.replace(components=[Friction(**LAW, mu=MU, stiction={"scatter": SCATTER})])
     torques = {**TORQUES, "sigma": 0.5}
-    system = nd.System(tree, sensor_set(ACCELERATIONS, torques, {**WRENCHES, "value": 0}))
+    system = nd.System(tree, sensor_set(ACCELERATIONS, torques, UNLOADED))
     q, qd = random_state(arm, 2)[0], np.full(arm.nv, speed)
     level = 1.0 + MU * np.abs(nd.rnea(arm, q, 0 * qd, 0 * qd))
     size = np.sqrt((0.01 * level) ** 2 + 3 * (SCATTER * speed) ** 2) / np.hypot(speed, 0.01)

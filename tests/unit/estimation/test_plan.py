@@ -16,7 +16,7 @@ from nori_dyn.estimation.plan_files import VERSION
 from nori_dyn.planning import identity
 from tests.covering import covering
 from tests.robots import ROBOTS
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, sensor_set
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -257,9 +257,8 @@ def test_forged_plan_files_are_refused(tmp_path, content):
     assert_forged_is_refused(tmp_path, content, FORGED)
 
 
-LOADS = {"type": "external_wrench", "links": "all"}
-TIP = {"closed": [LOADS], "open": [{**LOADS, "value": 0}]}
-TOUCH = nd.SensorSet.from_dict({"name": "touch", "measurements": [ACCELERATIONS], "contacts": {"tip": TIP}})
+TIP = {"closed": [WRENCHES], "open": [UNLOADED]}
+TOUCH = sensor_set(ACCELERATIONS, name="touch", contacts={"tip": TIP})
 
 
 @pytest.mark.parametrize(("version", "fits"), [(4, False), (5, True)])
@@ -371,7 +370,7 @@ def test_sensors_of_ones_own_class_are_planned_but_not_saved(tmp_path):
 
 def weighted_system():
     """A system with rows to spare: what is eliminated has more rows than it has unknowns."""
-    soft = {**ACCELERATIONS, "sigma": 0.1}, {**TORQUES, "sigma": 0.1}, {**WRENCHES, "value": 0}
+    soft = {**ACCELERATIONS, "sigma": 0.1}, {**TORQUES, "sigma": 0.1}, UNLOADED
     return nd.System(nd.autotree(3), sensor_set(*soft))
 
 
@@ -404,14 +403,9 @@ def test_angles_in_degrees_are_doubted_once(recwarn):
 
 
 def test_a_tracker_is_saved_with_its_plan(tmp_path):
-    wrench = {"type": "external_wrench", "links": "all"}
-    content = {
-        "name": "touch",
-        "measurements": [{"type": "joint_acceleration", "joints": "all", "sigma": 0.1}],
-        "contacts": {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}},
-        "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}},
-    }
-    plan = nd.plan(nd.autotree(1), nd.SensorSet.from_dict(content), outputs=["qdd"])
+    memory = {"speed": SPEED | {"noise": 0.01}}
+    sensors = sensor_set(ACCELERATIONS | {"sigma": 0.1}, name="touch", contacts={"tip": TIP}, memory=memory)
+    plan = nd.plan(nd.autotree(1), sensors, outputs=["qdd"])
     path, hypotheses = tmp_path / "touch.plan", nd.Hypotheses(rate=5.0, reach=1)
     for options in ({"lag": 3}, {"hypotheses": hypotheses}, {}):
         made = nd.Tracker(plan, 0.002, **options, backend="numpy")

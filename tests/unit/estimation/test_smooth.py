@@ -8,7 +8,7 @@ from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.estimation.log_file import estimate_to_file
 from nori_dyn.estimation.log_run import LogRunner, RunOptions, options_of
 from nori_dyn.logs.log import whole_table
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
 from tests.unit.filtering.recorded import DT, planned, recorded
 
 N = 40
@@ -67,8 +67,7 @@ def test_what_is_refused(arm):
     assert LogRunner(plan, RunOptions(chunk=1)).options.chunk == 1
     sensors = [{**TORQUES, "sigma": 0.1}, {**WRENCHES, "links": ["link2"], "value": 0}, ACCELERATIONS]
     push = {"push": {"of": "fx:link1", "walk": 0.1, "sigma": 1}}
-    content = {"name": "pushed", "measurements": sensors, "memory": push}
-    pushed = planned(nd.SensorSet.from_dict(content), outputs=("tau",))
+    pushed = planned(sensor_set(*sensors, name="pushed", memory=push), outputs=("tau",))
     ticks = recorded(pushed.system, 5, seed=2)
     np.savez(path.parent / "pushed.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
     with pytest.raises(SingularSystemError, match="no reading tells anything of fx:link1"):

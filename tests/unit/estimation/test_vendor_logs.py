@@ -16,6 +16,7 @@ from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.messages.kinds import VENDORS, standard_types
 from tests.logs import samples_in
 from tests.robots import load
+from tests.systems import TORQUES, sensor_set
 
 RATE = 100.0
 GAINS = {"ur5e": [10.0] * 6, "ur10e": [14.87, 13.26, 11.13, 10.62, 11.03, 11.47]}
@@ -264,9 +265,8 @@ def tied(folder, name, log):
     """Samples of a log of a robot with a preset's joints, on a fixed base, by a draft without questions; its joints."""
     data = nd.preset(name).data
     joints = [joint for joint in data.order if joint]
-    sensors = {"name": "drives", "measurements": [{"type": "joint_torque", "joints": "all"}]}
     tree = nd.load_robot(chain(folder / "robot.urdf", sorted(joints)))
-    system = nd.System(tree, nd.SensorSet.from_dict(sensors))
+    system = nd.System(tree, sensor_set(TORQUES, name="drives"))
     with open_log(log) as source:
         made = draft(source, SampleRecord.of({(): system}), data.order, data.called)
     assert not any(guess.is_doubtful for guess in made.guesses)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg as la
 
 import nori_dyn as nd
+from tests.systems import ACCELERATIONS, UNLOADED, sensor_set
 
 DT = 0.01
 """Time between ticks [s]."""
@@ -13,15 +14,13 @@ DT = 0.01
 TREE, WIDE = nd.autotree(2, skew=0.3), nd.autotree(6, skew=0.3)
 """Arms; that with six joints has more that is free in a tick than two of the widest vectors hold."""
 
-UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
-MOTION = {"type": "joint_acceleration", "joints": "all"}
 TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 2}}
 SPEED = {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.01}
 
 
 def remembering(*measurements, memory, **more):
     """Return sensors of which some things persist."""
-    return nd.SensorSet.from_dict({"name": "arm", "measurements": list(measurements), "memory": memory, **more})
+    return sensor_set(*measurements, name="arm", memory=memory, **more)
 
 
 def sensors(**memory):
@@ -34,7 +33,7 @@ def felt(*others):
     """Return sensors of the push on a link that lasts: nothing is known of it at first."""
     force = {"type": "external_wrench", "links": ["link1"], "sigma": 1.0}
     unloaded = UNLOADED | {"links": ["link2"]}
-    return remembering(force, *others, unloaded, MOTION, memory={"push": {"of": "fx:link1", "walk": 0.1}})
+    return remembering(force, *others, unloaded, ACCELERATIONS, memory={"push": {"of": "fx:link1", "walk": 0.1}})
 
 
 def planned(set_of=None, tree=TREE, outputs=("qdd", "tau")):

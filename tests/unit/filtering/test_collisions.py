@@ -26,7 +26,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.compilers import needs_compiler
 from tests.peers import mujoco
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import Tolerance, assert_close
 
 MEAN = Tolerance(1e-9, "a mean of 200 readings")
@@ -87,14 +87,9 @@ def motion(N: int, pushed: bool, seed: int) -> dict[str, np.ndarray]:
 
 
 def observer(**memory: Any) -> Filter:
-    sensors = sensor_set(
-        {"type": "joint_torque", "joints": "all", "sigma": TORQUE_NOISE},
-        {"type": "external_wrench", "links": "all", "value": 0},
-        {"type": "joint_acceleration", "joints": "all", "value": 0, "sigma": 1000},
-    )
+    rows = TORQUES | {"sigma": TORQUE_NOISE}, UNLOADED, ACCELERATIONS | {"value": 0, "sigma": 1000}
     speed = {"of": "qd", "rate": "qdd", "noise": SPEED_NOISE, **memory}
-    content = sensors.to_dict() | {"memory": {"speed": speed}}
-    return Filter(plan(System(arm()[0], type(sensors).from_dict(content)), ["qdd"]), DT)
+    return Filter(plan(System(arm()[0], sensor_set(*rows, memory={"speed": speed})), ["qdd"]), DT)
 
 
 def statistics(data: dict[str, np.ndarray], detector: CollisionDetector) -> tuple[np.ndarray, np.ndarray]:
@@ -159,14 +154,9 @@ def test_a_push_is_seen_sooner_than_by_a_momentum_observer():
 @lru_cache(maxsize=1)
 def pushed_joint() -> tuple[nd.Plan, np.ndarray]:
     """A joint at rest whose torque reads a constant offset, and 200 readings of it."""
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.5, "offset": {"sigma": 2.0}}
-    sensors = sensor_set(
-        torque,
-        {"type": "joint_acceleration", "joints": "all", "value": 0},
-        {"type": "external_wrench", "links": "all", "value": 0},
-    )
-    content = sensors.to_dict() | {"memory": {"constant": {"of": "offset"}}}
-    system = System(autotree(1).replace(gravity=(0.0, 0.0, 0.0)), type(sensors).from_dict(content))
+    torque = TORQUES | {"sigma": 0.5, "offset": {"sigma": 2.0}}
+    sensors = sensor_set(torque, ACCELERATIONS | {"value": 0}, UNLOADED, memory={"constant": {"of": "offset"}})
+    system = System(autotree(1).replace(gravity=(0.0, 0.0, 0.0)), sensors)
     return plan(system, ["tau"]), 1.0 + 0.5 * np.random.default_rng(3).normal(size=200)
 
 
@@ -258,9 +248,6 @@ def test_bad_input_is_refused():
     few = detector.over(detector.filter.over(None, zeros, zeros, y[:, None], monitor=True))
     with pytest.raises(InputError, match="too few peaks"):
         detector.calibrate([few])
-    exact = {"name": "exact", "measurements": [{"type": "joint_torque", "joints": "all"}], "memory": {}}
-    push = {"type": "external_wrench", "links": "all", "value": 0, "sigma": 1.0}
-    exact["measurements"] = [*exact["measurements"], push]
-    exact["memory"] = {"push": {"of": "fx", "walk": 1.0}}
+    exact = sensor_set(TORQUES, UNLOADED | {"sigma": 1.0}, memory={"push": {"of": "fx", "walk": 1.0}})
     with pytest.raises(PlanError, match="no reading that could be off"):
-        CollisionDetector(Filter(plan(System(autotree(1), type(sensor_set()).from_dict(exact)), ["qdd"]), DT))
+        CollisionDetector(Filter(plan(System(autotree(1), exact), ["qdd"]), DT))

@@ -16,7 +16,7 @@ from nori_dyn.filtering.square_root import SquareRootInformation
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from tests.recognising import Recogniser, recogniser_of, steps_of
-from tests.systems import braked
+from tests.systems import UNLOADED, braked, sensor_set
 from tests.walking import DT, LEGS, SIDES, Walk, walk
 
 BASE_NOISE = [0.01] * 3 + [0.05] * 3
@@ -65,8 +65,7 @@ def sensors(name: str) -> SensorSet:
             closed.append({"type": "rigid_contact", **tip, "components": ["ax", "ay", "az"], "sigma": 3})
         brushed = {} if name == "quadruped" else {"sigma": BRUSH}
         contacts[foot.removesuffix("_foot")] = {"closed": closed, "open": [wrench | {"value": 0} | brushed]}
-    content = {"name": name, "measurements": measurements, "contacts": contacts, "memory": memory}
-    return SensorSet.from_dict(content)
+    return sensor_set(*measurements, name=name, contacts=contacts, memory=memory)
 
 
 @lru_cache(maxsize=4)
@@ -243,9 +242,8 @@ def test_bad_input_is_refused():
 
 
 def test_exact_rows_that_say_the_same_twice_are_refused():
-    wrench = {"type": "external_wrench", "links": "all", "value": 0}
     content = steps_of(wheel()).tick.system.sensors.sensors.to_dict()
-    content["contacts"]["brake"]["open"] = [wrench, wrench | {"components": ["mz"], "name": "again"}]
+    content["contacts"]["brake"]["open"] = [UNLOADED, UNLOADED | {"components": ["mz"], "name": "again"}]
     with pytest.raises(PlanError, match="say the same twice"):
         recogniser_of(autotree(1), SensorSet.from_dict(content), [("brake",), ()], 0.01, ["fx"], backend="numpy")
 

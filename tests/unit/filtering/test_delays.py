@@ -5,15 +5,16 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import UnknownNameError
-from tests.unit.filtering.recorded import MOTION, UNLOADED, planned, remembering, sensors
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED
+from tests.unit.filtering.recorded import planned, remembering, sensors
 
 ARM = nd.autotree(1)
 
 
 def walking(walk, sigma, **more):
     """Return a torque sensor with an offset that walks, on a joint whose acceleration is known."""
-    torque = {"type": "joint_torque", "joints": "all", "sigma": sigma, "offset": {"sigma": 5}}
-    return remembering(torque, UNLOADED, MOTION, memory={"offsets": {"of": "offset", "walk": walk, **more}})
+    torque = TORQUES | {"sigma": sigma, "offset": {"sigma": 5}}
+    return remembering(torque, UNLOADED, ACCELERATIONS, memory={"offsets": {"of": "offset", "walk": walk, **more}})
 
 
 @pytest.mark.parametrize(("walk", "dt"), [(0.5, 0.01), (3.0, 0.1), (1e-2, 0.05), (6e-7, 0.05)])
@@ -50,9 +51,9 @@ def test_constants_are_not_followed():
 
 
 def test_what_is_seen_only_together_is_not_followed():
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.2, "offset": {"sigma": 5}}
+    torque = TORQUES | {"sigma": 0.2, "offset": {"sigma": 5}}
     memory = {"offsets": {"of": "offset", "walk": 0.5}, "push": {"of": "fx:link1", "walk": 0.5, "sigma": 1}}
-    plan = planned(remembering(torque, MOTION, memory=memory), ARM, ("offset", "fx:link1", "tau"))
+    plan = planned(remembering(torque, ACCELERATIONS, memory=memory), ARM, ("offset", "fx:link1", "tau"))
     found = nd.Tracker(plan, 0.01).delays(np.zeros(1))
     assert found["offset:tau:joint1"] == np.inf
     assert found["fx:link1"] == np.inf

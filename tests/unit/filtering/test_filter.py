@@ -18,11 +18,11 @@ from nori_dyn.filtering.instants import GAP, ContactPrograms
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.steps import ContactSteps
 from nori_dyn.filtering.tracker import TrackerBase
-from tests.unit.filtering.recorded import MOTION, UNLOADED, remembering
+from tests.systems import ACCELERATIONS, SPEED, UNLOADED
+from tests.unit.filtering.recorded import remembering
 
 DT = 0.01
 TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
-SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
 PUSH = {"of": "offset", "walk": 5.0}
 BACKENDS = ("numpy", "native")
 
@@ -140,9 +140,9 @@ UNPUSHED = {"type": "external_wrench", "links": "link1", "value": 0}
     ("entries", "options", "message"),
     [
         ([], {"memory": {}}, "nothing persists by sensors 'arm': a filter needs `memory`"),
-        ([MOTION, UNPUSHED], {"memory": {"push": {"of": "fx:link2", "sigma": 1.0}}}, "some with a sigma"),
+        ([ACCELERATIONS, UNPUSHED], {"memory": {"push": {"of": "fx:link2", "sigma": 1.0}}}, "some with a sigma"),
         (
-            [MOTION, NOISY_TORQUES, UNLOADED],
+            [ACCELERATIONS, NOISY_TORQUES, UNLOADED],
             {"memory": {"push": {"of": "fx:link2", "walk": 1.0}}},
             "tell what persists .*fx:link2.* by themselves",
         ),
@@ -158,7 +158,7 @@ def test_what_cannot_be_filtered_is_told(entries, options, message):
 def pushed(sigma):
     """Return the system of a push on a link, of which the torques of two joints tell two numbers."""
     known = {} if sigma is None else {"sigma": sigma}
-    return system(MOTION, NOISY_TORQUES, UNPUSHED, memory={"push": {"of": "fx:link2", "walk": 1.0, **known}})
+    return system(ACCELERATIONS, NOISY_TORQUES, UNPUSHED, memory={"push": {"of": "fx:link2", "walk": 1.0, **known}})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -266,7 +266,7 @@ def touching():
     closed = [{**wrench, "components": ["mx", "my", "mz"], "value": 0}]
     force = {"type": "force_torque", "joints": "joint2", "sigma": 0.5}
     content = remembering(
-        *(TORQUES, MOTION | {"sigma": 0.5}, force, UNPUSHED),
+        *(TORQUES, ACCELERATIONS | {"sigma": 0.5}, force, UNPUSHED),
         contacts={"tip": {"closed": closed, "open": [{**wrench, "value": 0}]}},
         memory={"push": PUSH},
     )

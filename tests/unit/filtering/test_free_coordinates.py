@@ -8,10 +8,9 @@ from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.filtering.tick_programs import TickPrograms
 from tests.mechanisms import closed_state, four_bar
 from tests.robots import load
+from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED
 from tests.trees import three_children
-from tests.unit.filtering.recorded import MOTION, UNLOADED, remembering
-
-SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
+from tests.unit.filtering.recorded import remembering
 
 
 def observer():
@@ -19,9 +18,9 @@ def observer():
 
 
 def pushed():
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    torque = TORQUES | {"sigma": 0.1}
     free = {"type": "external_wrench", "links": {"except": "tips"}, "value": 0}
-    return remembering(torque, free, MOTION, memory={"push": {"of": "fx:link3", "walk": 5.0, "sigma": 20}})
+    return remembering(torque, free, ACCELERATIONS, memory={"push": {"of": "fx:link3", "walk": 5.0, "sigma": 20}})
 
 
 def standing(foot="LF_FOOT"):
@@ -36,7 +35,7 @@ def standing(foot="LF_FOOT"):
 
 
 def four_bars():
-    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}}
+    torques = TORQUES | {"sigma": 0.1, "offset": {"sigma": 1}}
     return remembering(torques, UNLOADED, memory={"speed": SPEED, "push": {"of": "offset", "walk": 1.0}})
 
 

@@ -13,10 +13,10 @@ from nori_dyn.filtering import free_coordinates
 from nori_dyn.filtering.hypothesis_steps import NativeHypothesisStep, NumpyHypothesisStep
 from nori_dyn.filtering.square_root import Posterior
 from nori_dyn.filtering.tracker import TrackerBase
-from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
 from tests.compilers import compile_for, needs_compiler
 from tests.recognising import Recogniser, recogniser_of, steps_of
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.unit.filtering.test_contacts import DT, OFFSET_SIGMA, STATES, TOUCH, readings, sensors, wheel
 from tests.walking import LEGS, walk
 
@@ -197,20 +197,11 @@ def test_a_tick_that_is_not_finite_goes_on_without_readings():
 def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> Recogniser:
     """Return an arm of two joints whose last link may touch; what pushes its first link is nobody's reading."""
     rest = {"type": "joint_acceleration", "joints": "joint1", "sigma": 0.5, "name": "rest"}
-    content = {
-        "name": "arm",
-        "measurements": [
-            {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 3}},
-            {"type": "joint_acceleration", "joints": "all", "sigma": 0.2},
-        ],
-        "contacts": {
-            "tip": {"closed": closed, "open": [{"type": "external_wrench", "links": "all", "value": 0, "sigma": 0.3}]},
-            "off": {"closed": [], "open": [rest]},
-        },
-        "memory": memory,
-    }
     states = [("tip",), (), ("off", "tip"), ("off",)]
-    return recogniser_of(autotree(2), SensorSet.from_dict(content), states, 0.01, ["qdd"], backend="native")
+    rows = TORQUES | {"sigma": 0.1, "offset": {"sigma": 3}}, ACCELERATIONS | {"sigma": 0.2}
+    tip, off = {"closed": closed, "open": [UNLOADED | {"sigma": 0.3}]}, {"closed": [], "open": [rest]}
+    sensors = sensor_set(*rows, name="arm", contacts={"tip": tip, "off": off}, memory=memory)
+    return recogniser_of(autotree(2), sensors, states, 0.01, ["qdd"], backend="native")
 
 
 SPEED = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}}
@@ -223,7 +214,7 @@ PUSH = {"push": NEW_PUSH["push"] | {"sigma": 5}}
 def test_states_that_leave_something_undetermined_are_judged_alike(memory, width, monkeypatch):
     """What pushes an arm that touches is not determined, and neither is what goes on if nothing was known of it."""
     compile_for(width, monkeypatch)
-    of = arm(memory, [{"type": "external_wrench", "links": "all", "components": ["mx", "fz"], "value": 0}])
+    of = arm(memory, [UNLOADED | {"components": ["mx", "fz"]}])
     other = by_numpy(of)
     rng = np.random.default_rng(3)
     lost = set()

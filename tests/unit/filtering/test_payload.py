@@ -14,7 +14,7 @@ from nori_dyn.errors import ModelError, SensorConfigError
 from nori_dyn.model.tree import Frame
 from tests.compilers import needs_compiler
 from tests.robots import ROBOTS, Pinocchio, load, pinocchio_model
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import PEER, SOLVED, assert_close
 from tests.unit.identification.simulated import motion
 
@@ -34,9 +34,8 @@ def arm(**given: float) -> nd.KinematicTree:
 
 
 def plan(tree: nd.KinematicTree, **acceleration: float) -> nd.Plan:
-    rows = [{**ACCELERATIONS, **acceleration}, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}]
-    content = sensor_set(*rows).to_dict() | {"memory": {"load": {"of": "payload"}}}
-    return nd.plan(nd.System(tree, nd.SensorSet.from_dict(content)), outputs=["tau", f"payload:{LINK}"])
+    rows = ACCELERATIONS | acceleration, TORQUES | {"sigma": NOISE}, UNLOADED
+    return nd.plan(tree, sensor_set(*rows, memory={"load": {"of": "payload"}}), outputs=["tau", f"payload:{LINK}"])
 
 
 def recorded(
@@ -119,7 +118,7 @@ def test_recursions_know_no_payload():
 @pytest.mark.parametrize("component", [UnknownPayload(link=LINK), STICKY])
 def test_the_equations_at_many_poses_are_those_at_each(component):
     tree = load("ur5").replace(components=[component])
-    system = nd.System(tree, sensor_set(ACCELERATIONS, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}))
+    system = nd.System(tree, sensor_set(ACCELERATIONS, {**TORQUES, "sigma": NOISE}, UNLOADED))
     Q = tree.random_configurations(5, np.random.default_rng(0))
     for q, D in zip(Q, system.D_each(Q), strict=True):
         assert_close(D.toarray(), system.D(q).toarray(), PEER)
@@ -130,7 +129,7 @@ def test_the_equations_at_many_poses_are_those_at_each(component):
 def test_deviations_of_an_instant_are_those_at_its_velocity(component):
     """By dense least squares over the rows of the state, at its velocity and its accelerations."""
     tree = load("ur5").replace(components=[component])
-    system = nd.System(tree, sensor_set(ACCELERATIONS, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}))
+    system = nd.System(tree, sensor_set(ACCELERATIONS, {**TORQUES, "sigma": NOISE}, UNLOADED))
     q, qd, y = (each[0] for each in recorded(1))
     D = system.D(q, qd, y).toarray()
     assert np.abs(D - system.D(q).toarray()).max() > 0.01
@@ -155,22 +154,18 @@ def test_a_variable_of_two_components_and_a_payload_of_the_world_are_refused():
 
 
 def test_its_entry_says_nothing_that_the_component_says():
-    content = sensor_set({**TORQUES, "sigma": NOISE}).to_dict() | {"memory": {"load": {"of": "payload", "walk": 0.1}}}
+    told = sensor_set(TORQUES | {"sigma": NOISE}, memory={"load": {"of": "payload", "walk": 0.1}})
     with pytest.raises(SensorConfigError, match=r"as its component says .mass, reach, change.: leave all but `of` and"):
-        nd.System(arm(), nd.SensorSet.from_dict(content))
+        nd.System(arm(), told)
 
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("auto", marks=needs_compiler)])
 def test_lifting_and_putting_down_are_recognised_at_once(backend):
     """Whether there is a payload is a contact: open, its parameters are about zero."""
     empty = {"type": "prior", "name": "empty", "variables": [f"payload:{LINK}"], "sigma": [0.02, *[0.01] * 9]}
-    rows = ACCELERATIONS, {**TORQUES, "sigma": NOISE}, {**WRENCHES, "value": 0}
-    load = {"closed": [], "open": [empty]}
-    content = sensor_set(*rows).to_dict() | {
-        "contacts": {"load": load},
-        "memory": {"load": {"of": "payload", "jump": 1.0}},
-    }
-    planned = nd.plan(arm(), nd.SensorSet.from_dict(content), outputs=[f"payload:{LINK}"])
+    rows = ACCELERATIONS, {**TORQUES, "sigma": NOISE}, UNLOADED
+    more = {"contacts": {"load": {"closed": [], "open": [empty]}}, "memory": {"load": {"of": "payload", "jump": 1.0}}}
+    planned = nd.plan(arm(), sensor_set(*rows, **more), outputs=[f"payload:{LINK}"])
     tracker = nd.Tracker(planned, DT, hypotheses=nd.Hypotheses(rate=0.1, acceleration=1.0), backend=backend)
     q, qd, y = recorded(600, lifted=200, put_down=400)
     found = tracker.over(None, q, qd, y)

@@ -11,13 +11,12 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.instants import ContactPrograms
 from nori_dyn.filtering.smoother import ContactPasses, Cut, Stretch
 from nori_dyn.solve.over_ticks import joined
+from tests.systems import ACCELERATIONS, UNLOADED
 from tests.unit.filtering.recorded import (
     DT,
-    MOTION,
     SPEED,
     TORQUES,
     TREE,
-    UNLOADED,
     WIDE,
     by_least_squares,
     by_least_squares_of,
@@ -126,7 +125,7 @@ def test_stretches_do_not_matter(causal):
 
 def test_what_no_reading_tells_is_named():
     memory = {"push": {"of": "fx:link1", "walk": 0.1, "sigma": 3}}
-    plan = planned(remembering(NOISY, UNLOADED | {"links": ["link2"]}, MOTION, memory=memory))
+    plan = planned(remembering(NOISY, UNLOADED | {"links": ["link2"]}, ACCELERATIONS, memory=memory))
     ticks = recorded(plan.system, N, seed=8)
     found = nd.Tracker(plan, DT).over(*ticks.all, causal=False)
     seen = {name for name in found.memory.names if name not in found.unseen}

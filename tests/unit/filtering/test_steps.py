@@ -8,9 +8,9 @@ from nori_dyn.errors import InputError
 from nori_dyn.estimation.tracker import Filter
 from tests.compilers import needs_compiler
 from tests.mechanisms import closed_state, four_bar
-from tests.systems import braked
+from tests.systems import SPEED, TORQUES, UNLOADED, braked
 from tests.trees import TREES
-from tests.unit.filtering.recorded import UNLOADED, remembering
+from tests.unit.filtering.recorded import remembering
 from tests.unit.filtering.test_free_coordinates import four_bars
 
 pytestmark = needs_compiler
@@ -39,8 +39,8 @@ def test_a_tick_that_is_no_state_is_forgotten_by_the_next():
 
 
 def test_outputs_are_in_the_coordinates_of_their_frame():
-    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
-    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 1e-3}, "push": {"of": "offset", "walk": 1.0}}
+    torques = TORQUES | {"sigma": 0.1, "offset": {"sigma": 10}}
+    memory = {"speed": SPEED, "push": {"of": "offset", "walk": 1.0}}
     system = nd.System(TREES["two_roots"], remembering(torques, UNLOADED, memory=memory))
     plan = nd.plan(system, outputs=["f:palm", "a:tool"])
     for one in backends(plan):

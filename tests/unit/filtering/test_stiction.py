@@ -6,7 +6,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.components import Friction
 from tests.compilers import needs_compiler
-from tests.systems import TORQUES, WRENCHES
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import Tolerance, assert_close
 
 DENSE = Tolerance(1e-8, "covariances of condition up to 1e6, subtracted, over 400 ticks")
@@ -25,13 +25,9 @@ def arm() -> nd.KinematicTree:
 
 def plan() -> nd.Plan:
     """Torques with a push of each joint beside its stiction, which no entry of the memory names."""
-    rows = [
-        {"type": "joint_acceleration", "joints": "all"},
-        {"type": "joint_torque", "joints": "all", "sigma": NOISE, "offset": {"sigma": PUSH}},
-        {"type": "external_wrench", "links": "all", "value": 0},
-    ]
+    rows = [ACCELERATIONS, TORQUES | {"sigma": NOISE, "offset": {"sigma": PUSH}}, UNLOADED]
     push = {"of": "offset", "walk": PUSH * np.sqrt(2 / LASTS), "time_constant": LASTS}
-    sensors = nd.SensorSet.from_dict({"name": "pushed", "measurements": rows, "memory": {"push": push}})
+    sensors = sensor_set(*rows, name="pushed", memory={"push": push})
     return nd.plan(nd.System(arm(), sensors), outputs=["offset", "stiction", "tau"])
 
 
@@ -125,13 +121,8 @@ def test_a_band_at_rest_is_no_wider_than_friction_can_be():
 
 
 def test_an_entry_may_name_it_and_then_says_nothing_more():
-    content = {
-        "name": "s",
-        "measurements": [{**TORQUES, "sigma": 1.0}, {**WRENCHES, "value": 0}],
-        "memory": {"friction": {"of": "stiction"}},
-    }
-    found = nd.System(arm(), nd.SensorSet.from_dict(content)).memory
+    rows, named = (TORQUES | {"sigma": 1.0}, UNLOADED), {"of": "stiction"}
+    found = nd.System(arm(), sensor_set(*rows, memory={"friction": named})).memory
     assert [(one.memory, one.variable.name) for one in found] == [("friction", f"stiction:{name}") for name in NAMES]
-    content["memory"]["friction"]["walk"] = 1.0
     with pytest.raises(nd.errors.SensorConfigError, match="'stiction:joint1' is as the friction of its joint says"):
-        nd.System(arm(), nd.SensorSet.from_dict(content))
+        nd.System(arm(), sensor_set(*rows, memory={"friction": named | {"walk": 1.0}}))

@@ -12,17 +12,16 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.builder import System
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import TREES
 from tests.unit.identification.simulated import at_motions
 
-UNTOUCHED = {**WRENCHES, "value": 0}
 ACTUATED = {"type": "joint_torque", "joints": "actuated"}
 NO_MOTOR = {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0}
 
 
-def base_of(tree: KinematicTree, wanted=("inertias",), sensors=(ACCELERATIONS, TORQUES, UNTOUCHED), **options):
+def base_of(tree: KinematicTree, wanted=("inertias",), sensors=(ACCELERATIONS, TORQUES, UNLOADED), **options):
     return base_parameters(Regression.of(System(tree, sensor_set(*sensors)), wanted), **options)
 
 
@@ -128,7 +127,7 @@ def test_a_floating_robot_has_seven_base_parameters_a_joint_and_ten():
 def test_rank_and_combinations_are_those_of_stacked_rows(trees, wanted):
     """Of all kinds of joints, fixed ones that were kept among them."""
     for seed, tree in enumerate(trees):
-        found = Regression.of(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNTOUCHED)), wanted)
+        found = Regression.of(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNLOADED)), wanted)
         base = base_parameters(found, seed=seed)
         W, _, _ = numbers_of(found, 3 * (base.rank // found.n_rows + 3), seed)
         assert_rank(W, base.rank)
@@ -141,7 +140,7 @@ def test_rank_and_combinations_are_those_of_stacked_rows(trees, wanted):
 def test_joints_that_stand_still(name, still):
     """One in the middle, a spherical one, and a base: as many as rows tell at whose motions it stands anywhere."""
     tree = TREES[name]
-    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNTOUCHED)), ["inertias"])
+    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, TORQUES, UNLOADED)), ["inertias"])
     base = base_parameters(found, [still])
     W, _, _ = numbers_of(found, 60, seed=2, still=[still])
     assert_rank(W, base.rank)
@@ -171,7 +170,7 @@ def test_unknown_wrenches_take_rows():
         U, s, _ = np.linalg.svd(N[k])
         left.append(U[:, np.sum(s > 1e-9) :].T @ W[k])
     assert_rank(np.vstack(left), base.rank)
-    assert base.rank < base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED)).rank
+    assert base.rank < base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNLOADED)).rank
 
 
 @pytest.mark.parametrize("sigma", [{}, {"sigma": 1.0}])
@@ -180,7 +179,7 @@ def test_known_contact_wrenches_cost_nothing(sigma):
     foot = tree.names[-1]
     measured = {**WRENCHES, "links": foot, **sigma}
     touched = ({**WRENCHES, "links": {"except": foot}, "value": 0}, measured)
-    in_the_air = base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED))
+    in_the_air = base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNLOADED))
     assert (
         base_of(tree, sensors=(ACCELERATIONS, {**ACTUATED, "sigma": 1.0}, NO_MOTOR, *touched)).rank == in_the_air.rank
     )
@@ -226,7 +225,7 @@ def test_a_measured_wrench_fixes_the_factor_unless_its_gain_is_unknown(sigma):
         ACCELERATIONS,
         {**TORQUES, "sigma": 1.0},
         {**WRENCHES, "links": "link2", **sigma},
-        {**UNTOUCHED, "links": "link1"},
+        {**UNLOADED, "links": "link1"},
     )
     assert not base_of(planar(), ["inertias", "gain:tau*"], sensors).ties
     assert len(base_of(planar(), ["inertias", "gains"], sensors).ties) == 1
@@ -239,11 +238,11 @@ def test_free_flight_alone_does_not_identify_how_heavy_a_robot_is():
     """No torque is read, and no motor moves the base: the motion is the same with all masses doubled."""
     tree = nd.tools.random_tree(4, 5, kinds=["revolute"], chain=1.0)
     tree = tree.replace(joints=(TREES["one_free_body"].joints[0], *tree.joints[1:]))
-    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, NO_MOTOR, UNTOUCHED)), ["inertias"])
+    found = Regression.of(System(tree, sensor_set(ACCELERATIONS, NO_MOTOR, UNLOADED)), ["inertias"])
     base = base_parameters(found)
     assert len(base.ties) == 1
     assert base.rank == len(base.independent) - 1
-    assert not base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNTOUCHED)).ties
+    assert not base_of(tree, sensors=(ACCELERATIONS, ACTUATED, NO_MOTOR, UNLOADED)).ties
     n, rng = 60, np.random.default_rng(0)  # motions in the air, by RNEA and the inertia matrix
     Q = tree.random_configurations(n, rng)
     Qd, Qdd = rng.normal(size=(2, n, tree.nv))
@@ -257,7 +256,7 @@ def test_free_flight_alone_does_not_identify_how_heavy_a_robot_is():
 
 def test_offsets_that_sensors_declare_are_parameters():
     declared = {**TORQUES, "sigma": 1.0, "offset": {"sigma": 2.0}}
-    base = base_of(planar(), ["inertias"], (ACCELERATIONS, declared, UNTOUCHED))
+    base = base_of(planar(), ["inertias"], (ACCELERATIONS, declared, UNLOADED))
     assert base.rank == 8
     assert {"offset:tau:joint1", "offset:tau:joint2"} <= {base.parameters.names[k] for k in base.alone}
 

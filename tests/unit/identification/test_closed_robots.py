@@ -13,6 +13,7 @@ from tests import closed_robots, mechanisms
 from tests.cassie import CASSIE_ROTORS, cassie
 from tests.in_pinocchio import constrained_dynamics, in_pinocchio
 from tests.peers import pin
+from tests.systems import ACCELERATIONS, UNLOADED, sensor_set
 from tests.unit.identification.simulated import drawn, errors_of, lasting
 
 FAR = 0.003
@@ -21,14 +22,10 @@ FAR = 0.003
 
 def sensors_of(tree: KinematicTree, actuated: list[str], **sigma: float) -> nd.SensorSet:
     """Accelerations of all joints, torques of some; the others are passive, and nothing is touched."""
-    rows = [
-        {"type": "joint_acceleration", "joints": "all"},
-        {"type": "joint_torque", "joints": actuated, **sigma},
-        {"type": "external_wrench", "links": "all", "value": 0},
-    ]
+    rows = [ACCELERATIONS, {"type": "joint_torque", "joints": actuated, **sigma}, UNLOADED]
     if len(actuated) < len(tree.joint_names):
         rows.append({"type": "joint_torque", "joints": {"except": actuated}, "value": 0})
-    return nd.SensorSet.from_dict({"name": "motors", "measurements": rows})
+    return sensor_set(*rows, name="motors")
 
 
 def closed_states(tree: KinematicTree, n: int, spread: float, speed: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.filtering.history import ContactHistory
 from nori_dyn.identification.parameters import Parameters
+from tests.systems import ACCELERATIONS, sensor_set
 from tests.unit.identification.simulated import changed, errors_of, lasting
 from tests.walking import Walk, walk
 
@@ -17,19 +18,15 @@ SIGMA = 0.5
 
 def sensors_of(**torques) -> nd.SensorSet:
     """Torques of the motors; whatever the ground does to a foot that stands is unknown."""
-    return nd.SensorSet.from_dict(
-        {
-            "name": "walking",
-            "measurements": [
-                {"type": "joint_acceleration", "joints": "all"},
-                {"type": "joint_torque", "joints": "actuated", **torques},
-                {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
-                {"type": "external_wrench", "links": {"except": [*FEET]}, "value": 0},
-            ],
-            "contacts": {
-                foot: {"closed": [], "open": [{"type": "external_wrench", "links": foot, "value": 0}]} for foot in FEET
-            },
-        }
+    return sensor_set(
+        ACCELERATIONS,
+        {"type": "joint_torque", "joints": "actuated", **torques},
+        {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
+        {"type": "external_wrench", "links": {"except": [*FEET]}, "value": 0},
+        name="walking",
+        contacts={
+            foot: {"closed": [], "open": [{"type": "external_wrench", "links": foot, "value": 0}]} for foot in FEET
+        },
     )
 
 

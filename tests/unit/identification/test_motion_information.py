@@ -12,7 +12,7 @@ from nori_dyn.identification.criteria import CRITERIA
 from nori_dyn.identification.motion_information import MotionInformation
 from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.trajectory import MovingJoints
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 
 READ = ACCELERATIONS, {**TORQUES, "sigma": 0.5}
 
@@ -25,7 +25,7 @@ def held_at_its_tip():
 
 
 def free_arm():
-    return nd.autotree(3, skew=1.0), [*READ, {**WRENCHES, "value": 0}]
+    return nd.autotree(3, skew=1.0), [*READ, UNLOADED]
 
 
 def information_of(arm, wanted=("inertias", "viscous:*")):

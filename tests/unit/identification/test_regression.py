@@ -10,12 +10,11 @@ from nori_dyn.model.kinematics import velocities
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.builder import System
 from tests.oracles import newton_euler
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.tolerances import RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 from tests.unit.identification.simulated import at_motions
 
-UNTOUCHED = {**WRENCHES, "value": 0}
 POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.4, -0.5, 2.6]}
 
 
@@ -37,7 +36,7 @@ def of(tree, wanted, *sensors) -> Regression:
 )
 def test_torques_are_rows_times_the_parameters_of_the_model(trees, wanted):
     for tree in trees:
-        found = of(tree, wanted, ACCELERATIONS, TORQUES, UNTOUCHED)
+        found = of(tree, wanted, ACCELERATIONS, TORQUES, UNLOADED)
         q, qd, qdd, fx = random_state(tree, 1)
         truth = newton_euler(tree, q, qd, qdd, 0 * fx)
         W, N, c = numbers_of(found, q, qd, qdd)
@@ -50,7 +49,7 @@ EVERY_SENSOR = [
     {"type": "force_torque", "joints": "all"},
     {"type": "force_torque", "joints": "joint3", "frame": POSE, "measures": "child_on_parent", "sigma": 0.1},
     {"type": "net_wrench", "links": "all", "frame": POSE},
-    {"type": "joint_torque", "joints": "all", "sigma": 2.0},
+    TORQUES | {"sigma": 2.0},
     {**WRENCHES, "frame": POSE, "sigma": 1.0},
     {"type": "linear_relation", "name": "sum", "terms": {"fx:link3.mz": 2, "tau:joint2": 1}, "value": None},
 ]  # fmt: skip
@@ -62,7 +61,7 @@ def test_every_sensor_of_forces_reads_a_true_motion(touched):
     tree = TREES["two_roots"]
     for entry in EVERY_SENSOR:
         sensors = [ACCELERATIONS, entry, {"type": "prior", "variables": ["tau"], "sigma": 9.0}]
-        sensors += [{**WRENCHES, "links": {"except": "link2"}, "value": 0}] if touched == "unknown" else [UNTOUCHED]
+        sensors += [{**WRENCHES, "links": {"except": "link2"}, "value": 0}] if touched == "unknown" else [UNLOADED]
         if entry["type"] == "external_wrench":
             sensors[-1] = {**TORQUES, "sigma": 1.0}
         found = of(tree, ["inertias"], *sensors)
@@ -98,7 +97,7 @@ def test_coefficients_of_joints_are_their_closed_forms():
         Spring(joints="joint3", stiffness=7.0, reference=0.3),
     )
     tree = nd.tools.random_tree(3, 1, kinds=["revolute"]).replace(components=components)
-    found = of(tree, ["friction", "rotors", "springs"], ACCELERATIONS, TORQUES, UNTOUCHED)
+    found = of(tree, ["friction", "rotors", "springs"], ACCELERATIONS, TORQUES, UNLOADED)
     q, qd, qdd, _ = random_state(tree, 0)
     W, _, c = numbers_of(found, q, qd, qdd)
     column = dict(zip(found.parameters.names, W.T, strict=True))
@@ -118,7 +117,7 @@ def test_coefficients_of_joints_are_their_closed_forms():
 def test_offsets_and_gains_of_readings():
     """Gain reading = true value + offset."""
     tree = nd.tools.random_tree(3, 1, kinds=["revolute"])
-    found = of(tree, ["offsets", "gains"], ACCELERATIONS, TORQUES, UNTOUCHED)
+    found = of(tree, ["offsets", "gains"], ACCELERATIONS, TORQUES, UNLOADED)
     q, qd, qdd, _ = random_state(tree, 0)
     y = np.arange(6.0)
     W, _, c = numbers_of(found, q, qd, qdd, y)
@@ -150,7 +149,7 @@ def test_an_exact_wrench_has_an_offset_and_a_gain():
 
 
 def test_without_gains_all_others_are_as_they_were():
-    found = of(nd.autotree(2), ["inertias", "gains"], ACCELERATIONS, TORQUES, UNTOUCHED)
+    found = of(nd.autotree(2), ["inertias", "gains"], ACCELERATIONS, TORQUES, UNLOADED)
     without = found.without_gains()
     assert without.parameters is found.parameters
     assert {k for _, k in found.W} - {k for _, k in without.W} == set(found.parameters.of_kinds("gain"))
@@ -158,7 +157,7 @@ def test_without_gains_all_others_are_as_they_were():
 
 def test_programs_compute_the_columns_that_are_wanted():
     tree = TREES["three_children"]
-    found = of(tree, ["inertias", "friction", "gains"], ACCELERATIONS, TORQUES, UNTOUCHED)
+    found = of(tree, ["inertias", "friction", "gains"], ACCELERATIONS, TORQUES, UNLOADED)
     columns = [3, 0, 41, 25]
     program = found.program(columns, "numpy")
     n, rng = 5, np.random.default_rng(0)
@@ -176,12 +175,12 @@ def test_programs_compute_the_columns_that_are_wanted():
 
 
 def test_readings_of_forces_alone_may_have_offsets_and_gains():
-    sensors = sensor_set(ACCELERATIONS, TORQUES, {"type": "accelerometer", "links": "link2"}, UNTOUCHED)
+    sensors = sensor_set(ACCELERATIONS, TORQUES, {"type": "accelerometer", "links": "link2"}, UNLOADED)
     assert force_readings(System(nd.autotree(2), sensors)) == {"tau:joint1": "N m", "tau:joint2": "N m"}
 
 
 def test_what_identifies_nothing_is_refused():
     with pytest.raises(nd.errors.InputError, match="'test': none says anything of the parameters"):
-        of(nd.autotree(2), ["inertias"], ACCELERATIONS, UNTOUCHED)
+        of(nd.autotree(2), ["inertias"], ACCELERATIONS, UNLOADED)
     with pytest.raises(nd.errors.InputError, match="no reading depends on any of the parameters asked for: m:link1"):
-        of(nd.autotree(2), ["m:link1", "mc:link1.z"], ACCELERATIONS, TORQUES, UNTOUCHED)
+        of(nd.autotree(2), ["m:link1", "mc:link1.z"], ACCELERATIONS, TORQUES, UNLOADED)

@@ -11,7 +11,7 @@ from nori_dyn.live.state import State
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import bind
 from nori_dyn.logs.mapping.record import SampleRecord
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
+from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, braked, sensor_set
 
 N = 3
 
@@ -95,7 +95,7 @@ def test_numbers_that_are_not_known_leave_the_sample_out(inverse):
 @pytest.fixture(scope="module")
 def weighted(arm):
     torques = TORQUES | {"sigma": 0.1, "range": [-500, 500]}
-    sensors = sensor_set(ACCELERATIONS | {"sigma": 0.1}, torques, WRENCHES | {"value": 0})
+    sensors = sensor_set(ACCELERATIONS | {"sigma": 0.1}, torques, UNLOADED)
     return nd.plan(nd.System(arm, sensors), outputs=["tau"])
 
 
@@ -123,8 +123,8 @@ def test_sensors_that_are_silent_or_saturated_are_left_out_where_they_have_a_sig
 
 @pytest.fixture(scope="module")
 def touch():
-    contacts = {"tip": {"closed": [WRENCHES], "open": [WRENCHES | {"value": 0}]}}
-    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [ACCELERATIONS], "contacts": contacts})
+    contacts = {"tip": {"closed": [WRENCHES], "open": [UNLOADED]}}
+    sensors = sensor_set(ACCELERATIONS, name="touch", contacts=contacts)
     return nd.plan(nd.autotree(1), sensors, outputs=["tau"])
 
 
@@ -150,13 +150,11 @@ def test_contacts_switch_plans_or_are_given_for_good(touch):
 
 def observer() -> nd.Plan:
     """A plan of a joint that something pushes: its velocity and the push persist."""
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
-    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}, "push": {"of": "offset", "walk": 1.0}}
-    content = {"name": "observer", "measurements": [torque, UNLOADED], "memory": memory}
-    return nd.plan(nd.System(nd.autotree(1), nd.SensorSet.from_dict(content)), outputs=["qdd"])
+    torque = TORQUES | {"sigma": 0.1, "offset": {"sigma": 10}}
+    memory = {"speed": SPEED, "push": {"of": "offset", "walk": 1.0}}
+    return nd.plan(nd.autotree(1), sensor_set(torque, UNLOADED, name="observer", memory=memory), outputs=["qdd"])
 
 
-UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
 MOVING = ["q:joint1", "qd:joint1", "tau:joint1"]
 TIMES = [1.0, 1.01, 1.02, 1.03, 1.045, 1.5, 1.51, 1.52, 1.53, 1.54, 1.55, 1.56, 1.57, 2.9, 2.91]
 """With gaps: the second, from 1.57 on, is one once the usual time between samples is known."""

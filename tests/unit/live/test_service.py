@@ -15,7 +15,7 @@ from nori_dyn.live.transport import Bus
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.model.surface import box
 from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
+from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, braked, sensor_set
 
 NAMES = ("joint1", "joint2", "joint3")
 STATES = "/joint_states"
@@ -71,7 +71,6 @@ def of_states(**more):
     return [{"of": f"{kind}:{{joint}}", "from": f"{STATES}.{field}:{{joint}}"} for kind, field in fields.items()]
 
 
-UNLOADED = WRENCHES | {"value": 0}
 MOTION, EFFORT = ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 0.1}
 WRENCH_PARTS = [f"/ft.wrench.{part}.{axis}" for part in ("torque", "force") for axis in "xyz"]
 COMPONENTS = ["mx", "my", "mz", "fx", "fy", "fz"]
@@ -241,7 +240,7 @@ def test_what_persists_and_contacts_that_are_recognised_are_published():
 
 def test_collisions_are_published_told_and_counted(tmp_path):
     torque = TORQUES | {"sigma": 0.5, "offset": {"sigma": 2.0}}
-    content = sensor_set(torque, ACCELERATIONS, WRENCHES | {"value": 0}).to_dict()
+    content = sensor_set(torque, ACCELERATIONS, UNLOADED).to_dict()
     content["memory"] = {"constant": {"of": "offset"}}
     plan, alarms = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["tau"]), nd.tools.Alarms(2.0)
     nd.Tracker(plan, 0.01).save(tmp_path / "arm.plan", alarms)
@@ -269,11 +268,9 @@ def test_collisions_are_published_told_and_counted(tmp_path):
 def test_a_touch_is_told_with_its_place():
     """Torques of an arm that stands still, and holds against 20 N at the side of its last link."""
     tree = nd.autotree(4, skew=1.0).replace(gravity=(0.0, 0.0, 0.0))
-    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.02}
-    content = {"name": "arm", "measurements": [torques, ACCELERATIONS | {"sigma": 0.1}], "touch": {"links": ["link4"]}}
-    content["measurements"].append(WRENCHES | {"links": {"except": ["link4"]}, "value": 0})
-    content["memory"] = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
-    plan = nd.plan(tree, nd.SensorSet.from_dict(content), outputs=["fx:link4"])
+    rows = TORQUES | {"sigma": 0.02}, ACCELERATIONS | {"sigma": 0.1}, UNLOADED | {"links": {"except": ["link4"]}}
+    sensors = sensor_set(*rows, name="arm", memory={"speed": SPEED}, touch={"links": ["link4"]})
+    plan = nd.plan(tree, sensors, outputs=["fx:link4"])
     surfaces = {"link4": nd.tools.Surface.of(box([1.0, 0.1, 0.1]) + np.array([0.5, 0.0, 0.0]), spacing=0.02)}
     columns = [*of_states(tau="effort"), {"of": "qdd:{joint}", "value": 0.0}]
     rig = Rig(plan, {"columns": columns}, way=StreamOptions(hypotheses=nd.Hypotheses(), surfaces=surfaces))
@@ -414,7 +411,7 @@ def test_nothing_that_comes_in_ends_it(arm, seed):
 
 def test_contacts_come_with_a_topic_of_their_own():
     contacts = {"tip": {"closed": [WRENCHES], "open": [UNLOADED]}}
-    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [ACCELERATIONS], "contacts": contacts})
+    sensors = sensor_set(ACCELERATIONS, name="touch", contacts=contacts)
     columns = [
         *of_states(),
         STILL | {"value": 1.0},

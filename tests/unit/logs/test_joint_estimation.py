@@ -8,13 +8,13 @@ from nori_dyn.logs.formats import arrays
 from nori_dyn.logs.motion import differentiation
 from nori_dyn.logs.motion.differentiation import KalmanDifferentiator, SavitzkyGolay, differentiator
 from tests.logs import samples_in
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.trees import on_a_free_base
 
 N, DT = 3000, 0.01
 ARM = nd.autotree(2)
 SYSTEM = nd.System(ARM, "inverse_dynamics")
-WEIGHED = sensor_set(ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 0.5}, WRENCHES | {"value": 0})
+WEIGHED = sensor_set(ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 0.5}, UNLOADED)
 
 
 def motion(seed=0, noise=1e-3):

@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_told_by_entry(tmp_path):
 
 
 def test_contacts_are_closed_above_a_threshold(tmp_path):
-    systems = {(): nd.System(nd.autotree(1), nd.SensorSet.from_dict(FOOT).in_contact())}
+    systems = {(): nd.System(nd.autotree(1), FOOT.in_contact())}
     np.savez(tmp_path / "log.npz", q=np.zeros(3), qd=np.zeros(3), qdd=np.zeros(3), force=[19.0, 20.0, -5.0])
     columns = [{"of": f"{kind}:joint1", "from": kind} for kind in ("q", "qd", "qdd")]
     columns.append({"of": "contact:tip", "from": "force", "above": 20})

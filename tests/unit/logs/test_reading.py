@@ -14,7 +14,7 @@ from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
 from nori_dyn.logs.samples import contact_states
 from tests.logs import samples_in
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 
 ARM = nd.autotree(2)
 SYSTEM = nd.System(ARM, "inverse_dynamics")
@@ -57,7 +57,7 @@ def test_what_programs_put_around_numbers_and_names(tmp_path):
 
 def test_what_others_call_columns(tmp_path):
     weighed = [kind | {"sigma": 1.0} for kind in (ACCELERATIONS, TORQUES)]
-    system = nd.System(ARM, sensor_set(*weighed, WRENCHES | {"value": 0}))
+    system = nd.System(ARM, sensor_set(*weighed, UNLOADED))
     rows = np.arange(16.0).reshape(2, 8)
     for kinds in ("q dq ddq tau_J", "position velocity acceleration effort", "q qd y tau"):
         names = [f"{kind}[{k}]" for kind in kinds.split() for k in range(2)]
@@ -111,17 +111,13 @@ def test_accelerations_take_the_step_of_time_from_the_log(tmp_path):
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)
 
 
-FOOT = {
-    "name": "foot",
-    "measurements": [ACCELERATIONS],
-    "contacts": {"tip": {"closed": [WRENCHES | {"name": "push"}], "open": [WRENCHES | {"value": 0}]}},
-}
+TIP = {"closed": [WRENCHES | {"name": "push"}], "open": [UNLOADED]}
+FOOT = sensor_set(ACCELERATIONS, name="foot", contacts={"tip": TIP})
 
 
 def test_contact_states_and_what_is_read_in_each(tmp_path):
     tree = nd.autotree(1)
-    sensors = nd.SensorSet.from_dict(FOOT)
-    systems = {state: nd.System(tree, sensors.in_contact(*state)) for state in ((), ("tip",))}
+    systems = {state: nd.System(tree, FOOT.in_contact(*state)) for state in ((), ("tip",))}
     names = ["q[0]", "qd[0]", "qdd[0]", *(f"push.{c}" for c in ("mx", "my", "mz", "fx", "fy", "fz")), "contact:tip"]
     rows = [[1, 2, 3, *([""] * 6), 0], [1, 2, 3, 4, 5, 6, 7, 8, 9, 1]]
     path = written(tmp_path / "log.csv", names=names, rows=rows)

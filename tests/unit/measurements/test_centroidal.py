@@ -13,7 +13,7 @@ from tests import standing
 from tests.compilers import needs_compiler
 from tests.noted import noted
 from tests.oracles import newton_euler
-from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.tolerances import RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import FLOATING, TREES, random_state
 
@@ -71,24 +71,20 @@ def test_in_contact_states_the_rate_is_that_of_the_wrenches_that_are_there():
 
 def contacts() -> nd.SensorSet:
     foot = {"type": "external_wrench", "links": "l_foot"}
-    return nd.SensorSet.from_dict(
-        {
-            "name": "one foot",
-            "measurements": [
-                ACCELERATIONS | {"joints": "actuated"},
-                {"type": "joint_torque", "joints": "root", "value": 0},
-                WRENCHES | {"links": {"except": "l_shank"}, "value": 0},
-            ],
-            "contacts": {"foot": {"closed": [foot], "open": [foot | {"value": 0}]}},
-        }
+    return sensor_set(
+        ACCELERATIONS | {"joints": "actuated"},
+        {"type": "joint_torque", "joints": "root", "value": 0},
+        WRENCHES | {"links": {"except": "l_shank"}, "value": 0},
+        name="one foot",
+        contacts={"foot": {"closed": [foot], "open": [foot | {"value": 0}]}},
     )
 
 
 def test_deviations_are_those_of_the_accelerations():
     """The covariance of the rate is A P A^T, where P is that of accelerations, which are read and felt by torques."""
     tree, sigma = nd.autotree(3, skew=0.5), 0.3
-    torques = {"type": "joint_torque", "joints": "all", "sigma": 2.0}
-    sensors = sensor_set(ACCELERATIONS | {"sigma": sigma}, torques, WRENCHES | {"value": 0})
+    torques = TORQUES | {"sigma": 2.0}
+    sensors = sensor_set(ACCELERATIONS | {"sigma": sigma}, torques, UNLOADED)
     plan = nd.plan(tree, sensors, outputs=["tau", "centroidal:momentum_rate"])
     q, qd, qdd, _ = random_state(tree, 3)
     A, H = centroidal(tree, q, qd).A, crba(tree, q)
@@ -136,9 +132,7 @@ def test_what_is_asked_for_wrongly_is_refused_by_name():
 
 
 def test_what_is_there_is_not_added_again():
-    sensors = nd.SensorSet.from_dict(
-        {"name": "x", "measurements": [ACCELERATIONS, WRENCHES, {"type": "centroidal", "quantities": ["com"]}]}
-    )
+    sensors = sensor_set(ACCELERATIONS, WRENCHES, {"type": "centroidal", "quantities": ["com"]}, name="x")
     plan = nd.plan(nd.autotree(2), sensors, outputs=["centroidal:com"])
     assert plan.sensors is sensors
     more = nd.plan(nd.autotree(2), sensors, outputs=["centroidal:com", "centroidal:momentum"])

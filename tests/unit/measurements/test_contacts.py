@@ -11,7 +11,7 @@ import nori_dyn as nd
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.model.tree import Frame
-from tests.systems import FORWARD, WRENCHES, sensor_set
+from tests.systems import FORWARD, TORQUES, UNLOADED, sensor_set
 from tests.tolerances import RECURSION, ROUNDING, SOLVED, assert_close
 
 CONFIG = """
@@ -124,9 +124,7 @@ ARM = BARE.replace(
         nd.components.Friction(joints="all", viscous=0.3, coulomb=1.0),
     )
 )
-MOTOR_SIDE = {"type": "joint_torque", "joints": "all"}
-LINK_SIDE = {"type": "joint_torque", "joints": "all", "side": "link"}
-UNLOADED = {**WRENCHES, "value": 0}
+LINK_SIDE = TORQUES | {"side": "link"}
 
 
 def solved(system: nd.System, q: np.ndarray, qd: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
@@ -151,10 +149,10 @@ def test_a_sensor_behind_the_gear_reads_what_rotor_and_friction_leave():
 
 def test_a_side_is_motor_or_link_which_are_one_without_motors():
     q, *_ = state()
-    link_side, motor_side = (nd.System(BARE, sensor_set(entry, UNLOADED)) for entry in (LINK_SIDE, MOTOR_SIDE))
+    link_side, motor_side = (nd.System(BARE, sensor_set(entry, UNLOADED)) for entry in (LINK_SIDE, TORQUES))
     assert link_side.measurement_names == ("tau_J:joint1", "tau_J:joint2", "tau_J:joint3")
     assert_close(link_side.D(q).toarray(), motor_side.D(q).toarray(), ROUNDING)
-    both = nd.System(BARE, sensor_set({**LINK_SIDE, "sigma": 0.1}, {**MOTOR_SIDE, "sigma": 0.1}))
+    both = nd.System(BARE, sensor_set({**LINK_SIDE, "sigma": 0.1}, {**TORQUES, "sigma": 0.1}))
     assert both.ny == 6
     entry = sensor_set(LINK_SIDE).measurements[0]
     assert [[e.name for e in one.on(ARM)] for one in entry.each(ARM)] == [[f"tau_J:joint{k}"] for k in (1, 2, 3)]

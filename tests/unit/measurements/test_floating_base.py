@@ -24,8 +24,7 @@ ALL = ["wx", "wy", "wz", "vx", "vy", "vz"]
 
 
 def system(tree: nd.KinematicTree, *rows: dict, memory: dict | None = MEMORY) -> nd.System:
-    content = sensor_set(*rows).to_dict()
-    return nd.System(tree, nd.SensorSet.from_dict(content | ({"memory": memory} if memory else {})))
+    return nd.System(tree, sensor_set(*rows, **({"memory": memory} if memory else {})))
 
 
 def test_velocities_of_frames_are_those_of_pinocchio_whatever_the_reference():
@@ -59,7 +58,7 @@ def test_velocities_of_frames_are_those_of_pinocchio_whatever_the_reference():
 def test_a_batch_of_states_is_each_of_them():
     tree, rng = load("solo12", "floating"), np.random.default_rng(1)
     rows = [{"type": "gyroscope", "links": "all"}, {"type": "zero_velocity", "links": "all", "components": ALL}]
-    of = nd.SensorSet.from_dict(sensor_set(*rows).to_dict() | {"memory": MEMORY}).equations(tree)
+    of = sensor_set(*rows, memory=MEMORY).equations(tree)
     Q, Qd = tree.random_configurations(3, rng), rng.normal(size=(3, tree.nv))
     batch = velocities(tree, Q.T, Qd.T)
     for equation in of:

@@ -11,14 +11,11 @@ import nori_dyn as nd
 from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from tests.noted import noted
 from tests.standing import SIGMA, robot, sensors, sway
+from tests.systems import sensor_set
 
 POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.4, -0.5, 2.6]}
 DRIFTS = {"sigma": 0.05, "mean": [0.1, 0.0, 0.2]}
 MEMORY = {"base": {"of": "base"}, "biases": {"of": "offset", "walk": 0.001}}
-
-
-def sensor_set(*rows: dict, memory: dict = MEMORY) -> nd.SensorSet:
-    return nd.SensorSet.from_dict({"name": "test", "measurements": list(rows), "memory": memory})
 
 
 def apart(imu: dict) -> list[dict]:
@@ -89,13 +86,13 @@ def test_a_tracker_and_observability_say_the_same():
 )
 def test_what_its_entry_must_not_say(fields, words):
     with pytest.raises(InvalidConfigError, match=words):
-        sensor_set({"type": "imu", "links": "box", **fields})
+        sensor_set({"type": "imu", "links": "box", **fields}, memory=MEMORY)
 
 
 @pytest.mark.parametrize("fields", [{}, {"frame": POSE}])
 def test_an_entry_without_a_place_is_told_what_to_write(fields):
     with pytest.raises(InvalidConfigError, match=r"imu lacks 'links', as in {type: imu, links: link1, gyroscope: {sig"):
-        sensor_set({"type": "imu", **fields})
+        sensor_set({"type": "imu", **fields}, memory=MEMORY)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +114,5 @@ def test_what_does_not_fit_the_robot(fields, base, memory, words):
 
 def test_its_offsets_are_no_part_of_contacts():
     imu = {"type": "imu", "links": "box", "gyroscope": {"offset": {"sigma": 1}}}
-    content = {"name": "test", "measurements": [], "contacts": {"foot": {"closed": [imu], "open": []}}}
     with pytest.raises(InvalidConfigError, match="an offset stays, whether the contact is closed or not"):
-        nd.SensorSet.from_dict(content)
+        sensor_set(contacts={"foot": {"closed": [imu], "open": []}})

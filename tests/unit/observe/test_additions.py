@@ -10,9 +10,8 @@ from nori_dyn.observe import additions
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.report.findings import describe_addition
 from tests.robots import load
-from tests.systems import ACCELERATIONS, INVERSE, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, INVERSE, UNLOADED, sensor_set
 
-KNOWN = {**WRENCHES, "value": 0}
 TREE = nd.autotree(4, branching=2, skew=0.7)
 
 
@@ -69,7 +68,7 @@ def test_what_is_called_the_smallest_is():
 
 
 def test_a_single_sensor_is_named_with_all_that_do_as_well():
-    short = nd.System(TREE, sensor_set({**ACCELERATIONS, "joints": {"except": "joint2"}}, KNOWN))
+    short = nd.System(TREE, sensor_set({**ACCELERATIONS, "joints": {"except": "joint2"}}, UNLOADED))
     report = nd.observability(short, where=None)
     (found,) = report.additions
     assert [sensor.words for sensor in found.sensors] == ["the acceleration of joint joint2"]
@@ -84,7 +83,7 @@ def test_a_single_sensor_is_named_with_all_that_do_as_well():
 
 def test_a_base_that_no_motor_moves_is_known_without_a_sensor():
     tree = load("solo12", "floating")
-    short = nd.System(tree, sensor_set({**ACCELERATIONS, "joints": "actuated"}, KNOWN))
+    short = nd.System(tree, sensor_set({**ACCELERATIONS, "joints": "actuated"}, UNLOADED))
     (found,) = nd.observability(short, where=None).additions
     assert [dict(sensor.entry) for sensor in found.sensors] == [
         {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0}

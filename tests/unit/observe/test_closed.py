@@ -16,9 +16,8 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.sources import natural_sizes
 from tests.closed_robots import four_bar, parallel_cranks, random_mechanism
 from tests.mechanisms import stewart
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 
-KNOWN = {**WRENCHES, "value": 0}
 ZERO = 1e-9
 """Singular values of D in natural units, relative to the largest, below which they are zero."""
 
@@ -32,7 +31,7 @@ def read(name: str) -> dict[str, object]:
 
 
 def test_a_four_bar_in_space_repeats_three_rows_and_does_not_tell_three_forces_and_says_so():
-    report = nd.observability(nd.System(four_bar(), sensor_set(TORQUES, KNOWN)))
+    report = nd.observability(nd.System(four_bar(), sensor_set(TORQUES, UNLOADED)))
     assert report.deficiency == 3
     assert report.repeated == ("loop:bar.mx", "loop:bar.my", "loop:bar.fz")
     assert [part.words for part in report.unseen] == ["mx, my, fz of the internal wrench of loop 'bar'"]
@@ -57,14 +56,14 @@ def test_an_axis_that_is_off_by_rounding_makes_no_other_mechanism(tilt):
     plane = four_bar()
     elbow = Transform(axis_rotation((1.0, 0.0, 0.0), tilt), np.zeros(3)) @ plane.X_tree[1]
     tilted = replace(plane, X_tree=(plane.X_tree[0], elbow, plane.X_tree[2]))
-    reports = [nd.observability(nd.System(tree, sensor_set(TORQUES, KNOWN))) for tree in (plane, tilted)]
+    reports = [nd.observability(nd.System(tree, sensor_set(TORQUES, UNLOADED))) for tree in (plane, tilted)]
     assert [report.deficiency for report in reports] == [3, 3]
     assert reports[1].repeated == reports[0].repeated
     assert set(reports[1].unobservable) == set(reports[0].unobservable)
 
 
 def test_rows_that_are_independent_where_loops_are_open_repeat_where_they_are_closed():
-    system = nd.System(parallel_cranks(), sensor_set(TORQUES, KNOWN))
+    system = nd.System(parallel_cranks(), sensor_set(TORQUES, UNLOADED))
     report = nd.observability(system, where=None)
     open_ = np.random.default_rng(0).normal(size=4)
     assert np.linalg.matrix_rank(system.D(open_).toarray(), ZERO) == system.shape[1]
@@ -75,12 +74,12 @@ def test_rows_that_are_independent_where_loops_are_open_repeat_where_they_are_cl
     (found,) = report.additions
     assert [sensor.words for sensor in found.sensors] == ["a load cell that reads loop:middle.fx"]
     for sensor in (*found.sensors, *found.others[:1]):
-        more = sensor_set(TORQUES, KNOWN, dict(sensor.entry))
+        more = sensor_set(TORQUES, UNLOADED, dict(sensor.entry))
         assert nd.observability(nd.System(system.tree, more), where=None).is_observable
 
 
 def test_load_cells_in_the_rods_of_a_stewart_platform_tell_the_forces_of_its_legs():
-    unloaded = {**KNOWN, "links": {"except": "platform"}}
+    unloaded = {**UNLOADED, "links": {"except": "platform"}}
     passive = {**TORQUES, "joints": {"match": "barrel.*|platform"}, "value": 0}
     motion = {**ACCELERATIONS, "joints": "platform"}
     tree = stewart()
@@ -103,7 +102,7 @@ def test_sensors_are_placed_where_loops_are_closed():
     candidates = nd.placement.Candidates.from_dict(
         {
             "name": "shop",
-            "measurements": [KNOWN],
+            "measurements": [UNLOADED],
             "candidates": {"measurements": [TORQUES, *({**cell, "sigma": 0.1} for cell in cells)]},
             "costs": {"joint_torque": 1.0, "linear_relation": 3.0},
         }
@@ -119,7 +118,7 @@ def some_sensors(tree: nd.KinematicTree, seed: int) -> System:
     rng = np.random.default_rng(seed)
     torques = {**TORQUES, "joints": [name for name in tree.joint_names if rng.random() < 0.8]}
     motion = {**ACCELERATIONS, "joints": [name for name in tree.joint_names if rng.random() < 0.3]}
-    unloaded = {**KNOWN, "links": [name for name in tree.names if rng.random() < 0.9]}
+    unloaded = {**UNLOADED, "links": [name for name in tree.names if rng.random() < 0.9]}
     return System(tree, sensor_set(*(e for e in (torques, motion, unloaded) if e.get("joints", e.get("links")))))
 
 

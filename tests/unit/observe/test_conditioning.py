@@ -14,29 +14,29 @@ from nori_dyn.observe.conditioning import conditioning
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.system.builder import System
 from tests.least_squares import constrained_least_squares
-from tests.systems import ACCELERATIONS, FORWARD, TORQUES, sensor_set
+from tests.systems import ACCELERATIONS, FORWARD, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.tolerances import ROUNDING, SOLVED, assert_close
 from tests.trees import TREES
 
 PLACED = {"frame": {"xyz": [0.1, 0.02, 0.03], "rpy": [0.1, 0.2, 0.3]}}
 
 TWICE = sensor_set(
-    {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+    ACCELERATIONS | {"sigma": 0.1},
     {"type": "joint_torque", "joints": ["joint1", "joint2"], "sigma": 0.2},
     {"type": "external_wrench", "links": {"except": "link4"}, "value": 0},
     {"type": "external_wrench", "links": "link4", "sigma": [0.1, 0.2, 0.3, 1, 2, 3]},
     {"type": "accelerometer", "links": "link2", "sigma": 0.05, **PLACED},
 )
 FAR_APART = sensor_set(
-    {"type": "joint_acceleration", "joints": "all", "sigma": 1e-3},
-    {"type": "joint_torque", "joints": "all", "sigma": 1e3},
-    {"type": "external_wrench", "links": "all", "sigma": [1e-2, 1, 1e2, 1e3, 1, 1e-3]},
+    ACCELERATIONS | {"sigma": 1e-3},
+    TORQUES | {"sigma": 1e3},
+    WRENCHES | {"sigma": [1e-2, 1, 1e2, 1e3, 1, 1e-3]},
     {"type": "accelerometer", "links": "link2", "sigma": 1e-4, **PLACED},
 )
 SLACK = replace(
     sensor_set(
-        {"type": "joint_acceleration", "joints": "all", "value": 0},
-        {"type": "joint_torque", "joints": "all", "sigma": 0.2},
+        ACCELERATIONS | {"value": 0},
+        TORQUES | {"sigma": 0.2},
         {"type": "external_wrench", "links": {"except": "link3"}, "sigma": 0.5},
         {"type": "external_wrench", "links": "link3", "value": 0},
     ),
@@ -99,7 +99,7 @@ def test_deviations_are_those_of_the_monitor():
 def test_what_is_not_determined_has_no_finite_deviation():
     """By the definition: e_j is no combination of the rows of D."""
     sensors = sensor_set(
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        ACCELERATIONS | {"sigma": 0.1},
         {"type": "external_wrench", "links": ["link1", "link2"], "value": 0},
         {"type": "external_wrench", "links": "link4", "sigma": 1},
         {"type": "external_wrench", "links": "link3", "components": ["mx", "fy"], "sigma": 1},
@@ -133,7 +133,7 @@ def test_ranks_and_margins_are_those_of_one_configuration():
     assert found.outputs == tuple(f"tau:joint{k}" for k in range(1, 5))
     assert found.worst.tolist() == np.argsort(found.smallest)[:10].tolist()
     assert np.array_equal(found.condition_numbers, 1 / found.smallest)
-    more_than_needed = sensor_set(ACCELERATIONS, TORQUES, {"type": "external_wrench", "links": "all", "value": 0})
+    more_than_needed = sensor_set(ACCELERATIONS, TORQUES, UNLOADED)
     assert conditioning(System(chain(), more_than_needed), n=1).sigma is None  # as no sigma is told
 
 

@@ -14,7 +14,7 @@ from nori_dyn.observe.learned import Learned
 from nori_dyn.typing import Floats
 from tests.closed_robots import four_bar
 from tests.robots import load
-from tests.systems import ACCELERATIONS, TORQUES
+from tests.systems import ACCELERATIONS, SPEED, TORQUES, sensor_set
 from tests.words import plain
 
 STILL = {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0}
@@ -31,7 +31,7 @@ def unloaded(*but: str) -> dict:
 
 
 def system_of(tree: KinematicTree, *entries: dict, **memory: dict) -> nd.System:
-    return nd.System(tree, nd.SensorSet.from_dict({"name": "test", "measurements": list(entries), "memory": memory}))
+    return nd.System(tree, sensor_set(*entries, memory=memory))
 
 
 def arm() -> nd.System:
@@ -53,7 +53,7 @@ def quadruped() -> nd.System:
     tree = load("solo12", "floating")
     feet = tuple(tree.names[i] for i in range(tree.n_links) if i not in tree.parents)
     points = [{"type": "external_wrench", "links": list(feet), "components": ["mx", "my", "mz"], "value": 0}]
-    sensors = {"type": "joint_acceleration", "joints": "all"}, with_offset(type="joint_torque", joints="actuated")
+    sensors = ACCELERATIONS, with_offset(type="joint_torque", joints="actuated")
     return system_of(tree, *sensors, STILL, unloaded(*feet), *points, offsets={"of": "offset"})
 
 
@@ -214,9 +214,8 @@ def test_what_decays_is_told_from_what_stays_as_time_passes_though_nothing_moves
 
 
 def test_speeds_tell_pushes_as_a_momentum_observer_does():
-    speed = {"of": "qd", "rate": "qdd", "noise": 1e-3}
     system = system_of(
-        nd.autotree(6, skew=0.8), TORQUES, unloaded("link6"), speed=speed, push={"of": "fx:link6", "walk": 5.0}
+        nd.autotree(6, skew=0.8), TORQUES, unloaded("link6"), speed=SPEED, push={"of": "fx:link6", "walk": 5.0}
     )
     report = nd.observability(system, where=None)
     found = report.over_time

@@ -11,7 +11,7 @@ from nori_dyn.observe.generic import generic_rank
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.system.builder import System
-from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, UNLOADED, sensor_set
 from tests.trees import TREES
 
 
@@ -40,7 +40,6 @@ def test_without_sensors_wrenches_and_accelerations_are_free():
 
 
 FREE_BASE = {"type": "joint_torque", "joints": "joint1", "value": 0}
-KNOWN = {**WRENCHES, "value": 0}
 
 
 def free_tree(n: int = 7, branching: float = 2.0) -> KinematicTree:
@@ -118,14 +117,14 @@ def test_a_wrench_that_the_ground_takes():
 
 
 def test_an_acceleration_with_its_forces():
-    found = report(autotree(4), {**ACCELERATIONS, "joints": {"except": "joint3"}}, KNOWN)
+    found = report(autotree(4), {**ACCELERATIONS, "joints": {"except": "joint3"}}, UNLOADED)
     assert words(found) == ["the acceleration of joint3 and of all that it carries, with the corresponding forces"]
     assert "a:link4.wz" in found.unobservable
     assert "a:link2.wz" not in found.unobservable
 
 
 def test_an_acceleration_on_which_nothing_depends():
-    found = report(TREES["massless"], TORQUES, KNOWN)
+    found = report(TREES["massless"], TORQUES, UNLOADED)
     assert words(found) == [
         "the acceleration of joint4 and of all that it carries, which moves no inertia: no force depends on it"
     ]
@@ -141,8 +140,8 @@ def test_accelerations_and_wrenches():
 
 @pytest.mark.parametrize("n", [3, 8])
 def test_what_is_tied_together_is_told_together(n):
-    assert len(words(report(autotree(n), KNOWN))) == n
+    assert len(words(report(autotree(n), UNLOADED))) == n
     total = {"type": "linear_relation", "name": "sum", "terms": {f"qdd:joint{k + 1}": 1 for k in range(n)}}
-    (told,) = words(report(autotree(n), KNOWN, total))
+    (told,) = words(report(autotree(n), UNLOADED, total))
     listed = "joint1, joint2 and joint3" if n == 3 else "joint1, joint2, joint3, joint4 and 4 others"
     assert told == f"{n - 1} independent combinations of the accelerations of {listed}, with the corresponding forces"

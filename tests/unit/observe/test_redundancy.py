@@ -13,9 +13,8 @@ from nori_dyn.observe.numeric import Reduction
 from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.system.builder import System
 from tests.closed_robots import four_bar, parallel_cranks, random_mechanism
-from tests.systems import ACCELERATIONS, INVERSE, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, INVERSE, TORQUES, UNLOADED, sensor_set
 
-KNOWN = {**WRENCHES, "value": 0}
 CHOICES = [
     ACCELERATIONS,
     TORQUES,
@@ -82,10 +81,10 @@ def test_failing_sets_of_closed_robots_by_brute_force(make):
     motion = {"type": "joint_acceleration", "joints": list(tree.joint_names[:2])}
     cells = [
         {"type": "linear_relation", "name": name, "terms": {name: 1}, "value": None}
-        for name in System(tree, sensor_set(KNOWN)).variable_names
+        for name in System(tree, sensor_set(UNLOADED)).variable_names
         if name.startswith("loop")
     ]
-    system = System(tree, sensor_set(TORQUES, motion, KNOWN, *cells[:3]))
+    system = System(tree, sensor_set(TORQUES, motion, UNLOADED, *cells[:3]))
     check_failing_sets(system, closed_looks(Reduction(system), seed=1).configurations[0], 2, make)
 
 
@@ -102,7 +101,7 @@ def test_every_sensor_of_a_square_system_is_critical():
 
 def test_known_values_do_not_fail():
     """tau = H qdd of two joints, all four read: any two of them tell the others."""
-    found = redundancy(System(autotree(2), sensor_set(ACCELERATIONS, TORQUES, KNOWN)), ("tau",), size=9)
+    found = redundancy(System(autotree(2), sensor_set(ACCELERATIONS, TORQUES, UNLOADED)), ("tau",), size=9)
     names = ("qdd:joint1", "qdd:joint2", "tau:joint1", "tau:joint2")
     assert (found.sensors, found.critical, found.size) == (names, (), 4)
     assert found.failing_sets == tuple(itertools.combinations(names, 3))

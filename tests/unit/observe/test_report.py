@@ -17,7 +17,7 @@ from nori_dyn.report.learned import describe_need, memory_notes, memory_words
 from nori_dyn.report.shows.observability import redundancy_document, report_document
 from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import number, spaced
-from tests.systems import ACCELERATIONS, INVERSE, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, INVERSE, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.words import plain
 
 
@@ -80,7 +80,7 @@ def test_what_is_refused(cells):
 
 def test_rows_with_a_sigma_count_as_rows_and_rows_may_be_few():
     tree = nd.autotree(3)
-    system = nd.System(tree, sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0, "sigma": 1.0}))
+    system = nd.System(tree, sensor_set(ACCELERATIONS, TORQUES, UNLOADED | {"sigma": 1.0}))
     assert system.shape == (63, 60)
     assert nd.observability(system).is_observable
     report = nd.observability(nd.System(nd.autotree(2), sensor_set(ACCELERATIONS)))
@@ -100,8 +100,7 @@ def test_the_package_is_called_as_its_function():
 
 
 TREE = nd.autotree(3)
-KNOWN = {**WRENCHES, "value": 0}
-ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, KNOWN))
+ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, UNLOADED))
 SHORT = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "links": ["link1", "link2"], "value": 0}))
 
 
@@ -135,7 +134,7 @@ def test_text_figures_and_page_say_the_same():
 
 
 def test_text_figures_and_page_say_the_same_of_poses_and_failures():
-    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, KNOWN))
+    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, UNLOADED))
     report, found, spare = nd.observability(system), nd.conditioning(system, n=6, workers=1), nd.redundancy(system)
     k = int(np.argmax(found.worst_sigma))
     median, worst = found.median_sigma[k], found.worst_sigma[k]
@@ -176,7 +175,7 @@ def test_sensors_that_may_fail_as_text():
         "None of the 3 sensors may fail: without any one of them, some of tau:joint1, tau:joint2"
     )
     assert "some of tau is lost" in redundancy_document(found, ("tau",)).text()
-    twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, KNOWN))
+    twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, UNLOADED))
     spare = nd.redundancy(twice, ("tau",), size=2)
     assert "Any one of the 6 sensors may fail" in plain(spare)
     assert "\n" not in repr(spare)
@@ -184,7 +183,7 @@ def test_sensors_that_may_fail_as_text():
 
 def test_what_is_learned_over_time_in_text_figures_and_page():
     cells = {"type": "force_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 5.0}}
-    sensors = sensor_set(ACCELERATIONS, cells, {**KNOWN, "links": {"except": "link2"}})
+    sensors = sensor_set(ACCELERATIONS, cells, {**UNLOADED, "links": {"except": "link2"}})
     report = nd.observability(nd.System(nd.autotree(2), sensors), memory={"offsets": {"of": "offset", "walk": 0.01}})
     figures, page = report.to_dict()["over_time"], plain(to_html(report))
     text, said = plain(report), memory_words(report.over_time, report.n_variables)

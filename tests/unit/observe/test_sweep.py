@@ -23,7 +23,7 @@ from nori_dyn.errors import (
 )
 from nori_dyn.observe import sweep as module
 from nori_dyn.observe.sweep import CHUNK, MOST_CHUNKS, chunks, sweep
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 from tests.tasks import Dies, Lacking, Threads, Vanishes, refuses, squares
 
 Q = np.random.default_rng(0).normal(size=(50, 3))
@@ -210,9 +210,9 @@ def test_a_worker_of_the_cluster_that_dies(cluster, tmp_path):
 def test_conditioning_is_the_same_to_the_last_bit(cluster):
     tree = nd.autotree(6, skew=0.7)
     sensors = sensor_set(
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        ACCELERATIONS | {"sigma": 0.1},
         {"type": "external_wrench", "links": {"except": "link6"}, "value": 0},
-        {"type": "joint_torque", "joints": "all", "sigma": 0.2},
+        TORQUES | {"sigma": 0.2},
     )
     system = nd.System(tree, sensors)
     here, others, far = (

@@ -8,6 +8,7 @@ from nori_dyn.errors import PlanError, UnknownSensorNameError
 from tests.closed_robots import four_bar
 from tests.in_pinocchio import in_pinocchio
 from tests.peers import pin
+from tests.systems import SPEED, sensor_set
 
 BASE = {"type": "force_torque", "joints": {"at": 0}, "sigma": 0.1}
 
@@ -17,9 +18,7 @@ def torques(joints="all"):
 
 
 def sensors(*rows, links="all") -> nd.SensorSet:
-    speed = {"of": "qd", "rate": "qdd", "noise": 0.001}
-    content = {"name": "touch", "measurements": list(rows), "memory": {"speed": speed}, "touch": {"links": links}}
-    return nd.SensorSet.from_dict(content)
+    return sensor_set(*rows, name="touch", memory={"speed": SPEED}, touch={"links": links})
 
 
 def readings(tree: nd.KinematicTree, joints: list[int], with_base: bool) -> dict[str, np.ndarray]:

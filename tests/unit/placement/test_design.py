@@ -13,8 +13,7 @@ from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.design import best_sensors
 from nori_dyn.system.builder import System
 from tests.covering import covering
-
-NO_WRENCH = {"type": "external_wrench", "links": "all", "value": 0}
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED
 
 
 def candidates_of(seed: int = 0, **changes) -> Candidates:
@@ -27,7 +26,7 @@ def candidates_of(seed: int = 0, **changes) -> Candidates:
         {"type": "force_torque", "joints": ["joint1", "joint3"], "sigma": [0.1, 0.1, 0.2, 1, 1, 2]},
         {"type": "angular_accelerometer", "links": "link3", "sigma": 0.7},
     ]
-    there = [NO_WRENCH, {"type": "joint_acceleration", "joints": "all", "sigma": 2.0}]
+    there = [UNLOADED, ACCELERATIONS | {"sigma": 2.0}]
     return Candidates.from_dict(
         {"name": "c", "measurements": there, "candidates": {"measurements": entries}, **changes}
     )
@@ -103,7 +102,7 @@ def test_outputs_that_the_sensors_must_first_determine():
     """Without accelerations that are there anyway, three sensors of one row are needed, and no fewer do."""
     noise = {"joint_acceleration": 50, "joint_torque": 0.5}
     entries = [{"type": kind, "joints": "all", "sigma": sigma} for kind, sigma in noise.items()]
-    data = {"name": "c", "measurements": [NO_WRENCH], "candidates": {"measurements": entries}}
+    data = {"name": "c", "measurements": [UNLOADED], "candidates": {"measurements": entries}}
     found = best_sensors(chain(), Candidates.from_dict(data), 3)
     by_volume = best_sensors(chain(), Candidates.from_dict(data), 3, ("tau", "qdd"), "D")
     assert (len(by_volume.outputs), by_volume.n_independent) == (6, 3)
@@ -123,6 +122,6 @@ def test_what_cannot_be_asked():
         best_sensors(tree, candidates, 2, criterion="E")
     with pytest.raises(InputError, match="shape"):
         best_sensors(tree, candidates, 2, configurations=[[0.0]])
-    bare = {"measurements": [{"type": "joint_torque", "joints": "all"}]}
+    bare = {"measurements": [TORQUES]}
     with pytest.raises(SensorConfigError, match="'tau:joint1' has no sigma"):
         best_sensors(tree, candidates_of(candidates=bare), 2)

@@ -33,9 +33,9 @@ from nori_dyn.placement.cover import CoverProblem
 from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import Placement, place
 from nori_dyn.system.builder import System
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 from tests.words import plain
 
-NO_WRENCH = {"type": "external_wrench", "links": "all", "value": 0}
 KINDS = {
     "joint_acceleration": "joints",
     "joint_torque": "joints",
@@ -65,7 +65,7 @@ def random_candidates(seed: int, more: int = 0) -> tuple[KinematicTree, Candidat
         rules = {"must": [names[0]], "at_most_one": [names[1:3], names[3:6]]}
     if seed % 4 == 2:
         rules = {"together": {"pair": names[:2]}}
-    free = {**NO_WRENCH, "links": {"except": tree.names[-1]}} if seed % 5 == 4 else NO_WRENCH
+    free = {**UNLOADED, "links": {"except": tree.names[-1]}} if seed % 5 == 4 else UNLOADED
     data = {"name": "random", "measurements": [free], "candidates": {"measurements": entries}, "costs": costs, **rules}
     outputs = (None, ("tau",), ("tau:joint1",), ("qdd",))[int(rng.integers(4))]
     return tree, Candidates.from_dict(data), outputs
@@ -135,9 +135,9 @@ def test_the_cheapest_of_all_subsets_of_which_any_may_fail_at_poses_and_in_conta
         if seed % 3 == 1:
             touch = {"type": "external_wrench", "links": tree.names[-1], "components": ["mx", "my", "mz"], "value": 0}
             open_ = {"type": "external_wrench", "links": tree.names[-1], "components": ["fx", "fy", "fz"], "value": 0}
-            there = [{**NO_WRENCH, "links": {"except": tree.names[-1]}}, touch]
+            there = [{**UNLOADED, "links": {"except": tree.names[-1]}}, touch]
             contacts = {"tip": {"closed": [], "open": [open_]}}
-            present = nd.SensorSet.from_dict({"name": "random", "measurements": there, "contacts": contacts})
+            present = sensor_set(*there, name="random", contacts=contacts)
             candidates = replace(candidates, present=present)
         survive = 1 + (seed % 5 == 4)
         where = {"at_zero": None, "walk": tree.random_configurations(2, seed)} if seed % 2 else None
@@ -155,8 +155,8 @@ def test_the_cheapest_of_all_subsets_of_which_any_may_fail_at_poses_and_in_conta
 
 
 def candidates_of(**changes) -> Candidates:
-    entries = [{"type": "joint_acceleration", "joints": "all"}, {"type": "joint_torque", "joints": "all"}]
-    data = {"name": "c", "measurements": [NO_WRENCH], "candidates": {"measurements": entries}, **changes}
+    entries = [ACCELERATIONS, TORQUES]
+    data = {"name": "c", "measurements": [UNLOADED], "candidates": {"measurements": entries}, **changes}
     return Candidates.from_dict(data)
 
 
@@ -177,7 +177,7 @@ def test_methods_and_costs_by_type():
 def test_a_search_that_ends_early_says_so():
     tree = autotree(6)
     entries = [{"type": "accelerometer", "links": "all"}, {"type": "force_torque", "joints": "all"}]
-    data = {"name": "c", "measurements": [NO_WRENCH], "candidates": {"measurements": entries}}
+    data = {"name": "c", "measurements": [UNLOADED], "candidates": {"measurements": entries}}
     whole = place(tree, Candidates.from_dict(data), ("tau",))
     hasty = place(tree, Candidates.from_dict(data), ("tau",), effort=1)
     assert whole.is_optimal
@@ -238,7 +238,7 @@ def test_what_is_there_anyway_is_not_the_choice_of_its_name():
     """Components of one wrench, some known without a sensor, and some to be bought."""
     tree = autotree(2)
     known = [
-        {"type": "joint_acceleration", "joints": "all"},
+        ACCELERATIONS,
         {"type": "external_wrench", "links": "link1", "value": 0},
         {"type": "external_wrench", "links": "link2", "components": ["mx", "my", "fx", "fz"], "value": 0},
     ]
@@ -304,13 +304,8 @@ TREE = nd.autotree(12)
 CANDIDATES = Candidates.from_dict(
     {
         "name": "c",
-        "measurements": [{"type": "external_wrench", "links": "all", "value": 0}],
-        "candidates": {
-            "measurements": [
-                {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-                {"type": "joint_torque", "joints": "all", "sigma": 1.0},
-            ]
-        },
+        "measurements": [UNLOADED],
+        "candidates": {"measurements": [ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 1.0}]},
         "costs": {"joint_acceleration": 250.5},
     }
 )

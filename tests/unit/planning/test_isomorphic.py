@@ -8,7 +8,6 @@ import pytest
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.descriptions.sensor_configs import sensors
-from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.limbs import limb_groups
 from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.isomorphic import carried, images_of, isomorphic_order, isomorphic_parts
@@ -195,10 +194,9 @@ def one_foot(solo12):
         }
         for foot, link in feet.items()
     }
-    exact = {"name": "exact", "measurements": [ACCELERATIONS, wrench], "contacts": contacts}
     return {
         "weighed": [sensors("quadruped_contacts").in_contact(each) for each in ("fore_left", "hind_right")],
-        "exact": [SensorSet.from_dict(exact).in_contact(each) for each in feet],
+        "exact": [sensor_set(ACCELERATIONS, wrench, name="exact", contacts=contacts).in_contact(each) for each in feet],
     }
 
 

@@ -16,11 +16,8 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.repeats import ReducedSystem, remove_repeats
 from nori_dyn.system.builder import System
 from tests.closed_robots import four_bar
-from tests.systems import sensor_set
+from tests.systems import TORQUES, UNLOADED, sensor_set
 from tests.tolerances import SOLVED, assert_close
-
-FREE = {"type": "external_wrench", "links": "all", "value": 0}
-TORQUES = {"type": "joint_torque", "joints": "all"}
 
 
 def planar(constrains: object, **options: float) -> KinematicTree:
@@ -52,7 +49,7 @@ def check_solution(system: System, y: np.ndarray, only: np.ndarray | None = None
     ("constrains", "repeated"), [(["fx", "fy"], 0), ("point", 1), ("hinge", 3), (["mx", "my", "fx", "fy"], 2)], ids=str
 )
 def test_a_planar_four_bar_in_space_repeats_what_its_hinges_say(constrains, repeated):
-    reduced = check_solution(System(planar(constrains), sensor_set(TORQUES, FREE)), np.array([1.0, 2.0, 3.0]))
+    reduced = check_solution(System(planar(constrains), sensor_set(TORQUES, UNLOADED)), np.array([1.0, 2.0, 3.0]))
     assert len(reduced.system.of_components.repeats) == repeated
 
 
@@ -65,12 +62,12 @@ def test_rows_that_are_nothing_but_rounding_repeat_others():
     q, _ = closed_state(tilted)
     row = gap_rate(positions(tilted, q))[2]
     assert 0 < np.abs(row).max() < 1e-14
-    reduced = remove_repeats(System(tilted, sensor_set(TORQUES, FREE)))
+    reduced = remove_repeats(System(tilted, sensor_set(TORQUES, UNLOADED)))
     assert [repeat.row for repeat in reduced.system.of_components.repeats] == [2]
 
 
 def test_what_nothing_tells_is_no_output_and_is_named():
-    system = nd.System(planar("hinge"), sensor_set(TORQUES, FREE))
+    system = nd.System(planar("hinge"), sensor_set(TORQUES, UNLOADED))
     plan = nd.plan(system, cache=False)
     assert [output.name for output in plan.outputs] == ["a", "tau", "fx", "qdd"]
     with pytest.raises(PlanError, match=r"output 'f:crank': the sensors do not determine f:crank: .*load cell"):
@@ -89,10 +86,10 @@ def test_load_cells_in_the_loop_tell_what_is_left_and_one_of_three_leaves_two_fo
     ]
     tree = planar("hinge")
     y = np.array([1.0, 2.0, 3.0, 0.5, -0.5, 4.0])
-    reduced = check_solution(System(tree, sensor_set(TORQUES, FREE, *cells)), y)
+    reduced = check_solution(System(tree, sensor_set(TORQUES, UNLOADED, *cells)), y)
     assert [repeat.is_zero for repeat in reduced.system.of_components.repeats] == [False] * 3
     assert not len(reduced.undetermined)
-    reduced = remove_repeats(System(tree, sensor_set(TORQUES, FREE, cells[1])))
+    reduced = remove_repeats(System(tree, sensor_set(TORQUES, UNLOADED, cells[1])))
     assert sorted(repeat.is_zero for repeat in reduced.system.of_components.repeats) == [False, True, True]
     n, m = reduced.system.shape
     assert n == m
@@ -104,7 +101,7 @@ def test_a_coupling_that_says_what_another_says():
         for k, on, ratio in ((2, 1, 2.0), (3, 2, -2.0), (3, 1, -4.0))
     ]
     tree = random_tree(4, seed=3, kinds=("revolute",)).replace(components=tuple(couplings))
-    system = System(tree, sensor_set(TORQUES, FREE))
+    system = System(tree, sensor_set(TORQUES, UNLOADED))
     reduced = check_solution(system, np.arange(4.0), numbers_in([system.column("qdd", i) for i in range(4)]))
     assert len(reduced.system.of_components.repeats) == 1
 
@@ -112,19 +109,19 @@ def test_a_coupling_that_says_what_another_says():
 def test_a_loop_that_cannot_be_closed_is_told_with_its_gap(monkeypatch):
     monkeypatch.setattr(closure, "DRAWS", 1)
     with pytest.raises(NotClosedError, match=r"'loop:bar' stays open by 0\.\d+ .*Begin nearer") as told:
-        nd.plan(nd.System(planar(["fx", "fy"], ground=2.5), sensor_set(TORQUES, FREE)), cache=False)
+        nd.plan(nd.System(planar(["fx", "fy"], ground=2.5), sensor_set(TORQUES, UNLOADED)), cache=False)
     assert told.value.part == "loop:bar"
     assert 0.5 / np.sqrt(2) <= told.value.gap <= 0.5 + 1e-6  # the larger component of half a metre
 
 
 def test_loops_that_lock_the_robot_are_refused():
     with pytest.raises(ModelError, match=r"its loops and couplings \('loop:bar'\) hold all of its 3 freedoms"):
-        nd.plan(nd.System(planar("pose", ground=0.5), sensor_set(TORQUES, FREE)), cache=False)
+        nd.plan(nd.System(planar("pose", ground=0.5), sensor_set(TORQUES, UNLOADED)), cache=False)
 
 
 def test_the_gap_of_an_open_state_is_on_its_estimate():
     tree = planar(["fx", "fy"])
-    solver = nd.plan(nd.System(tree, sensor_set(TORQUES, FREE)), cache=False).solver("numpy")
+    solver = nd.plan(nd.System(tree, sensor_set(TORQUES, UNLOADED)), cache=False).solver("numpy")
     q, qd = closed_state(tree)
     assert solver.solve(q, qd, np.zeros(3)).gap < 1e-9
     open_q = q + np.array([0.0, 0.0, 1e-3])

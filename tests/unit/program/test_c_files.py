@@ -20,7 +20,7 @@ from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.track_source import TrackShape, track_source
 from tests.compilers import needs_compiler
 from tests.robots import load
-from tests.systems import sensor_set
+from tests.systems import UNLOADED, sensor_set
 from tests.unit.filtering.test_base import EXPORTED
 
 pytestmark = needs_compiler
@@ -37,7 +37,7 @@ def program(sensors, outputs=None, tree=None, checked=False):
 
 def weighed():
     rows = ({"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque"))
-    return sensor_set(*rows, {"type": "external_wrench", "links": "all", "value": 0})
+    return sensor_set(*rows, UNLOADED)
 
 
 UNITS = {

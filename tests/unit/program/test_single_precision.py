@@ -7,7 +7,7 @@ import nori_dyn as nd
 from nori_dyn.algebra.scalars import cos, sin, sqrt
 from tests.compilers import needs_compiler
 from tests.robots import load
-from tests.systems import sensor_set
+from tests.systems import UNLOADED, sensor_set
 
 N = 33
 NO_DIVISION, FORWARD = 3e-6, 1e-4
@@ -34,7 +34,7 @@ def check(found, expected, tolerance):
 
 def weighed():
     rows = ({"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque"))
-    return sensor_set(*rows, {"type": "external_wrench", "links": "all", "value": 0})
+    return sensor_set(*rows, UNLOADED)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -24,6 +24,7 @@ from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.tables import number
 from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text
 from tests.recorded_logs import DT, FAULTY, GAP, MISSING, SPIKE, START, N, estimated, exact_plan, log_file
+from tests.systems import ACCELERATIONS, UNLOADED, sensor_set
 from tests.unit.report.test_curves import points
 
 FIRST, SECOND = "second:panda_joint2", "third:panda_joint4"
@@ -416,10 +417,9 @@ def numbers_in(path: str) -> np.ndarray:
 def test_only_torques_are_drawn_as_measured_torques(tmp_path, monkeypatch):
     """Neither y[0], the first reading of the plan, nor an accelerometer with an offset is a torque."""
     monkeypatch.chdir(tmp_path)
-    motion, unloaded = {"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all"}
     imu = {"type": "accelerometer", "links": "link1", "sigma": 0.1, "offset": {"sigma": 1.0}, "name": "imu"}
-    content = {"name": "offset", "measurements": [motion, imu, unloaded | {"value": 0}]}
-    plan = nd.plan(nd.System(nd.autotree(1), nd.SensorSet.from_dict(content)), outputs=["tau", "offset"])
+    sensors = sensor_set(ACCELERATIONS, imu, UNLOADED, name="offset")
+    plan = nd.plan(nd.autotree(1), sensors, outputs=["tau", "offset"])
     still = np.zeros((100, 1))
     np.savez("log.npz", t=np.arange(100) * 0.01, q=still, qd=still, y=np.zeros((100, plan.system.ny)))
     nd.view(nd.estimate("log.npz", plan, backend="numpy"), "log.html", log=nd.read_log("log.npz"))

@@ -28,7 +28,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.tables import number
 from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text
 from tests.robots import load
-from tests.systems import ACCELERATIONS, INVERSE, sensor_set
+from tests.systems import ACCELERATIONS, INVERSE, TORQUES, UNLOADED, sensor_set
 
 CASES = {
     "arm": ("panda", "fixed", "inverse_dynamics", "Yes, these sensors suffice"),
@@ -66,13 +66,10 @@ def failing(system: System) -> Redundancy:
     return Redundancy(system.variable_names, names, names[:2], lost, ((names[0],), (names[1],), names[2:4]), 2)
 
 
-CHOICES = [
-    {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-    {"type": "joint_torque", "joints": "all", "sigma": 1},
-]
+CHOICES = [ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 1}]
 CANDIDATES = {
     "name": "shop",
-    "measurements": [{"type": "external_wrench", "links": "all", "value": 0}],
+    "measurements": [UNLOADED],
     "candidates": {"measurements": CHOICES},
     "costs": {"joint_torque": 30, "joint_acceleration": 7},
 }

@@ -6,7 +6,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError
 from nori_dyn.report.pictures import COLOURS, OTHERS, draw_front, draw_plan
-from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("networkx")
@@ -22,7 +22,7 @@ def share(picture, colour):
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_each_kind_has_its_colour_multipliers_of_weighted_rows_too(tmp_path, is_weighted):
     sigma = {"sigma": 0.1} if is_weighted else {}
-    rows = [{**ACCELERATIONS, **sigma}, *([{**TORQUES, **sigma}] if is_weighted else ()), {**WRENCHES, "value": 0}]
+    rows = [{**ACCELERATIONS, **sigma}, *([{**TORQUES, **sigma}] if is_weighted else ()), UNLOADED]
     draw_plan(nd.plan(nd.System(nd.autotree(2), sensor_set(*rows)), cache=False), tmp_path / "plan.png")
     picture = imread(tmp_path / "plan.png")
     for kind in ("a", "f", "tau", "fx", "qdd"):
@@ -31,9 +31,8 @@ def test_each_kind_has_its_colour_multipliers_of_weighted_rows_too(tmp_path, is_
 
 
 def test_a_front_is_drawn_and_where_it_is_not_proven_what_is_left(tmp_path):
-    wrenches = {**WRENCHES, "value": 0}
     rows = [{**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}]
-    shop = {"name": "shop", "measurements": [wrenches], "candidates": {"measurements": rows}}
+    shop = {"name": "shop", "measurements": [UNLOADED], "candidates": {"measurements": rows}}
     tree, candidates = nd.autotree(2), nd.placement.Candidates.from_dict(shop)
     draw_front(nd.placement.pareto_front(tree, candidates), tmp_path / "front.png")
     draw_front(nd.placement.pareto_front(tree, candidates, effort=1), tmp_path / "open.png")

@@ -17,7 +17,7 @@ from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.skeleton import LARGEST, SIZE, UNKNOWN, bone_ends, skeleton
 from tests.standing import robot, sway
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
 
 N, FOOT = 300, "l_foot"
 SIGMA = np.array([1.0, 1.0, 1.0, 2.0, 3.0, 8.0])
@@ -38,7 +38,7 @@ def swaying(drift: float = 0.0) -> RecordedLog:
     wrench = np.column_stack([0 * t, 0 * t, 0 * t, 10 * np.sin(t), 5 + 0 * t, 100 + 20 * np.cos(3 * t)])
     wrench[7] = np.nan
     entries = (
-        {"type": "joint_acceleration", "joints": "all", "value": 0},
+        ACCELERATIONS | {"value": 0},
         {"type": "external_wrench", "links": {"except": ["l_shank"]}, "value": 0},
         {"type": "external_wrench", "links": FOOT},
     )
@@ -123,7 +123,7 @@ def test_gravity_points_down_whatever_it_is_along():
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_short_logs_and_those_of_which_little_is_known_are_drawn(n):
     tree, q = robot(), np.tile(robot().neutral_configuration(), (n, 1))
-    rows = {"type": "joint_acceleration", "joints": "all", "value": 0}, {"type": "external_wrench", "links": "all"}
+    rows = ACCELERATIONS | {"value": 0}, WRENCHES
     wrench = np.zeros((n, 6))
     wrench[: n // 2 + 1, 5], wrench[n // 2 + 1 :] = 3.0, np.nan
     wrench[0, 5] = 7.0

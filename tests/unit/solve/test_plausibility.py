@@ -13,7 +13,7 @@ from nori_dyn.solve.plausibility.checks import warnings_of_motion
 from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
 from nori_dyn.solve.plausibility.torques import LEAST
 from tests.plausible import plausibility_warnings
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 
 DT, N = 0.01, 400
 DEGREES = 180 / np.pi
@@ -21,10 +21,10 @@ DEGREES = 180 / np.pi
 
 LIMITS = {"limits": (-1.5, 1.5)}
 SOFT = sensor_set(
-    {"type": "joint_acceleration", "joints": "all", "sigma": 0.5},
-    {"type": "joint_torque", "joints": "all", "sigma": 0.2},
+    ACCELERATIONS | {"sigma": 0.5},
+    TORQUES | {"sigma": 0.2},
     {"type": "accelerometer", "links": "link3", "sigma": 0.5},
-    {"type": "external_wrench", "links": "all", "value": 0},
+    UNLOADED,
 )
 
 
@@ -69,7 +69,7 @@ def scaled(y, columns, factor):
     return y
 
 
-ACCELERATIONS, TORQUES, ACCELEROMETER = slice(0, 3), slice(3, 6), slice(6, 9)
+OF_QDD, OF_TAU, ACCELEROMETER = slice(0, 3), slice(3, 6), slice(6, 9)
 
 
 def test_a_sound_log_is_not_doubted(log):
@@ -122,11 +122,11 @@ def test_velocities_that_are_not_the_rates(log):
 
 def test_readings_that_contradict_each_other(log):
     for columns, factor, hint in (
-        (TORQUES, 1e3, "joint_torque looks a thousand times too large"),
-        (TORQUES, -1.0, "joint_torque has the other sign"),
-        (TORQUES, 1e-3, "joint_torque looks a thousand times too small"),
+        (OF_TAU, 1e3, "joint_torque looks a thousand times too large"),
+        (OF_TAU, -1.0, "joint_torque has the other sign"),
+        (OF_TAU, 1e-3, "joint_torque looks a thousand times too small"),
         (ACCELEROMETER, 1 / 9.81, "accelerometer looks like g"),
-        (ACCELERATIONS, DEGREES, "joint_acceleration looks like degrees"),
+        (OF_QDD, DEGREES, "joint_acceleration looks like degrees"),
     ):
         found = log.doubts(y=scaled(log.y, columns, factor))
         assert found["consistency"].share == 1.0
@@ -136,7 +136,7 @@ def test_readings_that_contradict_each_other(log):
 def test_readings_of_an_impossible_size(log):
     still = np.where(np.arange(9) < ACCELEROMETER.start, log.y, 0.1)
     for y, words in (
-        (scaled(log.y, TORQUES, 1e3), "It looks like mN m"),
+        (scaled(log.y, OF_TAU, 1e3), "It looks like mN m"),
         (scaled(log.y, ACCELEROMETER, 1 / 9.81), "It looks like g instead of m/s^2"),
         (still, "was it subtracted?"),
     ):
@@ -147,15 +147,15 @@ def test_an_estimate_of_an_impossible_size(log):
     system = nd.System(log.tree, nd.sensors("inverse_dynamics"))
     solver = nd.plan(system).solver("numpy")
     for factor, expected in ((1.0, False), (1e4, True)):
-        estimate = solver.solve_batch(log.q, log.qd, factor * log.y[:, ACCELERATIONS])
-        found = plausibility_warnings(system, log.q, log.qd, log.y[:, ACCELERATIONS], estimate)
+        estimate = solver.solve_batch(log.q, log.qd, factor * log.y[:, OF_QDD])
+        found = plausibility_warnings(system, log.q, log.qd, log.y[:, OF_QDD], estimate)
         assert bool(found) is expected
     assert "the estimate of f is" in found[0].message
     assert "times the weight of the robot" in found[0].message
 
 
 def test_samples_without_a_reading_and_saturated_ones_are_passed_over(log):
-    y = scaled(log.y, TORQUES, -1.0)
+    y = scaled(log.y, OF_TAU, -1.0)
     y[::2, 4] = np.nan
     assert "other sign" in log.doubts(y=y)["consistency"].message
     y[:, 4] = np.nan
@@ -164,9 +164,9 @@ def test_samples_without_a_reading_and_saturated_ones_are_passed_over(log):
 
 def test_sigmas_that_nobody_gave_are_no_measure(log):
     entries = [{**entry, "sigma": None} for entry in SOFT.to_dict()["measurements"]]
-    system = nd.System(log.tree, nd.SensorSet.from_dict({"name": "plain", "measurements": entries}))
+    system = nd.System(log.tree, sensor_set(*entries, name="plain"))
     assert system.is_weighted
-    found = plausibility_warnings(system, log.q, log.qd, scaled(log.y, TORQUES, -1.0), dt=DT)
+    found = plausibility_warnings(system, log.q, log.qd, scaled(log.y, OF_TAU, -1.0), dt=DT)
     assert [each.check for each in found] == ["torques"]  # by the model alone
 
 
@@ -191,9 +191,7 @@ def slow_arm(friction=2.0):
     return tree, q, qd, tau + np.random.default_rng(0).normal(scale=0.3, size=tau.shape), gravity
 
 
-TORQUES_ALONE = sensor_set(
-    {"type": "joint_torque", "joints": "all", "sigma": 1.0}, {"type": "external_wrench", "links": "all", "value": 0}
-)
+TORQUES_ALONE = sensor_set(TORQUES | {"sigma": 1.0}, UNLOADED)
 
 
 @pytest.mark.parametrize("n", [1, 2, 20])
@@ -296,8 +294,7 @@ def test_forces_that_do_not_carry_a_robot_are_named(share, is_named):
     tree = nd.tools.random_tree(1, seed=0, kinds=("free",))
     q, still = np.tile(tree.neutral_configuration(), (200, 1)), np.zeros((200, 6))
     fx = np.tile(share * nd.rnea(tree, q[0], np.zeros(6), np.zeros(6)), (200, 1))
-    motion, wrench = {"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all"}
-    system = nd.System(tree, sensor_set(motion, wrench))
+    system = nd.System(tree, sensor_set(ACCELERATIONS, WRENCHES))
     y = np.hstack([still, fx])
     estimate = nd.plan(system, [f"fx:{tree.names[0]}"]).solver("numpy").solve_batch(q, still, y)
     found = warnings_of_motion(system, q, still, y, estimate, DT)

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 import nori_dyn as nd
 from tests.plausible import plausibility_warnings
 from tests.standing import BIAS, SIGMA, robot, sensors, sway
+from tests.systems import sensor_set
 from tests.walking import DT, walk
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "real"
@@ -83,8 +84,7 @@ def walks(tree, frames, turns):
     sole = {"components": ["wx", "wy", "wz", "vx", "vy", "vz"]} if turns else {}
     rows = [{"type": "imu", "links": "base", "gyroscope": {"sigma": 0.01}, "accelerometer": {"sigma": 0.1}}]
     rows += [{"type": "zero_velocity", "links": name, "sigma": 0.02, **sole} for name in frames]
-    content = {"name": "walks", "measurements": rows, "memory": {"base": {"of": "base"}}}
-    return nd.System(tree, nd.SensorSet.from_dict(content))
+    return nd.System(tree, sensor_set(*rows, name="walks", memory={"base": {"of": "base"}}))
 
 
 @cache

@@ -19,13 +19,13 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import unusable
 from tests.contracts.test_backends import Turned
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend, every_backend
 
 TREE = nd.autotree(4, branching=2, skew=0.4)
 
-MOTION = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+MOTION = ACCELERATIONS | {"sigma": 0.1}
 TORQUE = {"type": "joint_torque", "joints": "joint2", "sigma": 0.2, "range": [-8, 8]}
 CELL = {
     "type": "external_wrench",
@@ -150,7 +150,7 @@ def test_what_has_no_weight_may_be_saturated():
 def test_what_holds_exactly_cannot_be_left_out(others):
     """Rows of a sensor without a sigma hold exactly, in a square set and beside weighed ones."""
     free = [{"type": "joint_torque", "joints": "joint1", **others}] if others else []
-    motion = {"type": "joint_acceleration", "joints": "all", "range": [-5, 5]}
+    motion = ACCELERATIONS | {"range": [-5, 5]}
     solver = nd.plan(System(TREE, sensor_set(motion, *free, {**WRENCHES, "links": "all"}))).solver()
     message = r"'qdd:joint3'\) is -5: .* between -5 and 5.* exact and cannot be left out: .*`sigma`"
     for missing in ("refuse", "drop"):

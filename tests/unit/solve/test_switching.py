@@ -17,6 +17,7 @@ from nori_dyn.program.kernel.registry import BACKENDS
 from nori_dyn.system.side_by_side import SideBySide
 from tests.compilers import needs_compiler
 from tests.covering import covering
+from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend as runnable
 from tests.unit.solve.test_solver import every_backend
@@ -37,8 +38,8 @@ def sensors(*measurements, names=tuple(LEAVES), **contacts):
         }
         for name in names
     }
-    rows = [{"type": "joint_acceleration", "joints": "all"}, FREE, *measurements]
-    return nd.SensorSet.from_dict({"name": "leaves", "measurements": rows, "contacts": leaves | contacts})
+    rows = [ACCELERATIONS, FREE, *measurements]
+    return sensor_set(*rows, name="leaves", contacts=leaves | contacts)
 
 
 @lru_cache
@@ -213,7 +214,7 @@ def soft(sigma):
     """Sensors with rows to spare, and an accelerometer that is trusted less while its leaf is open."""
     both = {"type": "accelerometer", "links": "link4"}
     return sensors(
-        {"type": "joint_torque", "joints": "all", "sigma": 1},
+        TORQUES | {"sigma": 1},
         {"type": "external_wrench", "links": ["link5", "link6"], "value": 0},
         names=(),
         a={

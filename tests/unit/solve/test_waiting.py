@@ -9,6 +9,7 @@ import nori_dyn as nd
 from nori_dyn.errors import CompilerError, InputError, NoriWarning
 from nori_dyn.program.kernel.registry import BACKENDS, native_kernel
 from tests.compilers import needs_compiler
+from tests.systems import ACCELERATIONS, UNLOADED, WRENCHES, sensor_set
 
 pytestmark = needs_compiler
 
@@ -83,10 +84,8 @@ def test_the_states_of_a_set_are_compiled_one_after_the_other(own_cache, monkeyp
         return made
 
     monkeypatch.setitem(BACKENDS, "native", watched)
-    wrench = {"type": "external_wrench", "links": "all"}
-    contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
-    motion = {"type": "joint_acceleration", "joints": "all"}
-    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+    contacts = {"tip": {"closed": [WRENCHES], "open": [UNLOADED]}}
+    sensors = sensor_set(ACCELERATIONS, name="touch", contacts=contacts)
     plans = nd.plan(nd.autotree(1), sensors, outputs=["tau"])
     solver = plans.solver(wait=False)
     alone = float(nd.rnea(plans.tree, np.zeros(1), np.zeros(1), np.ones(1))[0])

@@ -6,7 +6,7 @@ from nori_dyn.estimation.system import System
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.system.refined import refine
 from tests.covering import covering
-from tests.systems import sensor_set
+from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
 
 POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.1, 0.2, 0.3]}
 SENSORS = {
@@ -23,10 +23,7 @@ SENSORS = {
     "some": [{"type": "accelerometer", "links": "all", "frame": POSE, "sigma": 0.1, "components": ["ax", "az"]}],
     "prior": [{"type": "prior", "variables": ["a"], "sigma": 2.0, "mean": 0.5, "conventional": True}],
 }
-NEEDED = (
-    {"type": "joint_acceleration", "joints": "all", "sigma": 1},
-    {"type": "external_wrench", "links": "all", "sigma": 1},
-)
+NEEDED = (ACCELERATIONS | {"sigma": 1}, WRENCHES | {"sigma": 1})
 TREES = {"skew": autotree(4, branching=2, skew=0.5), "mixed": random_tree(4, seed=2, kinds=("spherical", "revolute"))}
 
 

@@ -20,14 +20,14 @@ from nori_dyn.system.rows import NewtonEuler, SensorRow
 from nori_dyn.system.trace import SymbolicSystem, configuration_inputs, trace, traced_entries
 from nori_dyn.system.variables import VariableKey
 from tests.oracles import evaluate
-from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, WRENCHES, sensor_set, values_at
+from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, UNLOADED, sensor_set, values_at
 from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 
 
 def inverse_dynamics(tree: KinematicTree, **wrench: float) -> System:
-    rows = [{"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all", **wrench}]
-    return System(tree, SensorSet.from_dict({"name": "inverse_dynamics", "measurements": rows}))
+    rows = [ACCELERATIONS, {"type": "external_wrench", "links": "all", **wrench}]
+    return System(tree, sensor_set(*rows, name="inverse_dynamics"))
 
 
 # A two-link arm in a vertical plane, gravity along -y: unit tubes by autotree.
@@ -356,7 +356,7 @@ def rows(thing) -> list[list[str]]:
 
 
 def test_a_system_as_text():
-    system = nd.System(nd.autotree(3), sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}))
+    system = nd.System(nd.autotree(3), sensor_set(ACCELERATIONS, UNLOADED))
     found = rows(system)
     assert found[2] == ["equations", "60", "for", "60", "unknowns,", "as", "many", "as", "it", "takes"]
     assert found[3] == ["readings", "qdd:joint1,", "qdd:joint2,", "qdd:joint3"]
@@ -364,7 +364,7 @@ def test_a_system_as_text():
     assert ["joint_acceleration", "3", "3", "0", "0"] in found
     assert ["external_wrench", "18", "0", "18", "0"] in found
     assert ["tau", "joint", "torque", "3"] in found
-    weighted = nd.System(nd.autotree(3), sensor_set({**ACCELERATIONS, "sigma": 0.5}, TORQUES, {**WRENCHES, "value": 0}))
+    weighted = nd.System(nd.autotree(3), sensor_set({**ACCELERATIONS, "sigma": 0.5}, TORQUES, UNLOADED))
     assert "weighted least squares with 3 weights" in " ".join(str(weighted).split())
     assert ["joint_acceleration", "3", "3", "0", "3"] in rows(weighted)
     assert ["joint_torque", "3", "3", "0", "0"] in rows(weighted)
