@@ -86,7 +86,9 @@ MISTAKES = {
         Mistake("A robot whose name is misspelt", "nori-dyn info pandaa"),
         Mistake("A file that is no robot", "nori-dyn info page.xml", "page.xml", "<html/>"),
         Mistake("A robot of which nothing moves", "nori-dyn info box.urdf", "box.urdf", BOX),
-        Mistake("An inertia that no body has", "nori-dyn info box.urdf --base floating --strict", "box.urdf", BOX),
+        Mistake(
+            "An inertia that no body has", "nori-dyn info box.urdf --base floating --inertias refuse", "box.urdf", BOX
+        ),
         Mistake("A joint that does not exist", "nori-dyn info arm.urdf --lock joint4"),
         Mistake("A set of sensors that does not exist", "nori-dyn plan arm.urdf --sensors inverse_dynamic"),
         Mistake("A folder that does not exist", f"{INVERSE} --out plans/arm.plan"),

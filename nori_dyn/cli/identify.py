@@ -332,7 +332,7 @@ def _loading(written: Mapping[str, Path], model: RobotOptions) -> str | None:
     """
     if "robot" not in written:
         return None
-    options = {name: value for name, value in model.keywords().items() if name not in ("components", "strict")}
+    options = {name: value for name, value in model.keywords().items() if name != "components"}
     if "components" in written:
         options["components"] = str(written["components"])
     elif model.components == "own":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 OF_A_LOG = {"robot", "sensors", "contacts", "draft", "base", "lock", "keep", "components"}
-OF_A_ROBOT = {"base", "lock", "keep", "components", "inertias", "strict", "verbose", "frames", "as_json"}
+OF_A_ROBOT = {"base", "lock", "keep", "components", "inertias", "verbose", "frames", "as_json"}
 """Parameters of a log, and of a robot or a plan."""
 
 MOST_NAMES = 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,28 +39,13 @@ OF_DYNAMICS = ["contacts", "poses", "where", "samples", "outputs", "failing", "s
 """Parameters that do not go with --parameters."""
 
 
-@dataclass(frozen=True)
-class ObservedRobot(RobotOptions):
-    """How the robot is loaded, and whether special poses count that nobody asked for.
-
-    Attributes:
-        strict: Exit with 1 also where rank is lost at a likely special pose, such as flat ground; and refuse inertias
-            that no distribution of mass has, but with --inertias nearest.
-    """
-
-    strict: bool = False
-
-    def load(self, robot: str) -> KinematicTree:
-        """Load the robot; special poses may count where inertias are mended."""
-        return RobotOptions.load(replace(self, strict=self.strict and self.inertias != "nearest"), robot)
-
-
 def observe(
     ctx: typer.Context,
     robot: Annotated[str, typer.Argument(metavar="ROBOT|PLAN")],
     sensors: str | None = None,
     *,
-    model: ObservedRobot,
+    model: RobotOptions,
+    strict: bool = False,
     contacts: str | None = None,
     poses: Path | None = None,
     where: Annotated[list[str] | None, typer.Option(metavar="POSE:FRAMES")] = None,
@@ -95,7 +79,8 @@ def observe(
         robot: A robot as in `plan`, or the file of a plan or plan set.
         sensors: A shipped set of sensors, or a YAML file; those of the plan when left out. With --parameters,
             `identification`, or `identification_floating` with a floating base.
-        model: See `ObservedRobot`.
+        model: See `RobotOptions`.
+        strict: Exit with 1 also where rank is lost at a likely special pose, such as flat ground.
         contacts: The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none.
         poses: Poses to look at: .csv, .csv.gz or .npz, with q as in a log.
         where: Special poses to look at, such as parallel:l_sole,r_sole; repeatable. parallel, coplanar, flat,
@@ -179,7 +164,7 @@ def observe(
     if spare is not None:
         found += redundancy_document(spare, wanted, "If sensors fail.").under("redundancy")
     show_found(found, as_json)
-    if _fails(report, at_given, poses_count=model.strict or asked != "auto"):
+    if _fails(report, at_given, poses_count=strict or asked != "auto"):
         raise typer.Exit(1)
     if sensors is not None and not as_json:
         chosen = () if contacts is None else ("--contacts", contacts)

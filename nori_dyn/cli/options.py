@@ -66,7 +66,6 @@ class RobotOptions:
             and rotors that `identify` found and wrote.
         inertias: Inertias that no distribution of mass has: taken as given, with a warning; or the nearest that some
             distribution has; or refused.
-        strict: The same as --inertias refuse.
     """
 
     base: Base = "fixed"
@@ -74,7 +73,6 @@ class RobotOptions:
     keep: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None
     components: Annotated[str | None, typer.Option(metavar="FILE|own|none")] = None
     inertias: Inertias = "as_given"
-    strict: bool = False
 
     def given(self) -> dict[str, Any]:
         """The options that are not as usual, by their names."""
@@ -104,7 +102,7 @@ class RobotOptions:
     def words(self) -> tuple[str, ...]:
         """Options by which another command loads the same robot."""
         several = [(f"--{name}", own if isinstance(own, list) else [own]) for name, own in self.given().items()]
-        return tuple(word for option, own in several if option != "--strict" for one in own for word in (option, one))
+        return tuple(word for option, own in several for one in own for word in (option, one))
 
 
 @dataclass(frozen=True)

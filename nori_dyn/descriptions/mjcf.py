@@ -19,7 +19,7 @@ from nori_dyn.descriptions.mjcf_sensors import mjcf_sensors, sensor_bodies
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError, naming
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
-from nori_dyn.model.inertia import Inertias, LinkData, treatment
+from nori_dyn.model.inertia import Inertias, LinkData
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
@@ -33,7 +33,6 @@ def load_mjcf(
     kept: Sequence[str] = (),
     components: bool | str | os.PathLike[str] = True,
     inertias: Inertias = "as_given",
-    strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
 ) -> KinematicTree:
@@ -64,7 +63,6 @@ def load_mjcf(
             (see `load_components`) adds those that it describes to the model's.
         inertias: what to make of inertias that no distribution of mass has, as of `load_urdf`. MuJoCo refuses them
             itself; a model with `<compiler balanceinertia="true"/>` makes them spheres.
-        strict: the same as inertias="refuse".
         gravity: [m/s^2] in world axes; None takes the model's.
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions.
 
@@ -99,7 +97,7 @@ def load_mjcf(
             base="floating" if float_it else "fixed",
             locked=locked,
             kept=welds,
-            inertias=treatment(inertias, strict),
+            inertias=inertias,
             gravity=_gravity(mjcf) if gravity is None else gravity,
             notes=notes,
             file=os.fspath(path),

@@ -41,7 +41,6 @@ def load_robot(
     components: bool | str | os.PathLike[str] | None = None,
     mimic: Literal["independent", "coupled", "refuse"] | None = None,
     inertias: Inertias = "as_given",
-    strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
 ) -> KinematicTree:
@@ -64,7 +63,6 @@ def load_robot(
             larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
             some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
             and `notes` say so; "refuse" raises.
-        strict: the same as inertias="refuse".
         gravity: [m/s^2] in world axes; None is 9.81 downwards, or what an MJCF model says.
         clean: remove rounding, as `load_urdf` and `load_mjcf` do.
 
@@ -82,7 +80,6 @@ def load_robot(
         "locked": locked,
         "kept": kept,
         "inertias": inertias,
-        "strict": strict,
         "clean": clean,
     }
     if root == "robot":

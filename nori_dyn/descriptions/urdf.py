@@ -17,7 +17,7 @@ from nori_dyn.errors import ModelError, NoriWarning, naming
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.drives import DriveLimits
-from nori_dyn.model.inertia import Inertias, treatment
+from nori_dyn.model.inertia import Inertias
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 
 NO_SPEED, NO_EFFORT = 100.0, 1e4
@@ -36,7 +36,6 @@ def load_urdf(
     components: bool | str | os.PathLike[str] | None = None,
     mimic: Literal["independent", "coupled", "refuse"] | None = None,
     inertias: Inertias = "as_given",
-    strict: bool = False,
     gravity: tuple[float, float, float] = GRAVITY,
     clean: bool = True,
 ) -> KinematicTree:
@@ -61,7 +60,6 @@ def load_urdf(
             larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
             some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
             and `notes` say so; "refuse" raises.
-        strict: the same as inertias="refuse".
         gravity: [m/s^2] in world axes.
         clean: take what is a quarter turn, a zero or a coordinate axis up to rounding as exactly that: an
             angle within 1e-12 rad of k pi/2, or within a unit of its last decimal where seven or more are
@@ -118,7 +116,7 @@ def load_urdf(
             base=base,
             locked=locked,
             kept=kept,
-            inertias=treatment(inertias, strict),
+            inertias=inertias,
             gravity=gravity,
             notes=notes,
             file=os.fspath(path),

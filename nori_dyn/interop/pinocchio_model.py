@@ -19,7 +19,7 @@ from nori_dyn.components.base import Component
 from nori_dyn.components.building import JointTermData, component, joint_components
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.model.cleaning import Cleaner
-from nori_dyn.model.inertia import Inertias, LinkData, notes_on_links, physical_links, treatment, warn_of_links
+from nori_dyn.model.inertia import Inertias, LinkData, notes_on_links, physical_links, warn_of_links
 from nori_dyn.model.joints import (
     Continuous,
     Free,
@@ -55,7 +55,6 @@ def from_pinocchio(
     friction: bool = False,
     gravity: tuple[float, float, float] | None = None,
     inertias: Inertias = "as_given",
-    strict: bool = False,
     clean: bool = True,
 ) -> KinematicTree:
     """Kinematic tree of a pinocchio.Model, its joints in the model's order.
@@ -77,7 +76,6 @@ def from_pinocchio(
             larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
             some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
             and `notes` say so; "refuse" raises.
-        strict: the same as inertias="refuse".
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions. Angles
             printed in a URDF are past recognition here: `load_urdf` cleans more.
 
@@ -90,8 +88,7 @@ def from_pinocchio(
     joints = range(1, model.njoints)
     neutral = _neutral(model)
     links = dict(zip(joints, _link_names(model), strict=True))
-    taken = treatment(inertias, strict)
-    bodies, odd = physical_links([_link(link, model.inertias[j]) for j, link in links.items()], taken)
+    bodies, odd = physical_links([_link(link, model.inertias[j]) for j, link in links.items()], inertias)
     tree = KinematicTree(
         name=name or model.name or "robot",
         names=tuple(links.values()),
@@ -103,13 +100,13 @@ def from_pinocchio(
         frames=dict(_frames(model, set(links.values()), cleaner)),
         gravity=_gravity(model) if gravity is None else gravity,
     )
-    if odd and taken == "as_given":
+    if odd and inertias == "as_given":
         warn_of_links(odd, tree, file="", stacklevel=2)
     origin = f"from a model of Pinocchio's with {model.njoints - 1} joints"
     found = pinocchio_components(model, components, friction)
     if found.ignored:
         warnings.warn(f"robot '{tree.name}': ignored: {', '.join(found.ignored)}.", NoriWarning, stacklevel=2)
-    mended = notes_on_links(odd) if taken == "nearest" else ()
+    mended = notes_on_links(odd) if inertias == "nearest" else ()
     notes = (origin, *cleaner.notes(), *mended, *notes_on_limits(tree.joint_names, tree.joints), *found.notes)
     return tree.replace(notes=notes, components=found.components)
 

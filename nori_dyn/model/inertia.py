@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from nori_dyn.typing import Array, Floats
 Inertias: TypeAlias = Literal["as_given", "nearest", "refuse"]
 """What is made of an inertia that no distribution of mass has: taken with a warning, replaced by the nearest one that
 some distribution has, or refused."""
-
-TREATMENTS = ("as_given", "nearest", "refuse")
 
 TOLERANCE = 1e-9
 """Relative to the largest principal moment: the rounding of a decimal file does not make a body indefinite."""
@@ -61,23 +59,6 @@ def inertia_of_ten(ten: Sequence[Any] | Array) -> Array:
     return blocks(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h, -h, mass)
 
 
-def treatment(inertias: Inertias, strict: bool) -> Inertias:
-    """How a loader treats inertias that no distribution of mass has, from its arguments.
-
-    Args:
-        inertias: "as_given", "nearest" or "refuse".
-        strict: the same as "refuse".
-
-    Raises:
-        ModelError: none of these, or both "nearest" and strict.
-    """
-    if inertias not in TREATMENTS:
-        raise ModelError(f"inertias must be 'as_given', 'nearest' or 'refuse', not {inertias!r}.")
-    if strict and inertias == "nearest":
-        raise ModelError("strict refuses the inertias that 'nearest' would mend: leave out one of the two.")
-    return "refuse" if strict else inertias
-
-
 def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[LinkData], list[LinkData]]:
     """Return the links to make a tree of, and those whose inertia no distribution of mass has, as they were given.
 
@@ -86,13 +67,14 @@ def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[
         inertias: with "nearest", the links to make a tree of have the nearest inertia that some distribution has.
 
     Raises:
-        ModelError: a value that is not finite, a negative mass, an unsymmetric inertia; with "refuse", also an inertia
-            that no distribution of mass has.
+        ModelError: another treatment; a value that is not finite, a negative mass, an unsymmetric inertia; with
+            "refuse", also an inertia that no distribution of mass has.
     """
+    if inertias not in get_args(Inertias):
+        raise ModelError(f"inertias must be 'as_given', 'nearest' or 'refuse', not {inertias!r}.")
     odd = [link for link in links if not check_inertia(link.name, link.mass, link.com, link.I_com)]
     if odd and inertias == "refuse":
-        way_out = "load with inertias='nearest' (--inertias nearest) and without strict"
-        raise ModelError(f"{_not_physical(odd)} Correct them, or {way_out}.")
+        raise ModelError(f"{_not_physical(odd)} Correct them, or load with inertias='nearest' (--inertias nearest).")
     if inertias == "nearest":
         unreal = {id(link) for link in odd}
         links = [replace(link, I_com=nearest_physical(link.I_com)) if id(link) in unreal else link for link in links]

@@ -250,7 +250,7 @@ def test_unreal_inertias_are_named():
     with pytest.warns(nd.errors.NoriWarning, match=f"^{said}"):
         nd.interop.from_pinocchio(model)
     with pytest.raises(nd.errors.ModelError, match=said):
-        nd.interop.from_pinocchio(model, strict=True)
+        nd.interop.from_pinocchio(model, inertias="refuse")
     mended = nd.interop.from_pinocchio(model, inertias="nearest")
     assert_close(mended.I[1][:3, :3], np.diag([1.5, 1.5, 3.0]), SOLVED)
     assert any("'shoulder2_body' (1, 1, 3 to 1.5, 1.5, 3)" in note for note in mended.notes)
