@@ -10,6 +10,7 @@ Example:
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,15 +24,8 @@ class NoriError(Exception):
     """
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (type(self), self.args, self.__dict__)
-
-
-def _rebuilt(kind: type[NoriError], args: tuple[object, ...], attributes: dict[str, object]) -> NoriError:
-    """Restore an error in another process: those with attributes take other arguments than their message."""
-    error = kind.__new__(kind, *args)
-    error.args = args
-    error.__dict__.update(attributes)
-    return error
+        """Parts of an error for another process: those with attributes take other arguments than their message."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 @contextmanager

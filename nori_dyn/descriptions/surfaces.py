@@ -6,14 +6,14 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.mjcf_model import MjcfModel, compiled, rotation
 from nori_dyn.descriptions.robots import robot_file
-from nori_dyn.descriptions.urdf_shapes import urdf_shapes
+from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.extras import needed
 from nori_dyn.model.kinematics import positions
@@ -77,13 +77,14 @@ def solids(robot: str | os.PathLike[str], tree: KinematicTree) -> tuple[tuple[So
     """The collision shapes of a robot, and the links of those that cannot be read; arguments as those of `surfaces`."""
     path, root = robot_file(robot)
     found, lost, known = list[Solid](), list[str](), {*tree.names, *tree.frames}
-    for shape in _of_mjcf(compiled(path)) if root == "mujoco" else _of_urdf(path):
+    for shape, triangles in _of_mjcf(compiled(path)) if root == "mujoco" else _of_urdf(path):
         name = next((name for name in (f"{shape.link}/body", shape.link) if name in known), None)
-        if shape.triangles is None:
+        if triangles is None:
             lost.append(shape.link)
         elif name is not None:
             on = tree.frame(name)
-            found.append(Solid(on.link, shape.X @ on.X, shape.kind, shape.size, shape.triangles))
+            size = () if shape.kind == "mesh" else shape.size
+            found.append(Solid(on.link, shape.X @ on.X, shape.kind, size, triangles))
     return tuple(found), tuple(lost)
 
 
@@ -131,17 +132,8 @@ class Solid(NamedTuple):
         return np.asarray(self.triangles @ np.asarray(self.X.E, dtype=float) + np.asarray(self.X.r, dtype=float))
 
 
-class _Triangulated(NamedTuple):
-    """A collision shape as a file has it; fields as those of `Solid`, but for the name of the link, or of a frame.
-
-    Triangles are None of a mesh that cannot be read.
-    """
-
-    link: str
-    X: Transform
-    kind: str
-    size: tuple[float, ...]
-    triangles: Floats | None
+Triangulated: TypeAlias = tuple[Shape, Floats | None]
+"""A collision shape as a file has it, and its triangles in its own coordinates; None of a mesh that cannot be read."""
 
 
 MAKES: Mapping[str, Callable[..., Floats]] = {
@@ -154,13 +146,12 @@ MAKES: Mapping[str, Callable[..., Floats]] = {
 """The triangles of what is no mesh."""
 
 
-def _of_urdf(path: Path) -> Iterator[_Triangulated]:
+def _of_urdf(path: Path) -> Iterator[Triangulated]:
     for shape in urdf_shapes(path, "collision"):
         if shape.kind != "mesh":
-            yield _Triangulated(shape.link, shape.X, shape.kind, shape.size, MAKES[shape.kind](*shape.size))
+            yield shape, MAKES[shape.kind](*shape.size)
         else:
-            triangles = None if shape.mesh is None else _mesh(shape.mesh, shape.size)
-            yield _Triangulated(shape.link, shape.X, shape.kind, (), triangles)
+            yield shape, None if shape.mesh is None else _mesh(shape.mesh, shape.size)
 
 
 def _mesh(path: Path, scale: tuple[float, ...]) -> Floats | None:
@@ -185,7 +176,7 @@ def _triangles(model: Any, mesh: int) -> Floats:
     return np.asarray(vertices[model.mesh_face[face : face + model.mesh_facenum[mesh]]], dtype=float)
 
 
-def _of_mjcf(mjcf: MjcfModel) -> Iterator[_Triangulated]:
+def _of_mjcf(mjcf: MjcfModel) -> Iterator[Triangulated]:
     """Yield the geoms that collide, but for planes, height fields and signed distance functions."""
     m, kinds = mjcf.model, mjcf.mujoco.mjtGeom
     factors = {
@@ -202,4 +193,4 @@ def _of_mjcf(mjcf: MjcfModel) -> Iterator[_Triangulated]:
             continue
         X, factor = Transform(rotation(m.geom_quat[k]).T, np.array(m.geom_pos[k])), factors.get(kind, ())
         size = tuple(float(f * s) for f, s in zip(factor, m.geom_size[k], strict=False))
-        yield _Triangulated(body, X, kind, size, MAKES[kind](*size) if size else _triangles(m, int(m.geom_dataid[k])))
+        yield Shape(body, X, kind, size), MAKES[kind](*size) if size else _triangles(m, int(m.geom_dataid[k]))

@@ -21,7 +21,7 @@ from nori_dyn.measurements.floating_base import (
     floating_root,
     gravity_size,
 )
-from nori_dyn.measurements.touch import touch_prior
+from nori_dyn.measurements.touch import WRENCH, TouchPrior
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
@@ -136,7 +136,9 @@ class Memory(BaseModel):
         sigma = per_component("the sigma of the touch", self.sigma, FORCE)
         if sigma is None:
             raise SensorConfigError("give how large wrenches of touches are as `sigma` [N m, N].")
-        return touch_prior(per_component("the mean of the touch", self.mean, FORCE) or (), sigma)
+        mean = per_component("the mean of the touch", self.mean, FORCE)
+        name = f"prior:{TOUCH}:{WRENCH.key.component}"
+        return TouchPrior.of(WRENCH, name, "docs/design.md, 4.14", "prior", mean, sigma)
 
     def speeds(self, tree: KinematicTree) -> Iterator[Equation]:
         """Yield the rows that read the velocities given to a tick, with the variables that these are.

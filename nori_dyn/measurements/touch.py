@@ -80,11 +80,6 @@ class TouchPrior(VariableReading):
     unknowns: ClassVar[tuple[Unknown, ...]] = (WRENCH,)
 
 
-def touch_prior(value: tuple[float, ...], sigma: tuple[float, ...] | None) -> TouchPrior:
-    """Return the rows of a mean (6,) and a standard deviation (6,) [N m, N]."""
-    return TouchPrior.of(WRENCH, f"prior:{TOUCH}:{WRENCH.key.component}", "docs/design.md, 4.14", "prior", value, sigma)
-
-
 @dataclass(frozen=True, slots=True)
 class TouchRows:
     """The rows X* w - fx_i = 0 of the wrench w of a touch.

@@ -50,9 +50,9 @@ class BodyEquation(ABC):
     def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         """Its blocks of D without the terms of components."""
 
-    @abstractmethod
     def rigid_bias(self, at: Kinematics) -> Array:
-        """Its rows of b without the terms of components."""
+        """Its rows of b without the terms of components: zeros of (3tau)."""
+        return zeros((len(self.components),), at.v[self.body])
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return its blocks of D, see `Equation`."""
@@ -144,9 +144,6 @@ class JointForce(BodyEquation):
             {VariableKey(LOAD, i): np.eye(n)} if self.is_loaded else {VariableKey("f", i): projection(at, i)}
         )
 
-    def rigid_bias(self, at: Kinematics) -> Array:
-        return zeros((len(self.components),), at.v[self.body])
-
 
 @dataclass(frozen=True, slots=True)
 class JointLoad(BodyEquation):
@@ -158,9 +155,6 @@ class JointLoad(BodyEquation):
     def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         i = self.body
         return {VariableKey(LOAD, i): -np.eye(len(self.components)), VariableKey("f", i): projection(at, i)}
-
-    def rigid_bias(self, at: Kinematics) -> Array:
-        return zeros((len(self.components),), at.v[self.body])
 
 
 def projection(at: Kinematics, i: int) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,13 +78,7 @@ class SymbolicSystem:
 
     def with_entries(self, entries: Mapping[tuple[int, int], Expr]) -> SymbolicSystem:
         """Return a copy with other structural nonzeros, by (row, column)."""
-        places = sorted((column, row) for row, column in entries)
-        return replace(
-            self,
-            rows=np.array([row for _, row in places], dtype=np.intp),
-            columns=np.array([column for column, _ in places], dtype=np.intp),
-            entries=tuple(entries[row, column] for column, row in places),
-        )
+        return replace(self, **_nonzeros(entries))
 
     @property
     def pattern(self) -> sp.csc_array:
@@ -147,13 +142,10 @@ def symbolic_system(
 
     The bodies are those of the groups, where they are not given.
     """
-    places = sorted((column, row) for (row, column), entry in entries.items() if not entry.is_zero)
     return SymbolicSystem(
         graph=state.graph,
         shape=shape,
-        rows=np.array([row for _, row in places], dtype=np.intp),
-        columns=np.array([column for column, _ in places], dtype=np.intp),
-        entries=tuple(entries[row, column] for column, row in places),
+        **_nonzeros({place: entry for place, entry in entries.items() if not entry.is_zero}),
         b=tuple(b),
         groups=np.array(groups, dtype=np.intp),
         bodies=np.array(groups, dtype=np.intp) // 2 if bodies is None else np.array(bodies, dtype=np.intp),
@@ -162,6 +154,16 @@ def symbolic_system(
         y=tuple(state.y),
         weights=tuple(state.weights),
     )
+
+
+def _nonzeros(entries: Mapping[tuple[int, int], Expr]) -> dict[str, Any]:
+    """The rows, columns and values of entries by (row, column), ordered by column, then row."""
+    places = sorted((column, row) for row, column in entries)
+    return {
+        "rows": np.array([row for _, row in places], dtype=np.intp),
+        "columns": np.array([column for column, _ in places], dtype=np.intp),
+        "entries": tuple(entries[row, column] for column, row in places),
+    }
 
 
 def configuration_inputs(graph: Graph, tree: KinematicTree) -> list[Expr]:
