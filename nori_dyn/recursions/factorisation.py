@@ -252,15 +252,9 @@ def inverse(A: Array) -> Array:
     chain = tuple(range(-1, n - 1))
     factors = np.array(A)
     ltdl_in_place(factors, chain)
-    D = factors[range(n), range(n)]
-    columns = [solve_ltdl(LTDL(factors, D), chain, _column(n, k, A)) for k in range(n)]
-    return transpose(np.array(columns, dtype=factors.dtype))
-
-
-def _column(n: int, k: int, like: Array) -> Array:
-    column = np.zeros((n, *like.shape[2:]), dtype=like.dtype)
-    column[k] = 1
-    return column
+    one = zeros((n, n), A[0])
+    one[range(n), range(n)] = 1
+    return solve_rows(LTDL(factors, factors[range(n), range(n)]), chain, one)
 
 
 def _copy(x: Array) -> Array:
