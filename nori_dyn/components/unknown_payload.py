@@ -14,7 +14,7 @@ from nori_dyn.components.friction import Friction
 from nori_dyn.errors import ModelError
 from nori_dyn.measurements.base import Positive, VariableReading
 from nori_dyn.model.inertia import inertia_of_ten
-from nori_dyn.model.kinematics import Kinematics, link_motion
+from nori_dyn.model.kinematics import Kinematics, link_motion, resting_acceleration
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.system.equation import Equation
@@ -105,8 +105,8 @@ class PayloadPart:
         """Return Y, the wrench of each parameter (6, 10, ...), or what its weight adds to friction. See `Part`."""
         if on.gives == "f":
             return {self.unknowns[0].key: self._wrenches(*link_motion(at, self.frame.link))}
-        still = replace(at, c=(), v=(), qdd=None)
-        f = self._wrenches(*link_motion(still, self.frame.link))
+        a = resting_acceleration(at, self.frame.link)
+        f = self._wrenches(a, 0 * a)
         for j in path(at.tree.parents, self.frame.link):
             if j == on.body:
                 break

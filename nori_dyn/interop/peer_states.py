@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from nori_dyn.interop.conventions import CONVENTIONS, Convention, ConventionName
 from nori_dyn.interop.pinocchio_model import check_model, kind_of
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import link_transforms, world_transforms
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import KinematicTree, one_after_the_other
 from nori_dyn.typing import Array, Floats
 
 Given: TypeAlias = ArrayLike | None
@@ -111,7 +110,7 @@ class PeerLayout:
             widths = [means.width(model) for model in models]
         else:
             widths = [width(tree.joint_names[i]) for i in numbers]
-        q, v = _slices(widths), _slices([model.nv for model in models])
+        q, v = one_after_the_other(widths), one_after_the_other(model.nv for model in models)
         places = [
             PeerJoint(i, tree.joint_names[i], model, q[k], v[k], tree.q_slices[i], tree.v_slices[i])
             for k, (i, model) in enumerate(zip(numbers, models, strict=True))
@@ -305,10 +304,6 @@ def _order(tree: KinematicTree, joints: Sequence[str] | None) -> list[int]:
             "is locked on one side must be locked on the other."
         )
     return [tree.joint(name) for name in names]
-
-
-def _slices(widths: Sequence[int]) -> list[slice]:
-    return [slice(*ends) for ends in pairwise(accumulate(widths, initial=0))]
 
 
 def _inverse(P: Array) -> Array:

@@ -10,8 +10,7 @@ from pydantic import FiniteFloat
 from nori_dyn.algebra.spatial import add, cross, join
 from nori_dyn.measurements.frame_reading import LinkReading, SensorSite, SiteRows, variable_reading
 from nori_dyn.model.joints import MOTION
-from nori_dyn.model.kinematics import Kinematics, world_acceleration
-from nori_dyn.model.paths import path
+from nori_dyn.model.kinematics import Kinematics, resting_acceleration
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array, Floats
@@ -35,20 +34,13 @@ class FrameAcceleration(SiteRows):
         v = X.apply_motion(at.v[self.place.body])
         velocity_terms = join(v[:3] * 0, cross(v[:3], v[3:]))
         if self.at_rest:
-            velocity_terms = add(velocity_terms, -X.apply_motion(self._gravity(at)))
+            velocity_terms = add(velocity_terms, -X.apply_motion(resting_acceleration(at, self.place.body)))
         return add(velocity_terms[rows], self.equation.bias(at, y))
 
     def along(self, C: Floats) -> tuple[FrameAcceleration, Floats] | None:
         """See `Turnable`; gravity has no axes of a link."""
         turned = None if self.at_rest else self.equation.along(C)
         return None if turned is None else (replace(self, equation=turned[0]), turned[1])
-
-    def _gravity(self, at: Kinematics) -> Array:
-        """Return a_0 = -a_g in the coordinates of the body."""
-        a: Array = world_acceleration(at.tree.gravity)
-        for i in reversed([*path(at.tree.parents, self.place.body)]):
-            a = at.X_up[i].apply_motion(a)
-        return a
 
 
 class Accelerometer(LinkReading):

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from nori_dyn.errors import UnknownSensorNameError
-from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.frame_reading import SensorSite, SiteReading, variable_reading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.joints import FORCE
@@ -39,6 +38,7 @@ class ForceTorque(SiteReading):
     components: list[Literal["mx", "my", "mz", "fx", "fy", "fz"]] | None = None
     measures: Literal["parent_on_child", "child_on_parent"] = "parent_on_child"
 
+    selector: ClassVar[str] = "joints"
     label: ClassVar[str] = "ft"
     spatial: ClassVar[tuple[str, ...]] = FORCE
 
@@ -50,9 +50,6 @@ class ForceTorque(SiteReading):
             error.args = (f"{error}{hint}",)
             raise
         return ((tree.joint_names[i], i, tree.names[i]) for i in bodies)
-
-    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
-        return (self.model_copy(update={"joints": name}) for name, _, _ in self.owners(tree))
 
     def reads(self, place: SensorSite) -> Equation:
         sign = 1.0 if self.measures == "parent_on_child" else -1.0

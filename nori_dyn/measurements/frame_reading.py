@@ -97,6 +97,9 @@ class SiteReading(Measurement):
 
     frame: str | Pose | None = None
 
+    selector: ClassVar[str] = "links"
+    """The field that selects links, or joints."""
+
     label: ClassVar[str]
     spatial: ClassVar[tuple[str, ...]]
     default: ClassVar[tuple[str, ...] | None] = None
@@ -114,6 +117,9 @@ class SiteReading(Measurement):
         names = self.called([f"{self.label}:{owner}" for owner, _, _ in owners])
         for name, (_, i, frame) in zip(names, owners, strict=True):
             yield self.reads(self._place(tree, name, i, self.frame or frame))
+
+    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
+        return (self.model_copy(update={self.selector: name}) for name, _, _ in self.owners(tree))
 
     def _place(self, tree: KinematicTree, name: str, i: int, frame: str | Pose) -> SensorSite:
         components = tuple(getattr(self, "components", None) or self.default or self.spatial)
@@ -184,9 +190,6 @@ class LinkReading(OnLinks, SiteReading):
 
     def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
         return ((name, i, name) for name, i in select_places(tree, self.links))
-
-    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
-        return (self.model_copy(update={"links": name}) for name, _, _ in self.owners(tree))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,14 @@ def world_acceleration(gravity: Sequence[float]) -> Floats:
     return -np.array([0.0, 0.0, 0.0, *gravity])
 
 
+def resting_acceleration(at: Kinematics, i: int) -> Array:
+    """a_0 = -a_g (6, ...) in the coordinates of a body: its spatial acceleration at rest, gravity in it as in (3a)."""
+    a: Array = world_acceleration(at.tree.gravity)
+    for j in reversed([*path(at.tree.parents, i)]):
+        a = at.X_up[j].apply_motion(a)
+    return a
+
+
 def link_motion(at: Kinematics, i: int) -> tuple[Array, Array]:
     """The spatial acceleration, gravity in it as in (3a), and velocity of a body (6,), in its coordinates.
 
@@ -117,10 +125,7 @@ def weight_torque(at: Kinematics, i: int) -> Array:
             f = f + at.X_up[child].force_to_parent(held(child, at.X_up[child].apply_motion(a)))
         return f
 
-    a = world_acceleration(tree.gravity)
-    for j in reversed([*path(tree.parents, i)]):
-        a = at.X_up[j].apply_motion(a)
-    return matvec(transpose(at.S[i]), held(i, a))
+    return matvec(transpose(at.S[i]), held(i, resting_acceleration(at, i)))
 
 
 def velocities(tree: KinematicTree, q: Array, qd: Array) -> Kinematics:

@@ -231,12 +231,12 @@ class KinematicTree(Shown):
     @cached_property
     def q_slices(self) -> tuple[slice, ...]:
         """Where each joint's configuration lies in q."""
-        return _slices(joint.nq for joint in self.joints)
+        return one_after_the_other(joint.nq for joint in self.joints)
 
     @cached_property
     def v_slices(self) -> tuple[slice, ...]:
         """Where each joint's freedoms lie in qd, qdd and tau."""
-        return _slices(joint.nv for joint in self.joints)
+        return one_after_the_other(joint.nv for joint in self.joints)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -429,7 +429,8 @@ def _read_only(X: Transform) -> Transform:
     return Transform(E, r)
 
 
-def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
+def one_after_the_other(sizes: Iterable[int]) -> tuple[slice, ...]:
+    """Where parts of some sizes lie, one after the other."""
     ends = [0, *accumulate(sizes)]
     return tuple(slice(start, end) for start, end in pairwise(ends))
 
