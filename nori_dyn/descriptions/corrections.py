@@ -15,6 +15,7 @@ import numpy as np
 from nori_dyn.algebra.spatial import Transform, rigid_parts, skew
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
+from nori_dyn.descriptions.component_files import moving_joints
 from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.model.assembly import FLOATING_JOINT, JointData, lumped
 from nori_dyn.model.inertia import LinkData, check_inertia, first_few
@@ -235,9 +236,23 @@ def notes_on_curves(tree: KinematicTree, form: str) -> list[str]:
     return [f"{form} has no place for {curve} of {listed(names)}" for curve, names in found.items()]
 
 
-def notes_on_untouched(what: str, joints: Sequence[str]) -> list[str]:
-    """Note on what a file says of joints and the robot does not, which stays there."""
-    return [f"{what} of {listed(joints)} is left as the file has it: the robot has none there"] if joints else []
+def notes_on_joints(
+    tree: KinematicTree, form: str, kind: type[OnJoints], places: Collection[str], present: Iterable[str]
+) -> list[str]:
+    """Notes on components of joints that have no place in a file, and on what it says of others, which stays there.
+
+    Args:
+        tree: the robot.
+        form: the format, for people.
+        kind: the components.
+        places: joints for which the file can say it.
+        present: joints of which it says something.
+    """
+    what, wanted, moving = kind.__name__.lower(), by_joint(tree, kind), moving_joints(tree)
+    elsewhere = [name for name, sums in wanted.items() if any(sums.values()) and name not in places]
+    left = [name for name in present if name in moving and name not in wanted]
+    stays = f"the {what} of {listed(left)} is left as the file has it: the robot has none there"
+    return [*note_on_no_place(form, what, elsewhere), *([stays] if left else [])]
 
 
 def notes_on_left_out(tree: KinematicTree, components: Iterable[RobotComponent], form: str) -> list[str]:

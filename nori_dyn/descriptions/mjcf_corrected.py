@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Friction, Rotor, Spring
 from nori_dyn.components.base import OnJoints
-from nori_dyn.descriptions.component_files import checked_components, moving_joints
+from nori_dyn.descriptions.component_files import checked_components
 from nori_dyn.descriptions.corrections import (
     Corrected,
     FileModel,
@@ -26,8 +26,8 @@ from nori_dyn.descriptions.corrections import (
     listed,
     note_on_no_place,
     notes_on_curves,
+    notes_on_joints,
     notes_on_left_out,
-    notes_on_untouched,
     notes_on_widths,
 )
 from nori_dyn.descriptions.mjcf import MjcfReader
@@ -312,15 +312,10 @@ class _MjcfEditor:
         if self.explicit:
             yield f"an <inertial> instead of the masses of geoms: {listed(self.explicit)}"
         yield from note_on_no_place("MJCF", "spring without stiffness", self.no_place)
-        moving = moving_joints(tree)
-        scalar = {name for number, name in enumerate(self.joints) if not _is_free(self.reader, number)}
+        scalar = {name: k for k, name in enumerate(self.joints) if not _is_free(self.reader, k)}
         for kind in ATTRIBUTES:
-            what, having = kind.__name__.lower(), by_joint(tree, kind)
-            elsewhere = [name for name, sums in having.items() if any(sums.values()) and name not in scalar]
-            yield from note_on_no_place("MJCF", what, elsewhere)
-            present = [n for k, n in enumerate(self.joints) if any(_acting(self.reader.model, k)[kind].values())]
-            left = [name for name in present if name in moving and name in scalar and name not in having]
-            yield from notes_on_untouched(f"the {what}", left)
+            present = [name for name, k in scalar.items() if any(_acting(self.reader.model, k)[kind].values())]
+            yield from notes_on_joints(tree, "MJCF", kind, scalar, present)
 
 
 def _is_free(reader: MjcfReader, number: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from nori_dyn.components import Coupling, Friction, Rotor
-from nori_dyn.descriptions.component_files import checked_components, moving_joints
+from nori_dyn.descriptions.component_files import checked_components
 from nori_dyn.descriptions.corrections import (
     WIDTH,
     Corrected,
@@ -15,8 +15,8 @@ from nori_dyn.descriptions.corrections import (
     likeliest,
     note_on_no_place,
     notes_on_curves,
+    notes_on_joints,
     notes_on_left_out,
-    notes_on_untouched,
     widths_by_joint,
 )
 from nori_dyn.descriptions.urdf import ZEROS
@@ -122,18 +122,14 @@ def _write_friction(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> lis
             wide = f' width="{numbers(*widths[name])}"' if name in widths else ""
             given = f'damping="{numbers(now["viscous"])}" friction="{numbers(now["coulomb"])}"{wide}'
             text.add(element, [f'<dynamics {given} {IDENTIFIED}="{YES}"/>'])
-    moving = moving_joints(tree)
     names = [joint.name for joint in robot.joints]
-    elsewhere = [name for name, now in wanted.items() if any(now.values()) and name not in names]
     rubbing = [joint.name for joint in robot.joints if {joint.damping, joint.friction} - ZEROS]
-    left = [name for name in rubbing if name in moving and name not in wanted]
     several = [name for name, found in widths_by_joint(tree).items() if len(found) > 1]
-    notes = [
+    return [
         *notes_on_curves(tree, "a URDF"),
         *note_on_no_place("a URDF", "several widths of friction", several),
-        *note_on_no_place("a URDF", "friction", elsewhere),
+        *notes_on_joints(tree, "a URDF", Friction, names, rubbing),
     ]
-    return [*notes, *notes_on_untouched("the friction", left)]
 
 
 def _mark(text: XmlText, tree: KinematicTree) -> None:
@@ -175,7 +171,4 @@ def _write_rotors(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> list[
                 text.set(place, "value", inertia)
             else:
                 text.set_text(place, inertia)
-    without = [joint for joint, inertia in wanted.items() if inertia and joint not in found]
-    moving = moving_joints(tree)
-    left = [joint for joint in found if joint in moving and joint not in wanted]
-    return [*note_on_no_place("a URDF", "rotor", without), *notes_on_untouched("the rotor", left)]
+    return notes_on_joints(tree, "a URDF", Rotor, found, found)

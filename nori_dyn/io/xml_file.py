@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from nori_dyn.errors import FileFormatError
+from nori_dyn.io.files import read_bytes
 
 Element: TypeAlias = Any
 """An lxml element; lxml has no types of its own. Elements are read only: documents are shared."""
@@ -25,16 +25,8 @@ def read_xml(path: str | os.PathLike[str]) -> Element:
     Raises:
         FileFormatError: no such file, not readable, not XML (with the line), or it declares entities.
     """
-    file = Path(path)
-    if not os.path.exists(file):  # unlike Path's, it raises nothing
-        raise FileFormatError(f"no such file: {file}")
-    if not os.path.isfile(file):
-        raise FileFormatError(f"{file} is not a file.")
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"{file} cannot be read: {error.strerror or error}.") from None
-    return (_shared if len(content) <= SHARED else parsed)(str(file), content)
+    content = read_bytes(os.fspath(path))
+    return (_shared if len(content) <= SHARED else parsed)(os.fspath(path), content)
 
 
 def parsed(file: str, content: bytes) -> Element:

@@ -56,7 +56,7 @@ def test_a_folder_here_hides_no_robot_of_its_name(tmp_path, monkeypatch):
     for name in ("ur5", "elsewhere"):
         (tmp_path / name).mkdir()
     assert load_robot("ur5").n_links == 6
-    with pytest.raises(FileFormatError, match="elsewhere is not a file"):
+    with pytest.raises(FileFormatError, match="elsewhere: cannot be read: Is a directory"):
         load_robot("elsewhere")
 
 
