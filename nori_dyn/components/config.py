@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
@@ -10,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError, create_
 
 from nori_dyn.components.base import Component
 from nori_dyn.errors import InvalidConfigError, ModelError, UnknownModelNameError
-from nori_dyn.measurements.config_errors import ConfigSchema, config_error
+from nori_dyn.measurements.config_errors import ConfigSchema, config_error, place, unknown_type
 from nori_dyn.system.plugins import entries_of, types_by_name
 
 ENTRY_POINTS = "nori_dyn.components"
@@ -33,16 +32,13 @@ def components_of(data: Any) -> tuple[Component, ...]:
     Raises:
         InvalidConfigError: content that does not follow the schema, or a type that does not exist.
     """
-    entries = data.get("components") if isinstance(data, Mapping) else None
-    for number, entry in enumerate(entries) if isinstance(entries, list) else ():
-        named = entry.get("type") if isinstance(entry, Mapping) else None
-        if isinstance(named, str) and named not in component_types():
-            unknown = UnknownModelNameError("component type", named, component_types())
-            raise InvalidConfigError(f"at components[{number}].type: {unknown}", ("components", number, "type"))
     model = config_model()
     try:
         config: Any = model.model_validate(data)
     except ValidationError as error:
+        if found := unknown_type(error, data):
+            unknown, path = UnknownModelNameError("component type", found[0], component_types()), (*found[1], "type")
+            raise InvalidConfigError(f"at {place(path)}: {unknown}", path) from None
         schema = ConfigSchema(
             model,
             "a file of components",

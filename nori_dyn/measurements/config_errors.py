@@ -81,6 +81,12 @@ def config_error(error: ValidationError, data: Any, schema: ConfigSchema) -> Inv
     return InvalidConfigError(f"at {place(path)}: {message}", path)
 
 
+def unknown_type(error: ValidationError, data: Any) -> tuple[str, Path] | None:
+    """The `type` of the first entry that has one which does not exist, and where the entry is."""
+    found = (each for each in error.errors() if each["type"] == "union_tag_invalid")
+    return next(((str(each["ctx"]["tag"]), _path_in(data, each)) for each in found), None)
+
+
 def place(path: Path) -> str:
     """Return where something is for people: "measurements[2].sigma"."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)

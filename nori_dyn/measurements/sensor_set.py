@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import chain, combinations
@@ -26,7 +26,7 @@ from nori_dyn.errors import (
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound, without_offset
 from nori_dyn.measurements.centroidal import PARTS, Centroidal, CentroidalRows
-from nori_dyn.measurements.config_errors import ConfigSchema, config_error
+from nori_dyn.measurements.config_errors import ConfigSchema, config_error, unknown_type
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.floating_base import BASE, BaseRates, VelocityReading
@@ -112,15 +112,13 @@ class SensorSet(Shown):
             >>> nd.SensorSet.from_dict({"name": "torques", "measurements": [torques]})
             SensorSet('torques', 1 measurements)
         """
-        for path, entry in _entries(data):
-            named = entry.get("type")
-            if isinstance(named, str) and named not in measurement_types():
-                unknown = UnknownSensorNameError("sensor type", named, measurement_types())
-                unknown.path = path
-                raise unknown
         try:
             config: Any = config_model().model_validate(data)
         except ValidationError as error:
+            if found := unknown_type(error, data):
+                unknown = UnknownSensorNameError("sensor type", found[0], measurement_types())
+                unknown.path = found[1]
+                raise unknown from None
             raise config_error(error, data, ConfigSchema(config_model(), "a set of sensors")) from None
         contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
         more = config.source, config.dynamics, contacts, tuple(config.memory.items()), config.touch
@@ -383,24 +381,6 @@ def _check_no_offsets(measurements: Sequence[Measurement], path: tuple[str | int
                 "an offset stays, whether the contact is closed or not: put this sensor under `measurements`.",
                 (*path, k, "offset"),
             )
-
-
-def _entries(data: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
-    """Yield the entries of all sensors in a config's content that may follow no schema, and where each is."""
-    if not isinstance(data, Mapping):
-        return
-    contacts = data.get("contacts")
-    cases = contacts.items() if isinstance(contacts, Mapping) else ()
-    lists: dict[tuple[str | int, ...], Any] = {("measurements",): data.get("measurements")}
-    lists |= {("contacts", n, k): c.get(k) for n, c in cases if isinstance(c, Mapping) for k in ("closed", "open")}
-    for path, entries in lists.items():
-        for number, entry in enumerate(entries) if _is_list(entries) else ():
-            if isinstance(entry, Mapping):
-                yield (*path, number), entry
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _changed(
