@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.spatial import zeros
 from nori_dyn.errors import ModelError, SensorConfigError, UnknownModelNameError, UnknownSensorNameError
@@ -20,6 +20,7 @@ from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part
+from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array, Floats
@@ -27,7 +28,7 @@ from nori_dyn.typing import Array, Floats
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 
 
-class Component(BaseModel, ABC):
+class Component(ConfigPart, ABC):
     """One component of a robot: its fields are those of the YAML.
 
     A subclass has a field `type: Literal["its_name"]` and yields its parts from `on`.
@@ -37,8 +38,6 @@ class Component(BaseModel, ABC):
         type: the kind of component.
         name: its name.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str
     name: str = ""

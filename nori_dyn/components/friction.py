@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, FiniteFloat, model_validator
+from pydantic import FiniteFloat, model_validator
 
 from nori_dyn.algebra.scalars import is_zero, sqrt
 from nori_dyn.algebra.spatial import scaled, zeros
@@ -20,6 +20,7 @@ from nori_dyn.model.kinematics import Kinematics, weight_torque
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.parts import Part
+from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.variables import STICTION, Unknown, VariableKey
 from nori_dyn.typing import Array
@@ -31,7 +32,7 @@ SHARE = 1 / math.sqrt(3)
 """Standard deviation of a number that is as likely everywhere between -1 and 1."""
 
 
-class Stiction(BaseModel):
+class Stiction(ConfigPart):
     """What the smooth law of friction leaves open, a bounded torque at rest and a scatter in motion.
 
     Attributes:
@@ -39,8 +40,6 @@ class Stiction(BaseModel):
         rest: time in which friction becomes another one while the robot stands still, by temperature or creep [s].
         motion: time in which it does while any joint moves: that scatters about its law, those at rest are shaken [s].
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     scatter: Positive
     rest: Positive = 100.0

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 import scipy.linalg as la
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.scalars import is_numeric
 from nori_dyn.algebra.spatial import (
@@ -31,6 +31,7 @@ from nori_dyn.model.joints import FORCE, FORCE_UNITS
 from nori_dyn.model.kinematics import Kinematics, transform_between, world_acceleration
 from nori_dyn.model.paths import common_ancestor
 from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array, Floats
 
@@ -47,7 +48,7 @@ SUBSPACES: Mapping[str, tuple[str, ...]] = {"point": FORCE[3:], "pose": FORCE, "
 """The constraint subspaces that have a name; a hinge turns about z of the first frame."""
 
 
-class Stabilisation(BaseModel):
+class Stabilisation(ConfigPart):
     """Baumgarte's stabilisation of a loop that has drifted apart.
 
     Attributes:
@@ -55,7 +56,6 @@ class Stabilisation(BaseModel):
         velocity: acceleration for the velocity of the gap [1/s].
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     position: NotNegative = 0.0
     velocity: NotNegative = 0.0
 

@@ -128,13 +128,19 @@ def load_urdf(
         rubbing = [joint for joint in robot.joints if joint.name in moving and {joint.damping, joint.friction} - ZEROS]
         if takes:
             turning = [one for one in transmissions(robot) if one.joint in moving]
-            more = list(_notes_on_gears([one.joint for one in turning if one.inertia is None]))
+            geared = [one.joint for one in turning if one.inertia is None]
+            more = [f"transmissions without a rotor inertia left out: {', '.join(geared)}"] if geared else []
         else:
             unmarked = [joint for joint in rubbing if components is False or not joint.is_identified]
             rubbing = [joint for joint in rubbing if joint not in unmarked]
             identified = () if components is False else transmissions(robot, identified=True)
             turning = [one for one in identified if one.joint in moving]
-            more = [*_notes_on_friction(len(unmarked)), *_notes_on_identified(len(rubbing), len(turning))]
+            more = [f"friction of {_joints(len(unmarked))} left out: components=True includes it"] if unmarked else []
+            marked = [
+                f"{what} of {_joints(n)}" for what, n in (("friction", len(rubbing)), ("rotors", len(turning))) if n
+            ]
+            if marked:
+                more.append(f"{' and '.join(marked)} included, since identified: components=False leaves them out")
         own += [*frictions(rubbing), *rotors(turning)]
         drives = {joint.name: _drive(joint) for joint in robot.joints if joint.name in moving}
         tree = tree.replace(notes=(*tree.notes, *more), drives=drives)
@@ -174,21 +180,5 @@ def _notes(
         yield f"mimic joints taken as independent: {', '.join(mimics)}"
 
 
-def _notes_on_friction(n: int) -> Iterator[str]:
-    if n:
-        yield f"friction of {n} {'joint' if n == 1 else 'joints'} left out: components=True includes it"
-
-
-def _notes_on_identified(n_frictions: int, n_rotors: int) -> Iterator[str]:
-    parts = [
-        f"{what} of {n} {'joint' if n == 1 else 'joints'}"
-        for what, n in (("friction", n_frictions), ("rotors", n_rotors))
-        if n
-    ]
-    if parts:
-        yield f"{' and '.join(parts)} included, since identified: components=False leaves them out"
-
-
-def _notes_on_gears(without: Sequence[str]) -> Iterator[str]:
-    if without:
-        yield f"transmissions without a rotor inertia left out: {', '.join(without)}"
+def _joints(n: int) -> str:
+    return f"{n} {'joint' if n == 1 else 'joints'}"

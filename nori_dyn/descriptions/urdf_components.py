@@ -89,8 +89,8 @@ def rotors(found_in: Iterable[Transmission]) -> Iterator[Rotor]:
             yield Rotor(joints=found.joint, inertia=found.inertia, gear=found.gear)
 
 
-def transmissions(robot: UrdfRobot, identified: bool = False) -> tuple[Transmission, ...]:
-    """The transmissions of a URDF that are of one joint each, in the order of the file.
+def transmissions(robot: UrdfRobot, identified: bool = False) -> Iterator[Transmission]:
+    """Yield the transmissions of a URDF that are of one joint each, in the order of the file.
 
     The gear is a <mechanicalReduction>, or Drake's <gear_ratio>, wherever it is in a transmission; a rotor's inertia
     a <rotor_inertia> or <rotorInertia>, as an attribute `value` or as text.
@@ -102,15 +102,6 @@ def transmissions(robot: UrdfRobot, identified: bool = False) -> tuple[Transmiss
     Raises:
         FileFormatError: a number that is none, or a negative inertia.
     """
-    return tuple(_transmissions(robot, identified))
-
-
-def _is_identified(transmission: Element) -> bool:
-    place = first_of(transmission, ROTOR)
-    return place is not None and place.get(IDENTIFIED) == YES
-
-
-def _transmissions(robot: UrdfRobot, identified: bool) -> Iterator[Transmission]:
     path = robot.path
     for element in robot.root.findall("transmission"):
         joint = transmitted(element)
@@ -120,6 +111,11 @@ def _transmissions(robot: UrdfRobot, identified: bool) -> Iterator[Transmission]
         if inertia is not None and inertia < 0:
             raise FileFormatError(f"{where(path, element)}: a rotor's inertia of {inertia:g}: it cannot be negative.")
         yield Transmission(joint, 1.0 if gear is None else gear, inertia)
+
+
+def _is_identified(transmission: Element) -> bool:
+    place = first_of(transmission, ROTOR)
+    return place is not None and place.get(IDENTIFIED) == YES
 
 
 def transmitted(transmission: Any) -> str:

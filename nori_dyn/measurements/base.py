@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, FiniteFloat, ValidationInfo, field_validator
 
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Ranges
+from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.variables import Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
@@ -36,7 +37,7 @@ Range = Annotated[Ends | Annotated[list[Ends], Field(min_length=1)], AfterValida
 """The readings between which a sensor works: one pair of ends, or one a component."""
 
 
-class Offset(BaseModel):
+class Offset(ConfigPart):
     """Prior of a sensor's offset, which is estimated too: reading = true value + offset.
 
     Attributes:
@@ -44,13 +45,11 @@ class Offset(BaseModel):
         mean: its prior mean: one number, or one a component.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     sigma: Positive | list[Positive]
     mean: FiniteFloat | list[FiniteFloat] = 0.0
 
 
-class Measurement(BaseModel, ABC):
+class Measurement(ConfigPart, ABC):
     """One entry of a sensor config: its fields are those of the YAML.
 
     A subclass has a field `type: Literal["its_name"]` and yields its equations from `on`.
@@ -67,8 +66,6 @@ class Measurement(BaseModel, ABC):
             there is no end. A reading at an end or beyond is saturated.
         offset: that the sensor reads the true value and an offset, a variable "offset:NAME" of its own, with a prior.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str
     name: Annotated[str, Field(min_length=1)] | None = None

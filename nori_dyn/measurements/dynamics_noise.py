@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from nori_dyn.measurements.base import Positive
+from nori_dyn.system.plugins import ConfigPart
 
 SixNumbers = Annotated[list[Positive], Field(min_length=6, max_length=6)]
 
 
-class SigmaByEquation(BaseModel):
+class SigmaByEquation(ConfigPart):
     """Standard deviations by equation, one number or one a component; an equation that is left out holds exactly.
 
     Attributes:
@@ -20,20 +21,18 @@ class SigmaByEquation(BaseModel):
         torque: of (3tau) [N m or N]: of friction.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     acceleration: Annotated[Positive | SixNumbers | None, Field(alias="3a")] = None
     force: Annotated[Positive | SixNumbers | None, Field(alias="3f")] = None
     torque: Annotated[Positive | None, Field(alias="3tau")] = None
 
 
-class DynamicsNoise(BaseModel):
+class DynamicsNoise(ConfigPart):
     """The noise of the equations of motion of all bodies: they hold up to it, and weigh 1 / sigma^2.
 
     Attributes:
         sigma: standard deviation: one number for all of Nori (3a), (3f), (3tau), or by equation, as in {"3f": 0.1}.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     sigma: Positive | SigmaByEquation
 
     def of(self, equation: str, n: int) -> tuple[float, ...] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.planar import snapped
 from nori_dyn.algebra.spatial import Transform
@@ -18,22 +18,22 @@ from nori_dyn.measurements.selectors import Selector, select_places
 from nori_dyn.model.joints import UNITS, axis_rotation
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, EquationOf, Ranges
+from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array, Floats
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 
 
-class Pose(BaseModel):
+class Pose(ConfigPart):
     """The pose of a frame in link coordinates: position [m], then fixed-axis roll, pitch, yaw [rad].
 
     Attributes:
         relative_to: a frame on the link by name, in whose coordinates the pose is; the link's own when None.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    xyz: Vector = [0.0, 0.0, 0.0]
-    rpy: Vector = [0.0, 0.0, 0.0]
+    xyz: Vector = Field([0.0, 0.0, 0.0])
+    rpy: Vector = Field([0.0, 0.0, 0.0])
     relative_to: str | None = None
 
     def transform(self) -> Transform:

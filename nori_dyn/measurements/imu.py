@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, field_validator
+from pydantic import FiniteFloat, field_validator
 
 from nori_dyn.measurements.acceleration import Accelerometer
 from nori_dyn.measurements.base import Measurement, Offset, Positive, Range
@@ -14,16 +14,15 @@ from nori_dyn.measurements.frame_reading import OnLinks
 from nori_dyn.measurements.selectors import select_places
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
+from nori_dyn.system.plugins import ConfigPart
 
 
-class Half(BaseModel):
+class Half(ConfigPart):
     """What the entry of an IMU says of its gyroscope, or of its accelerometer.
 
     Attributes:
         sigma, range, offset: as of any sensor.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sigma: Positive | list[Positive] | None = None
     range: Range | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, FiniteFloat, SerializerFunctionWrapHandler, model_serializer
 
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
@@ -27,6 +27,7 @@ from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
+from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.variables import PAYLOAD, STICTION, TOUCH, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
@@ -48,7 +49,7 @@ Walk = Annotated[FiniteFloat, Field(ge=0, le=1e12)]
 """A random walk; a larger number is none of a robot in any unit, and its square overflows."""
 
 
-class Memory(BaseModel):
+class Memory(ConfigPart):
     """State variables: m(t + dt) = a m(t) + r dt + w, see `nori_dyn.Filter`.
 
     Joint velocities, whose rate is the joint acceleration; offsets of sensors that drift; a push that lasts for about
@@ -77,8 +78,6 @@ class Memory(BaseModel):
         mean: their initial mean.
         jump: how far they change where contacts that are recognised close and none opens, as a standard deviation.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     of: str | Annotated[list[str], Field(min_length=1)]
     rate: str | None = None

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.plugins import ConfigPart
 
 
-class Match(BaseModel):
+class Match(ConfigPart):
     """All whose whole name matches a regular expression."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     match: str
 
     @field_validator("match")
@@ -28,17 +28,15 @@ class Match(BaseModel):
         return pattern
 
 
-class At(BaseModel):
+class At(ConfigPart):
     """Links or joints by index in the order of the tree: 0 is the first, -1 the last."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     at: int | list[int]
 
 
-class Except(BaseModel):
+class Except(ConfigPart):
     """All but some names, matches or indices; `actuated` and `tips` are names too."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     names: Annotated[list[str] | str | Match | At, Field(alias="except")]
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from nori_dyn.algebra.spatial import Transform, zeros
 from nori_dyn.measurements.base import Positive, VariableReading
@@ -23,6 +22,7 @@ from nori_dyn.model.kinematics import Kinematics, transform_between
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.system.equation import Equation
+from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.variables import TOUCH, Unknown, VariableKey
 from nori_dyn.typing import Array
 
@@ -37,7 +37,7 @@ def from_base(at: Kinematics, link: int) -> Transform:
     return transform_between(at, link, first if isinstance(tree.joints[first], Free) else WORLD)
 
 
-class TouchedLinks(BaseModel):
+class TouchedLinks(ConfigPart):
     """The part `touch` of a sensor config: each of some links may be touched, one at a time.
 
         touch: {links: all, force: 30}
@@ -50,8 +50,6 @@ class TouchedLinks(BaseModel):
         lever: how far from the base they act [m].
         change: by how much the force of a touch changes in one second, as a random walk [N].
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     links: Selector = "all"
     force: Positive = 30.0

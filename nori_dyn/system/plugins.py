@@ -11,9 +11,15 @@ from pkgutil import iter_modules
 from types import GenericAlias
 from typing import Annotated, Any, get_args
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from nori_dyn.errors import NoriError
+
+
+class ConfigPart(BaseModel):
+    """A part of a config: it has no fields but its own, and does not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def types_by_name(group: str, base: type[Any], what: str, error: type[NoriError]) -> dict[str, type[Any]]:
