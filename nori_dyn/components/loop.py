@@ -96,15 +96,10 @@ class Loop(NamedComponent):
     stabilisation: Stabilisation | None = None
 
     @model_validator(mode="after")
-    def _holds_independent_directions(self) -> Self:
+    def _holds_independent_directions_and_a_pose(self) -> Self:
         T, names = self.subspace()
         if np.linalg.matrix_rank(T) < T.shape[1]:
             raise ValueError(f"constrains: {', '.join(names)} are not independent directions")
-        return self
-
-    @model_validator(mode="after")
-    def _holds_a_pose(self) -> Self:
-        T, names = self.subspace()
         free = la.null_space(T.T).T if T[:3].any() else np.zeros((0, 6))
         if any(np.abs(T.T @ cross_motion(v, w)).max() > NOT_FREE for v, w in combinations(free, 2)):
             raise ValueError(

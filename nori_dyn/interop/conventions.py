@@ -52,6 +52,9 @@ class Convention:
     absent: ClassVar[tuple[str, ...]] = ()
     """The kinds of joints that the program does not have."""
 
+    turning: ClassVar[tuple[str, ...]] = ()
+    """The kinds of joints whose P changes with the motion."""
+
     first_row: ClassVar[int] = 0
     """The row of the first joint in fx."""
 
@@ -74,10 +77,6 @@ class Convention:
         """Matrix P (nv, nv, ...) with qd of the program = P qd."""
         return _over(np.eye(joint.nv), q)
 
-    def turns(self, joint: Joint) -> bool:
-        """Whether P changes with the motion."""
-        return False
-
     def drift(self, joint: Joint, q: Array, qd: Array) -> Array:
         """dP/dt qd (nv, ...)."""
         return 0 * qd
@@ -93,6 +92,7 @@ class Convention:
 
 class _PinocchioConvention(Convention):
     absent = ("cylindrical",)
+    turning = ("planar",)
     first_row = 1
 
     def width(self, joint: Joint) -> int:
@@ -116,9 +116,6 @@ class _PinocchioConvention(Convention):
             return np.array([[zero, c, s], [zero, -s, c], [zero + 1, zero, zero]])
         return super().velocity_map(joint, q)
 
-    def turns(self, joint: Joint) -> bool:
-        return joint.kind == "planar"
-
     def drift(self, joint: Joint, q: Array, qd: Array) -> Array:
         if joint.kind != "planar":
             return 0 * qd
@@ -134,6 +131,7 @@ class _PinocchioConvention(Convention):
 
 class _MuJoCoConvention(Convention):
     absent = ("helical", "cylindrical", "planar")
+    turning = ("free",)
     world_wrenches = True
 
     def peer_q(self, joint: Joint, q: Array, width: int) -> Array:
@@ -149,9 +147,6 @@ class _MuJoCoConvention(Convention):
         P[:3, 3:] = transpose(joint.transform(q).E)
         P[[3, 4, 5], [0, 1, 2]] = 1
         return P
-
-    def turns(self, joint: Joint) -> bool:
-        return joint.kind == "free"
 
     def drift(self, joint: Joint, q: Array, qd: Array) -> Array:
         if joint.kind != "free":

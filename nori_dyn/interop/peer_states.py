@@ -151,7 +151,7 @@ class PeerLayout:
         """The velocities, accelerations and joint forces of this layout, or `is_back` those of the tree."""
         shape = (*batch, self.tree.nv)
         v, a, t = (None if x is None else _spatial_first(checked(name, x, shape), 1) for name, x in given.items())
-        turning = [place.name for place in self.places if self.convention.turns(place.joint)]
+        turning = [place.name for place in self.places if place.joint.kind in self.convention.turning]
         if turning and a is not None and v is None:
             raise InputError(
                 f"qdd is given without qd: the acceleration of joint '{turning[0]}' in the convention of {self.name} "

@@ -207,37 +207,13 @@ def solve_rows(factors: LTDL, parents: Sequence[int], B: Array) -> Array:
     return np.stack(rows)
 
 
-def ltl_cost(parents: Sequence[int]) -> Cost:
-    """Return the operations of `ltl`: n square roots, D_1 divisions, D_2 multiplications and additions.
+def ltdl_cost(parents: Sequence[int]) -> Cost:
+    """Return the operations of `ltdl`: D_1 divisions, D_2 multiplications and additions.
 
-    Source: RBDA table 6.6, as are the other costs.
+    Source: RBDA table 6.6.
     """
     D_1, D_2 = depth_sums(parents)
-    return Cost(D_2, D_2, D_1, len(parents))
-
-
-def ltdl_cost(parents: Sequence[int]) -> Cost:
-    """Return the operations of `ltdl`: D_1 divisions, D_2 multiplications and additions."""
-    D_1, D_2 = depth_sums(parents)
     return Cost(D_2, D_2, D_1)
-
-
-def times_L_cost(parents: Sequence[int], unit: bool = False) -> Cost:
-    """Return the operations of `times_L` and `times_L_transpose`."""
-    D_1, _ = depth_sums(parents)
-    return Cost(D_1, D_1 if unit else D_1 + len(parents))
-
-
-def solve_L_cost(parents: Sequence[int], unit: bool = False) -> Cost:
-    """Return the operations of `solve_L` and `solve_L_transpose`."""
-    D_1, _ = depth_sums(parents)
-    return Cost(D_1, D_1, 0 if unit else len(parents))
-
-
-def times_H_cost(parents: Sequence[int]) -> Cost:
-    """Return the operations of `times_H`."""
-    D_1, _ = depth_sums(parents)
-    return Cost(2 * D_1, 2 * D_1 + len(parents))
 
 
 def inverse(A: Array) -> Array:
