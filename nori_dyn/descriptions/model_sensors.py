@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -40,8 +41,7 @@ OF_BASE = "with the base as memory"
 
 def counted(sensors: Sequence[ModelSensor]) -> dict[str, int]:
     """Number of sensors of each type, the most frequent first."""
-    types = [sensor.type for sensor in sensors]
-    return {kind: types.count(kind) for kind in sorted(dict.fromkeys(types), key=lambda kind: -types.count(kind))}
+    return dict(Counter(sensor.type for sensor in sensors).most_common())
 
 
 def pose_entry(xyz: Sequence[float], rpy: Sequence[float], relative_to: str | None = None) -> dict[str, Any] | None:

@@ -137,9 +137,9 @@ class XmlText:
 
     def set(self, element: XmlElement, attribute: str, value: str) -> None:
         """Give an element an attribute, in the place where it has it, or after its others."""
-        for name, quoted in self._attributes(element):
-            if name == attribute:
-                start, end = quoted
+        for found in self._heads(element):
+            if found[1].decode() == attribute:
+                start, end = found.span(2)
                 self._edits.append((start + 1, end - 1, value.encode()))
                 return
         at = element.start + len(self.content[element.start : element.head_end].rstrip(b"/>").rstrip())
@@ -235,10 +235,6 @@ class XmlText:
         while (found := _ATTRIBUTE.match(self.content, at)) is not None:
             yield found
             at = found.end()
-
-    def _attributes(self, element: XmlElement) -> Iterator[tuple[str, tuple[int, int]]]:
-        for found in self._heads(element):
-            yield found[1].decode(), found.span(2)
 
 
 def numbers(*values: float) -> str:

@@ -19,8 +19,7 @@ from nori_dyn.measurements.base import Measurement, VariableReading
 from nori_dyn.measurements.berdy import berdy_map
 from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.joint_reading import JointReading
-from nori_dyn.measurements.registry import measurement_types
-from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.measurements.sensor_set import SensorSet, measurement_types
 from nori_dyn.system.variables import VariableKey
 
 __all__ = [

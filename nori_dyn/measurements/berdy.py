@@ -51,9 +51,12 @@ def berdy_map(
     by_equation = dynamics if isinstance(dynamics, Mapping) else dict.fromkeys(("3a", "3f"), dynamics)
     by_kind = prior if isinstance(prior, Mapping) else dict.fromkeys(VARIABLES, prior)
     means = mean if isinstance(mean, Mapping) else dict.fromkeys(VARIABLES, mean)
-    _check("equation of BERDY's", by_equation, ("3a", "3f"))
-    _check("kind of BERDY's variables", by_kind, VARIABLES)
-    _check("kind of BERDY's variables", means, VARIABLES)
+    for name in by_equation:
+        if name not in ("3a", "3f"):
+            raise UnknownSensorNameError("equation of BERDY's", name, ("3a", "3f"))
+    for name in (*by_kind, *means):
+        if name not in VARIABLES:
+            raise UnknownSensorNameError("kind of BERDY's variables", name, VARIABLES)
     priors: list[dict[str, Any]] = [
         {
             "type": "prior",
@@ -71,9 +74,3 @@ def berdy_map(
     base = JointTorque(type="joint_torque", joints=Except(**{"except": "actuated"}), value=0.0)
     measurements = (base, *sensors.measurements, *added.measurements)
     return replace(sensors, measurements=measurements, dynamics=added.dynamics)
-
-
-def _check(what: str, names: Mapping[str, object], known: Sequence[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise UnknownSensorNameError(what, name, known)

@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from itertools import chain, combinations
 from types import GenericAlias
 from typing import Annotated, Any
@@ -33,19 +33,31 @@ from nori_dyn.measurements.floating_base import BASE, BaseRates, VelocityReading
 from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.memory import Memory, beginnings
-from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.touch import TouchedLinks
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered, fading_parts
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
-from nori_dyn.system.plugins import entries_of
+from nori_dyn.system.plugins import entries_of, types_by_name
 from nori_dyn.system.variables import CENTROIDAL, TOUCH, Variable, VariableKey, tree_variables
 from nori_dyn.tables import Shown
 
+ENTRY_POINTS = "nori_dyn.measurements"
+"""The package of our own sensors, and the entry-point group of others."""
+
 MAX_CONTACTS = 6
 """Largest number of contacts of which all states are taken unless told which: 64 of them."""
+
+
+@cache
+def measurement_types() -> dict[str, type[Measurement]]:
+    """Return every sensor by the name that configs use: our own, and those of other packages by entry point.
+
+    Raises:
+        SensorConfigError: a package offers something under the entry-point group that is not a sensor.
+    """
+    return types_by_name(ENTRY_POINTS, Measurement, "sensor", SensorConfigError)
 
 
 @dataclass(frozen=True, slots=True)

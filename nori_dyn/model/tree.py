@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
@@ -203,7 +203,8 @@ class KinematicTree(Shown):
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return _tree, (type(self), {**parts, "frames": dict(self.frames), "drives": dict(self.drives)})
+        views = {"frames": dict(self.frames), "drives": dict(self.drives)}  # a view of a mapping is not sent
+        return partial(type(self), **parts | views), ()
 
     def __repr__(self) -> str:
         return f"KinematicTree('{self.name}', {self.n_links} links, nq={self.nq}, nv={self.nv})"
@@ -433,11 +434,6 @@ def one_after_the_other(sizes: Iterable[int]) -> tuple[slice, ...]:
     """Where parts of some sizes lie, one after the other."""
     ends = [0, *accumulate(sizes)]
     return tuple(slice(start, end) for start, end in pairwise(ends))
-
-
-def _tree(kind: type[KinematicTree], parts: dict[str, Any]) -> KinematicTree:
-    """Return a tree from its parts, in another process: a view of a mapping is not sent there."""
-    return kind(**parts)
 
 
 def _vector_of_gravity(given: object) -> tuple[float, float, float]:

@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nori_dyn.measurements.registry import measurement_types
-from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.measurements.sensor_set import SensorSet, measurement_types
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

@@ -13,9 +13,8 @@ from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensor
 from nori_dyn.measurements import registry
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.config_errors import place
-from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.selectors import Except, Match, select_joints, select_places
-from nori_dyn.measurements.sensor_set import SensorSet, config_model
+from nori_dyn.measurements.sensor_set import SensorSet, config_model, measurement_types
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system import plugins

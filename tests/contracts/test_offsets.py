@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from nori_dyn.measurements.binding import OffsetReading, without_offset
-from nori_dyn.measurements.registry import measurement_types
+from nori_dyn.measurements.sensor_set import measurement_types
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.observe.contacts import wrench_readings
 from tests.agreement.test_weighted import reference

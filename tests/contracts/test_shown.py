@@ -14,8 +14,7 @@ from lxml import etree
 import nori_dyn as nd
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.robot_names import NamedRobot, Robots
-from nori_dyn.measurements.registry import measurement_types
-from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.measurements.sensor_set import SensorSet, measurement_types
 from nori_dyn.model.joints import Free, axis_rotation
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame, KinematicTree

@@ -6,7 +6,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.descriptions.sensor_configs import schema_json
-from nori_dyn.measurements.registry import measurement_types
+from nori_dyn.measurements.sensor_set import measurement_types
 from tests.robots import ROBOTS, load
 from tests.trees import on_a_free_base
 
