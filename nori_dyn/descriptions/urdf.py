@@ -16,8 +16,8 @@ from nori_dyn.descriptions.urdf_sensors import sensor_joints
 from nori_dyn.errors import ModelError, NoriWarning, naming
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
-from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.inertia import Inertias
+from nori_dyn.model.joints import DriveLimits
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 
 NO_SPEED, NO_EFFORT = 100.0, 1e4

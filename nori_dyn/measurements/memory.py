@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, FiniteFloat, SerializerFunctionWrapHandler, model_serializer
@@ -162,8 +162,9 @@ class Memory(ConfigPart):
             if joint.nv and (SPEED in names or f"{SPEED}:{key.component}" in names):
                 components = tuple(name.replace("a", "v") for name in joint.motion_components)
                 unknown = Unknown(key, components, joint.units("rad/s", "m/s"), is_force=False)
-                sigma = per_component(f"the noise of '{SPEED}:{key.component}'", self.noise, components)
-                yield SpeedReading(unknown, sigma or ())
+                name = f"{SPEED}:{key.component}"
+                sigma = per_component(f"the noise of '{name}'", self.noise, components)
+                yield SpeedReading.of(unknown, name, SOURCE, GROUP, None, sigma)
 
     def remembered(self, name: str, variables: Sequence[Variable], owned: Mapping[str, Equation]) -> list[Remembered]:
         """The state variables of this entry.
@@ -234,44 +235,19 @@ def beginnings(known: Iterable[Remembered]) -> Iterator[Equation]:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedReading:
-    """The rows v - qd = 0 of a joint's velocity v, a variable, by the velocity that the tick is given.
-
-    Attributes:
-        unknown: the velocity.
-        sigma: standard deviation of each row.
-    """
-
-    unknown: Unknown
-    sigma: tuple[float, ...]
-
-    source: ClassVar[str] = SOURCE
-    group: ClassVar[str] = GROUP
-    is_measured: ClassVar[bool] = False  # the reading is qd itself
+class SpeedReading(VariableReading):
+    """The rows v - qd = 0 of a joint's velocity v, which they bring along, by the velocity that the tick is given."""
 
     @property
-    def name(self) -> str:
-        """That of the variable: "qd:l_knee"."""
-        return f"{SPEED}:{self.unknown.key.component}"
-
-    @property
-    def components(self) -> tuple[str, ...]:
-        """Those of the variable."""
-        return self.unknown.components
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Those of the variable."""
-        return self.unknown.units
+    def is_measured(self) -> bool:
+        """Never: the reading is qd itself."""
+        return False
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
         """The variable, see `WithUnknowns`."""
-        return (self.unknown,)
-
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        return {self.unknown.key: np.eye(len(self.components))}
+        return (Unknown(self.key, self.components, self.units or (), is_force=False),)
 
     def bias(self, at: Kinematics, y: Array) -> Array:
-        body = self.unknown.key.body
+        body = self.key.body
         return add(zeros((len(self.components),), at.v[body]), -at.qd[at.tree.v_slices[body]])

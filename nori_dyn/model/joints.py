@@ -424,6 +424,19 @@ class Fixed(Joint):
         return np.zeros((6, 0))
 
 
+@dataclass(frozen=True, slots=True)
+class DriveLimits:
+    """Limits of the drive of a joint with one freedom; infinite where unknown.
+
+    Attributes:
+        speed: the largest speed [rad/s or m/s].
+        effort: the largest torque or force [N m or N].
+    """
+
+    speed: float = math.inf
+    effort: float = math.inf
+
+
 def _rotation(quaternion: Floats) -> Rotation:
     from scipy.spatial.transform import Rotation
 

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, naming
-from nori_dyn.model.drives import DriveLimits
-from nori_dyn.model.joints import Joint
+from nori_dyn.model.joints import DriveLimits, Joint
 from nori_dyn.tables import Shown
 from nori_dyn.typing import Array, Floats
 

@@ -66,8 +66,8 @@ def drawn(
     first, speeds = makers[0], np.full((n, len(names)), np.nan)
     for row in systems[0].rows:
         if isinstance(row.equation, SpeedReading):
-            columns = numbers(systems[0].column(*row.equation.unknown.key))
-            freedoms = numbers(tree.v_slices[row.equation.unknown.key.body])
+            columns = numbers(systems[0].column(*row.equation.key))
+            freedoms = numbers(tree.v_slices[row.equation.key.body])
             for column, k, spread in zip(columns, freedoms, row.equation.sigma, strict=True):
                 speeds[:, first.memory.index(column)] = qd[:, k] + spread * rng.normal(size=n)
     told, spread = np.isfinite(speeds[0]), np.where(np.isfinite(first.sigma), first.sigma, 0.0)

@@ -17,8 +17,7 @@ from nori_dyn.descriptions.urdf import load_urdf
 from nori_dyn.descriptions.urdf_document import UrdfMimic, read_urdf
 from nori_dyn.errors import FileFormatError, ModelError, NoriError, NoriWarning, UnknownModelNameError
 from nori_dyn.model.cleaning import Cleaner, last_unit
-from nori_dyn.model.drives import DriveLimits
-from nori_dyn.model.joints import Continuous, Free, Planar, Prismatic, Revolute
+from nori_dyn.model.joints import Continuous, DriveLimits, Free, Planar, Prismatic, Revolute
 
 INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 

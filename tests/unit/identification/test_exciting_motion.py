@@ -7,8 +7,7 @@ import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, UnknownModelNameError, UnknownNameError, WrongKindError
 from nori_dyn.identification.excitation import torque_sensors
 from nori_dyn.model.closure import gap_rate, gaps
-from nori_dyn.model.drives import DriveLimits
-from nori_dyn.model.joints import Free, Revolute, Spherical
+from nori_dyn.model.joints import DriveLimits, Free, Revolute, Spherical
 from nori_dyn.model.kinematics import positions
 from tests import mechanisms
 from tests.in_pinocchio import constrained_dynamics

@@ -8,8 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownModelNameError
 from nori_dyn.identification.limits import motion_limits
-from nori_dyn.model.drives import DriveLimits
-from nori_dyn.model.joints import Continuous, Prismatic, Revolute
+from nori_dyn.model.joints import Continuous, DriveLimits, Prismatic, Revolute
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.model.drives import DriveLimits
+from nori_dyn.model.joints import DriveLimits
 from tests.robots import load
 
 VERTICAL = (0.0, -9.81, 0.0)
