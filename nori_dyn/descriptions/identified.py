@@ -75,8 +75,15 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         notes = corrected.notes
     else:
         corrected = corrected_urdf(tree, path)
-        files = [] if path.resolve().parent == out.resolve().parent else relative_files(path)
-        notes = (*corrected.notes, *_note_on_loading(tree, corrected.content), *_note_on_files(files))
+        notes = corrected.notes
+        is_marked = f'{IDENTIFIED}="{YES}"'.encode() in corrected.content
+        if is_marked and any(isinstance(one, Friction | Rotor) for one in tree.components):
+            notes += (
+                f'friction and rotors are marked, {IDENTIFIED}="{YES}": nd.load_robot and commands take them in by '
+                "themselves. Other programs may leave <dynamics> out",
+            )
+        if path.resolve().parent != out.resolve().parent and (files := relative_files(path)):
+            notes += (f"meshes are named from the folder of the first file, and not found from here: {listed(files)}",)
     write_bytes(out, corrected.content)
     return notes
 
@@ -96,22 +103,6 @@ def check_robot(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> 
         )
     check_writable(out)
     return path, root
-
-
-def _note_on_loading(tree: KinematicTree, content: bytes) -> Iterator[str]:
-    if (
-        any(isinstance(one, Friction | Rotor) for one in tree.components)
-        and f'{IDENTIFIED}="{YES}"'.encode() in content
-    ):
-        yield (
-            f'friction and rotors are marked, {IDENTIFIED}="{YES}": nd.load_robot and commands take them in by '
-            "themselves. Other programs may leave <dynamics> out"
-        )
-
-
-def _note_on_files(files: list[str]) -> Iterator[str]:
-    if files:
-        yield f"meshes are named from the folder of the first file, and not found from here: {listed(files)}"
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -84,7 +84,7 @@ class PeerLayout:
         tree: KinematicTree,
         convention: str,
         joints: Sequence[str] | None = None,
-        width: Callable[[str], int] | None = None,
+        widths: Mapping[str, int] | None = None,
     ) -> PeerLayout:
         """Layout of the joints of a tree in another program.
 
@@ -92,7 +92,7 @@ class PeerLayout:
             tree: the robot.
             convention: whose.
             joints: names of all joints in its order; the tree's own order without it.
-            width: how many configuration numbers it has for a joint of a name; what the convention says without it.
+            widths: how many configuration numbers it has for a joint, by its name; what the convention says without it.
 
         Raises:
             UnknownNameError: no such convention, or a name that is no joint of the tree.
@@ -101,19 +101,16 @@ class PeerLayout:
         if convention not in CONVENTIONS:
             raise UnknownNameError("convention", convention, CONVENTIONS)
         means = CONVENTIONS[convention]
-        numbers = _order(tree, joints)
-        models = [tree.joints[i] for i in numbers]
-        for i, model in zip(numbers, models, strict=True):
-            if model.kind in means.absent:
-                raise ModelError(f"joint '{tree.joint_names[i]}' is {model.kind}, which {convention} does not have.")
-        if width is None:
-            widths = [means.width(model) for model in models]
-        else:
-            widths = [width(tree.joint_names[i]) for i in numbers]
-        q, v = one_after_the_other(widths), one_after_the_other(model.nv for model in models)
+        order = _order(tree, joints)
+        for i in order:
+            if tree.joints[i].kind in means.absent:
+                kind = tree.joints[i].kind
+                raise ModelError(f"joint '{tree.joint_names[i]}' is {kind}, which {convention} does not have.")
+        own = [widths[tree.joint_names[i]] if widths else means.width(tree.joints[i]) for i in order]
+        q, v = one_after_the_other(own), one_after_the_other(tree.joints[i].nv for i in order)
         places = [
-            PeerJoint(i, tree.joint_names[i], model, q[k], v[k], tree.q_slices[i], tree.v_slices[i])
-            for k, (i, model) in enumerate(zip(numbers, models, strict=True))
+            PeerJoint(i, tree.joint_names[i], tree.joints[i], at_q, at_v, tree.q_slices[i], tree.v_slices[i])
+            for i, at_q, at_v in zip(order, q, v, strict=True)
         ]
         return PeerLayout(tree, means, convention, tuple(places))
 
@@ -277,7 +274,7 @@ def _layout(tree: KinematicTree, convention: ConventionName | Any, joints: Seque
     model = convention
     check_model(model)
     widths = {model.names[j]: int(model.joints[j].nq) for j in range(1, model.njoints)}
-    layout = PeerLayout.of(tree, "pinocchio", tuple(widths), widths.__getitem__)
+    layout = PeerLayout.of(tree, "pinocchio", tuple(widths), widths)
     for place in layout.places:
         peer = model.joints[model.getJointId(place.name)]
         circle = {1: (1, 2), 3: (4,)}.get(place.joint.nq, (place.joint.nq,))

@@ -63,22 +63,19 @@ def _readings(
     """Return readings (..., ny), and weights (..., n_weights) where there are any, checked."""
     if missing not in MISSING:
         raise UnknownNameError("way to treat missing readings", missing, MISSING)
-    if not system.is_weighted:
-        if weights.shape[-1:] != (0,):
-            raise InputError(f"sensors '{system.sensors.name}' hold exactly: they have no weights.")
-        y = checked(name, y, (*batch, system.ny), system.measurement_names)
-        _refuse_saturated(system, name, y, weights)
-        return (y,)
-    weights = checked("weights", weights, (*batch, system.n_weights), system.weight_names)
-    wrong = np.argwhere(weights < 0)
-    if len(wrong):
-        at = tuple(wrong[0].tolist())
-        raise InputError(f"the weight of '{system.weight_names[at[-1]]}' is {weights[at]:g}: it is below zero.")
-    if missing == "drop":
-        y, weights = dropped(system, shaped(name, y, (*batch, system.ny)), weights)
+    if system.is_weighted:
+        weights = checked("weights", weights, (*batch, system.n_weights), system.weight_names)
+        wrong = np.argwhere(weights < 0)
+        if len(wrong):
+            at = tuple(wrong[0].tolist())
+            raise InputError(f"the weight of '{system.weight_names[at[-1]]}' is {weights[at]:g}: it is below zero.")
+        if missing == "drop":
+            y, weights = dropped(system, shaped(name, y, (*batch, system.ny)), weights)
+    elif weights.shape[-1:] != (0,):
+        raise InputError(f"sensors '{system.sensors.name}' hold exactly: they have no weights.")
     y = checked(name, y, (*batch, system.ny), system.measurement_names)
     _refuse_saturated(system, name, y, weights)
-    return y, weights
+    return (y, weights) if system.is_weighted else (y,)
 
 
 def dropped(system: System, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
