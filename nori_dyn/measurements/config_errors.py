@@ -83,8 +83,9 @@ def config_error(error: ValidationError, data: Any, schema: ConfigSchema) -> Inv
 
 def unknown_type(error: ValidationError, data: Any) -> tuple[str, Path] | None:
     """The `type` of the first entry that has one which does not exist, and where the entry is."""
-    found = (each for each in error.errors() if each["type"] == "union_tag_invalid")
-    return next(((str(each["ctx"]["tag"]), _path_in(data, each)) for each in found), None)
+    found = [each for each in error.errors() if each["type"] == "union_tag_invalid"]
+    named = ((each["input"]["type"], _path_in(data, each)) for each in found)
+    return next(((name, path) for name, path in named if isinstance(name, str)), None)
 
 
 def place(path: Path) -> str:

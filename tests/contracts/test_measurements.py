@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
-from nori_dyn.measurements import registry
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.config_errors import place
 from nori_dyn.measurements.selectors import Except, Match, select_joints, select_places
@@ -536,21 +535,21 @@ class _Entry:
         (_Entry("odd", Measurement.on), "not a subclass of Measurement"),
         (_Entry("joint_torque", BaseException), "not a subclass"),
         (_Entry("broken", ImportError("no module named torch")), "cannot be loaded.*no module named torch"),
-        (_Entry("joint_torque", registry.measurement_types()["joint_torque"]), "has the name of another sensor"),
+        (_Entry("joint_torque", measurement_types()["joint_torque"]), "has the name of another sensor"),
     ],
 )
 def test_what_other_packages_offer_wrongly_is_refused(monkeypatch, entry, message):
     monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
     with pytest.raises(SensorConfigError, match=message):
-        registry.measurement_types.__wrapped__()
+        measurement_types.__wrapped__()
 
 
 def test_other_packages_may_offer_sensors(monkeypatch):
-    class Other(registry.measurement_types()["joint_torque"]):
+    class Other(measurement_types()["joint_torque"]):
         pass
 
     monkeypatch.setattr(plugins, "entry_points", lambda group: [_Entry("other", Other)])
-    assert registry.measurement_types.__wrapped__()["other"] is Other
+    assert measurement_types.__wrapped__()["other"] is Other
 
 
 def test_a_name_is_for_one_reading(tree):
