@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -238,10 +239,8 @@ def measure(
         estimates = solver.solve_batch(Q, Qd, Y, singular="nan")
         calls: dict[str, Callable[[], object]] = {
             TICK: solver.tick,
-            "solve": lambda of=solver, at=(q, qd, y): of.solve(*at),  # type: ignore[misc]
-            BATCH: lambda of=solver, at=(Q, Qd, Y), out=estimates: (  # type: ignore[misc]
-                of.solve_batch(*at, singular="nan", out=out)
-            ),
+            "solve": partial(solver.solve, q, qd, y),
+            BATCH: partial(solver.solve_batch, Q, Qd, Y, singular="nan", out=estimates),
             **{f"chain {k}": chain.tick for k, chain in enumerate(chains)},
         }
         progress(f"measuring{where}", (k + 0.5) / len(plan.states))

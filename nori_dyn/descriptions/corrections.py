@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -45,25 +46,17 @@ class Corrected:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileModel:
-    """The links and joints of a file, as a loader reads them.
+FileModel: TypeAlias = tuple[Sequence[LinkData], Sequence[JointData]]
+"""The links and joints of a file, as a loader reads them."""
 
-    Attributes:
-        links: all links.
-        joints: all joints.
-    """
 
-    links: Sequence[LinkData]
-    joints: Sequence[JointData]
-
-    def likeness(self, tree: KinematicTree) -> int:
-        """Number of inertias and placements of a tree that are as here; it may have been loaded with cleaning."""
-        joints = {joint.name: joint.X_tree for joint in self.joints}
-        bodies = _bodies(tree, self.links)
-        placed = [(joints[name], X) for name, X in zip(tree.joint_names, tree.X_tree, strict=True) if name in joints]
-        n_placed = sum(np.array_equal(X.E, Y.E) and np.array_equal(X.r, Y.r) for X, Y in placed)
-        return n_placed + sum(np.array_equal(lumped(parts), I) for parts, I in zip(bodies, tree.I, strict=True))
+def _likeness(tree: KinematicTree, model: FileModel) -> int:
+    """Number of inertias and placements of a tree that are as in a file; it may have been loaded with cleaning."""
+    links, of_file = model
+    joints = {joint.name: joint.X_tree for joint in of_file}
+    placed = [(joints[name], X) for name, X in zip(tree.joint_names, tree.X_tree, strict=True) if name in joints]
+    n_placed = sum(np.array_equal(X.E, Y.E) and np.array_equal(X.r, Y.r) for X, Y in placed)
+    return n_placed + sum(np.array_equal(lumped(own), I) for own, I in zip(_bodies(tree, links), tree.I, strict=True))
 
 
 def likeliest(tree: KinematicTree, models: Sequence[FileModel], path: str | os.PathLike[str]) -> int:
@@ -73,12 +66,12 @@ def likeliest(tree: KinematicTree, models: Sequence[FileModel], path: str | os.P
         ModelError: the tree is of another file: names a link or a joint that only one of them has.
     """
     _check_same_robot(tree, models[0], path)
-    return max(range(len(models)), key=lambda k: models[k].likeness(tree))
+    return max(range(len(models)), key=lambda k: _likeness(tree, models[k]))
 
 
 def _check_same_robot(tree: KinematicTree, model: FileModel, path: str | os.PathLike[str]) -> None:
-    children = {joint.name: joint.child for joint in model.joints}
-    links = [link.name for link in model.links]
+    children = {joint.name: joint.child for joint in model[1]}
+    links = [link.name for link in model[0]]
     for link, joint in zip(tree.names, tree.joint_names, strict=True):
         if link not in links:
             raise UnknownModelNameError("link", link, links, f"{path}; is it the file that the robot was loaded from?")

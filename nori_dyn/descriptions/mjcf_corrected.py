@@ -18,7 +18,6 @@ from nori_dyn.components.base import OnJoints
 from nori_dyn.descriptions.component_files import checked_components
 from nori_dyn.descriptions.corrections import (
     Corrected,
-    FileModel,
     by_joint,
     corrected_links,
     is_same_inertia,
@@ -90,7 +89,7 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     text = XmlText(source)
     checked_components(tree)
     readers = [_reader(tree, mjcf, source, clean) for clean in (True, False)]
-    reader = readers[likeliest(tree, [FileModel(each.links, each.joints) for each in readers], source)]
+    reader = readers[likeliest(tree, [(each.links, each.joints) for each in readers], source)]
     writer = _MjcfEditor(text, reader, os.fspath(source))
     links, notes = corrected_links(tree, reader.links, writer.numbers)
     writer.write_links(links)

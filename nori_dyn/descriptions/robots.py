@@ -82,13 +82,8 @@ def load_robot(
         "inertias": inertias,
         "clean": clean,
     }
-    if root == "robot":
-        options["mimic"] = mimic
-    if components is not None:
-        options["components"] = components
-    if gravity is not None:
-        options["gravity"] = gravity
-    return LOADERS[root](path, **options)
+    own = {"components": components, "gravity": gravity, "mimic": mimic if root == "robot" else None}
+    return LOADERS[root](path, **options, **{name: value for name, value in own.items() if value is not None})
 
 
 def model_sensors(robot: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:

@@ -9,7 +9,6 @@ from nori_dyn.descriptions.component_files import checked_components
 from nori_dyn.descriptions.corrections import (
     WIDTH,
     Corrected,
-    FileModel,
     by_joint,
     corrected_links,
     likeliest,
@@ -53,8 +52,8 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     robots = [read_urdf(source, Cleaner(active=clean)) for clean in (True, False)]
     robot, text = robots[0], XmlText(source)
     checked_components(tree)
-    models = [FileModel(list(one.links), [joint.data for joint in one.joints]) for one in robots]
-    links, notes = corrected_links(tree, models[likeliest(tree, models, source)].links)
+    models = [(one.links, [joint.data for joint in one.joints]) for one in robots]
+    links, notes = corrected_links(tree, robots[likeliest(tree, models, source)].links)
     elements = {element.get("name"): element for element in text.root.findall("link")}
     for name, link in links.items():
         _write_inertial(text, elements[name], link)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -103,12 +102,12 @@ def from_pinocchio(
     if odd and inertias == "as_given":
         warn_of_links(odd, tree, file="", stacklevel=2)
     origin = f"from a model of Pinocchio's with {model.njoints - 1} joints"
-    found = pinocchio_components(model, components, friction)
-    if found.ignored:
-        warnings.warn(f"robot '{tree.name}': ignored: {', '.join(found.ignored)}.", NoriWarning, stacklevel=2)
+    found, left_out, ignored = pinocchio_components(model, components, friction)
+    if ignored:
+        warnings.warn(f"robot '{tree.name}': ignored: {', '.join(ignored)}.", NoriWarning, stacklevel=2)
     mended = notes_on_links(odd) if inertias == "nearest" else ()
-    notes = (origin, *cleaner.notes(), *mended, *notes_on_limits(tree.joint_names, tree.joints), *found.notes)
-    return tree.replace(notes=notes, components=found.components)
+    notes = (origin, *cleaner.notes(), *mended, *notes_on_limits(tree.joint_names, tree.joints), *left_out)
+    return tree.replace(notes=notes, components=tuple(found))
 
 
 def check_model(model: Any) -> None:
@@ -230,50 +229,33 @@ MIMIC = "Mimic"
 """Pinocchio's kind of a joint that follows another one, and has no freedom of its own."""
 
 
-@dataclass
-class PinocchioComponents:
-    """What a model has beside rigid bodies on joints.
-
-    Attributes:
-        components: what is stated exactly.
-        notes: what was left out as was asked for, for people.
-        ignored: what no component says, for people.
-    """
-
-    components: list[Component] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    ignored: list[str] = field(default_factory=list)
-
-
 def kind_of(joint: Any) -> str:
     """Pinocchio's name for the kind of a joint."""
     return str(joint.shortname()).removeprefix("JointModel")
 
 
-def pinocchio_components(model: Any, components: bool, friction: bool) -> PinocchioComponents:
-    """Components of a model: see `from_pinocchio`.
+def pinocchio_components(model: Any, components: bool, friction: bool) -> tuple[list[Component], list[str], list[str]]:
+    """Components of a model, see `from_pinocchio`; for people what was left out as asked, and what no component says.
 
     Raises:
         ModelError: a negative number.
     """
-    found = PinocchioComponents()
+    notes, ignored = list[str](), list[str]()
     armature, damping = _of(model, "armature"), _of(model, "damping")
     dry = _of(model, "upperDryFrictionLimit", "friction")
     if np.any(armature) and not components:
-        found.notes.append("armature left out")
+        notes.append("armature left out")
     if (np.any(damping) or np.any(dry)) and not friction:
-        found.notes.append("damping and dry friction left out: friction=True includes them")
+        notes.append("damping and dry friction left out: friction=True includes them")
     one_way = friction and np.any(_of(model, "lowerDryFrictionLimit") + dry) and hasattr(model, "lowerDryFrictionLimit")
     if one_way:
-        found.ignored.append("dry friction that is not the same both ways")
+        ignored.append("dry friction that is not the same both ways")
         dry = np.zeros(model.nv)
-    terms = [*_terms(model, found, "armature", Rotor, {"inertia": armature})] if components else []
+    terms = [*_terms(model, ignored, "armature", Rotor, {"inertia": armature})] if components else []
     if friction:
-        terms += _terms(model, found, "friction", Friction, {"viscous": damping, "coulomb": dry})
-    found.components += joint_components(terms)
-    if components:
-        found.components += _couplings(model)
-    return found
+        terms += _terms(model, ignored, "friction", Friction, {"viscous": damping, "coulomb": dry})
+    found = [*joint_components(terms), *(_couplings(model) if components else ())]
+    return found, notes, ignored
 
 
 def _of(model: Any, *names: str) -> Floats:
@@ -282,14 +264,14 @@ def _of(model: Any, *names: str) -> Floats:
 
 
 def _terms(
-    model: Any, found: PinocchioComponents, what: str, kind: type[Component], numbers: dict[str, Floats]
+    model: Any, ignored: list[str], what: str, kind: type[Component], numbers: dict[str, Floats]
 ) -> Iterator[JointTermData]:
     """Yield what acts on joints; a joint whose freedoms differ is ignored by name."""
     for j in range(1, model.njoints):
         peer = model.joints[j]
         own = {name: values[peer.idx_v : peer.idx_v + peer.nv] for name, values in numbers.items()}
         if any(np.ptp(values) for values in own.values() if len(values)):
-            found.ignored.append(f"{what} of joint '{model.names[j]}', whose freedoms have different ones")
+            ignored.append(f"{what} of joint '{model.names[j]}', whose freedoms have different ones")
         elif peer.nv:
             yield model.names[j], kind, {name: float(values[0]) for name, values in own.items()}
 

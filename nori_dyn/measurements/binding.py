@@ -45,23 +45,20 @@ def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
     Raises:
         SensorConfigError: a name or number of values that does not fit the robot; a range that the sensor cannot have.
     """
-    return [equation for part in measurement.parts for equation in _bound(part, tree)]
-
-
-def _bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
-    """The equations of one sensor, see `bound`."""
-    equations = list(measurement.on(tree))
-    if measurement.range is not None and not all(isinstance(e, Ranged) and e.ranges is not None for e in equations):
-        raise SensorConfigError(f"a '{measurement.type}' takes no range. Leave it out.")
-    if measurement.offset is None:
-        return equations
-    at = positions(tree, tree.neutral_configuration())
-    is_force = {variable.key: variable.is_force for variable in robot_variables(tree)}
     found: list[Equation] = []
-    for equation in equations:
-        read = next(iter(equation.blocks(at)))  # an offset is as large as the first variable that is read
-        offset = OffsetReading(equation, _unknown(equation, read.body, is_force.get(read, False)))
-        found += [offset, _prior(offset, measurement.offset)]
+    for part in measurement.parts:
+        equations = list(part.on(tree))
+        if part.range is not None and not all(isinstance(e, Ranged) and e.ranges is not None for e in equations):
+            raise SensorConfigError(f"a '{part.type}' takes no range. Leave it out.")
+        if part.offset is None:
+            found += equations
+            continue
+        at = positions(tree, tree.neutral_configuration())
+        is_force = {variable.key: variable.is_force for variable in robot_variables(tree)}
+        for equation in equations:
+            read = next(iter(equation.blocks(at)))  # an offset is as large as the first variable that is read
+            offset = OffsetReading(equation, _unknown(equation, read.body, is_force.get(read, False)))
+            found += [offset, _prior(offset, part.offset)]
     return found
 
 

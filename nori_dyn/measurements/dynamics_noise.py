@@ -39,6 +39,5 @@ class DynamicsNoise(ConfigPart):
         """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
         if not isinstance(self.sigma, SigmaByEquation):
             return (self.sigma,) * n
-        by_equation = {"3a": self.sigma.acceleration, "3f": self.sigma.force, "3tau": self.sigma.torque}
-        sigma = by_equation[equation]
+        sigma = self.sigma.model_dump(by_alias=True)[equation]
         return None if sigma is None else tuple(sigma) if isinstance(sigma, list) else (sigma,) * n

@@ -126,35 +126,30 @@ class ForceBalance(BodyEquation):
 
 @dataclass(frozen=True, slots=True)
 class JointForce(BodyEquation):
-    """-tau_i + S_i^T f_i = 0; of a robot with components at joints -tau_i + tau_J_i + ... = 0.
-
-    Attributes:
-        is_loaded: whether the robot has such components.
-    """
-
-    is_loaded: bool = False
+    """-tau_i + S_i^T f_i = 0, of a robot without components at joints."""
 
     gives: ClassVar[Given] = "tau"
     source: ClassVar[str] = "Nori (3tau), (4e)"
 
     def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
-        i, n = self.body, len(self.components)
-        given = {VariableKey("tau", i): -np.eye(n)}
-        return given | (
-            {VariableKey(LOAD, i): np.eye(n)} if self.is_loaded else {VariableKey("f", i): projection(at, i)}
-        )
+        own = VariableKey(self.gives, self.body)
+        return {own: -np.eye(len(self.components)), VariableKey("f", self.body): projection(at, self.body)}
 
 
 @dataclass(frozen=True, slots=True)
-class JointLoad(BodyEquation):
-    """-tau_J_i + S_i^T f_i = 0: the torque in a joint, which is not all that its motor gives."""
+class JointLoad(JointForce):
+    """-tau_J_i + S_i^T f_i = 0: the torque in a joint, where that is not all that its motor gives."""
 
     gives: ClassVar[Given] = "tau_J"
-    source: ClassVar[str] = "Nori (3tau), (4e)"
+
+
+@dataclass(frozen=True, slots=True)
+class MotorForce(JointForce):
+    """-tau_i + tau_J_i + ... = 0, of a robot with components at joints."""
 
     def rigid_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
-        i = self.body
-        return {VariableKey(LOAD, i): -np.eye(len(self.components)), VariableKey("f", i): projection(at, i)}
+        one = np.eye(len(self.components))
+        return {VariableKey("tau", self.body): -one, VariableKey(LOAD, self.body): one}
 
 
 def projection(at: Kinematics, i: int) -> Array:
@@ -182,7 +177,8 @@ def newton_euler(tree: KinematicTree, parts: Sequence[Part] = (), sigma: Sigma =
         freedoms, name = joint.force_components, tree.joint_names[i]
         if is_loaded:
             yield JointLoad(f"3tau_J:{name}", i, freedoms, None)
-        yield JointForce(f"3tau:{name}", i, freedoms, sigma("3tau", len(freedoms)), on_joint, is_loaded)
+        last = MotorForce if is_loaded else JointForce
+        yield last(f"3tau:{name}", i, freedoms, sigma("3tau", len(freedoms)), on_joint)
 
 
 def acting_on(key: NewtonEuler, parts: Sequence[Part]) -> tuple[Part, ...]:

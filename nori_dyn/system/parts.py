@@ -57,16 +57,8 @@ class Part(Protocol):
 
 
 @runtime_checkable
-class OfAccelerations(Protocol):
-    """Optional side of a part: its blocks depend on the acceleration of a body, which readings must tell."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def unknowns(self) -> Sequence[Unknown]:
-        """The variables that it adds; where there are none it asks for nothing."""
+class OfAccelerations(Part, Protocol):
+    """A part whose blocks depend on the acceleration of a body, which readings must tell if it adds variables."""
 
     @property
     def accelerated(self) -> int:
