@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError, create_model
@@ -49,18 +49,14 @@ def components_of(data: Any) -> tuple[Component, ...]:
     return tuple(config.components)
 
 
+@cache
 def config_model() -> type[BaseModel]:
     """Return the pydantic model of a file of components, over all components that exist."""
-    return _config_model(tuple(component_types().values()))
-
-
-@lru_cache(maxsize=4)
-def _config_model(types: tuple[type[Component], ...]) -> type[BaseModel]:
     return create_model(
         "ComponentsConfig",
         __config__=ConfigDict(extra="forbid"),
         name=(str, ""),
         source=(str, ""),
         instead=(StrictBool, False),
-        components=(entries_of(types), ...),
+        components=(entries_of(tuple(component_types().values())), ...),
     )

@@ -94,16 +94,6 @@ def root_numbers(tree: KinematicTree) -> list[int]:
     return [*range(q.start, q.stop), *range(tree.nq + qd.start, tree.nq + qd.stop)]
 
 
-def base_state(root: int, name: str) -> VariableKey:
-    """The key of a part of the state of the base: "velocity", "gravity" or "angular_velocity"."""
-    return VariableKey(BASE, root, name)
-
-
-def base_rate(root: int, name: str) -> VariableKey:
-    """The key of its derivative by time."""
-    return VariableKey(RATE, root, name)
-
-
 ROWS = tuple(f"{name}.{component}" for name, parts in COMPONENTS.items() for component in parts)
 
 
@@ -128,8 +118,8 @@ class BaseRates:
     def unknowns(self) -> tuple[Unknown, ...]:
         """The state and its rates, see `WithUnknowns`."""
         return tuple(
-            Unknown(key(self.root, name), COMPONENTS[name], (unit,) * 3, is_force=False)
-            for key, units in ((base_state, UNITS), (base_rate, RATE_UNITS))
+            Unknown(VariableKey(kind, self.root, name), COMPONENTS[name], (unit,) * 3, is_force=False)
+            for kind, units in ((BASE, UNITS), (RATE, RATE_UNITS))
             for name, unit in units.items()
         )
 
@@ -142,11 +132,11 @@ class BaseRates:
         of_a = np.concatenate([zero, -R], axis=1), none, np.concatenate([-eye, zero], axis=1)
         found: dict[VariableKey, Array] = {
             VariableKey("a", root): np.concatenate(of_a),
-            base_state(root, "gravity"): np.concatenate([-eye, zero, zero]),
-            base_state(root, "angular_velocity"): np.concatenate([*turning, zero]),
+            VariableKey(BASE, root, "gravity"): np.concatenate([-eye, zero, zero]),
+            VariableKey(BASE, root, "angular_velocity"): np.concatenate([*turning, zero]),
         }
         for place, name in enumerate(UNITS):
-            found[base_rate(root, name)] = np.concatenate([eye if k == place else zero for k in range(3)])
+            found[VariableKey(RATE, root, name)] = np.concatenate([eye if k == place else zero for k in range(3)])
         return found
 
     def bias(self, at: Kinematics, y: Array) -> Array:
@@ -171,7 +161,7 @@ def gravity_size(root: int, gravity: Sequence[float]) -> Equation:
         source="docs/design.md, 4.12",
         group="memory",
         components=("",),
-        key=base_state(root, "gravity"),
+        key=VariableKey(BASE, root, "gravity"),
         matrix=(np.asarray(gravity, dtype=float) / size)[None],
         value=(size,),
         sigma=(SIZE_SIGMA,),
@@ -198,10 +188,12 @@ class VelocityReading(SiteRows):
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
         M = (self.place.X @ transform_between(at, self.place.body, self.root)).motion_matrix()[list(self.place.rows)]
-        found: dict[VariableKey, Array] = {base_state(self.root, "angular_velocity"): M[:, :3]}
+        found: dict[VariableKey, Array] = {VariableKey(BASE, self.root, "angular_velocity"): M[:, :3]}
         if any(row >= 3 for row in self.place.rows):
             E = np.swapaxes(_axes(at, self.root), 0, 1)
-            found[base_state(self.root, "velocity")] = matmul(spread(M[:, 3:], M[:, 3:].shape[:2], E.shape[2:]), E)
+            found[VariableKey(BASE, self.root, "velocity")] = matmul(
+                spread(M[:, 3:], M[:, 3:].shape[:2], E.shape[2:]), E
+            )
         return found
 
     def bias(self, at: Kinematics, y: Array) -> Array:

@@ -15,9 +15,9 @@ from nori_dyn.measurements.base import Positive, VariableReading, per_component
 from nori_dyn.measurements.floating_base import (
     BASE,
     GRAVITY_WALK,
+    RATE,
     SIGMAS,
     BaseRates,
-    base_rate,
     floating_root,
     gravity_size,
 )
@@ -211,7 +211,7 @@ class Memory(ConfigPart):
 
     def _rate(self, v: Variable, variables: Sequence[Variable]) -> VariableKey | None:
         if v.kind == BASE:
-            return base_rate(v.body, v.key.component)
+            return VariableKey(RATE, v.body, v.key.component)
         if self.rate is None:
             return None
         found = [r for r in variables if self.rate == r.name or (r.kind == self.rate and r.body == v.body)]

@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, reduce
+from functools import cache, reduce
 from itertools import chain, combinations
 from types import GenericAlias
 from typing import Annotated, Any
@@ -415,14 +415,10 @@ def _changed(
     return found
 
 
+@cache
 def config_model() -> type[BaseModel]:
     """Return the pydantic model of a sensor config, over all sensors that exist."""
-    return _config_model(tuple(measurement_types().values()))
-
-
-@lru_cache(maxsize=4)
-def _config_model(types: tuple[type[Measurement], ...]) -> type[BaseModel]:
-    entries = entries_of(types)
+    entries = entries_of(tuple(measurement_types().values()))
     contact = create_model(
         "ContactConfig", __config__=ConfigDict(extra="forbid"), closed=(entries, ...), open=(entries, ...)
     )

@@ -8,8 +8,9 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.errors import SensorConfigError
-from nori_dyn.measurements.floating_base import BaseRates, base_rate, base_state
+from nori_dyn.measurements.floating_base import BASE, RATE, BaseRates
 from nori_dyn.model.kinematics import velocities
+from nori_dyn.system.variables import VariableKey
 from tests.in_pinocchio import in_pinocchio
 from tests.peers import pin
 from tests.robots import load
@@ -40,8 +41,8 @@ def test_velocities_of_frames_are_those_of_pinocchio_whatever_the_reference():
     given_qd[:6] = [*w_ref, 0.0, 0.0, 0.0]
     d = np.zeros(of.shape[1])
     place = {v.key: v.slice for v in of.variables}
-    d[place[base_state(0, "angular_velocity")]] = qd[:3]
-    d[place[base_state(0, "velocity")]] = turn.apply(qd[3:6])
+    d[place[VariableKey(BASE, 0, "angular_velocity")]] = qd[:3]
+    d[place[VariableKey(BASE, 0, "velocity")]] = turn.apply(qd[3:6])
     read = of.D(given_q) @ d + of.b(given_q, given_qd, np.zeros(of.ny))
     model, places, q_order, v_order = in_pinocchio(tree)
     data = model.createData()
@@ -87,13 +88,15 @@ def test_rates_are_those_of_a_known_motion():
         blocks, bias = rows.blocks(at), rows.bias(at, np.zeros(0))
         turning = (motion.w[2] - motion.w[0]) / (2 * h)
         rates = -(blocks[a] @ np.concatenate([turning, motion.acc[1]]) + bias)
-        rates -= blocks[base_state(0, "gravity")] @ GRAVITY + blocks[base_state(0, "angular_velocity")] @ w
+        rates -= (
+            blocks[VariableKey(BASE, 0, "gravity")] @ GRAVITY + blocks[VariableKey(BASE, 0, "angular_velocity")] @ w
+        )
         G = [axes @ true.T @ GRAVITY for axes, true in zip(R, (before, now, after), strict=True)]
         assert_close(rates[3:6], (G[2] - G[0]) / (2 * h), DIFFERENCES)
         assert_close(rates[6:9], turning, DIFFERENCES)
         assert_close(rates[:3], (R[2] @ v_after - R[0] @ v_before) / (2 * h), DIFFERENCES)
     for name in ("velocity", "gravity", "angular_velocity"):
-        assert np.linalg.matrix_rank(blocks[base_rate(0, name)]) == 3
+        assert np.linalg.matrix_rank(blocks[VariableKey(RATE, 0, name)]) == 3
 
 
 @pytest.mark.parametrize(
