@@ -34,7 +34,6 @@ class Demo:
     Attributes:
         plan: the plan.
         warnings: what the loader had to say.
-        n_ticks: number of ticks.
         planning_seconds: time to plan, the cache left aside.
         timings: quartiles of the time of a tick of each backend [s], one by one and in a batch.
         largest_difference: largest difference of any torque from the recursive Newton-Euler algorithm, relative to
@@ -43,7 +42,6 @@ class Demo:
 
     plan: Plan
     warnings: tuple[str, ...]
-    n_ticks: int
     planning_seconds: float
     timings: dict[str, Quartiles]
     largest_difference: float
@@ -100,7 +98,6 @@ def run_demo(n_ticks: int) -> Demo:
     return Demo(
         plan=planned,
         warnings=tuple(str(warning.message) for warning in caught),
-        n_ticks=n_ticks,
         planning_seconds=planning_seconds,
         timings=timings,
         largest_difference=difference / float(np.abs(reference).max()),

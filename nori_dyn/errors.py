@@ -66,7 +66,15 @@ class SensorConfigError(NoriError):
     """
 
 
-class InvalidConfigError(SensorConfigError):
+class _AtPath(NoriError):
+    """An error at a place of a config, by the keys and indices that lead there."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class InvalidConfigError(_AtPath, SensorConfigError):
     """A config that does not follow the schema.
 
     What to do: mend the entry at `path`; the message says what is expected there.
@@ -74,10 +82,6 @@ class InvalidConfigError(SensorConfigError):
     Attributes:
         path: keys and indices that lead to the offending entry.
     """
-
-    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
-        self.path = path
-        super().__init__(message)
 
 
 class UnknownNameError(NoriError):
@@ -451,7 +455,7 @@ class MappingError(NoriError):
     """
 
 
-class InvalidMappingError(MappingError):
+class InvalidMappingError(_AtPath, MappingError):
     """A mapping that does not follow the schema.
 
     What to do: mend the entry at `path`; the message says what is expected there.
@@ -459,10 +463,6 @@ class InvalidMappingError(MappingError):
     Attributes:
         path: keys and indices that lead to the offending entry.
     """
-
-    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
-        self.path = path
-        super().__init__(message)
 
 
 class PresetError(NoriError):

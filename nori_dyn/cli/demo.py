@@ -58,7 +58,7 @@ def demo(
             {
                 **plan.to_dict(),
                 "planning_seconds": found.planning_seconds,
-                "ticks": found.n_ticks,
+                "ticks": ticks,
                 "tick_seconds": found.timings,
                 "largest_difference": found.largest_difference,
                 "picture": str(out),
@@ -69,7 +69,7 @@ def demo(
     show(
         Paragraph(f"with a floating base, inverse dynamics, planned in {found.planning_seconds:.2f} s.", tree.name),
         plan.shown(),
-        Table(f"Time a tick [us], {found.n_ticks:,} ticks", ("backend", "25 %", "median", "75 %"), timings),
+        Table(f"Time a tick [us], {ticks:,} ticks", ("backend", "25 %", "median", "75 %"), timings),
         f"Largest difference from Newton-Euler: {number(found.largest_difference, 2)} of the largest torque.",
         f"Picture of D, its permutation and its factors: {out}",
         *(f"note: {line}" for line in (*found.warnings, *tree.notes)),

@@ -98,17 +98,17 @@ class Cleaner:
         """The changes, a line for each kind."""
         lines = []
         if self.n_angles:
-            lines.append(
-                f"{_count(self.n_angles, 'angle')} taken as exact multiples of pi/2, "
-                f"the largest change {self.largest_angle:.2g} rad"
-            )
-        for n, what in (
-            (self.n_rotations, "rotation"),
-            (self.n_axes, "axis"),
-            (self.n_positions, "position"),
+            angles = "1 angle" if self.n_angles == 1 else f"{self.n_angles} angles"
+            change = f"the largest change {self.largest_angle:.2g} rad"
+            lines.append(f"{angles} taken as exact multiples of pi/2, {change}")
+        for n, one, many in (
+            (self.n_rotations, "rotation", "rotations"),
+            (self.n_axes, "axis", "axes"),
+            (self.n_positions, "position", "positions"),
         ):
             if n:
-                lines.append(f"{_count(n, what)} with components within {TOLERANCE:g} of 0 or 1 made exact")
+                what = one if n == 1 else many
+                lines.append(f"{n} {what} with components within {TOLERANCE:g} of 0 or 1 made exact")
         return tuple(lines)
 
     def _sine_cosine(self, literal: str) -> tuple[float, float]:
@@ -139,8 +139,3 @@ def last_unit(literal: str) -> float:
     if not isinstance(exponent, int) or -exponent < DECIMALS:
         return 0.0
     return float(10.0**exponent)
-
-
-def _count(n: int, what: str) -> str:
-    plural = "axes" if what == "axis" else f"{what}s"
-    return f"{n} {what if n == 1 else plural}"
