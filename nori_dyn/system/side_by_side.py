@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.errors import UnknownReadingError
 from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowBlock
 from nori_dyn.typing import Floats, Indices
 
 
@@ -36,7 +37,7 @@ class SideBySide:
 
     def __init__(self, systems: Sequence[System], name: str) -> None:
         self._systems, self.name = tuple(systems), name
-        readings = [[x for row in system.measurements for x in row.component_names] for system in self._systems]
+        readings = [[x for row in system.measurements for x in self._names_of(row)] for system in self._systems]
         self.measurement_names: tuple[str, ...] = tuple(dict.fromkeys(x for own in readings for x in own))
         self.y_indices = _indices(readings, self.measurement_names)
         keys = [_weight_keys(system) for system in systems]
@@ -45,6 +46,11 @@ class SideBySide:
         self.weights: Floats = np.array([value for _, _, value in weights], dtype=float)
         self.weights.flags.writeable = False
         self.weight_indices = _indices(keys, weights)
+
+    @staticmethod
+    def _names_of(row: RowBlock) -> tuple[str, ...]:
+        """The names of the readings of a measurement."""
+        return row.component_names
 
     @property
     def ny(self) -> int:
@@ -61,7 +67,7 @@ class SideBySide:
         """For each reading, by its name, its unit ("" without one) and the type of its sensor."""
         found: dict[str, tuple[str, str]] = {}
         for row in (row for system in self._systems for row in system.measurements):
-            for name, unit in zip(row.component_names, row.units, strict=True):
+            for name, unit in zip(self._names_of(row), row.units, strict=True):
                 found.setdefault(name, (unit, row.equation.group))
         return found
 
