@@ -72,7 +72,6 @@ class Compiled(Remade, Differentiable):
         inputs: the arrays that `tick` reads, by name.
         outputs: the outputs of `tick`.
         tick: computes the outputs from `inputs`, which it does not check.
-        cost: counted operations of a tick, sines and cosines not counted.
 
     Args:
         kernel: the kernel.
@@ -84,7 +83,6 @@ class Compiled(Remade, Differentiable):
     inputs: Any
     outputs: Any
     tick: Callable[[], Any]
-    cost: Cost
 
     def __init__(
         self, kernel: Kernel, shapes: Mapping[str, tuple[int, ...]], n_outputs: int, defaults: Sequence[Floats] = ()
@@ -100,6 +98,11 @@ class Compiled(Remade, Differentiable):
     def backend(self) -> str:
         """Name of the backend."""
         return self.kernel.name
+
+    @property
+    def cost(self) -> Cost:
+        """Counted operations of a tick, sines and cosines not counted."""
+        raise NotImplementedError
 
     def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> Sequence[Floats]:
         """Return inputs of a state, or of N states, as arrays of their shapes, quaternions of unit length.

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from nori_dyn.algebra.arrays import DOUBLE, SINGLE, checked, checked_out, counted, shaped
-from nori_dyn.algebra.counting import expression_cost
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
@@ -26,6 +26,7 @@ from nori_dyn.program.kernel.base import NATIVE, NUMPY, Kernel, chosen, is_refus
 from nori_dyn.program.kernel.batches import aligned
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
+from nori_dyn.program.kernel.record import record_key
 from nori_dyn.program.program import Program
 from nori_dyn.program.row_plan import row_plan
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
@@ -44,7 +45,6 @@ class CompiledFunction(Compiled):
             why not to trust them, see `kernel.base.Outcome`. With the native backend it is one call of C.
         backend: name of the backend.
         kernel: the kernel that runs the program.
-        cost: counted operations, sines and cosines not counted.
 
     Example:
         >>> inertia = nd.compile(nd.crba, nd.autotree(2))
@@ -61,15 +61,14 @@ class CompiledFunction(Compiled):
         self._kind = function.kind
         self._parts = _parts(function.outputs)
         flat = tuple(x for array in function.outputs.values() for x in array.flat)
-        self._program = program = _program(function, flat)
+        self._straight = program = _straight(function, flat)
         limits = np.array([least for _, least in function.guards])
         ways: dict[str, Callable[[], Kernel]] = {
             NATIVE: partial(self._native, limits),
-            NUMPY: partial(NumpyKernel, replace(program, rows=None), limits),
+            NUMPY: partial(NumpyKernel, program, limits),
         }
         shapes = {name: array.shape for name, array in function.inputs.items()}
         super().__init__(chosen(backend, ways, "The function"), shapes, len(flat))
-        self.cost = program.cost if self.backend == NATIVE else expression_cost(flat)
         state, values = aligned(len(program.scalars)), aligned(len(flat))
         places = zip(shapes, _parts(function.inputs), strict=True)
         self.inputs = Arrays(**{name: state[part].reshape(shape) for name, (part, shape) in places})
@@ -79,6 +78,17 @@ class CompiledFunction(Compiled):
         values = values.view()
         values.flags.writeable = False
         self.outputs = self._formed(values)
+
+    @cached_property
+    def _program(self) -> Program:
+        """The program: by rows, where that takes fewer instructions."""
+        it = self._straight
+        return replace(it, rows=row_plan(it.graph, [*it.outputs, *it.pivots], it.limb_nodes))
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Counted operations of a tick, sines and cosines not counted."""
+        return (self._program if self.backend == NATIVE else self._straight).cost
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
@@ -236,16 +246,16 @@ class CompiledFunction(Compiled):
     def _native(self, limits: Floats) -> NativeKernel:
         compiler = needed_compiler("a native function")
         before_batch = partial(self._watch, "compiling for batches")
-        program = self._program
-        return NativeKernel(lambda: program, lambda: limits, compiler, before_batch=before_batch)
+        key = record_key(compiler, self._straight.digest, limits.tobytes().hex())
+        return NativeKernel(lambda: self._program, lambda: limits, compiler, key, before_batch)
 
 
-def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:
-    """The program of some outputs: by rows, where that takes fewer instructions."""
+def _straight(function: Traced, outputs: tuple[Expr, ...]) -> Program:
+    """The program of some outputs, without row operations."""
     inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
     scalars = [x.index for array in inputs.values() for x in array]
     pivots, q = tuple(guarded for guarded, _ in function.guards), function.inputs.get("q")
-    straight = Program(
+    return Program(
         inputs=inputs,
         outputs=outputs,
         pivots=pivots,
@@ -255,7 +265,6 @@ def _program(function: Traced, outputs: tuple[Expr, ...]) -> Program:
         constants_once=True,
         limbs=_limbs(function),
     )
-    return replace(straight, rows=row_plan(function.graph, [*outputs, *pivots], straight.limb_nodes))
 
 
 def _limbs(function: Traced) -> Limbs:

@@ -8,11 +8,14 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import TypeAlias
+
+import numpy as np
 
 from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph
@@ -104,6 +107,17 @@ class Program:
         """All expressions: outputs, pivots, steps, twice, further, and those of the residual."""
         by = self.refinement
         return self.outputs, self.pivots, by.steps, by.twice, by.further, self.of_equations
+
+    @property
+    def digest(self) -> str:
+        """A hash of the program as it was traced, its rows left out, which follow from the rest."""
+        graph, parts = self.graph, [[x.index for x in part] for part in (self.scalars, *self.parts)]
+        size = max((i for part in parts for i in part), default=-1) + 1
+        hasher = hashlib.sha256(repr((parts, [*self.inputs], self.quaternions, self.limbs, self.equations)).encode())
+        hasher.update(repr((self.n_weights, self.n_noise_weights, self.constants_once, self.pivot_names)).encode())
+        for column in (graph.ops, graph.left, graph.right, graph.values):
+            hasher.update(np.array(column[:size], dtype=float).tobytes())
+        return hasher.hexdigest()
 
     @cached_property
     def packed_outputs(self) -> tuple[int, ...]:

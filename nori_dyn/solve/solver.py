@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import DOUBLE, SINGLE, check_in_place, counted
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import InputError, NoriWarning, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
@@ -83,7 +84,6 @@ class Solver(Compiled, Shown):
         plan: the plan.
         backend: name of the backend.
         kernel: the kernel that runs it.
-        cost: counted operations of a tick.
         inputs: the arrays that `tick` reads.
         outputs: the arrays that `tick` writes, by the names of the outputs: `outputs.tau`.
         is_doubting: whether `solve` and `solve_batch` warn, once, where angles look like degrees.
@@ -125,7 +125,7 @@ class Solver(Compiled, Shown):
         wait: bool = True,
     ) -> None:
         plan.check_at_once()
-        self.plan, self.cost = plan, plan.cost
+        self.plan = plan
         self._tree, weights = plan.system.tree, plan.system.weights
         tree = self._tree
         with watch(f"preparing {tree.name}") as stage:
@@ -156,6 +156,11 @@ class Solver(Compiled, Shown):
     def system(self) -> System:
         """The system that is solved."""
         return self.plan.system
+
+    @property
+    def cost(self) -> Cost:
+        """Counted operations of a tick."""
+        return self.plan.cost
 
     @property
     def native(self) -> NativeKernel | None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from nori_dyn.errors import NoriWarning
+from nori_dyn.planning.identity import code_identity
 from nori_dyn.program.cache_files import read_entry, write_entry
-from nori_dyn.program.compiler import usable_folder
+from nori_dyn.program.compiler import Compiler, c_identity, usable_folder
 from nori_dyn.program.emit import Unit
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.program import Program
@@ -81,6 +82,11 @@ class KernelRecord(BaseModel):
             single=single,
             limits=tuple(limits),
         )
+
+
+def record_key(compiler: Compiler, *parts: str) -> str:
+    """The identity of a program: of what it is made, the compiler, and the source of this package."""
+    return hashlib.sha256("\0".join((*parts, c_identity(compiler), code_identity())).encode()).hexdigest()[:32]
 
 
 def recall(key: str) -> KernelRecord | None:

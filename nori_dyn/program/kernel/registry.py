@@ -7,17 +7,16 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from nori_dyn.errors import InputError
-from nori_dyn.planning.identity import code_identity
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.compiler import Compiler, c_identity, cached_library, find_compiler, needed_compiler
+from nori_dyn.program.compiler import Compiler, cached_library, find_compiler, needed_compiler
 from nori_dyn.program.guards import computes_residual, guard_limits
 from nori_dyn.program.kernel.base import AUTO, NATIVE, NUMPY, Kernel, chosen
 from nori_dyn.program.kernel.fast_path import measured_limits
 from nori_dyn.program.kernel.meanwhile import NumpyUntilCompiled
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.numpy import NumpyKernel
-from nori_dyn.program.kernel.record import recall
+from nori_dyn.program.kernel.record import recall, record_key
 from nori_dyn.program.kernel.umfpack import UmfpackKernel
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 
@@ -112,12 +111,6 @@ def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
         checked: whether the program computes the residual.
     """
     order = plan.program_rows.tobytes() + plan.program_columns.tobytes()
-    parts = [
-        plan.system.fingerprint,
-        repr([output.name for output in plan.outputs]),
-        hashlib.sha256(order).hexdigest(),
-        repr((plan.regrouped, plan.seed, checked)),
-        c_identity(compiler),
-        code_identity(),
-    ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    names = repr([output.name for output in plan.outputs])
+    settings = repr((plan.regrouped, plan.seed, checked))
+    return record_key(compiler, plan.system.fingerprint, names, hashlib.sha256(order).hexdigest(), settings)

@@ -160,6 +160,26 @@ def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypa
     np.testing.assert_array_equal(again.solve_batch(*states(again, 5)).qdd, batch)
 
 
+@in_a_cache_of_its_own
+def test_a_function_compiled_before_is_loaded_without_writing_its_c(monkeypatch):
+    tree = nd.autotree(4, skew=0.7)
+    q, qd, qdd = np.random.default_rng(3).normal(size=(3, tree.nv))
+    expected, written_anew = nd.compile(nd.rnea, tree)(q, qd, qdd), []
+
+    def counted(*given, **options):
+        written_anew.append(given)
+        return emit(*given, **options)
+
+    monkeypatch.setattr(native_module, "emit", counted)
+    again = nd.compile(nd.rnea, tree)
+    np.testing.assert_array_equal(again(q, qd, qdd), expected)
+    assert again.cost.total > 0
+    assert not written_anew
+    heavier = tree.replace(I=2 * tree.I)
+    np.testing.assert_allclose(nd.compile(nd.rnea, heavier)(q, qd, qdd), 2 * expected, rtol=1e-12)
+    assert len(written_anew) == 1
+
+
 @pytest.mark.parametrize("problem", ["inverse_dynamics", "forward_dynamics"])
 def test_a_plan_just_made_is_not_traced_again_and_leads_to_the_c_of_one_from_a_file(problem, monkeypatch):
     made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)), cache=False)
