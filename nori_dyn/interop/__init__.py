@@ -11,6 +11,9 @@ Example:
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from nori_dyn.interop.peer_states import PeerState, from_convention, to_convention
 from nori_dyn.interop.pinocchio_model import from_pinocchio
 
@@ -20,3 +23,12 @@ __all__ = [
     "from_pinocchio",
     "to_convention",
 ]
+
+_FORMER = {"to_pinocchio_order": to_convention, "from_pinocchio_order": from_convention}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMER:
+        raise AttributeError(f"module 'nori_dyn.interop' has no attribute '{name}'")
+    warnings.warn(f"interop.{name} is now interop.{_FORMER[name].__name__}", DeprecationWarning, stacklevel=2)
+    return _FORMER[name]

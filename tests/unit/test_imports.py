@@ -105,3 +105,8 @@ def test_former_names_say_the_new_ones(name):
     with pytest.warns(DeprecationWarning, match=f"^nori_dyn.{name} is now nori_dyn.{FORMER[name]}$") as told:
         assert getattr(nd, name) is not None
     assert told[0].filename == __file__
+
+
+def test_orders_of_a_model_of_pinocchio_have_their_former_names():
+    with pytest.warns(DeprecationWarning, match=r"^interop.to_pinocchio_order is now interop.to_convention$"):
+        assert nd.interop.to_pinocchio_order is nd.interop.to_convention
