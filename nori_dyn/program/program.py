@@ -111,9 +111,11 @@ class Program:
     @property
     def digest(self) -> str:
         """A hash of the program as it was traced, its rows left out, which follow from the rest."""
-        graph, parts = self.graph, [[x.index for x in part] for part in (self.scalars, *self.parts)]
+        graph, by = self.graph, self.refinement
+        parts = [[x.index for x in part] for part in (self.scalars, *self.parts, by.first, by.watched)]
+        places = [[[place for _, place in terms] for _, terms in rows] for rows in self.equations]
         size = max((i for part in parts for i in part), default=-1) + 1
-        hasher = hashlib.sha256(repr((parts, [*self.inputs], self.quaternions, self.limbs, self.equations)).encode())
+        hasher = hashlib.sha256(repr((parts, places, [*self.inputs], self.quaternions, self.limbs)).encode())
         hasher.update(repr((self.n_weights, self.n_noise_weights, self.constants_once, self.pivot_names)).encode())
         for column in (graph.ops, graph.left, graph.right, graph.values):
             hasher.update(np.array(column[:size], dtype=float).tobytes())
