@@ -35,24 +35,32 @@ def directional(outputs: Sequence[Expr], directions: Sequence[Direction], mode: 
     if mode != "auto":
         return _forward(outputs, directions) if mode == "forward" else _reverse(outputs, directions)
     graph = outputs[0].graph
-    size = len(graph)
-    costs = {}
-    for name in ("forward", "reverse"):
-        costs[name] = expression_cost(directional(outputs, directions, name).values()).total
+    size, costs = len(graph), dict[Mode, int]()
+    likely: Mode = "forward" if len(directions) <= len(outputs) else "reverse"
+    for way in ("reverse" if likely == "forward" else "forward", likely):
         graph.forget(size)
-    return directional(outputs, directions, "forward" if costs["forward"] <= costs["reverse"] else "reverse")
+        found = directional(outputs, directions, way)
+        costs[way] = expression_cost(found.values()).total
+    best: Mode = "forward" if costs["forward"] <= costs["reverse"] else "reverse"
+    if best == likely:
+        return found
+    graph.forget(size)
+    return directional(outputs, directions, best)
 
 
-def gradient(outputs: Sequence[Expr], factors: Sequence[Expr], inputs: Sequence[Expr]) -> list[Expr]:
+def gradient(
+    outputs: Sequence[Expr], factors: Sequence[Expr], inputs: Sequence[Expr], moves: bytearray | None = None
+) -> list[Expr]:
     """Gradient of sum_m factor_m output_m by each input, the factors held constant: one reverse sweep.
 
     Args:
         outputs: the expressions, of one graph.
         factors: as many.
         inputs: the inputs to derive by.
+        moves: what `depends_on` says of these inputs and outputs, of further ones perhaps.
     """
     graph = outputs[0].graph
-    moves = depends_on(graph, outputs, [x.index for x in inputs])
+    moves = depends_on(graph, outputs, [x.index for x in inputs]) if moves is None else moves
     adjoints: dict[int, Expr] = {}
     for output, factor in zip(outputs, factors, strict=True):
         accumulate(adjoints, output.index, factor)
@@ -150,8 +158,9 @@ def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
     graph = outputs[0].graph
     result: Sparse = {}
     inputs = [Expr(graph, i) for i in sorted({i for direction in directions for i in direction})]
+    moves = depends_on(graph, outputs, [x.index for x in inputs])
     for m, output in enumerate(outputs):
-        adjoints = dict(zip((x.index for x in inputs), gradient([output], [graph.one], inputs), strict=True))
+        adjoints = dict(zip((x.index for x in inputs), gradient([output], [graph.one], inputs, moves), strict=True))
         for k, direction in enumerate(directions):
             total = graph.zero
             for i, rate in direction.items():
