@@ -228,7 +228,7 @@ def printed(mistake: Mistake) -> str:
     if mistake.file:
         import yaml
 
-        Path(mistake.file).write_text(yaml.safe_dump(FOOT) if mistake.content == "foot" else mistake.content)
+        Path(mistake.file).write_text(yaml.safe_dump(FOOT.to_dict()) if mistake.content == "foot" else mistake.content)
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)

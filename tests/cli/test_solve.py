@@ -150,7 +150,7 @@ def tip(tmp_path, monkeypatch):
     """Go where a robot of one link and its sensors with a contact are files."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm.urdf").write_text(to_urdf(nd.autotree(1)))
-    (tmp_path / "foot.yaml").write_text(yaml.safe_dump(FOOT))
+    (tmp_path / "foot.yaml").write_text(yaml.safe_dump(FOOT.to_dict()))
     return ("plan", "arm.urdf", "--sensors", "foot.yaml", "--contacts", "all", "--outputs", "tau")
 
 

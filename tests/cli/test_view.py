@@ -95,7 +95,7 @@ def test_a_kilohertz_log_is_drawn_by_bins(run, tmp_path, monkeypatch):
 def test_contacts_that_come_and_go_are_strips(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text(to_urdf(nd.autotree(1)))
-    Path("foot.yaml").write_text(yaml.safe_dump(FOOT))
+    Path("foot.yaml").write_text(yaml.safe_dump(FOOT.to_dict()))
     command = ("--sensors", "foot.yaml", "--contacts", "all", "--outputs", "tau", "--out", "foot.plan")
     assert run("plan", "arm.urdf", *command)[0] == 0
     names = nd.Plan.load("foot.plan").measurement_names
