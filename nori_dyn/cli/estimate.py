@@ -140,15 +140,9 @@ def estimate(
             )
             for run in runs:
                 out, view = _beside(input, f"{Path(by.robot).stem}.{'_'.join(run)}", None, None)
-                options: dict[str, Any] = {
-                    "smooth": smooth,
-                    "monitor": monitor,
-                    "contacts": contacts,
-                    "unseen": unseen,
-                    "chunk": chunk,
-                }
-                own = replace(by, what=",".join(run))
-                estimate(ctx, [str(input), *names], by=own, yes=yes, out=out, view=view, reading=reading, **options)
+                given: dict[str, Any] = {"yes": yes, "meshes": meshes, "smooth": smooth, "monitor": monitor}
+                given |= {"contacts": contacts, "reading": reading, "unseen": unseen, "chunk": chunk}
+                estimate(ctx, [str(input), *names], by=replace(by, what=",".join(run)), out=out, view=view, **given)
             return
         out, view = _beside(input, Path(by.robot).stem, out, view)
     if view is None:
