@@ -79,9 +79,9 @@ def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | N
         return None
     library.begin(*(ctypes.cast(function, ctypes.c_void_p).value for function in taken))
     tick = int(ffi.cast("uintptr_t", library.tick))
-    capsule, function = python.PyCapsule_New, python.PyCFunction_NewEx
-    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    function.restype, function.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    pointer, made = ctypes.c_void_p, partial(ctypes.PYFUNCTYPE, ctypes.py_object)  # types of our own: others set theirs
+    capsule = made(pointer, ctypes.c_char_p, pointer)(("PyCapsule_New", python))
+    function = made(pointer, ctypes.py_object, pointer)(("PyCFunction_NewEx", python))
     method = _Method(b"tick", tick, METH_NOARGS, b"Compute the outputs from the inputs.")
 
     def make(run: int, at: int, returns: Returns | None, kept: Any) -> Callable[[], Any]:

@@ -1,5 +1,6 @@
 """Calls of C with nothing between: they return what they should, keep what they use, and let errors through."""
 
+import ctypes
 import gc
 import sys
 import weakref
@@ -49,6 +50,12 @@ def test_it_returns_the_same_object_where_nothing_is_wrong(way):
     assert sys.getrefcount(good) == before
     number[0] = 3
     assert tick() == "otherwise"
+
+
+def test_others_may_give_types_to_functions_of_python(monkeypatch):
+    given = (ctypes.c_void_p, ctypes.c_char_p, ctypes.CFUNCTYPE(None, ctypes.py_object))  # as JAX does
+    monkeypatch.setattr(ctypes.pythonapi.PyCapsule_New, "argtypes", given)
+    assert called([3])[0]() == 3
 
 
 def test_without_a_judgement_it_returns_the_number(way):
