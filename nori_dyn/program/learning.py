@@ -8,9 +8,11 @@ Source: own derivation (tests/unit/program/test_learning.py).
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial, reduce
+from importlib import import_module
 from itertools import accumulate, pairwise
 from math import prod
 from threading import Lock
@@ -22,7 +24,6 @@ from nori_dyn.algebra.arrays import DOUBLE, counted
 from nori_dyn.errors import InputError
 from nori_dyn.io.extras import needed
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.kernel.batches import aligned
 from nori_dyn.typing import Floats
 
 
@@ -105,7 +106,9 @@ class Differentiable:
     def jax(self: Any, threads: int = 1, dtype: Any = "float64") -> Callable[..., Any]:
         """A function of JAX's arrays, with exact derivatives; otherwise as `torch` has it.
 
-        It works under `jit`, `vmap`, `grad`, `jacfwd` and `jacrev`; compiled code of JAX calls it on the CPU.
+        It works under `jit`, `vmap`, `grad`, `jacfwd` and `jacrev`; JAX compiles it for each shape that it is called
+        with. On the CPU compiled code lends it its arrays; on other devices, and before JAX 0.6.1, they are copied.
+        Under `jit` its errors are raised as `jax.errors.JaxRuntimeError`, in the same words.
 
         Args:
             threads: number of threads of a batch.
@@ -118,27 +121,74 @@ class Differentiable:
         jax = needed("a function of its arrays", "jax", "jax")
         if dtype == DOUBLE and not jax.config.jax_enable_x64:
             raise InputError('JAX is without doubles: jax.config.update("jax_enable_x64", True) before it is used.')
-        jnp, zero = jax.numpy, jax.custom_derivatives.SymbolicZero
+        jnp, zero, failed = jax.numpy, jax.custom_derivatives.SymbolicZero, list[Exception]()
         batches = _Batches(self, threads, dtype, jnp, jnp.asarray, jnp.astype)
 
-        def call(run: Callable[..., Any], shapes: Sequence[tuple[int, ...]], *states: Any) -> Any:
-            if not any(isinstance(x, jax.core.Tracer) for x in states):
-                return [jax.dlpack.from_dlpack(np.ascontiguousarray(found)) for found in run(*states)]
+        def run(function: Callable[..., Any], shapes: Sequence[tuple[int, ...]], *states: Any) -> Any:
             results = [jax.ShapeDtypeStruct((*states[0].shape[:-1], *shape), batches.dtype) for shape in shapes]
-            return jax.pure_callback(run, results, *states, vmap_method="broadcast_all")
+            return jax.lax.platform_dependent(*states, **_callbacks(jax, function, results, failed))
 
-        values = jax.custom_jvp(partial(call, batches.values, [(self._n_outputs,)]))
+        values = jax.custom_jvp(partial(run, batches.values, [(self._n_outputs,)]))
 
         @partial(values.defjvp, symbolic_zeros=True)
         def _(states: Sequence[Any], directions: Sequence[Any]) -> Any:
             moving = {name: x for name, x in zip(batches.names, directions, strict=True) if not isinstance(x, zero)}
             shapes = [(self._n_outputs, x.shape[-1]) for x in moving.values()]
-            jacobians = jax.custom_jvp(partial(call, partial(batches.jacobians, tuple(moving)), shapes))
+            jacobians = jax.custom_jvp(partial(run, partial(batches.jacobians, tuple(moving)), shapes))
             jacobians.defjvp(_refuse)
             moved = map(partial(jnp.einsum, "...od,...d->...o"), jacobians(*states), moving.values())
             return values(*states), [sum(moved)]
 
-        return batches.function(values)
+        return _compiled(jax, batches.function(values), failed)
+
+
+def _callbacks(jax: Any, function: Callable[..., Any], results: Any, failed: list[Exception]) -> dict[str, Any]:
+    """Functions of JAX that compiled code calls a function by, for each platform.
+
+    Args:
+        jax: the library.
+        function: takes arrays, and where its results may go, `into`; returns these.
+        results: their shapes and types.
+        failed: takes its last error, of which JAX passes on the words.
+    """
+
+    def run(*arrays: Any, into: Sequence[Floats] = ()) -> Any:
+        try:
+            return function(*map(np.asarray, arrays), into=into)
+        except Exception as error:
+            failed[:] = [error]
+            raise
+
+    def in_place(_: Any, out: Any, *arrays: Any) -> None:
+        into = [*map(np.asarray, out)]
+        for own, found in zip(into, run(*arrays, into=into), strict=True):
+            if not np.may_share_memory(own, found):
+                own[...] = found
+
+    ways = {"default": partial(jax.pure_callback, run, results, vmap_method="broadcast_all")}
+    with suppress(ImportError):
+        buffers = import_module("jax.experimental.buffer_callback")
+        ways["cpu"] = buffers.buffer_callback(in_place, results, vmap_method="broadcast_all")
+    return ways
+
+
+def _compiled(jax: Any, traced: Callable[..., Any], failed: Sequence[Exception]) -> Callable[..., Any]:
+    """A function compiled by JAX, which waits for its results, and raises errors that functions in it failed with."""
+
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        found = traced(*args, **kwargs)
+        return OrderedDict(found) if isinstance(found, dict) else found  # JAX sorts other dictionaries
+
+    compiled = jax.jit(ordered)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            found = jax.block_until_ready(compiled(*args, **kwargs))
+        except jax.errors.JaxRuntimeError as error:
+            raise next((own.with_traceback(None) for own in failed if str(own) in str(error)), error) from None
+        return dict(found) if isinstance(found, dict) else found
+
+    return function
 
 
 class _Batches:
@@ -160,21 +210,35 @@ class _Batches:
     def __init__(self, of: Any, threads: int, dtype: Any, xp: Any, as_array: Any, cast: Callable[..., Any]) -> None:
         self._of, self._threads, self.names = of, counted("threads", threads), (*of._shapes,)
         self._xp, self._as_array, self._cast, self.dtype = xp, as_array, cast, of._number_type(dtype)
+        self._mine, self._kind = getattr(xp, self.dtype.name), getattr(xp, "Tensor", None)
         self._derivative, self._lock = cache(of._derivative), Lock()  # JAX may call from several threads
 
     def function(self, values: Callable[..., Any]) -> Callable[..., Any]:
         """The function that users call, of one that takes and returns numbers of its type."""
-        mine = getattr(self._xp, self.dtype.name)
+        mine = self._mine
 
         def of_type(x: Any, dtype: Any) -> Any:
             return x if x.dtype == dtype else self._cast(x, dtype)
 
         def function(*args: Any, **kwargs: Any) -> Any:
+            if not kwargs and self._are_rows(args):
+                return self._of._formed(values(*args)[0])
             given = [self._as_array(x) for x in self._of._named(args, kwargs)]
             dtype = reduce(self._xp.promote_types, {x.dtype for x in given[: len(args) + len(kwargs)]})
             return self._of._formed(of_type(values(*(of_type(x, mine) for x in self._broadcast(given)))[0], dtype))
 
         return function
+
+    def _are_rows(self, given: Sequence[Any]) -> bool:
+        """Whether inputs are tensors that need no change, each state one row: the rest takes as long as 500 states."""
+        shapes, kind, mine = self._of._shapes.values(), self._kind, self._mine
+        if len(given) != len(shapes) or type(given[0]) is not kind:
+            return False
+        lead, pairs = given[0].shape[:-1], zip(given, shapes, strict=True)
+        return all(
+            type(x) is kind and x.dtype is mine and x.is_cpu and len(shape) == 1 and x.shape == lead + shape
+            for x, shape in pairs
+        )
 
     def _broadcast(self, given: Sequence[Any]) -> list[Any]:
         """Inputs with the same leading axes.
@@ -199,30 +263,33 @@ class _Batches:
         every = (x if x.shape == whole else self._xp.broadcast_to(x, whole) for x, whole in pairs)
         return [x if x.ndim == len(lead) + 1 else x.reshape(*lead, prod(x.shape[len(lead) :])) for x in every]
 
-    def values(self, *states: Any) -> list[Floats]:
-        """The outputs (..., n_outputs)."""
-        return self._run(self._of, states, [(self._of._n_outputs,)])
+    def values(self, *states: Any, into: Sequence[Floats] = ()) -> list[Floats]:
+        """The outputs (..., n_outputs), in the first of some arrays if there are any."""
+        shape = (*states[0].shape[:-1], self._of._n_outputs)
+        return [self._run(self._of, states, into[0] if into else np.empty(shape, self.dtype))]
 
-    def jacobians(self, wrt: tuple[str, ...], *states: Any) -> list[Floats]:
-        """The derivatives (..., n_outputs, n) by each of some inputs."""
-        of, tree = self._of, self._of._tree
-        shapes = [(of._n_outputs, tree.nv if name == "q" else prod(of._shapes[name])) for name in wrt]
-        found = dict(zip(wrt, self._run(self._derivative(wrt), states, shapes), strict=True))
-        if "q" in wrt and tree.quaternions:
-            found["q"] = _by_coordinates(tree, np.asarray(states[self.names.index("q")]), found["q"])
-        return [*found.values()]
+    def jacobians(self, wrt: tuple[str, ...], *states: Any, into: Sequence[Floats] = ()) -> list[Floats]:
+        """The derivatives (..., n_outputs, n) by each of some inputs, in `into` where they are computed as they are."""
+        tree, n, lead = self._of._tree, self._of._n_outputs, states[0].shape[:-1]
+        sizes = [tree.nv if name == "q" else prod(self._of._shapes[name]) for name in wrt]
+        ends, turns = [0, *accumulate(n * size for size in sizes)], "q" in wrt and bool(tree.quaternions)
+        shape, is_room = (*lead, ends[-1]), into and len(wrt) == 1 and not turns
+        found = np.reshape(into[0], shape) if is_room else np.empty(shape, self.dtype)
+        self._run(self._derivative(wrt), states, found)
+        parts = (found[..., a:b] for a, b in pairwise(ends))
+        J = {name: x.reshape(*lead, n, size) for name, x, size in zip(wrt, parts, sizes, strict=True)}
+        if turns:
+            J["q"] = _by_coordinates(tree, states[self.names.index("q")], J["q"])
+        return [*J.values()]
 
-    def _run(self, of: Any, states: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
-        lead, sizes = states[0].shape[:-1], [*map(prod, shapes)]
-        pairs = zip(states, self._of._shapes.values(), strict=True)
-        rows = [np.asarray(x).reshape(prod(lead), *shape) for x, shape in pairs]
-        n = prod(lead) * sum(sizes)
-        found = aligned(n, np.empty).view(self.dtype)[:n].reshape(-1, sum(sizes))
-        if len(found):
+    def _run(self, of: Any, states: Sequence[Any], out: Floats) -> Floats:
+        """Fill an array (..., size)."""
+        N, shapes = prod(out.shape[:-1]), self._of._shapes.values()
+        if N:
+            rows = [x.reshape(N, *shape) for x, shape in zip(states, shapes, strict=True)]
             with self._lock:
-                of._write(found, rows, self._threads)
-        ends = [0, *accumulate(sizes)]
-        return [found[:, a:b].reshape(*lead, *shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
+                of._write(out.reshape(N, -1), rows, self._threads)
+        return out
 
 
 def _by_coordinates(tree: KinematicTree, q: Floats, J: Floats) -> Floats:

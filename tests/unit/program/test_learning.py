@@ -1,6 +1,9 @@
 """Compiled functions in PyTorch and JAX, where these are installed."""
 
+import gc
 import importlib.util
+import sys
+import weakref
 from functools import lru_cache
 
 import numpy as np
@@ -323,10 +326,60 @@ def test_jax_transforms():
     assert_close(jax.vmap(f)(Q, Qd, Y)["qdd"], expected, EXACT)
     with pytest.raises(InputError, match=r"q is float64 \(4, 3\) on cpu, expected"):
         jax.jit(f)(Q[:, :3], Qd, Y)
+    assert_close(jax.lax.map(lambda x: f(*x)["qdd"], (Q, Qd, Y)), expected, EXACT)
+    spread = plan.solver("numpy").solve_batch(state[0], np.tile(state[1][0], (4, 1)), state[2]).qdd
+    assert_close(jax.vmap(f, in_axes=(1, None, 0))(Q.T, Qd[0], Y)["qdd"], spread, EXACT)
     by_y = plan.derivative("y", backend="numpy").batch(*state).dqdd_dy
     for made in (jax.jacfwd, jax.jacrev):
         found = jax.jit(jax.vmap(made(lambda y, q, qd: f(q, qd, y)["qdd"])))(Y, Q, Qd)
         assert_close(found, by_y, ROUNDING)
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=needs_compiler)])
+def test_states_that_are_not_trusted_are_factorised_again(library, backend):
+    plan = planned("chain")
+    solver, state = plan.solver(backend), states_of(plan.system)
+    solver.kernel.limits[: len(solver.kernel.pivot_names)] = np.inf
+    estimate = solver.solve_batch(*state)
+    assert estimate.fell_back.all()
+    assert_close(library.function(solver)(*map(library.array, state))["qdd"], estimate.qdd, EXACT)
+
+
+def test_errors_leave_compiled_code_of_jax():
+    jax, plan = Jax().jax, planned("chain")
+    f, (Q, Qd, Y) = plan.solver("numpy").jax(), map(Jax().array, states_of(plan.system))
+    Y = Y.at[1, 0].set(np.nan)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"InputError: Y\[1, 0\] .*is nan"):
+        jax.block_until_ready(jax.jit(f)(Q, Qd, Y))
+    for run in (jax.vmap(f), jax.grad(lambda *state: f(*state)["qdd"].sum())):
+        with pytest.raises(InputError, match=r"Y\[1, 0\] .*is nan"):
+            run(Q, Qd, Y)
+
+
+def test_compiled_code_of_jax_keeps_what_it_calls():
+    jax, plan = Jax().jax, planned("chain")
+    solver, state = plan.solver("numpy"), states_of(plan.system)
+    expected, alive = solver.solve_batch(*state).qdd, weakref.ref(solver)
+    run = jax.jit(solver.jax()).lower(*state).compile()
+    del solver
+    gc.collect()
+    assert_close(run(*state)["qdd"], expected, EXACT)
+    del run
+    gc.collect()
+    assert alive() is None
+
+
+def test_jax_calls_back_where_it_cannot_lend_its_arrays(monkeypatch):
+    jax, plan = Jax().jax, planned("chain")
+    solver, state = plan.solver("numpy"), states_of(plan.system)
+    of_y = lambda y: solver.jax()(*state[:2], y)["qdd"]  # noqa: E731
+    found = jax.jit(of_y)(state[2]), jax.jacrev(of_y)(state[2])
+    monkeypatch.setitem(sys.modules, "jax.experimental.buffer_callback", None)
+    assert "buffer" not in jax.jit(solver.jax()).lower(*state).as_text()
+    assert_close(of_y(state[2]), found[0], EXACT)
+    assert_close(jax.jacrev(of_y)(state[2]), found[1], EXACT)
+    with pytest.raises(InputError, match="is nan"):
+        of_y(state[2] * np.nan)
 
 
 def test_jax_without_doubles_is_refused_unless_floats_are_asked_for():
