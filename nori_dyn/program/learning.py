@@ -8,7 +8,6 @@ Source: own derivation (tests/unit/program/test_learning.py).
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial, reduce
@@ -162,7 +161,7 @@ def _callbacks(jax: Any, function: Callable[..., Any], results: Any, failed: lis
     def in_place(_: Any, out: Any, *arrays: Any) -> None:
         into = [*map(np.asarray, out)]
         for own, found in zip(into, run(*arrays, into=into), strict=True):
-            if not np.may_share_memory(own, found):
+            if own is not found and not np.may_share_memory(own, found):
                 own[...] = found
 
     ways = {"default": partial(jax.pure_callback, run, results, vmap_method="broadcast_all")}
@@ -174,19 +173,21 @@ def _callbacks(jax: Any, function: Callable[..., Any], results: Any, failed: lis
 
 def _compiled(jax: Any, traced: Callable[..., Any], failed: Sequence[Exception]) -> Callable[..., Any]:
     """A function compiled by JAX, which waits for its results, and raises errors that functions in it failed with."""
+    names: list[str] = []
 
-    def ordered(*args: Any, **kwargs: Any) -> Any:
+    def values(*args: Any, **kwargs: Any) -> Any:
         found = traced(*args, **kwargs)
-        return OrderedDict(found) if isinstance(found, dict) else found  # JAX sorts other dictionaries
+        names[:] = found if isinstance(found, dict) else ()
+        return (*found.values(),) if names else found  # JAX sorts dictionaries
 
-    compiled = jax.jit(ordered)
+    compiled = jax.jit(values)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         try:
             found = jax.block_until_ready(compiled(*args, **kwargs))
         except jax.errors.JaxRuntimeError as error:
             raise next((own.with_traceback(None) for own in failed if str(own) in str(error)), error) from None
-        return dict(found) if isinstance(found, dict) else found
+        return dict(zip(names, found, strict=True)) if names else found
 
     return function
 
@@ -265,8 +266,8 @@ class _Batches:
 
     def values(self, *states: Any, into: Sequence[Floats] = ()) -> list[Floats]:
         """The outputs (..., n_outputs), in the first of some arrays if there are any."""
-        shape = (*states[0].shape[:-1], self._of._n_outputs)
-        return [self._run(self._of, states, into[0] if into else np.empty(shape, self.dtype))]
+        out = into[0] if into else np.empty((*states[0].shape[:-1], self._of._n_outputs), self.dtype)
+        return [self._run(self._of, states, out)]
 
     def jacobians(self, wrt: tuple[str, ...], *states: Any, into: Sequence[Floats] = ()) -> list[Floats]:
         """The derivatives (..., n_outputs, n) by each of some inputs, in `into` where they are computed as they are."""
