@@ -291,8 +291,8 @@ class StatementWriter:
             if slot is not None:
                 yield f"w[{slot + lane}] = {name};"
 
-    def chunks(self) -> Iterator[str]:
-        """Yield the functions of all statements, each with its stores of shared, guarded and output values."""
+    def _stores(self) -> dict[int, list[str]]:
+        """Where each node goes that is read outside its chunk, is guarded, or is an output."""
         kept = self._row_places()
         for i, place in self._output_places(self._chunk):
             kept.setdefault(i, []).append(f"out[{place}]")
@@ -303,7 +303,11 @@ class StatementWriter:
         for i, slot in self._slot.items():
             if self.packing.head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
-        last = self.chunk_numbers[0][-1]
+        return kept
+
+    def chunks(self) -> Iterator[str]:
+        """Yield the functions of all statements, each with its stores of shared, guarded and output values."""
+        kept, last = self._stores(), self.chunk_numbers[0][-1]
         filled_in = 0 if self.program.rows else last
         for chunk, statements in enumerate(self._chunks):
             before = "RARELY" if chunk > last else "STRAIGHT"
@@ -320,12 +324,9 @@ class StatementWriter:
             yield "\n".join(lines)
 
     def constants(self) -> str:
-        """The function that writes the outputs that no input changes, where the program wants that."""
+        """The function that writes the constants, where the program wants that once."""
         lines = [f"static void constants({PARAMETERS}) {{"]
-        for i, place in self._output_places(()):
-            if self._is_written_once(i):
-                lines.extend(self._fills(i, [f"out[{place}]"]))
-        for i, places in self._row_places().items():
+        for i, places in self._stores().items():
             if self._is_written_once(i):
                 lines.extend(self._fills(i, places))
         return "\n".join([*lines, "(void)in; (void)w; (void)out;\n}"])

@@ -283,6 +283,19 @@ def test_native_derivatives_equal_those_through_numpy():
         assert_close(ours, reference, SOLVED)
 
 
+@needs_compiler
+def test_a_pivot_that_is_a_number_is_trusted():
+    """The inertia of the last link about its joint."""
+    plan = nd.plan(nd.System(nd.autotree(2), "forward_dynamics"), outputs=["qdd"])
+    by = plan.derivative("q", "y", backend="native")
+    states = random_state(plan.system)
+    for array, values in zip((by.inputs.q, by.inputs.qd, by.inputs.y), states, strict=True):
+        array[:] = values
+    assert by.tick() == 0
+    found = by.kernel.batch([x[None] for x in states], [np.empty((1, 8))])
+    assert found == (None, None)
+
+
 def test_a_planned_program_stays_the_same():
     """What derivatives write down is found by no program that is made afterwards."""
     plan = nd.plan(nd.System(nd.autotree(3), "forward_dynamics"), outputs=["qdd"])
