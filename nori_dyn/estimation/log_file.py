@@ -144,7 +144,7 @@ def metadata_of(plans: Plan) -> dict[str, str]:
 
 def fingerprint_of(plans: Plan) -> str:
     """Fingerprint of a plan: that of its system, or of the systems of all contact states."""
-    each = [one.system.fingerprint for one in plans.states.values()]
+    each = [system.fingerprint for system in plans.systems.values()]
     return _digest(each) if plans.contact_names else each[0]
 
 

@@ -155,9 +155,9 @@ class LogRunner:
             raise InputError("a monitor is for one contact state: plan that one, with --contacts.")
 
     @property
-    def systems(self) -> dict[ContactState, System]:
+    def systems(self) -> Mapping[ContactState, System]:
         """What is solved in each contact state."""
-        return {state: one.system for state, one in self.plans.states.items()}
+        return self.plans.systems
 
     @property
     def contacts(self) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ class LogRunner:
     @property
     def system(self) -> System:
         """What is solved; of a plan set in its first state."""
-        return self.plans.states.first.system
+        return next(iter(self.systems.values()))
 
     @property
     def closed(self) -> ContactState | None:

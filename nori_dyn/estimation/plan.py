@@ -46,15 +46,18 @@ from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.diagnosis import is_determined
 from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.identity import planner_identity
-from nori_dyn.planning.orderings.registry import orderings_named
+from nori_dyn.planning.orderings.registry import AUTO, orderings_named
+from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.over_time import SHOWN, without_prior
 from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.planning.plans_as_needed import PlansAsNeeded
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
+from nori_dyn.system import builder
 from nori_dyn.system.given import check_sensors, check_system, check_tree
-from nori_dyn.system.limbs import correspondence
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
@@ -144,8 +147,8 @@ class Plan(EliminationPlan):
         left_out: Mapping[ContactState, str],
     ) -> Plan:
         """Return the plan of several contact states: it has their plans, and nothing that is of one of them alone."""
-        whole = object.__new__(Plan)
-        is_over_time = any(one.is_over_time for one in plans.values())
+        whole, plans = object.__new__(Plan), PlansAsNeeded.of(plans)
+        is_over_time = any(one.is_over_time for one in plans.made.values())  # one that waits is determined at once
         vars(whole).update(tree=tree, sensors=sensors, _plans=plans, left_out=left_out, is_over_time=is_over_time)
         return whole
 
@@ -163,9 +166,12 @@ class Plan(EliminationPlan):
     def __repr__(self) -> str:
         if not self.contact_names:
             return super().__repr__()
-        states = "; ".join(
-            f"{named_contacts(state)}: {one.cost.total} operations" for state, one in self.states.items()
-        )
+        made = vars(self)["_plans"].made
+        each = {
+            state: f"{made[state].cost.total} operations" if state in made else "planned when needed"
+            for state in self.states
+        }
+        states = "; ".join(f"{named_contacts(state)}: {what}" for state, what in each.items())
         return f"Plan('{self.tree.name}' with '{self.sensors.name}', {states})"
 
     def __len__(self) -> int:
@@ -190,6 +196,11 @@ class Plan(EliminationPlan):
     def plans(self) -> Mapping[ContactState, Plan]:
         """The plan of each state that has one, by the contacts that are closed in it, the most first."""
         return self.states.plans
+
+    @property
+    def systems(self) -> Mapping[ContactState, builder.System]:
+        """The system of each state that has a plan, whether this is made yet or not."""
+        return vars(self)["_plans"].systems if "_plans" in vars(self) else {(): self.system}
 
     @cached_property
     def tree(self) -> KinematicTree:
@@ -223,13 +234,13 @@ class Plan(EliminationPlan):
 
     @cached_property
     def _inputs(self) -> SideBySide:
-        return SideBySide([one.system for one in self.states.values()], self.sensors.name)
+        return SideBySide(list(self.systems.values()), self.sensors.name)
 
     def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> Solver | SwitchingSolver:
         """Return a solver that runs the plan.
 
-        Of several contact states it is one that switches between them. Each is compiled when it is first needed; before
-        a control loop begins, `SwitchingSolver.prepare` compiles all of them, on all cores.
+        Of several contact states it is one that switches between them. Each is planned and compiled when it is first
+        needed; before a control loop begins, `SwitchingSolver.prepare` does so for all of them, on all cores.
 
         Args:
             backend: "native", "numpy", "umfpack", or "auto" for the fastest that can run here.
@@ -420,9 +431,10 @@ def plan(system: System | KinematicTree, *given: Any, **options: Any) -> Plan:
         nd.plan(system, outputs)
         nd.plan(tree, sensors, outputs)
 
-    Of a robot and sensors with contacts all contact states are planned, or those that `states` names. What persists,
-    and of which nothing is known at first, need not be determined by one instant: where time tells it, the plan is
-    for filters only, `Plan.is_over_time`.
+    Of a robot and sensors with contacts the plan is of all contact states, or of those that `states` names: of the
+    first at once, and of another when it is first needed, if there is no doubt that it has a unique solution. What
+    persists, and of which nothing is known at first, need not be determined by one instant: where time tells it, the
+    plan is for filters only, `Plan.is_over_time`.
 
     Args:
         system: the system, of a robot and its sensors; or a robot, after which its sensors come.
@@ -494,20 +506,23 @@ def plan_set(
         sensors = sensors.touching(tree)
     if not getattr(sensors, "contact_names", ()) and states is None:
         return plan_system(System(tree, sensors), outputs, ordering, seed, effort, cache, progress)
-    plans: dict[ContactState, Plan] = {}
+    plans = PlansAsNeeded[Plan](
+        lambda system, like: plan_system(cast(System, system), outputs, ordering, seed, effort, cache, progress, like)
+    )
     left_out: dict[ContactState, str] = {}
-    searched: list[Plan] = []  # one of those that limbs in each other's place make of one another
     for state in sensors.contact_states(states):
         try:
             system = System(tree, sensors.in_contact(*state))
-            like = next((one for one in searched if correspondence(one.system, system) is not None), None)
-            plans[state] = plan_system(system, outputs, ordering, seed, effort, cache, progress, like)
-            searched += [] if like else [plans[state]]
+            resolve_outputs(system, outputs)
+            plans.add(state, system)
+            if not plans.made or ordering != AUTO or not is_determined(system, seed):
+                _ = plans[state]
         except (SystemShapeError, SingularSystemError) as error:
             if not leave_out_singular:
                 advice = "Name the states that occur in `states`, or leave such out with `leave_out_singular=True`."
                 error.args = (f"{error} {advice}",)
                 raise
+            plans.leave_out(state)
             left_out[state] = str(error)
     if not plans:
         reasons = " ".join(left_out.values())

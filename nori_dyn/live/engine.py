@@ -205,8 +205,8 @@ def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
         BackendError: there is no such backend.
     """
     check_plan(plans, "a live stream")
-    systems = {state: one.system for state, one in plans.states.items()}
-    has_memory = bool(plans.states.first.system.memory)
+    systems = plans.systems
+    has_memory = bool(next(iter(systems.values())).memory)
     if way.closed is not None and not plans.contact_names:
         raise InputError("contacts can be told of a plan with contact states; this plan is for one contact state.")
     if way.closed is not None and way.hypotheses is not None:

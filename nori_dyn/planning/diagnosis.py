@@ -33,6 +33,9 @@ SHOWN = 6
 MAX_SPREAD = 1e12
 """Ratio of weights above which they may make a system singular."""
 
+BEYOND_DOUBT = 1e-8
+"""Singular values in natural units above this share of the largest count as nonzero without any further look."""
+
 BASE_FREEDOMS = 6
 
 FLOAT = "The base is fixed: if this robot stands, walks or flies, load it with base='floating' (`--base floating`)."
@@ -76,6 +79,31 @@ def check_shape(system: System) -> None:
         n_rows,
         n_variables,
     )
+
+
+def is_determined(system: System, seed: int) -> bool:
+    """Whether a system has one solution at almost all configurations, beyond doubt.
+
+    Args:
+        system: the system.
+        seed: seed of the configuration at which its singular values are looked at.
+    """
+    try:
+        check_shape(system)
+    except SystemShapeError:
+        return False
+    if system.shape[1] > MAX_DENSE:
+        return False
+    soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
+    D = system.D(system.tree.random_configuration(seed))
+    at = over_sources(system, natural_sizes(system), D, free=soft)
+    kept = at.M[~np.isin(at.rows, _rows_without_weight(system, system.weights))]
+    exact = at.M[np.isin(at.rows, numbers_in(row.slice for row in system.rows if row.is_exact))]
+    for M in (kept, exact.T) if system.is_weighted else (kept,):
+        values = la.svdvals(M) if M.size else np.ones(1)
+        if M.shape[0] < M.shape[1] or values[-1] < BEYOND_DOUBT * values[0]:
+            return False
+    return True
 
 
 def singular_error(system: System, rank: int, seed: int) -> SingularSystemError:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from nori_dyn.algebra.arrays import batched, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.plans_as_needed import PlansAsNeeded
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.status import Status
@@ -31,9 +33,9 @@ from nori_dyn.typing import Floats, Indices
 class SwitchingSolver(Remade, Shown):
     """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
 
-    The program of a state is compiled when the state is first needed: by a switch to it, or where it is solved. Before
-    a control loop begins `prepare` compiles all of them, as `Solver.prepare` does; then neither a switch nor
-    a tick allocates anything. A state whose readings are not the first of all readings takes its own from among them at
+    A state is planned and compiled when it is first needed: by a switch to it, or where it is solved. Before a control
+    loop begins `prepare` does so for all of them, as `Solver.prepare` does; then neither a switch nor a tick allocates
+    anything. A state whose readings are not the first of all readings takes its own from among them at
     each tick, which costs about a microsecond.
 
     Attributes:
@@ -54,7 +56,7 @@ class SwitchingSolver(Remade, Shown):
         check_residual: as for `Solver`.
         watch: as for `Solver`.
         name: the sensors' name in messages.
-        wait: as for `Solver`, for each state when it is first needed.
+        wait: as for `Solver`, for each state when it is first needed. If not, a thread plans the other states.
 
     Raises:
         InputError: not to wait for a backend that is not "auto".
@@ -88,11 +90,13 @@ class SwitchingSolver(Remade, Shown):
         wait: bool = True,
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(plans)
-        self._planned, self._plans = PlannedStates(self.contact_names, self.states), tuple(plans.values())
-        self._all, first = SideBySide([plan.system for plan in self._plans], name), self._plans[0]
+        self._planned, self._plans = PlannedStates(self.contact_names, self.states), PlansAsNeeded.of(plans)
+        self._all, first = SideBySide(list(self._plans.systems.values()), name), self._plans[self.states[0]]
         self.measurement_names, self.weight_names = self._all.measurement_names, self._all.weight_names
         self._tree, self.ny, self.is_doubting, self._watch = first.system.tree, self._all.ny, True, watch
         self._make = partial(Solver, backend=backend, check_residual=check_residual, wait=wait)
+        if not wait:
+            Thread(target=lambda: list(self._plans.values()), name="nori_dyn plans", daemon=True).start()
         self._solvers: dict[int, Solver] = {}
         self._ticks: dict[int, Callable[[], Status]] = {}
         layout = OutputLayout(first.system, first.outputs)
@@ -169,7 +173,7 @@ class SwitchingSolver(Remade, Shown):
         if not numbers:
             return
         with self._watch(f"preparing {self._tree.name}") as stage, ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = pool.map(self._make, [self._plans[number] for number in numbers])
+            made = pool.map(lambda number: self._make(self._plans[self.states[number]]), numbers)
             for k, number in enumerate(numbers):
                 stage(f"compiling {len(self._solvers) + 1} of {len(self.states)}", k / len(numbers))
                 solver = self._solvers[number] = next(made)

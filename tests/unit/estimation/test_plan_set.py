@@ -15,6 +15,7 @@ from nori_dyn.errors import (
     UnknownSensorNameError,
     UnplannedStateError,
 )
+from tests.robots import load
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.estimation.test_plan import assert_forged_is_refused
 from tests.unit.solve.test_switching import TREE, data, planned, sensors, soft
@@ -138,12 +139,39 @@ def test_a_singular_state_is_named_or_left_out(leaf, error, why):
 
 def test_planning_again_is_a_look_up(counted):
     for _ in range(2):
-        nd.plan(TREE, soft(0.5), outputs=("tau",))
+        assert len(list(nd.plan(TREE, soft(0.5), outputs=("tau",)).states.values())) == 2
     assert len(counted) == 2
     nd.plan(nd.System(TREE, soft(0.5).in_contact("a")), outputs=("tau",))
     assert len(counted) == 2
-    nd.plan(TREE, soft(0.5), outputs=("tau",), cache=False)
+    assert len(list(nd.plan(TREE, soft(0.5), outputs=("tau",), cache=False).states.values())) == 2
     assert len(counted) == 4
+
+
+def test_a_state_is_planned_when_it_is_first_needed(counted):
+    plan_set = nd.plan(TREE, sensors(), outputs=("tau",), cache=False)
+    solver = plan_set.solver("numpy")
+    assert (plan_set.measurement_names, solver.states) == (solver.measurement_names, ALL)
+    assert [system.sensors.name for system, *_ in counted] == ["leaves (a, b, c)"]
+    assert "; b, c: planned when needed; " in repr(plan_set)
+    for _ in range(2):
+        solver.switch(["c", "b"])  # which limbs in each other's place make of the state of "a" and "c"
+        assert [system.sensors.name for system, *_ in counted[1:]] == ["leaves (a, c)", "leaves (b, c)"]
+    assert f"; b, c: {plan_set['b', 'c'].cost.total} operations; " in repr(plan_set)
+    assert nd.plan(TREE, sensors(), ("tau",), ordering="recursive", cache=False).states == ALL
+    assert len(counted) == 3 + len(ALL)  # an order by name may find no pivots, which is said at once
+
+
+def test_what_a_plan_is_does_not_depend_on_the_state_that_is_needed_first():
+    robot, content = load("anymal", base="floating"), nd.sensors("quadruped_contacts")
+    states = list(content.contact_states(None))[1:4]  # one foot is in the air
+    one, other = (nd.plan(robot, content, ["tau"], states, cache=False) for _ in range(2))
+    forward, backward = (
+        {state: plan[state] for state in order} for plan, order in ((one, states), (other, states[::-1]))
+    )
+    for state in states:
+        np.testing.assert_array_equal(forward[state].program_rows, backward[state].program_rows)
+        np.testing.assert_array_equal(forward[state].row_permutation, backward[state].row_permutation)
+    assert len({plan.cost.total for plan in forward.values()}) == 1  # limbs in each other's place
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,6 +1,7 @@
 """Solvers that do not wait for the compiler: NumPy first, native code when it is there, errors where they are seen."""
 
 from threading import Event
+from threading import enumerate as enumerate_threads
 
 import numpy as np
 import pytest
@@ -99,3 +100,14 @@ def test_the_states_of_a_set_are_compiled_one_after_the_other(own_cache, monkeyp
             one.kernel.join()
     assert solver.backend == "native"
     assert most == [1, 1]
+
+
+def test_states_that_nobody_needs_yet_are_planned_behind(own_cache):
+    contacts = {"tip": {"closed": [WRENCHES], "open": [UNLOADED]}}
+    plan = nd.plan(nd.autotree(1), sensor_set(ACCELERATIONS, name="touch", contacts=contacts), outputs=["tau"])
+    assert "no contact: planned when needed" in repr(plan)
+    plan.solver(wait=False)
+    for thread in enumerate_threads():
+        if thread.name == "nori_dyn plans":
+            thread.join()
+    assert "planned when needed" not in repr(plan)

@@ -1,0 +1,76 @@
+"""The plans of contact states: each is made when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from threading import RLock
+from typing import Any, Generic, TypeVar
+
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.system.builder import System
+from nori_dyn.system.limbs import correspondence
+
+AnyPlan = TypeVar("AnyPlan", bound=EliminationPlan)
+
+
+class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
+    """The plan of each contact state of a robot, made when it is first asked for; whoever else asks waits.
+
+    What a plan is does not depend on which is asked for first: a state is planned like the first one, in the order in
+    which they were added, of which limbs in each other's place make it. A copy has all plans.
+
+    Attributes:
+        systems: the system of each state.
+
+    Args:
+        make: returns the plan of a system, like another plan or, given None, by itself.
+    """
+
+    def __init__(self, make: Callable[[System, AnyPlan | None], AnyPlan]) -> None:
+        self.systems: dict[ContactState, System] = {}
+        self._make, self._made, self._lock = make, dict[ContactState, AnyPlan](), RLock()
+        self._like: dict[ContactState, ContactState | None] = {}
+
+    @staticmethod
+    def of(plans: Mapping[ContactState, AnyPlan]) -> PlansAsNeeded[AnyPlan]:
+        """Return plans that are there; those that are of this kind themselves."""
+        if isinstance(plans, PlansAsNeeded):
+            return plans
+        found = PlansAsNeeded[AnyPlan](lambda system, like: plans[()])
+        found._made.update(plans)
+        found.systems.update({state: plan.system for state, plan in plans.items()})
+        return found
+
+    def add(self, state: ContactState, system: System) -> None:
+        """Add a state, to be planned later."""
+        firsts = (one for one, its in self._like.items() if its is None)
+        like = next((one for one in firsts if correspondence(self.systems[one], system) is not None), None)
+        self.systems[state], self._like[state] = system, like
+
+    def leave_out(self, state: ContactState) -> None:
+        """Take a state away again, which cannot be planned."""
+        self.systems.pop(state, None)
+        self._like.pop(state, None)
+
+    def __getitem__(self, state: ContactState) -> AnyPlan:
+        with self._lock:
+            if state not in self._made:
+                like = self._like[state]
+                plan = self._make(self.systems[state], None if like is None else self[like])
+                self._made[state], self.systems[state] = plan, plan.system
+            return self._made[state]
+
+    def __iter__(self) -> Iterator[ContactState]:
+        return iter(self.systems)
+
+    def __len__(self) -> int:
+        return len(self.systems)
+
+    @property
+    def made(self) -> Mapping[ContactState, AnyPlan]:
+        """The plans that were made so far."""
+        return self._made
+
+    def __reduce__(self) -> Any:
+        return PlansAsNeeded.of, (dict(self),)
