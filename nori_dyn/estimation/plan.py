@@ -98,9 +98,9 @@ class PlanStates(tuple[ContactState, ...]):
         if isinstance(key, SupportsIndex | slice):
             return super().__getitem__(key)
         closed = {key} if isinstance(key, str) else set(key)
-        for state, plan in self.plans.items():
+        for state in self:
             if set(state) == closed:
-                return plan
+                return self.plans[state]
         raise UnplannedStateError(tuple(sorted(closed)), tuple(self))
 
     @property
