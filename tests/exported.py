@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from nori_dyn.export.files import CExport, c_export
 from nori_dyn.export.folder import write_folder
+from nori_dyn.io.cache_files import CACHE_VARIABLE
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.cache_files import CACHE_VARIABLE
 from nori_dyn.program.compiler import find_compiler
 from tests import covering
 

@@ -28,7 +28,7 @@ from benchmarks.peers.base import Peer, UnsuitableError
 from benchmarks.peers.pinocchio import PinocchioModel
 from benchmarks.robots import Robot, States
 from nori_dyn.errors import CompilerError
-from nori_dyn.program.cache_files import partial_folder, put_entry
+from nori_dyn.io.cache_files import partial_folder, put_entry
 from nori_dyn.program.compiler import needed_compiler, usable_folder
 from nori_dyn.typing import Floats
 

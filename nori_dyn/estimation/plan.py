@@ -6,7 +6,6 @@ A plan has states, usually one. Where contacts come and go, each state of them i
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import warnings
 from collections.abc import ItemsView, Iterable, Mapping, Sequence, ValuesView
@@ -29,19 +28,9 @@ from nori_dyn.errors import (
     WrongKindError,
     named_contacts,
 )
-from nori_dyn.estimation.plan_files import (
-    ORDERS_SINCE,
-    VERSION,
-    OrderData,
-    PlanData,
-    order_from_text,
-    order_to_text,
-    plan_from_text,
-    plan_of,
-    plan_to_text,
-    tree_of,
-)
+from nori_dyn.estimation.plan_files import PlanData, plan_from_text, plan_to_text, tree_of
 from nori_dyn.estimation.system import Named, System
+from nori_dyn.io.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -49,12 +38,12 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import is_determined
 from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.identity import planner_identity
-from nori_dyn.planning.orderings.registry import AUTO, orderings_named
+from nori_dyn.planning.orderings.registry import AUTO
+from nori_dyn.planning.orders import ORDERS_SINCE, VERSION, OrderData, looked_up, plan_of
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.over_time import SHOWN, without_prior
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.planning.plans_as_needed import PlansAsNeeded
-from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system import builder
 from nori_dyn.system.given import check_sensors, check_system, check_tree
@@ -572,23 +561,19 @@ def plan_system(
     sensors = _with_centroidal(system.sensors, outputs)
     if sensors is not system.sensors:
         system = System(system.tree, sensors, system.of_components.repeats)
-    entry = _cache_entry(system, outputs, ordering, seed, effort, like) if cache else None
-    found = None if entry is None else read_entry(entry)
-    if found is not None:
-        with suppress(NoriError):  # a damaged entry is made anew
-            return plan_of(system, outputs, order_from_text(found), Plan)
-    with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
-        made = make_plan(system, outputs, ordering, seed, effort, stage, Plan, like)
-        if made.is_over_time:
-            stage("what is learned over time")
-            _check_over_time(made)
-    if entry is not None and isinstance(system.sensors, SensorSet):  # others may change under one fingerprint
-        try:
-            entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_entry(entry, order_to_text(made).encode())
-        except OSError as error:
-            warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=2)
-    return made
+    settings = system, outputs, ordering, seed, effort
+
+    def make() -> Plan:
+        with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
+            made = make_plan(*settings, stage, Plan, like)
+            if made.is_over_time:
+                stage("what is learned over time")
+                _check_over_time(made)
+        return made
+
+    if not cache or not isinstance(system.sensors, SensorSet):  # others may change under one fingerprint
+        return make()
+    return looked_up(make, *settings, Plan, like)
 
 
 def _check_over_time(made: Plan) -> None:
@@ -615,20 +600,6 @@ def _check_over_time(made: Plan) -> None:
             "says which.",
             open_,
         )
-
-
-def cache_folder() -> Path:
-    """Return the folder of cached plans."""
-    return cache_root() / "plans"
-
-
-def _cache_entry(
-    system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: int, like: Plan | None
-) -> Path:
-    names = None if outputs is None else list(outputs)
-    of_code = [VERSION, planner_identity(), orderings_named(ordering)]
-    key = [*of_code, system.fingerprint, names, ordering, seed, effort, *([like.system.fingerprint] if like else [])]
-    return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
 
 
 def _restored(data: PlanData, system: System | None, text: str, path: str | Path) -> Plan:

@@ -5,15 +5,13 @@ Data only, versioned, checked. Nothing in it is executed: programs are made from
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, NonNegativeInt, model_validator
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.config import components_of
@@ -24,58 +22,38 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.planning.outputs import determined_outputs
-from nori_dyn.planning.planner import EliminationPlan, Made, TriedOrdering
-from nori_dyn.system.builder import System
-from nori_dyn.system.repeats import Repeat
-from nori_dyn.typing import Indices
+from nori_dyn.planning.orders import OLDER, Data, OrderData, order_data, sealed, unsealed
+from nori_dyn.planning.planner import EliminationPlan
 
 FORMAT = "nori_dyn plan"
-ORDER_FORMAT = "nori_dyn order"
-VERSION = 6
-"""Raised whenever the content, or what is computed from it, changes its meaning."""
-
-OLDER = (4, 5)
-"""Versions that are read as well. There, plans of several states are of a format of their own."""
-
-ORDERS_SINCE = 5
-"""The version since which orders are of what is eliminated today."""
-
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
 SpatialVector = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
 SpatialMatrix = Annotated[list[SpatialVector], Field(min_length=6, max_length=6)]
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)  # of dataclasses in it, too
-
-
-Content = TypeVar("Content", bound=BaseModel)
-
-
-class TransformData(_Data):
+class TransformData(Data):
     """A transform: rotation and position [m]."""
 
     E: Matrix
     r: Vector
 
 
-class FrameData(_Data):
+class FrameData(Data):
     """A named frame."""
 
     link: int
     X: TransformData
 
 
-class JointModelData(_Data):
+class JointModelData(Data):
     """A joint model: its kind and parameters; null is an infinite limit."""
 
     kind: str
     parameters: dict[str, float | list[float | None]]
 
 
-class TreeData(_Data):
+class TreeData(Data):
     """A kinematic tree."""
 
     name: str
@@ -88,31 +66,7 @@ class TreeData(_Data):
     frames: dict[str, FrameData]
     gravity: Vector
     notes: list[str]
-    components: list[dict[str, Any]] = []
-
-
-class OrderData(_Data):
-    """What was planned for a system, by its fingerprint."""
-
-    fingerprint: str
-    ordering: str
-    row_permutation: list[int]
-    column_permutation: list[int]
-    program_rows: list[int]
-    program_columns: list[int]
-    regrouped: bool | None
-    candidates: list[TriedOrdering] = Field(min_length=1)
-    seed: NonNegativeInt
-    repeats: list[Repeat] = []
-    undetermined: list[NonNegativeInt] = []
-    is_over_time: bool = False
-
-
-class CachedOrder(OrderData):
-    """The content of an entry of the cache: what was planned, for a system that is at hand."""
-
-    format: Literal["nori_dyn order"]
-    version: int
+    components: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class StateData(OrderData):
@@ -121,14 +75,14 @@ class StateData(OrderData):
     contacts: list[str]
 
 
-class LeftOutData(_Data):
+class LeftOutData(Data):
     """A contact state that has no plan, and why."""
 
     contacts: list[str]
     reason: str
 
 
-class TrackerData(_Data):
+class TrackerData(Data):
     """How a plan of sensors with memory is tracked.
 
     Attributes:
@@ -144,7 +98,7 @@ class TrackerData(_Data):
     alarms: Alarms | None = None
 
 
-class PlanData(_Data):
+class PlanData(Data):
     """The content of a plan file; one state, of no contacts, where the sensors have none."""
 
     format: Literal["nori_dyn plan", "nori_dyn plan set"]
@@ -153,7 +107,7 @@ class PlanData(_Data):
     sensors: dict[str, Any]
     outputs: list[str] | None
     states: list[StateData] = Field(min_length=1)
-    left_out: list[LeftOutData] = []
+    left_out: list[LeftOutData] = Field(default_factory=list)
     tracker: TrackerData | None = None
 
     @model_validator(mode="before")
@@ -197,38 +151,6 @@ def plan_to_text(
     return sealed(FORMAT, content | tracked)
 
 
-def order_to_text(plan: EliminationPlan) -> str:
-    """Content of a plan's entry in the cache: permutations and counts, without model and sensors."""
-    return sealed(ORDER_FORMAT, order_data(plan).model_dump())
-
-
-def order_from_text(text: str | bytes) -> CachedOrder:
-    """Parse and check an entry of the cache.
-
-    Raises:
-        PlanError: it is damaged, or no such entry at all.
-    """
-    return unsealed(text, CachedOrder, "an entry of the cache of plans", "`nori_dyn.plan`")
-
-
-def order_data(plan: EliminationPlan) -> OrderData:
-    """Permutations and counts of a plan."""
-    permutations = "row_permutation", "column_permutation", "program_rows", "program_columns", "undetermined"
-    return OrderData(
-        fingerprint=plan.system.fingerprint,
-        **{name: getattr(plan, name) for name in ("ordering", "regrouped", "seed", "is_over_time")},
-        **{name: getattr(plan, name).tolist() for name in permutations},
-        candidates=list(plan.tried),
-        repeats=list(plan.system.of_components.repeats),
-    )
-
-
-def sealed(format: str, content: dict[str, Any]) -> str:
-    """Text of a file: its format and version, its content, and a checksum of all this."""
-    body = {"format": format, "version": VERSION, **content}
-    return json.dumps({**body, "checksum": _checksum(body)}) + "\n"
-
-
 def plan_from_text(text: str | bytes) -> PlanData:
     """Parse and check a plan file.
 
@@ -236,40 +158,6 @@ def plan_from_text(text: str | bytes) -> PlanData:
         PlanError: it is truncated, changed, from another version, or no plan file at all.
     """
     return unsealed(text, PlanData, "a plan file", "`nori-dyn plan`")
-
-
-def unsealed(text: str | bytes, model: type[Content], what: str, maker: str) -> Content:
-    """Parse and check a file that `sealed` made.
-
-    Args:
-        text: of the file.
-        model: what its content must be, its format among it.
-        what: what to call such a file.
-        maker: what makes one.
-
-    Raises:
-        PlanError: it is truncated, changed, from another version, or no such file at all.
-    """
-    try:
-        body = json.loads(text)
-    except ValueError as error:
-        raise PlanError(f"it is not {what}, or is truncated ({error}). Create it again with {maker}.") from None
-    except RecursionError:
-        raise PlanError(f"it is not {what}: it is nested too deeply. Create one with {maker}.") from None
-    if not isinstance(body, dict) or body.get("format") not in get_args(model.model_fields["format"].annotation):
-        raise PlanError(f"it is not {what}. Create one with {maker}.")
-    if body.get("version") not in (VERSION, *OLDER):
-        raise PlanError(
-            f"it has version {body.get('version')!r}; this program reads {VERSION}. Create it again with {maker}."
-        )
-    if body.pop("checksum", None) != _checksum(body):
-        raise PlanError(f"its content was changed or damaged. Create it again with {maker}.")
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise PlanError(f"its entry '{place}' is wrong: {first['msg']}.") from None
 
 
 def tree_of(data: TreeData) -> KinematicTree:
@@ -295,57 +183,6 @@ def tree_of(data: TreeData) -> KinematicTree:
         notes=tuple(data.notes),
         components=components,
     )
-
-
-def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, kind: type[Made]) -> Made:
-    """Plan of a system from the data of its order, without the rows that this leaves out.
-
-    Raises:
-        PlanError: an output, a row or an undetermined unknown that the system does not have, or no permutations.
-    """
-    rows, undetermined = set(system.of_components.closing), np.array(data.undetermined, dtype=np.intp)
-    for repeat in data.repeats:
-        if (repeat.equation, repeat.row) not in rows:
-            raise PlanError(f"it leaves out row {repeat.row} of component equation {repeat.equation}: there is none.")
-    if max(data.undetermined, default=0) >= system.shape[1]:
-        raise PlanError("its undetermined unknowns are not those of its system.")
-    if data.repeats:
-        system = system.without(data.repeats)
-    if data.regrouped is None and system.is_weighted:
-        raise PlanError("it eliminates D itself, and its system is one of least squares.")
-    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
-    return kind(
-        system=system,
-        outputs=determined_outputs(system, outputs, undetermined),
-        ordering=data.ordering,
-        row_permutation=_permutation(data.row_permutation, n, "row permutation"),
-        column_permutation=_permutation(data.column_permutation, n, "column permutation"),
-        program_rows=_permutation(data.program_rows, None, "program's row permutation"),
-        program_columns=_permutation(data.program_columns, None, "program's column permutation"),
-        regrouped=data.regrouped,
-        tried=tuple(data.candidates),
-        seed=data.seed,
-        undetermined=undetermined,
-        is_over_time=data.is_over_time,
-    )
-
-
-def _permutation(values: list[int], n: int | None, what: str) -> Indices:
-    """Check a permutation of n numbers, or of as many as there are.
-
-    Raises:
-        PlanError: it is none.
-    """
-    n = len(values) if n is None else n
-    if sorted(values) != list(range(n)):
-        raise PlanError(f"its {what} is not a permutation of {n} numbers.")
-    permutation = np.array(values, dtype=np.intp)
-    permutation.flags.writeable = False
-    return permutation
-
-
-def _checksum(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def tree_data(tree: KinematicTree) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -27,8 +27,11 @@ from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import NoriWarning, PlanError
+from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.identity import code_identity
+from nori_dyn.planning.orders import looked_up
 from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.planning.static_elimination import static_elimination
@@ -243,18 +246,17 @@ def free_coordinates(plan: Asked) -> FreeCoordinates:
     n_v = sum(len(one.variable.components) for one in memory if one.rate is not None)
     exact = tuple(row.equation for row in system.rows if isinstance(row.key, SensorRow) and row.is_exact)
     readings = tuple(_readings(system, columns, exact))
-    key = f"{system.fingerprint} {[(r.variable.name, r.places) for r in readings]}"
+    code, read = code_identity(("filtering",)), [(r.variable.name, r.places) for r in readings]
+    key = f"{code} {system.fingerprint} {read}"
     sensors = FreeSensors(
         f"{system.sensors.name}, what persists given", exact, readings, hashlib.sha256(key.encode()).hexdigest()
     )
     open_system = System(system.tree, sensors, system.of_components.repeats)
-    return FreeCoordinates(
-        system,
-        columns,
-        (len(columns) - len(kept), n_v, len(kept) - n_v),
-        weighed,
-        make_plan(open_system, [output.name for output in plan.outputs], seed=plan.seed),
-    )
+    outputs = [output.name for output in plan.outputs]
+    make = partial(make_plan, open_system, outputs, seed=plan.seed)
+    is_data = isinstance(getattr(system.sensors, "sensors", system.sensors), SensorSet)  # as `plan_system` has it
+    exact_plan = looked_up(make, open_system, outputs, seed=plan.seed) if is_data else make()
+    return FreeCoordinates(system, columns, (len(columns) - len(kept), n_v, len(kept) - n_v), weighed, exact_plan)
 
 
 def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices]:

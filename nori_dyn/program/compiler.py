@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.errors import CompilerError, NoriWarning
-from nori_dyn.program.cache_files import cache_root, partial_folder, put_entry, read_entry
+from nori_dyn.io.cache_files import cache_root, partial_folder, put_entry, read_entry
 
 FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-fPIC", "-w")
 LIBRARY, LIBRARIES = ("-shared",), ("-lm",)

@@ -13,10 +13,11 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.estimation import plan as plans_module
-from nori_dyn.estimation.plan import Plan, cache_folder
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
+from nori_dyn.planning.orders import cache_folder
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.kernel.umfpack import Umfpack
 from nori_dyn.program.python_source import python_source

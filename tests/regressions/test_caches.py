@@ -11,9 +11,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import CompilerError
-from nori_dyn.estimation.plan import cache_folder
-from nori_dyn.program import cache_files
-from nori_dyn.program.cache_files import ABANDONED, cache_root
+from nori_dyn.io import cache_files
+from nori_dyn.io.cache_files import ABANDONED, cache_root
+from nori_dyn.planning.orders import cache_folder
 from nori_dyn.program.compiler import find_compiler
 from tests.trees import on_a_free_base
 

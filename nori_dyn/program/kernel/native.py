@@ -19,7 +19,7 @@ import numpy as np
 from nori_dyn.algebra.arrays import DOUBLE, SINGLE
 from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.errors import CompilerError, NoriWarning
-from nori_dyn.program.cache_files import cache_root
+from nori_dyn.io.cache_files import cache_root
 from nori_dyn.program.compiler import Compiler, c_file, cached_library, library_key, load_library
 from nori_dyn.program.emit import Target, Unit, emit
 from nori_dyn.program.kernel.base import NATIVE, Batches, Outcome, Outcomes, Returns

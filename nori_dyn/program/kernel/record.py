@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from nori_dyn.errors import NoriWarning
+from nori_dyn.io.cache_files import read_entry, write_entry
 from nori_dyn.planning.identity import code_identity
-from nori_dyn.program.cache_files import read_entry, write_entry
 from nori_dyn.program.compiler import Compiler, c_identity, usable_folder
 from nori_dyn.program.emit import Unit
 from nori_dyn.program.kernel.caller import LONG

@@ -11,9 +11,9 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.estimation import plan as plans_module
 from nori_dyn.estimation import plan_files
-from nori_dyn.estimation.plan import cache_folder
 from nori_dyn.estimation.plan_files import VERSION
 from nori_dyn.planning import identity
+from nori_dyn.planning.orders import cache_folder
 from tests.covering import covering
 from tests.robots import ROBOTS
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, sensor_set

@@ -5,6 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.ranges import numbers_in
+from nori_dyn.filtering import free_coordinates
 from nori_dyn.filtering.tick_programs import TickPrograms
 from tests.mechanisms import closed_state, four_bar
 from tests.robots import load
@@ -84,3 +85,17 @@ def test_what_is_known_at_first_is_no_row_of_a_tick():
     names = TickPrograms(nd.plan(system, outputs=["qdd"])).coordinates.row_names
     assert not [name for name in names if name.startswith("prior:")]
     assert len(names) == 12
+
+
+def test_the_order_of_a_tick_is_looked_up(own_cache, monkeypatch):
+    made, real = [], free_coordinates.make_plan
+    monkeypatch.setattr(
+        free_coordinates, "make_plan", lambda *given, **named: made.append(given) or real(*given, **named)
+    )
+    arms = [nd.System(nd.autotree(3, skew=skew), "momentum_observer") for skew in (0.0, 0.2)]
+    (one, again), (other, _) = ([TickPrograms(nd.plan(arm), "numpy") for _ in range(2)] for arm in arms)
+    assert len(made) == 2  # one of each arm
+    state = np.ones(3), np.ones(3), np.ones(arms[0].ny)
+    np.testing.assert_array_equal(one.rows(*state), again.rows(*state))
+    costs = [each.coordinates.plan.cost.total for each in (one, again, other)]
+    assert costs[0] == costs[1] < costs[2]

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
+from nori_dyn.io.cache_files import CACHE_VARIABLE, cache_root
 
 
 def test_the_cache_is_where_the_platform_has_it(monkeypatch, tmp_path):

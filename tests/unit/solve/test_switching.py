@@ -10,8 +10,8 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownContactError, UnplannedStateError
 from nori_dyn.estimation import plan as plans_module
+from nori_dyn.io.cache_files import cache_root
 from nori_dyn.model.tree import Frame
-from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.registry import BACKENDS
 from nori_dyn.system.side_by_side import SideBySide
