@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 import nori_dyn as nd
 from nori_dyn.estimation.plan_files import FORMAT as PLAN
-from nori_dyn.estimation.plan_files import PlanData, sealed, tree_of, unsealed
+from nori_dyn.estimation.plan_files import PlanData, tree_of
 from nori_dyn.io.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.logs.formats.registry import open_log, writer_of
 from nori_dyn.logs.formats.writer import Field, FileSchema
 from nori_dyn.logs.log import configurations_in
 from nori_dyn.logs.motion.differentiation import SavitzkyGolay
-from nori_dyn.planning.orders import cache_folder
+from nori_dyn.planning.orders import cache_folder, sealed, unsealed
 from tests.attack import mutations
 from tests.attack.mutations import damaged_bytes, damaged_data, damaged_text, often, pick
 from tests.logs import samples_in

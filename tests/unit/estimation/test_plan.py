@@ -10,10 +10,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.estimation import plan as plans_module
-from nori_dyn.estimation import plan_files
-from nori_dyn.estimation.plan_files import VERSION
-from nori_dyn.planning import identity
-from nori_dyn.planning.orders import cache_folder
+from nori_dyn.planning import identity, orders
+from nori_dyn.planning.orders import VERSION, cache_folder
 from tests.covering import covering
 from tests.robots import ROBOTS
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, sensor_set
@@ -128,7 +126,7 @@ def test_a_plan_of_other_code_is_no_entry(counted, monkeypatch, tmp_path):
         (package / name / "deep").mkdir(parents=True)
         (package / name / "deep" / "code.py").write_text("x = 1\n")
     monkeypatch.setattr(identity, "PACKAGE", package)
-    monkeypatch.setattr(plans_module, "planner_identity", lambda: identity.code_identity.__wrapped__(identity.PLANNER))
+    monkeypatch.setattr(orders, "planner_identity", lambda: identity.code_identity.__wrapped__(identity.PLANNER))
     nd.plan(system())
     for n, name in enumerate(identity.PLANNER, 2):
         (package / name / "deep" / "code.py").write_text("x = 2\n")
@@ -176,7 +174,7 @@ def order(content):
 def load(tmp_path, content):
     """Load a plan file of some content, with a checksum that fits it."""
     content.pop("checksum", None)
-    content["checksum"] = plan_files._checksum(content)
+    content["checksum"] = orders._checksum(content)
     path = tmp_path / "changed.plan"
     path.write_text(json.dumps(content))
     return nd.Plan.load(path)
