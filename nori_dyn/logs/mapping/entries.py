@@ -79,7 +79,7 @@ class MappingEntries:
             return
         joints = entry.joints or [joint for joint in self.record.tree.joint_names if self._fits(entry, joint)]
         for k, joint in enumerate(joints):
-            names = self._names(entry.of.replace("{joint}", joint))
+            names = self._names(entry.of.replace("{joint}", joint)) if joint else None
             if names is None:
                 continue
             sources = _sources(entry, _width(entry, names), joint, k, len(joints))

@@ -86,7 +86,7 @@ class MappingEntry(Strict):
         source: the column: "position[{k}]", "/joint_states.position:{joint}", without its topic where only one has it;
             or a list of columns.
         value: a constant instead.
-        joints: the joints that {joint} stands for, {k} counting them from 0; all that it fits when left out.
+        joints: the joints that {joint} stands for, {k} counting them from 0, "" for none; all that it fits if left out.
         components: the components of a reading in the order of the columns; that of the system when left out.
         unit: the unit of the column; that of SI when left out.
         scale: what it is to be taken times: a gain, a sign; one number, or one a column.
@@ -104,7 +104,7 @@ class MappingEntry(Strict):
     of: Annotated[str, Field(min_length=1)]
     source: Annotated[str | Names | None, Field(alias="from")] = None
     value: Numbers | None = None
-    joints: Names | None = None
+    joints: Annotated[list[str], Field(min_length=1)] | None = None
     components: Names | None = None
     unit: str | None = None
     scale: Numbers = 1.0

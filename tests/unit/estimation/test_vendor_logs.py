@@ -311,6 +311,11 @@ def test_low_states_of_another_firmware_say_what_to_do(tmp_path):
 COLUMNS = {
     "by_index": ["motor_{k}_q", "motor_{k}_dq", "motor_{k}_tau_est"],
     "in_messages": ["motor_state[{k}].q", "motor_state[{k}].dq", "motor_state[{k}].tau_est"],
+    "in_messages_of_ros_1": [
+        "low_state.motorState[{k}].q",
+        "low_state.motorState[{k}].dq",
+        "low_state.motorState[{k}].tauEst",
+    ],
     "by_joint": ["{name}_q", "{name}_dq", "{name}_tau"],
     "in_words": ["JointPos{name}", "JointVel{name}", "JointTorque{name}"],
 }
