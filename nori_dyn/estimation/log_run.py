@@ -344,6 +344,7 @@ class _LogRun:
         with self.preparing():
             imm = None if hypotheses is None else self.runner.hypothesis_steps(hypotheses, clock.usual)
             ticks = self.runner.ticks if imm is None or is_backward else None
+            (imm.tick if imm is not None and ticks is None else self.runner.ticks.first).prepare()
         numbers: deque[Indices] = deque()
 
         def cut() -> Iterator[tuple[int, Samples, Floats]]:

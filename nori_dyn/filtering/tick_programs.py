@@ -261,6 +261,10 @@ class TickPrograms:
         y = np.concatenate([y[..., self.coordinates.exact_readings], u], axis=-1)
         return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y, singular=singular)
 
+    def prepare(self) -> None:
+        """Compile what tells how far the outputs may be off, too, which a tick does not need."""
+        _ = self._slopes
+
     @cached_property
     def _slopes(self) -> tuple[CompiledFunction | None, tuple[tuple[int, int], ...], int]:
         """The derivatives of the outputs by u: their program, None where none depends on u, and the place of each."""

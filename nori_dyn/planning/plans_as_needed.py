@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
@@ -30,7 +31,7 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
     def __init__(self, make: Callable[[System, AnyPlan | None], AnyPlan]) -> None:
         self.systems: dict[ContactState, System] = {}
         self._make, self._made, self._lock = make, dict[ContactState, AnyPlan](), RLock()
-        self._like: dict[ContactState, ContactState | None] = {}
+        self._known_like: dict[ContactState, ContactState | None] = {}
 
     @staticmethod
     def of(plans: Mapping[ContactState, AnyPlan]) -> PlansAsNeeded[AnyPlan]:
@@ -44,22 +45,28 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
 
     def add(self, state: ContactState, system: System) -> None:
         """Add a state, to be planned later."""
-        firsts = (one for one, its in self._like.items() if its is None)
-        like = next((one for one in firsts if correspondence(self.systems[one], system) is not None), None)
-        self.systems[state], self._like[state] = system, like
+        self.systems[state] = system
 
     def leave_out(self, state: ContactState) -> None:
         """Take a state away again, which cannot be planned."""
         self.systems.pop(state, None)
-        self._like.pop(state, None)
 
     def __getitem__(self, state: ContactState) -> AnyPlan:
         with self._lock:
             if state not in self._made:
-                like = self._like[state]
+                like = self._like(state)
                 plan = self._make(self.systems[state], None if like is None else self[like])
                 self._made[state], self.systems[state] = plan, plan.system
             return self._made[state]
+
+    def _like(self, state: ContactState) -> ContactState | None:
+        """The state like which one is planned; None where it is the first of its kind."""
+        if state not in self._known_like:
+            earlier = takewhile(lambda one: one != state, self.systems)
+            firsts = (one for one in earlier if self._like(one) is None)
+            alike = (one for one in firsts if correspondence(self.systems[one], self.systems[state]) is not None)
+            self._known_like[state] = next(alike, None)
+        return self._known_like[state]
 
     def __iter__(self) -> Iterator[ContactState]:
         return iter(self.systems)
