@@ -1,6 +1,7 @@
 """A simulated iCub 3 that walks on soles that slip: motion of its chest, from encoders and the IMU there.
 
-As icub_base. Joint velocities are differentiated from the encoders: those of the log are zero with spikes.
+As icub_base. Joint velocities are differentiated from the encoders: those of the log are zero with spikes. So are the
+accelerations of the joints between base and IMU.
 
 Held against: the pose of the chest by the simulator.
 """
@@ -37,9 +38,14 @@ def run(data: Path) -> list[Finding | Figure]:
         tree = nd.load_urdf(folder / "model.urdf", base="floating", locked=WRISTS)
         read = nd.System(tree, beside("icub3_base.read.sensors.yaml"))
         log = recorded(nd.read_log(folder / "walking.mat", beside("icub3_base.log.yaml")), read)
-    log = replace(log, readings=log.readings | {f"gyro.w{axis}": log.qd[:, k] for k, axis in enumerate("xyz")})
+    qd, qdd = (
+        np.hstack([np.zeros((len(log.t), 6)), causal_derivative(log.q[:, 7:], log.rate, WINDOW, order)])
+        for order in (1, 2)
+    )
+    read_too = {f"gyro.w{axis}": log.qd[:, k] for k, axis in enumerate("xyz")}
+    read_too |= {f"qdd:{name}": values for name, values in zip(tree.joint_names[1:], qdd.T[6:], strict=True)}
+    log = replace(log, readings=log.readings | read_too)
     found = [tracked(tree, "icub3_base.sensors.yaml", log, causal) for causal in (True, False)]
-    qd = np.hstack([np.zeros((len(log.t), 6)), causal_derivative(log.q[:, 7:], log.rate, WINDOW)])
     motions = [carried(tree, base_of(one), log.q, qd) for one in found]
     return [*compared(DATA, log, *motions), chi_square(DATA, log, found[0])]
 

@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from benchmarks.real.finding import Figure, Finding, held_against
-from benchmarks.real.icub_walking import findings, read, walk_of
+from benchmarks.real.icub_walking import BEARS, findings, read, walk_of
 from benchmarks.real.recording import RecordedSamples, beside
 from benchmarks.real.signals import causal_derivative
 from nori_dyn.filtering.base_estimate import BaseEstimate
@@ -30,7 +30,7 @@ AGAINST = "pose of the base in the data"
 STANDS = 0.5
 """Share of the weight from which on a foot stands as well as it ever does; with less, its sigma goes as one over it."""
 WINDOW = 5
-"""Samples through which the parabola goes whose slope is the velocity of a joint."""
+"""Samples through which the parabola goes whose derivatives are the velocity and the acceleration of a joint."""
 ALIGNED = 2.0
 """From when on it is compared [s]."""
 
@@ -75,11 +75,12 @@ def tracked(tree: nd.KinematicTree, sensors: str, log: RecordedSamples, causal: 
     """What a tracker says of the base at each sample, by the readings up to it, or by all."""
     plan = nd.plan(tree, beside(sensors), outputs=["fx:l_sole"])
     forces = log.of("l_force.fz", "r_force.fz")
-    share = np.clip(forces / forces.sum(axis=1).mean() / STANDS, 0.0, 1.0)
+    share = forces / forces.sum(axis=1).mean()
+    counts = np.where(share > BEARS, np.clip(share / STANDS, 0.0, 1.0) ** 2, 0.0)
     weights = np.tile(plan.system.weights, (len(forces), 1))
     for k, foot in enumerate(("l_stands", "r_stands")):
         own = [place for place, name in enumerate(plan.system.weight_names) if name.startswith(foot)]
-        weights[:, own] *= np.where(share[:, k] > 0.04, share[:, k] ** 2, 0.0)[:, None]
+        weights[:, own] *= counts[:, k, None]
     qd = log.qd.copy()
     qd[:, 6:] = causal_derivative(log.q[:, 7:], log.rate, WINDOW)
     y = log.of(*plan.system.measurement_names)

@@ -34,8 +34,8 @@ STATES = (("l_foot",), ("r_foot",), ("l_foot", "r_foot"))
 """The contact states: left, right, both."""
 TOGETHER = 11
 """Samples over which it is judged how well a state fits: a tenth of a second."""
-BEARS = 66.0
-"""Measured force from which on a foot stands [N]: a fifth of the weight, more than a swinging foot brushes with."""
+BEARS = 0.2
+"""Share of the weight from which on a foot stands: more than a swinging foot brushes with."""
 LONG = 10
 """Samples of the shortest phase that is counted."""
 
@@ -107,7 +107,8 @@ def walk_of(tree: nd.KinematicTree, log: RecordedSamples) -> Walk:
         forces.append(np.stack([found.estimate[name][:, 5] for name in outputs], axis=1))
     state = np.argmin(uniform_filter1d(np.array(fits), TOGETHER, axis=1), axis=0)
     measured = log.of("l_force.fz", "r_force.fz")
-    stands = np.where(measured[:, 1] < BEARS, 0, np.where(measured[:, 0] < BEARS, 1, 2))
+    left, right = (measured / measured.sum(axis=1).mean()).T
+    stands = np.where(right < BEARS, 0, np.where(left < BEARS, 1, 2))
     chosen = np.choose(state[:, None], forces)
     inner = slice(0, LAST)
     return Walk(log.t[inner], chosen[inner], forces[2][inner], measured[inner], state[inner], stands[inner])

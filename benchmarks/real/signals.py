@@ -21,10 +21,10 @@ def derivative(x: Floats, rate: float, window: int) -> Floats:
     return np.asarray(savgol_filter(x, window, ORDER, deriv=1, delta=1 / rate, axis=0))
 
 
-def causal_derivative(x: Floats, rate: float, window: int) -> Floats:
-    """Return the derivative of signals (n, ...) at each sample, by a parabola through it and those before it."""
-    slopes = savgol_coeffs(window, 2, deriv=1, delta=1 / rate, pos=window - 1)
-    return np.asarray(lfilter(slopes, 1.0, x - x[0], axis=0))
+def causal_derivative(x: Floats, rate: float, window: int, order: int = 1) -> Floats:
+    """Return a derivative of signals (n, ...) at each sample, by a parabola through it and those before it."""
+    taps = savgol_coeffs(window, 2, deriv=order, delta=1 / rate, pos=window - 1)
+    return np.asarray(lfilter(taps, 1.0, x - x[0], axis=0))
 
 
 def lagging(x: Floats, rate: float, bandwidth: float) -> Floats:
