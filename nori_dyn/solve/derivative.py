@@ -97,7 +97,13 @@ class EstimateDerivative(CompiledFunction):
             InputError: as `Solver.solve_batch`, and as `CompiledFunction.batch` for `out` and `threads`.
             SingularSystemError: the system is singular at a state; names the first.
         """
-        states = checked_states(self.system, *self._given(args, kwargs), "refuse")
+        states = self._given(args, kwargs)
+        if not self._are_plain(*states):
+            states = checked_states(self.system, *states, "refuse")
+        elif self.system.is_weighted:
+            states = *states[:3], np.broadcast_to(self.system.weights, (len(states[0]), self.system.n_weights))
+        else:
+            states = states[:3]
         return super().batch(*states, threads=threads, order=order, out=out, dtype=dtype)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> NoReturn:
@@ -117,6 +123,18 @@ class EstimateDerivative(CompiledFunction):
             kwargs = {"weights": None, **kwargs}
         q, qd, y, *weights = self._named(args, kwargs)
         return q, qd, y, weights[0] if weights else None
+
+    def _are_plain(self, *given: Any) -> bool:
+        """Whether q, qd, y are doubles of N states without weights of their own; kernels refuse what is wrong in them."""
+        *arrays, weights = given
+        if weights is not None or self.system.ranges is not None or any(type(x) is not np.ndarray for x in arrays):
+            return False
+        wanted = [(*arrays[0].shape[:1], *shape) for shape in self._shapes.values()]
+        return all(x.dtype == float and x.shape == shape for x, shape in zip(arrays, wanted, strict=False))
+
+    def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> list[Floats]:
+        check = checked_states if batch else checked_state
+        return [*check(self.system, *given[:3], given[3] if given[3:] else None, "refuse")]
 
     def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
         found, rcond = self._fresh.at(*state)

@@ -289,7 +289,8 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
     }
     for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {
         const block b = at->blocks[a];
-        scatter(b.n, o, first, (number *)at->arrays[a] + b.step * base, b.step, b.across, n - base, ARE_MANY(n, b.n));
+        scatter(b.n, o, first, (number *)at->arrays[a] + b.step * base, b.step, b.across, n - base,
+                BYTES == 64 && ARE_MANY(n, b.n)); /* by shorter vectors it takes as long as without */
     }
     int found = 0;
     for (int l = 0; l < LANES && base + l < n; ++l) {

@@ -1,7 +1,7 @@
-/* Outputs of a large batch go past the caches where a vector is a whole line of them: what is in none need not be fetched
-   to be overwritten. By shorter vectors it takes as long as without, and floats take longer. BYTES: those of a vector. */
+/* Outputs of a large batch go past the caches: what is in none need not be fetched to be overwritten. Floats take longer.
+   BYTES: those of a vector. */
 
-#if BYTES == 64 && defined(__AVX512F__) && !defined(SINGLE)
+#if BYTES >= 32 && defined(__AVX__) && !defined(SINGLE)
 /* Whether a cache holds no more than the last of the outputs of N states, of n numbers each. */
 #define ARE_MANY(N, n) ((double)(N) * (double)(n) * sizeof(number) > 0x1p24)
 #else
@@ -13,9 +13,13 @@ typedef line unaligned_line __attribute__((aligned(sizeof(number))));
 
 #if defined(__clang__)
 #define STREAM(to, from) __builtin_nontemporal_store(from, to)
-#elif BYTES == 64 && defined(__AVX512F__)
+#elif BYTES >= 32 && defined(__AVX__)
 typedef long long quads __attribute__((vector_size(BYTES), may_alias));
+#if BYTES == 64
 #define STREAM(to, from) __builtin_ia32_movntdq512((quads *)(to), (quads)(from))
+#else
+#define STREAM(to, from) __builtin_ia32_movntdq256((quads *)(to), (quads)(from))
+#endif
 #else
 #define STREAM(to, from) (*(to) = (from))
 #endif
@@ -23,7 +27,7 @@ typedef long long quads __attribute__((vector_size(BYTES), may_alias));
 /* Copies n numbers. */
 static inline void stream(ptrdiff_t n, const number *from, number *to) {
     ptrdiff_t k = 0;
-    for (; k < n && (uintptr_t)(to + k) % BYTES; ++k) to[k] = from[k];
+    for (; k < n && (uintptr_t)(to + k) % 64; ++k) to[k] = from[k];
     for (; k <= n - LANES; k += LANES) STREAM((line *)(to + k), *(const unaligned_line *)(from + k));
     for (; k < n; ++k) to[k] = from[k];
 }
