@@ -1,8 +1,14 @@
 /* Outputs of a large batch go past the caches: what is in none need not be fetched to be overwritten. Floats take longer.
    BYTES: those of a vector. */
 
-#if BYTES >= 32 && defined(__AVX__) && !defined(SINGLE)
+#if BYTES == 64 && defined(__AVX512F__)
+#define STORE __builtin_ia32_movntdq512
+#elif BYTES == 32 && defined(__AVX__)
+#define STORE __builtin_ia32_movntdq256
+#endif
+
 /* Whether a cache holds no more than the last of the outputs of N states, of n numbers each. */
+#if defined(STORE) && !defined(SINGLE)
 #define ARE_MANY(N, n) ((double)(N) * (double)(n) * sizeof(number) > 0x1p24)
 #else
 #define ARE_MANY(N, n) 0
@@ -10,16 +16,12 @@
 
 typedef number line __attribute__((vector_size(BYTES), may_alias));
 typedef line unaligned_line __attribute__((aligned(sizeof(number))));
+typedef long long quads __attribute__((vector_size(BYTES), may_alias));
 
 #if defined(__clang__)
 #define STREAM(to, from) __builtin_nontemporal_store(from, to)
-#elif BYTES >= 32 && defined(__AVX__)
-typedef long long quads __attribute__((vector_size(BYTES), may_alias));
-#if BYTES == 64
-#define STREAM(to, from) __builtin_ia32_movntdq512((quads *)(to), (quads)(from))
-#else
-#define STREAM(to, from) __builtin_ia32_movntdq256((quads *)(to), (quads)(from))
-#endif
+#elif defined(STORE)
+#define STREAM(to, from) STORE((quads *)(to), (quads)(from))
 #else
 #define STREAM(to, from) (*(to) = (from))
 #endif
