@@ -81,7 +81,7 @@ class Derivatives:
 
     def traced(self) -> Traced:
         """The derivatives over the expressions of the plan, and their guards."""
-        plan = self.plan.untouched()
+        plan = self.plan.retraced()
         system, symbolic = plan.system, plan.symbolic
         inputs = {name: np.array(scalars, dtype=object) for name, scalars in symbolic.inputs.items()}
         hybrid = HybridReadings.of(system)

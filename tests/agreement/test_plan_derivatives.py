@@ -307,6 +307,12 @@ def test_a_planned_program_stays_the_same():
     assert before.cost == after.cost
 
 
+def test_a_plan_has_the_same_derivatives_whether_planned_or_loaded():
+    system = nd.System(load("ur5"), "inverse_dynamics")
+    plans = [nd.plan(system, outputs=["tau"], cache=cache) for cache in (False, True, True)]
+    assert len({plan.derivative("q", "y", backend="numpy").cost.total for plan in plans}) == 1
+
+
 def test_what_cannot_be_asked_for():
     plan = nd.plan(nd.System(four_bar(), "forward_dynamics"), outputs=["qdd"])
     with pytest.raises(InputError, match="by which input"):
