@@ -125,7 +125,7 @@ class EstimateDerivative(CompiledFunction):
         return q, qd, y, weights[0] if weights else None
 
     def _are_plain(self, *given: Any) -> bool:
-        """Whether q, qd, y are doubles of N states without weights of their own; kernels refuse what is wrong in them."""
+        """Whether q, qd, y are doubles of N states, weights the usual ones: kernels refuse what is wrong in them."""
         *arrays, weights = given
         if weights is not None or self.system.ranges is not None or any(type(x) is not np.ndarray for x in arrays):
             return False
