@@ -97,13 +97,12 @@ class EstimateDerivative(CompiledFunction):
             InputError: as `Solver.solve_batch`, and as `CompiledFunction.batch` for `out` and `threads`.
             SingularSystemError: the system is singular at a state; names the first.
         """
-        states = self._given(args, kwargs)
-        if not self._are_plain(*states):
-            states = checked_states(self.system, *states, "refuse")
+        given = self._given(args, kwargs)
+        states: Sequence[Any] = given[:3]
+        if not self._are_plain(*given):
+            states = checked_states(self.system, *given, "refuse")
         elif self.system.is_weighted:
-            states = *states[:3], np.broadcast_to(self.system.weights, (len(states[0]), self.system.n_weights))
-        else:
-            states = states[:3]
+            states = *states, np.broadcast_to(self.system.weights, (len(given[0]), self.system.n_weights))
         return super().batch(*states, threads=threads, order=order, out=out, dtype=dtype)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> NoReturn:
@@ -133,8 +132,9 @@ class EstimateDerivative(CompiledFunction):
         return all(x.dtype == float and x.shape == shape for x, shape in zip(arrays, wanted, strict=False))
 
     def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> list[Floats]:
+        q, qd, y, *weights = given
         check = checked_states if batch else checked_state
-        return [*check(self.system, *given[:3], given[3] if given[3:] else None, "refuse")]
+        return [*check(self.system, q, qd, y, weights[0] if weights else None, "refuse")]
 
     def _otherwise(self, state: Sequence[Floats], which: str) -> Solved:
         found, rcond = self._fresh.at(*state)
