@@ -63,6 +63,10 @@ def drawn(
     waves = rng.uniform(0.3, 2.0, tree.nv), rng.uniform(0, 2 * np.pi, tree.nv)
     qd = 0.5 * np.sin(np.multiply.outer(time, waves[0]) + waves[1])
     which = (np.arange(n) // stay) % len(systems)
+    states = [(q[which == k], qd[which == k]) for k in range(len(systems))]
+    biases = [
+        iter(system.each(*at, np.zeros((len(at[0]), system.ny)))) for system, at in zip(systems, states, strict=True)
+    ]
     first, speeds = makers[0], np.full((n, len(names)), np.nan)
     for row in systems[0].rows:
         if isinstance(row.equation, SpeedReading):
@@ -80,7 +84,7 @@ def drawn(
         later = speeds[k + 1] if k + 1 < n else maker.a * m
         rates = np.where(told, (later - maker.a * m - w) / dt, 0.0)
         assert np.abs(m - speeds[k])[told].max(initial=0.0) < 1e-6, "accelerations cannot be chosen so"
-        d, y_now = maker.tick(q[k], qd[k], m, rates, rng)
+        d, y_now = maker.tick(q[k], next(biases[which[k]])[1], m, rates, rng)
         y.append(y_now)
         memory.append(m.copy())
         m = maker.a * m + w + np.where(maker.is_rated, dt * d[maker.rates], 0.0)
@@ -119,9 +123,9 @@ class Maker:
         self.noise = [system.weights[[k for row in of for k in row.weight_of_rows]] ** -0.5 for of in (soft, read)]
         self.known: dict[bytes, Any] = {}
 
-    def tick(self, q: Floats, qd: Floats, m: Floats, rates: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """The unknowns (N,) and the readings (ny,) at a state, with this memory (k,) and these rates of it (k,)."""
-        b, N = self.system.b(q, qd, np.zeros(self.system.ny)), self.system.shape[1]
+    def tick(self, q: Floats, b: Floats, m: Floats, rates: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """The unknowns (N,) and the readings (ny,) at a pose, with a bias, a memory (k,) and rates of it (k,)."""
+        N = self.system.shape[1]
         if q.tobytes() not in self.known:
             D = self.system.D(q).toarray()
             A = np.vstack([D[self.exact], np.eye(N)[self.memory], np.eye(N)[self.rates[self.is_rated]], D[self.soft]])
