@@ -38,7 +38,7 @@ class PlansAsNeeded(Mapping[ContactState, AnyPlan], Generic[AnyPlan]):
         """Return plans that are there; those that are of this kind themselves."""
         if isinstance(plans, PlansAsNeeded):
             return plans
-        found = PlansAsNeeded[AnyPlan](lambda system, like: plans[()])
+        found = PlansAsNeeded[AnyPlan](lambda system, like: plans[()])  # all are there: it is never called
         found._made.update(plans)
         found.systems.update({state: plan.system for state, plan in plans.items()})
         return found
