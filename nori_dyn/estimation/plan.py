@@ -5,11 +5,9 @@ A plan has states, usually one. Where contacts come and go, each state of them i
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import ItemsView, Iterable, Mapping, Sequence, ValuesView
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -30,16 +28,13 @@ from nori_dyn.errors import (
 )
 from nori_dyn.estimation.plan_files import PlanData, plan_from_text, plan_to_text, tree_of
 from nori_dyn.estimation.system import Named, System
-from nori_dyn.io.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import is_determined
-from nori_dyn.planning.elimination import ZeroPivotError
-from nori_dyn.planning.identity import planner_identity
 from nori_dyn.planning.orderings.registry import AUTO
-from nori_dyn.planning.orders import ORDERS_SINCE, VERSION, OrderData, looked_up, plan_of
+from nori_dyn.planning.orders import ORDERS_SINCE, VERSION, OrderData, looked_up, plan_of, verify
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.over_time import SHOWN, without_prior
 from nori_dyn.planning.planner import EliminationPlan, make_plan
@@ -49,7 +44,7 @@ from nori_dyn.system import builder
 from nori_dyn.system.given import check_sensors, check_system, check_tree
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
-from nori_dyn.tables.progress import Progress, Watched, progress_bar
+from nori_dyn.tables.progress import Watched, progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.export.files import CExport
@@ -636,46 +631,3 @@ def _restored(data: PlanData, system: System | None, text: str, path: str | Path
         return plans[()]
     left_out = {sensors.contact_state(one.contacts): one.reason for one in data.left_out}
     return Plan.of_states(tree, sensors, plans, left_out)
-
-
-def verify(content: str, plans: Mapping[ContactState, EliminationPlan], stage: Progress) -> None:
-    """Check that the permutations of plans from elsewhere lead to no zero pivot, once for each content.
-
-    That takes as long as tracing the systems. What has passed is remembered in the user's cache, by its hash and by
-    that of the planner's code.
-
-    Args:
-        content: what they were read from.
-        plans: the plans in it, looked at where this content is new.
-        stage: takes the state that is looked at.
-
-    Raises:
-        PlanError: they do, or are of another size than the system.
-    """
-    folder = cache_root() / "verified"
-    mark = folder / hashlib.sha256(f"{VERSION} {planner_identity()}\n{content}".encode()).hexdigest()
-    if read_entry(mark) is not None:
-        return
-    for k, (state, plan) in enumerate(plans.items()):
-        stage(named_contacts(state), k / len(plans))
-        check_pivots(plan)
-    with suppress(OSError):  # it is checked again the next time
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_entry(mark, b"")
-
-
-def check_pivots(plan: EliminationPlan) -> None:
-    """Check that the permutations of a plan are those of its system, and lead to no zero pivot.
-
-    Raises:
-        PlanError: they are not, or do.
-    """
-    if not len(plan.row_permutation) == len(plan.column_permutation) == plan.symbolic.shape[0]:
-        raise PlanError("its permutations are not of the size of its system.")
-    if not len(plan.program_rows) == len(plan.program_columns) == plan.refined.symbolic.shape[0]:
-        raise PlanError("its program's permutations are not of the size of its system.")
-    try:
-        plan.elimination()
-        _ = plan.solved
-    except ZeroPivotError:
-        raise PlanError("its permutations lead to a zero pivot.") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -16,14 +16,17 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 
-from nori_dyn.errors import NoriError, NoriWarning, PlanError
+from nori_dyn.errors import NoriError, NoriWarning, PlanError, named_contacts
 from nori_dyn.io.cache_files import cache_root, read_entry, write_entry
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.identity import planner_identity
 from nori_dyn.planning.orderings.registry import AUTO, orderings_named
 from nori_dyn.planning.outputs import determined_outputs
 from nori_dyn.planning.planner import EliminationPlan, Made, TriedOrdering
 from nori_dyn.system.builder import System
 from nori_dyn.system.repeats import Repeat
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Indices
 
 ORDER_FORMAT = "nori_dyn order"
@@ -216,3 +219,46 @@ def looked_up(
     except OSError as error:
         warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=3)
     return made
+
+
+def verify(content: str, plans: Mapping[ContactState, EliminationPlan], stage: Progress) -> None:
+    """Check that the permutations of plans from elsewhere lead to no zero pivot, once for each content.
+
+    That takes as long as tracing the systems. What has passed is remembered in the user's cache, by its hash and by
+    that of the planner's code.
+
+    Args:
+        content: what they were read from.
+        plans: the plans in it, looked at where this content is new.
+        stage: takes the state that is looked at.
+
+    Raises:
+        PlanError: they do, or are of another size than the system.
+    """
+    folder = cache_root() / "verified"
+    mark = folder / hashlib.sha256(f"{VERSION} {planner_identity()}\n{content}".encode()).hexdigest()
+    if read_entry(mark) is not None:
+        return
+    for k, (state, plan) in enumerate(plans.items()):
+        stage(named_contacts(state), k / len(plans))
+        check_pivots(plan)
+    with suppress(OSError):  # it is checked again the next time
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_entry(mark, b"")
+
+
+def check_pivots(plan: EliminationPlan) -> None:
+    """Check that the permutations of a plan are those of its system, and lead to no zero pivot.
+
+    Raises:
+        PlanError: they are not, or do.
+    """
+    if not len(plan.row_permutation) == len(plan.column_permutation) == plan.symbolic.shape[0]:
+        raise PlanError("its permutations are not of the size of its system.")
+    if not len(plan.program_rows) == len(plan.program_columns) == plan.refined.symbolic.shape[0]:
+        raise PlanError("its program's permutations are not of the size of its system.")
+    try:
+        plan.elimination()
+        _ = plan.solved
+    except ZeroPivotError:
+        raise PlanError("its permutations lead to a zero pivot.") from None

@@ -343,7 +343,7 @@ def test_a_file_is_verified_once(tmp_path, monkeypatch):
     plan = nd.plan(system(), cache=False)
     plan.save(path)
     looked_at = []
-    monkeypatch.setattr(plans_module, "check_pivots", looked_at.append)
+    monkeypatch.setattr(orders, "check_pivots", looked_at.append)
     for _ in range(3):
         assert nd.Plan.load(path).ordering == plan.ordering
     assert len(looked_at) == 1
