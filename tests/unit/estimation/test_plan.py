@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.estimation import plan as plans_module
 from nori_dyn.planning import identity, orders
 from nori_dyn.planning.orders import VERSION, cache_folder
 from tests.covering import covering
