@@ -150,7 +150,7 @@ def assembled(
     }
     headers = {f"{name}.h": rendered("header.h.jinja", **values)}
     if monitor is not None:
-        copies = (*copies, "judge.h")
+        copies = (*copies, "alone_judge.h", "judge.h")
         headers[f"{name}_monitor.h"] = rendered("monitor.h.jinja", **values)
         code = {**code, monitor.function.file: monitor.function.text}
     headers[f"{name}.hpp"] = rendered("class.hpp.jinja", **values)

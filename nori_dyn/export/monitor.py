@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nori_dyn.export.c_function import CFunction, c_function
@@ -11,10 +10,8 @@ from nori_dyn.export.interface import Enumeration, Interface
 from nori_dyn.export.members import CMember, Element
 from nori_dyn.export.names import comment_text
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program import monitoring
 from nori_dyn.program.monitoring import MonitoredReadings
 from nori_dyn.program.program import Program
-from nori_dyn.program.track_source import defined, listed_table
 
 UNCHECKED = "0 where nothing else checks the reading."
 OF_READINGS = {
@@ -68,7 +65,7 @@ class CMonitor:
             f"{interface.name}_monitor.c",
             f"{interface.name}_check",
             n_more=len(program.scalars) + len(variances),
-            numbers=_numbers(judged, [math.prod(member.shape) for member in interface.asked]),
+            numbers=judged.constants([math.prod(member.shape) for member in interface.asked]),
         )
         members = [
             CMember(f"sigma_{of.name}", f"Posterior standard deviations of {of.name}.", (), of.sizes, of.shape)
@@ -86,20 +83,3 @@ class CMonitor:
             interface.enumeration("reading", judged.readings, "Weighed readings."),
             freedom,
         )
-
-
-def _numbers(judged: MonitoredReadings, fields: Sequence[int]) -> str:
-    """The constants in the C of a monitor, see c/judge.h.
-
-    Args:
-        judged: the weighed readings.
-        fields: how many numbers each output has.
-    """
-    sizes = {
-        "N_READINGS": len(judged.readings),
-        "N_DEVIATIONS": sum(fields),
-        "N_FIELDS": len(fields),
-        "N_NEEDED": judged.needed,
-        **{name: getattr(monitoring, name) for name in ("SCALE", "DRIFT", "FLOOR", "ROUNDING", "CRITICAL")},
-    }
-    return defined(sizes) + listed_table("weight_of", judged.weight_of.tolist()) + listed_table("fields", fields)

@@ -5,16 +5,22 @@ Source: docs/design.md, 5.6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import DOUBLE
 from nori_dyn.errors import PlanError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.uncertainty import Uncertainty, uncertainty
-from nori_dyn.program.layout import sums_of
+from nori_dyn.program.compiler import load_library, needed_compiler
+from nori_dyn.program.kernel.base import Batches
+from nori_dyn.program.kernel.batches import BatchEntry, batches, pool
+from nori_dyn.program.kernel.native import interface
+from nori_dyn.program.layout import output_parts, sums_of
+from nori_dyn.program.track_source import defined, listed_table
 from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Indices
 
@@ -33,6 +39,9 @@ FLOOR = 1e-12
 
 CRITICAL = 1e-8
 """Share of its variance below which a reading counts as one that nothing else checks: its residual is rounding."""
+
+LEAST = 16
+"""States that a thread judges at a time, at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +97,45 @@ class MonitoredReadings:
     def uncertainty(self) -> Uncertainty:
         """Variances of the outputs, variances along the readings, and residuals, over the expressions of the plan."""
         return uncertainty(self.plan, self.directions)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each output has."""
+        return [part.slice.stop - part.slice.start for part in output_parts(self.plan.system, self.plan.outputs)]
+
+    def constants(self, fields: Sequence[int]) -> str:
+        """C of the constants that c/judge.h wants.
+
+        Args:
+            fields: how many numbers each output has.
+        """
+        sizes = {
+            "N_READINGS": len(self.readings),
+            "N_DEVIATIONS": sum(fields),
+            "N_FIELDS": len(fields),
+            "N_NEEDED": self.needed,
+            "SCALE": SCALE,
+            "DRIFT": DRIFT,
+            "FLOOR": FLOOR,
+            "ROUNDING": ROUNDING,
+            "CRITICAL": CRITICAL,
+        }
+        return defined(sizes) + listed_table("weight_of", self.weight_of.tolist()) + listed_table("fields", fields)
+
+    @property
+    def judging(self) -> str:
+        """C of the judgement of batches, see c/judge_batch.h."""
+        return self.constants(self.sizes) + '#include "judge_batch.h"\n'
+
+    def judgement(self) -> Batches:
+        """What judges batches, by `judging`.
+
+        Raises:
+            CompilerError: there is no C compiler, or it fails.
+        """
+        compiler, ffi = needed_compiler("a native monitor"), interface()
+        n, m = sum(self.sizes), len(self.readings)
+        library = load_library(ffi, self.judging, compiler)
+        entry = BatchEntry(ffi, pool(ffi, compiler).run_call, library.run_batch, library.n_batch, LEAST)
+        sizes = (self.plan.system.n_weights, n + 2 * m, n + 2 * m, n, m, m, 1)
+        return batches(lambda: entry, np.zeros(1), False, sizes, 4, 0, DOUBLE)

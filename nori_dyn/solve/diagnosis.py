@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
@@ -179,3 +180,32 @@ def spreads(weights: Floats, explained: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         left = 1.0 / weights - explained
         return np.asarray(np.sqrt(np.where(left > CRITICAL / weights, left, np.nan)))
+
+
+class Judged(NamedTuple):
+    """What is judged of states, see `Diagnosis`.
+
+    Attributes:
+        deviations: of the outputs (..., n).
+        residuals: (..., m).
+        spreads: (..., m).
+        chi_square: (..., 1).
+    """
+
+    deviations: Floats
+    residuals: Floats
+    spreads: Floats
+    chi_square: Floats
+
+    @staticmethod
+    def of(weights: Floats, variances: Floats, residuals: Floats, explained: Floats) -> Judged:
+        """What the variances of the outputs (..., n), and residuals and variances along the readings (..., m), say."""
+        residuals = np.where(weights > 0, residuals, np.nan)
+        with np.errstate(invalid="ignore", over="ignore"):
+            chi_square = np.nansum(weights * residuals**2, axis=-1, keepdims=True)
+            return Judged(np.sqrt(np.maximum(variances, 0.0)), residuals, spreads(weights, explained), chi_square)
+
+    def write(self, where: int | slice, judged: Judged) -> None:
+        """Write what is judged of some of the states."""
+        for array, values in zip(self, judged, strict=True):
+            array[where] = values

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,21 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiled import Watch, unwatched
 from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.kernel.base import NATIVE, Outcome
 from nori_dyn.program.layout import as_rows
 from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, MonitoredReadings
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
-from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
+from nori_dyn.solve.diagnosis import Diagnosis, Fault, Judged
 from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import Weights
 from nori_dyn.system.inputs import Missing, State, checked_state, checked_states
 from nori_dyn.typing import Booleans, Floats
+
+CHUNK = 256
+"""States that a thread judges before the next are computed: what is found of them stays in the cache."""
 
 
 class Monitor(Remade):
@@ -35,8 +40,9 @@ class Monitor(Remade):
 
     Attributes:
         solver: the solver of the estimates.
-        function: the compiled program: of q, qd, y and weights the variances of the outputs, the variance of the
-            estimate along each weighed reading, and each residual; with a `tick` of its own, for weights above 0.
+        function: the compiled program: of q, qd, y and weights the variances of the outputs (n), the residual of each
+            weighed reading (m), and the variance of the estimate along each (m), one after the other (n + 2 m); with a
+            `tick` of its own, for weights above 0.
         readings: names of the weighed readings (m).
         sensors: the sensor of each (m).
 
@@ -69,8 +75,10 @@ class Monitor(Remade):
             traced = _traced(judged)
             stage("compiling")
             self.function = CompiledFunction(traced, "auto" if backend == "umfpack" else backend, watch)
+            self._natively = judged.judgement() if self.function.backend == NATIVE else None
         self._covariance = Covariance(system, as_rows(judged.directions, system.shape[1]))
-        self._layout = OutputLayout(system, plan.outputs)
+        self._layout, self._usual = OutputLayout(system, plan.outputs), system.weights
+        self._rooms = np.empty((2, 0, self._layout.size + 2 * len(self.readings)))
 
     def check(
         self,
@@ -100,7 +108,8 @@ class Monitor(Remade):
         deviations of undetermined outputs are infinite.
         """
         Q, Qd, Y, W = checked_states(self.solver.system, Q, Qd, Y, weights, missing)
-        estimate = self.solver.solve_batch(Q, Qd, Y, W, threads=threads, singular=singular)
+        given = None if weights is None and missing == "refuse" else W
+        estimate = self.solver.solve_batch(Q, Qd, Y, given, threads=threads, singular=singular)
         return self._judged(estimate, (Q, Qd, Y, W), threads)
 
     def faults(
@@ -147,74 +156,82 @@ class Monitor(Remade):
 
     def _judged(self, estimate: Estimate, state: State, threads: int = 1) -> Diagnosis:
         """The diagnosis of one state, or of N states, with singular ones among them."""
-        weights = state[-1][..., self._weight_of]
-        variances, explained, residuals, holds = self._computed(state, threads)
-        needed = np.full(weights.shape[:-1], self._needed)
-        for at in map(tuple, np.argwhere(~holds)):
-            q, qd, y = (array[at] for array in state[:-1])
-            variances[at], explained[at], residuals[at], needed[at] = self._covariance.at(q, qd, y, weights[at])
-        residuals = np.where(weights > 0, residuals, np.nan)
-        deviations = np.sqrt(np.maximum(variances, 0.0))
-        squares = np.nansum(weights * residuals**2, axis=-1)
-        freedom = np.sum(weights > 0, axis=-1) - needed
+        is_one = state[0].ndim == 1
+        states = [x[None] for x in state] if is_one else state
+        N, n, m = len(states[0]), self._layout.size, len(self.readings)
+        judged = Judged(np.empty((N, n)), np.empty((N, m)), np.empty((N, m)), np.empty((N, 1)))
+        freedom, each = np.full(N, m - self._needed), CHUNK * max(threads, 1)
+        for first in range(0, N, each):
+            part = slice(first, first + each)
+            own, results = [x[part] for x in states], Judged(*(x[part] for x in judged))
+            for k in np.flatnonzero(~self._judge(own, results, threads)).tolist():
+                freedom[first + k] = self._judge_one([x[k] for x in own], results, k)
+        found: list[Any] = [*judged[:-1], judged.chi_square[:, 0], freedom]
+        deviations, residuals, spreads, chi_square, freedom = (x[0] for x in found) if is_one else found
         return Diagnosis(
             estimate=estimate,
             deviations=self._layout.views(deviations),
             readings=self.readings,
             sensors=self.sensors,
             residuals=residuals,
-            spreads=spreads(weights, explained),
-            chi_square=squares if squares.ndim else float(squares),
-            degrees_of_freedom=freedom if freedom.ndim else int(freedom),
+            spreads=spreads,
+            chi_square=float(chi_square) if is_one else chi_square,
+            degrees_of_freedom=int(freedom) if is_one else freedom,
         )
 
-    def _computed(self, state: State, threads: int) -> tuple[Floats, Floats, Floats, Booleans]:
-        """The outputs of the compiled program for one state, or for N states, and whether they are valid (...).
+    def _judge(self, states: Sequence[Floats], results: Judged, threads: int) -> Booleans:
+        """Judge N states by the compiled program; return for which of them this is valid (N,).
 
         It divides by weights, so that none may be 0. Rounding shows in the shares that readings have in the estimate,
         w_k Y_k P Y_k^T, which are to add up to the number of readings that it needs; and in variances that do not scale
         as the weights do.
         """
-        *given, weights = state
-        positive = np.where(weights > 0, weights, self.solver.system.weights)
-        variances, explained, residuals = self._run((*given, positive), threads)
-        again, *_ = self._run((*given, SCALE * positive), threads)
+        *given, weights = states
+        is_whole = np.asarray((weights > 0).all(axis=1))
+        weights = np.ascontiguousarray(weights if is_whole.all() else np.where(weights > 0, weights, self._usual))
+        again, found = self._rooms_of(len(weights))
+        for scaled, room in ((SCALE * weights, again), (weights, found)):
+            with suppress(SingularSystemError):  # not finite at one of them: what is computed of others is written
+                self.function.batch(*given, scaled, threads=threads, out=room)
+        if self._natively is None:
+            return is_whole & self._judge_by_numpy(weights, again, found, results)
+        judged = self._natively((weights, again, found, *results), len(found), threads)
+        assert judged is not None
+        return np.logical_and(is_whole, True if judged[0] is None else judged[0] == Outcome.OK)
+
+    def _judge_by_numpy(self, weights: Floats, again: Floats, found: Floats, results: Judged) -> Booleans:
+        """What c/judge_batch.h does with the outputs of the program at two scales of the weights, which are above 0."""
+        n, m = self._layout.size, len(self.readings)
+        variances, residuals, explained = np.split(found, [n, n + m], axis=1)
+        weights = weights[:, self._weight_of]
+        results.write(slice(None), Judged.of(weights, variances, residuals, explained))
         with np.errstate(invalid="ignore", over="ignore"):
-            shares = np.sum(positive[..., self._weight_of] * explained, axis=-1)
-            holds = (weights > 0).all(axis=-1) & (np.abs(shares - self._needed) <= ROUNDING * self._needed)
-            holds &= np.isfinite(variances).all(axis=-1) & self._agree(variances, SCALE * again)
-        return variances, explained, residuals, holds
+            holds = np.abs(np.sum(weights * explained, axis=1) - self._needed) <= ROUNDING * self._needed
+            sizes, off = np.abs(variances), np.abs(SCALE * again[:, :n] - variances)
+            least = FLOOR * sizes.max(axis=1, initial=0.0)
+            for part in self._layout.parts.values():
+                holds &= off[:, part.slice].max(axis=1) <= DRIFT * sizes[:, part.slice].max(axis=1) + least
+        held: Booleans = holds & np.isfinite(found).all(axis=1)
+        return held
 
-    def _agree(self, variances: Floats, again: Floats) -> Booleans:
-        """Whether two computations of the same variances (..., n) differ by little (...)."""
-        sizes, off = np.abs(variances), np.abs(variances - again)
-        least = FLOOR * sizes.max(axis=-1, initial=0.0)
-        agree = np.ones(sizes.shape[:-1], dtype=bool)
-        for part in self._layout.parts.values():
-            agree &= off[..., part.slice].max(axis=-1) <= DRIFT * sizes[..., part.slice].max(axis=-1) + least
-        return agree
+    def _judge_one(self, state: Sequence[Floats], results: Judged, k: int) -> int:
+        """Judge state k by orthogonal factorisations; return its degrees of freedom."""
+        q, qd, y, weights = state
+        weights = weights[self._weight_of]
+        found = self._covariance.at(q, qd, y, weights)
+        results.write(k, Judged.of(weights, found.variances, found.residuals, found.explained))
+        return int(np.sum(weights > 0)) - found.needed
 
-    def _run(self, state: State, threads: int) -> tuple[Floats, ...]:
-        """Return the outputs of the compiled program, finite or not."""
-        if state[0].ndim > 1:
-            try:
-                return tuple(self.function.batch(*state, threads=threads))
-            except SingularSystemError:  # not finite at one of them: they are run one by one
-                each = [self._run(one, 1) for one in zip(*state, strict=True)]
-                return tuple(np.stack(parts) for parts in zip(*each, strict=True))
-        for array, values in zip(vars(self.function.inputs).values(), state, strict=True):
-            array[...] = values
-        self.function.tick()
-        return tuple(array.copy() for array in self.function.outputs)
+    def _rooms_of(self, N: int) -> Floats:
+        """Room for what the compiled program computes of N states, twice (2, N, n + 2 m); it stays for the next."""
+        if self._rooms.shape[1] < N:
+            self._rooms = np.empty((2, N, self._rooms.shape[2]))
+        return self._rooms[:, :N]
 
 
 def _traced(judged: MonitoredReadings) -> Traced:
-    """Return variances of the outputs, variances along the readings, and residuals, over the expressions of a plan."""
+    """Return variances of the outputs, residuals, and variances along the readings, over the expressions of a plan."""
     symbolic, found = judged.plan.symbolic, judged.uncertainty
-    outputs = {
-        "variances": np.array(found.variances, dtype=object),
-        "explained": np.array(found.explained, dtype=object),
-        "residuals": np.array(found.innovations, dtype=object),
-    }
+    outputs = {"found": np.array([*found.variances, *found.innovations, *found.explained], dtype=object)}
     inputs = {name: np.array(scalars, dtype=object) for name, scalars in symbolic.inputs.items()}
-    return Traced("monitor", judged.plan.system.tree, symbolic.graph, inputs, outputs, tuple, None)
+    return Traced("monitor", judged.plan.system.tree, symbolic.graph, inputs, outputs, None, None)

@@ -65,9 +65,8 @@ def _readings(
         raise UnknownNameError("way to treat missing readings", missing, MISSING)
     if system.is_weighted:
         weights = checked("weights", weights, (*batch, system.n_weights), system.weight_names)
-        wrong = np.argwhere(weights < 0)
-        if len(wrong):
-            at = tuple(wrong[0].tolist())
+        if weights.min(initial=0.0) < 0:
+            at = tuple(np.argwhere(weights < 0)[0].tolist())
             raise InputError(f"the weight of '{system.weight_names[at[-1]]}' is {weights[at]:g}: it is below zero.")
         if missing == "drop":
             y, weights = dropped(system, shaped(name, y, (*batch, system.ny)), weights)

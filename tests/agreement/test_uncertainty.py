@@ -8,7 +8,9 @@ from scipy import stats
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
+from nori_dyn.solve.monitor import CHUNK
 from tests.agreement.test_weighted import PLACED, exact_rows, redundant, reference, state, weights_of_rows
+from tests.compilers import needs_compiler
 from tests.robots import load
 from tests.systems import ACCELERATIONS, sensor_set
 from tests.tolerances import SOLVED, assert_close
@@ -151,6 +153,32 @@ def test_a_fault_is_named_single_and_in_batch():
     with pytest.raises(InputError, match="tau:joint2"):
         monitor.check_batch(Q, Qd, Y)
     assert monitor.check_batch(Q, Qd, Y, missing="drop").degrees_of_freedom.tolist() == [5, 5, 5, 4] + [5] * 46
+
+
+@needs_compiler
+def test_batches_are_judged_in_c_as_by_numpy_on_any_number_of_threads():
+    """Across parts of a batch, with weights of each state, some of them zero."""
+    plan, rng, N = small(), np.random.default_rng(8), 3 * CHUNK + 1
+    system = plan.system
+    given = (
+        rng.uniform(-1, 1, (N, system.tree.nq)),
+        rng.normal(size=(N, system.tree.nv)),
+        rng.normal(size=(N, system.ny)),
+    )
+    weights = system.weights * 10 ** rng.uniform(-1, 1, (N, system.n_weights))
+    weights[[0, CHUNK, N - 1], [0, 1, 2]] = 0.0
+    ours, theirs = (plan.monitor(backend).check_batch(*given, weights) for backend in ("native", "numpy"))
+    assert ours.degrees_of_freedom.tolist() == theirs.degrees_of_freedom.tolist()
+    assert np.flatnonzero(ours.degrees_of_freedom != 5).tolist() == [0, CHUNK, N - 1]
+    assert ours.unchecked == theirs.unchecked
+    for name, deviations in ours.deviations.items():
+        assert_close(deviations, theirs.deviations[name], SOLVED)
+    np.testing.assert_allclose(ours.residuals, theirs.residuals, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.spreads, theirs.spreads, rtol=1e-6)
+    np.testing.assert_allclose(ours.chi_square, theirs.chi_square, rtol=1e-6)
+    on_threads = plan.monitor().check_batch(*given, weights, threads=3)
+    for name in ("residuals", "spreads", "chi_square", "degrees_of_freedom"):
+        np.testing.assert_array_equal(getattr(on_threads, name), getattr(ours, name))
 
 
 def test_false_alarms_come_at_the_rate_asked_for_at_most():

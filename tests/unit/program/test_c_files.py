@@ -17,6 +17,7 @@ from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.registry import identity
 from nori_dyn.program.lowering import solution_program
+from nori_dyn.program.monitoring import MonitoredReadings
 from nori_dyn.program.track_source import TrackShape, track_source
 from tests.compilers import needs_compiler
 from tests.robots import load
@@ -52,6 +53,9 @@ UNITS = {
     "a batch": lambda: emit(program("forward_dynamics", checked=True), Target.BATCH, 4).text,
     "a batch of floats": lambda: emit(program("forward_dynamics", checked=True), Target.BATCH, 4, is_single=True).text,
     "a batch, refined": lambda: emit(program(weighed(), ["tau"], nd.autotree(2)), Target.BATCH, 2).text,
+    "judgement of a batch": lambda: (
+        MonitoredReadings.of(nd.plan(nd.System(nd.autotree(2), weighed()), outputs=["tau", "qdd"])).judging
+    ),
     "threads": lambda: c_file("threads.c"),
     "calls from Python": lambda: c_file("python_call.c"),
     "ticks that step back": lambda: track_source(SHAPE, 4, smooths=True),
