@@ -289,7 +289,7 @@ BAD = {
     f"{SOLVE_IT} log.csv --out x.csv --differentiate kalmann --dt 0.01": "such as 51, or 'kalman' or 'smoother'",
     f"{SOLVE_IT} short.csv --out x.csv --differentiate kalman --dt 0.01": "no 32 samples follow each other",
     f"{SOLVE_IT} log.csv --out x.csv --differentiate smoother --dt -1": "must be positive",
-    f"{SOLVE_IT} pickled.npz --out x.csv": "its array 'q' holds object, not plain numbers",
+    f"{SOLVE_IT} pickled.npz --out x.csv": "'q': it holds object, not plain numbers",
     f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
     f"{SOLVE_IT} empty.npz --out x.csv --differentiate kalman --dt 0.01": "holds no samples",
     f"{SOLVE_IT} broken.csv.gz --out x.csv": "damaged",

@@ -26,6 +26,9 @@ CONSTANT = 10
 LONGEST, LARGEST_BLOCK = 1 << 16, BLOCK << 10
 """Numbers of a sample, and of a part that is read at once, at most: images are no readings."""
 
+TEXT = ("string", "categorical", "function_handle")
+"""Classes of MATLAB's objects that hold no numbers: they are left out without a word."""
+
 SUFFIX = re.compile(
     rf"(?:(?:^|[._/\s-])(?i:{'|'.join(TIMES)})|(?<=[a-z0-9])(?:{'|'.join(time.capitalize() for time in TIMES[1:])}))$"
 )
@@ -121,6 +124,7 @@ class ArraySource(LogSource):
         metadata: what the file says of itself.
         turns: whether samples may stand along the last axis, as MATLAB has it: then along that whose length most arrays
             have, where no clock tells.
+        refused: what of it holds no plain numbers, and why.
     """
 
     reading = "samples"
@@ -131,10 +135,11 @@ class ArraySource(LogSource):
         series: Sequence[ArraySeries],
         metadata: Mapping[str, str] = MappingProxyType({}),
         turns: bool = False,
+        refused: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.path, self.metadata = path, metadata
         placed = _placed(series, turns)
-        self.refused = {
+        self.refused = {**refused} | {
             each.series.name: f"it has {each.width:,} numbers a sample, and more than {LONGEST:,} are not read"
             for each in placed
             if each.width > LONGEST
@@ -263,6 +268,11 @@ def _names(groups: Sequence[_ClockGroup]) -> list[str]:
             name = first.name if len(group.members) == 1 else f"{group.samples} samples"
         names.append(name if name not in names else f"{name} ({group.samples} samples)")
     return names
+
+
+def object_of(kind: str) -> str:
+    """Why an object of MATLAB's is not read, by its class."""
+    return f"it is an object of MATLAB's class {kind}: save what it holds as arrays there, as with x = log.Data"
 
 
 def part_of(array: Any, axis: int, start: int, stop: int) -> Array:

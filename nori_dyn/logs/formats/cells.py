@@ -20,6 +20,12 @@ DELIMITERS = ",;\t "
 SAMPLE = 10
 """Number of lines that are looked at to find what stands between columns."""
 
+END = "endheader"
+"""The line that ends the header of OpenSim's tables."""
+
+WIDE = 100
+"""How many times more columns than lines a table without names has whose samples stand side by side."""
+
 Lines: TypeAlias = Sequence[tuple[int, str]]
 """Lines of a file that are not empty, with their numbers from 1."""
 
@@ -49,11 +55,12 @@ def read_head(path: Path, lines: Lines) -> Head:
     """Header of a table: what its first lines say.
 
     The first line that is no remark names the columns, unless it holds numbers: then the last remark above it does, if
-    it has as many cells, and else nothing does.
+    it has as many cells, and else nothing does. OpenSim's header ends with a line of its own, and is left out.
 
     Raises:
-        FileFormatError: there is no line, or two columns have one name.
+        FileFormatError: there is no line, two columns have one name, or samples stand in columns.
     """
+    lines = lines[next((k + 1 for k, (_, line) in enumerate(lines) if line.strip().lower() == END), 0) :]
     remarks = [(n, line.lstrip("# ")) for n, line in lines if line.lstrip().startswith("#")]
     rest = [(n, line) for n, line in lines if not line.lstrip().startswith("#")]
     if not rest and not remarks:
@@ -68,6 +75,11 @@ def read_head(path: Path, lines: Lines) -> Head:
         rows = rest
         titles = cells(above[-1], delimiter) if above else []
         names = titles if len(titles) == len(first) else [f"column[{k}]" for k in range(len(first))]
+        if len(first) > WIDE * max(len(rows), SAMPLE):
+            raise FileFormatError(
+                f"{path}: has {len(first):,} numbers a line and few lines: samples seem to stand side by side. Turn "
+                f"it: python -c \"from numpy import *; savetxt('turned.txt', loadtxt('{path}').T)\""
+            )
     else:
         names, rows = first, rest[1:]
     names = [name or f"column[{k}]" for k, name in enumerate(names)]

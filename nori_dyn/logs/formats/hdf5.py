@@ -15,7 +15,7 @@ import numpy as np
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import LONGEST, ArraySeries, ArraySource, part_of
+from nori_dyn.logs.formats.arrays import LONGEST, TEXT, ArraySeries, ArraySource, object_of, part_of
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Array, Floats
@@ -60,9 +60,10 @@ class Hdf5Source(ArraySource):
         except Exception as error:  # h5py raises all kinds of them for damaged files
             raise FileFormatError(f"{path}: is damaged, or no HDF5 file: {reason(error)}.") from None
         try:
+            self._objects: dict[str, str] = {}
             series = list(self._series(self._file, turns))
             metadata = {str(key): value for key, value in self._file.attrs.items() if isinstance(value, str)}
-            super().__init__(path, series, metadata, turns)
+            super().__init__(path, series, metadata, turns, self._objects)
         except FileFormatError:
             self._file.close()
             raise
@@ -148,6 +149,8 @@ class Hdf5Source(ArraySource):
         """An array of numbers, or None; it is opened again where it is read, as open arrays take memory."""
         kind = _text(each.attrs.get("MATLAB_class"))
         is_number = each.dtype.kind in "biuf" and each.shape
+        if "MATLAB_object_decode" in each.attrs and not name.startswith("#") and kind not in TEXT:
+            self._objects[name.replace("/", self.separator)] = object_of(kind)
         if name.startswith("#") or not is_number or "MATLAB_empty" in each.attrs or (kind and kind not in CLASSES):
             return None
         group, _, _ = name.rpartition("/")

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.io
+from scipy.io.matlab import MatlabOpaque, mat_struct
 
 from nori_dyn.errors import FileFormatError, MissingExtraError
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
+from nori_dyn.logs.formats.arrays import TEXT, ArraySeries, ArraySource, object_of, part_of
 from nori_dyn.logs.formats.numpy_files import ABOUT, about, read_about
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
@@ -32,11 +33,12 @@ class Mat5Source(ArraySource):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                content: Any = scipy.io.loadmat(path, simplify_cells=True)
+                content: Any = scipy.io.loadmat(path, struct_as_record=False, squeeze_me=True)
         except Exception as error:  # SciPy raises all kinds of them for damaged files
             raise FileFormatError(f"{path}: is damaged, or no file of MATLAB: {reason(error)}.") from None
         told = content.pop(ABOUT, "")
         labels, units, shapes, metadata = read_about(told if isinstance(told, str) else "")
+        refused: dict[str, str] = {}
         series = [
             ArraySeries(
                 name,
@@ -46,9 +48,9 @@ class Mat5Source(ArraySource):
                 labels.get(name, ()),
                 units.get(name, ()),
             )
-            for name, each in _arrays(content, shapes)
+            for name, each in _arrays(content, shapes, refused)
         ]
-        super().__init__(path, series, metadata, turns=not shapes)
+        super().__init__(path, series, metadata, turns=not shapes, refused=refused)
 
 
 def open_mat(path: Path) -> LogSource:
@@ -70,13 +72,21 @@ def open_mat(path: Path) -> LogSource:
 
 
 def _arrays(
-    content: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], path: str = ""
+    content: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], refused: dict[str, str], path: str = ""
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays of numbers in structures, by their dotted paths."""
+    """Yield the arrays of numbers in structures and cells, by their paths `log[0].q`, and note objects."""
     for key, value in content.items():
         name = f"{path}{key}"
-        if isinstance(value, dict):
-            yield from _arrays(value, shapes, f"{name}.")
+        if isinstance(value, MatlabOpaque):
+            own_name, kind = (str(value[0][field], "latin-1") for field in ("s0", "s2"))
+            if kind not in TEXT:
+                refused[f"{path}{own_name or key}"] = object_of(kind)
+        elif isinstance(value, mat_struct):
+            own = {field: each for field, each in vars(value).items() if field != "_fieldnames"}
+            yield from _arrays(own, shapes, refused, f"{name}.")
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+            parts = {f"{key}[{k}]": each for k, each in enumerate(value.ravel())}
+            yield from _arrays(parts, shapes, refused, path)
         elif name in shapes:
             array = np.asarray(value, dtype=float)
             yield name, array.reshape(array.size // max(1, int(np.prod(shapes[name]))), *shapes[name])

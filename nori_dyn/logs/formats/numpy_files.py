@@ -1,4 +1,4 @@
-"""NumPy's files: NPZ with an array a quantity, NPY with a table; read in pieces, pickled objects are refused."""
+"""NumPy's files: NPZ with an array a quantity, NPY with a table; read in pieces, pickled objects are never loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABOUT = "nori_dyn"
 
 
 class NpzSource(ArraySource):
-    """The arrays of numbers of an NPZ; text is left out."""
+    """The arrays of numbers of an NPZ; text is left out, and so are objects, with a warning."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -35,18 +35,15 @@ class NpzSource(ArraySource):
             told = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
         except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
             raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
-        for each in members:
-            if each.dtype.kind not in "biufUS":
-                self._archive.close()
-                raise FileFormatError(f"{path}: its array '{each.name}' holds {each.dtype}, not plain numbers.")
+        refused = {m.name: f"it holds {m.dtype}, not plain numbers" for m in members if m.dtype.kind not in "biufUS"}
         labels, units, _, metadata = read_about(told)
         series = [
             ArraySeries(m.name, m.shape, m.take, labels=labels.get(m.name, ()), units=units.get(m.name, ()))
             for m in members
-            if m.dtype.kind not in "US"
+            if m.dtype.kind in "biuf"
         ]
         self._members = members
-        super().__init__(path, series, metadata)
+        super().__init__(path, series, metadata, refused=refused)
 
     def close(self) -> None:
         for each in self._members:  # an archive stays open as long as one of these is

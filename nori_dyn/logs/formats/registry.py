@@ -45,6 +45,7 @@ class Format:
 
 FORMATS = (
     Format("CSV", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz"), "csv_table", "CsvSource", "CsvWriter"),
+    Format("table of text", (".dat", ".sto", ".mot"), "csv_table", "CsvSource"),
     Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter", begins=b"PK\x03\x04"),
     Format("NPY", (".npy",), "numpy_files", "NpySource", begins=b"\x93NUMPY"),
     Format("MATLAB", (".mat",), "matlab", "open_mat", "MatWriter", begins=b"MATLAB "),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.formats.registry import open_log
 
 
@@ -213,3 +213,38 @@ def test_real_robots():
     (walking,) = streams(REAL / "icub_walking/walking.mat").values()
     assert (walking.samples, walking.clock) == (1188, "estimatorJointsTime")
     assert {"estimatorJointsPos[25]", "imuAcc[2]", "lfForceZ"} < set(walking.columns)
+
+
+def test_headers_of_opensim_are_left_out_and_samples_side_by_side_told(tmp_path):
+    text = "walk\nversion=1\nnRows=2\nnColumns=2\ninDegrees=yes\nendheader\ntime\thip_flexion\n0.0\t1.5\n0.1\t2.5\n"
+    assert read(tmp_path / "walk.sto", text=text) == {"time": [0, 0.1], "hip_flexion": [1.5, 2.5]}
+    assert read(tmp_path / "log.dat", text="1 2\n3 4\n") == {"column[0]": [1, 3], "column[1]": [2, 4]}
+    np.savetxt(tmp_path / "tau.dat", np.zeros((2, 2000)))
+    with pytest.raises(FileFormatError, match="2,000 numbers a line and few lines: samples seem to stand side by side"):
+        read(tmp_path / "tau.dat")
+
+
+def test_structures_and_cells_of_matlab_are_read(tmp_path):
+    path, q = tmp_path / "log.mat", np.arange(8.0).reshape(4, 2)
+    parts = np.array([(q[:, 0], q), (q[:2, 0], q[:2])], dtype=[("t", "O"), ("q", "O")])
+    scipy.io.savemat(path, {"trial": {"part": parts}, "cell": np.array([np.arange(3.0), "text"], dtype=object)})
+    with open_log(path) as source:
+        columns = {stream.clock: set(stream.columns) for stream in source.streams}
+        (block,) = source.read({source.streams[1].name: ["trial.part[1].q[1]"]})
+    assert columns["trial.part[0].t"] == {"trial.part[0].t", "trial.part[0].q[0]", "trial.part[0].q[1]"}
+    assert columns[None] == {"cell[0]"}
+    assert block.values[0].tolist() == [1, 3]
+
+
+def test_objects_of_matlab_and_of_python_are_left_out_by_name(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path := tmp_path / "log.mat", "w", userblock_size=512) as file:
+        for name, kind in (("joints", "timeseries"), ("order", "string")):
+            file[name] = np.zeros((1, 6), np.uint32)
+            file[name].attrs.update({"MATLAB_class": np.bytes_(kind), "MATLAB_object_decode": np.int32(3)})
+    with pytest.raises(FileFormatError, match="'joints': it is an object of MATLAB's class timeseries: save") as found:
+        open_log(path)
+    assert "order" not in str(found.value)
+    np.savez(tmp_path / "log.npz", q=np.zeros((3, 2)), contacts=np.array({"a": 1}, dtype=object))
+    with pytest.warns(NoriWarning, match="some of its arrays are not read: 'contacts': it holds object, not plain num"):
+        assert open_log(tmp_path / "log.npz").streams[0].columns == ("q[0]", "q[1]")
