@@ -52,6 +52,12 @@ MESSAGE = "a message of a wrench"
 CONTACTS = {"contact", "contacts", "stance", "support", "standing", "closed"}
 """Words in the names of columns that say whether a contact is closed."""
 
+LOADS = {"force", "forces", "load", "fz", "pressure", "grf"}
+"""Words in the names of columns of what a contact bears."""
+
+FEET = {"foot", "feet", "sole", "leg"}
+"""Words in the names of contacts that logs may leave out."""
+
 ANGLES = {
     "deg": {"deg", "degs", "degree", "degrees", "degps", "dps"},
     "rad": {"rad", "rads", "radian", "radians", "radps"},
@@ -132,7 +138,8 @@ def draft(
     of.guesses.extend([*of.wrenches(), *of.imus(), *of.contacts()])
     if not record.estimated:
         of.guesses[:0] = of.free_joints()
-    given, taken = {str(name) for guess in of.guesses for name in of.targets(guess)}, of.taken
+    given = {str(name) for guess in of.guesses for name in of.targets(guess)}
+    taken = of.taken | {settings.get("clock") for settings, _ in clocks.values()}
     return Draft(
         robot=record.tree.name,
         guesses=tuple(of.guesses),
@@ -336,16 +343,28 @@ class _Drafting:
                     if 0.7 < size < 1.4:
                         entry["unit"] = "g"
                         why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
-                yield DraftEntry(entry, why, columns)
+                yield DraftEntry(entry, why, columns, words_of(stem)[-1] == "g")
 
     def contacts(self) -> Iterator[DraftEntry]:
-        """Yield what says which contacts are closed: zeros and ones, by the contact's name."""
-        taken, flags = self.taken, [name for name, x in self.values.items() if np.isin(x, (0.0, 1.0)).all()]
+        """Yield what says which contacts are closed, by the contact's name: zeros and ones, or a force."""
+        taken = self.taken
         for contact in self.record.contacts:
-            own = [name for name in flags if CONTACTS & {*words_of(name)} and {*words_of(contact)} <= {*words_of(name)}]
-            if len(own) == 1 and own[0] not in taken:
-                entry = {"of": f"{CONTACT}{contact}", "from": own[0]}
-                yield DraftEntry(entry, "named as this contact, zeros and ones", tuple(own))
+            called = {*words_of(contact)} - FEET
+            near = {n: {*words_of(n)} for n in self.values if n not in taken and called and called <= {*words_of(n)}}
+            flags = [name for name, words in near.items() if CONTACTS & words and self._is_flag(name)]
+            forces = [name for name, words in near.items() if LOADS & words and not NOT_MEASURED & words]
+            if len(flags) == 1:
+                entry: dict[str, object] = {"of": f"{CONTACT}{contact}", "from": flags[0]}
+                yield DraftEntry(entry, "named as this contact, zeros and ones", tuple(flags))
+            elif len(forces) == 1:
+                force = self.values[forces[0]]
+                usual = float(np.median(force[force > np.nanmax(force) / 20])) if np.nanmax(force) > 0 else 0.0
+                entry = {"of": f"{CONTACT}{contact}", "from": forces[0], "above": float(f"{usual / 5:.2g}")}
+                why = "named as the force of this contact: closed above a fifth of what it usually bears, check it"
+                yield DraftEntry(entry, why, tuple(forces), True)
+
+    def _is_flag(self, name: str) -> bool:
+        return bool(np.isin(self.values[name], (0.0, 1.0)).all())
 
     def _vectors(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and their stem."""
@@ -385,9 +404,10 @@ class _Drafting:
                 yield from self.record.groups.get(whole, (whole,))
 
 
-def _likeliest_first(family: Family) -> tuple[bool, bool, int, int]:
+def _likeliest_first(family: Family) -> tuple[bool, bool, bool, int, int]:
     """The order of families that may be one quantity."""
-    return family.joints is None, not MEASURED & set(family.words), -len(family.columns), len(family.words)
+    words = set(family.words)
+    return family.joints is None, not words, not MEASURED & words, -len(family.columns), len(family.words)
 
 
 def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:
@@ -416,13 +436,20 @@ def _unit_in_name(column: str, si: str) -> str:
     return match[1] if match and factor(match[1], si) not in (None, 1.0) else ""
 
 
+def _goes_on(t: Floats) -> bool:
+    """Whether numbers (n,) are times: most of them are later than the one before, and hardly any earlier."""
+    steps = np.diff(t)
+    return len(t) < 2 or bool(np.mean(steps > 0) > 0.5 and np.mean(steps < 0) < 0.05)
+
+
 def _clock(stream: Stream, values: Mapping[str, Floats]) -> tuple[Mapping[str, object], str] | None:
     """Settings of the clock of a stream, and the reason; None if it needs none."""
     clock = stream.clock
     settings: dict[str, object] = {}
     why = ""
     if clock is None:
-        clock = next((c for c in stream.columns if {"time", "duration", "stamp"} & set(words_of(c))), None)
+        named = (c for c in stream.columns if {"time", "duration", "stamp"} & set(words_of(c)))
+        clock = next((c for c in named if c not in values or _goes_on(values[c])), None)
         if clock is None:
             return None
         settings["clock"], why = clock, "named as times are"

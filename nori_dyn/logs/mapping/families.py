@@ -22,6 +22,12 @@ ANGULAR = frozenset({"ang", "angular", "rotational"})
 INERTIAL = frozenset({"imu", "ins", "inertial", "accelerometer", *GYROSCOPE})
 """Words of columns of inertial units."""
 
+LETTERS = {"a": "accelerometer", "w": "gyroscope", "g": "gyroscope"}
+"""What single letters call the vectors of inertial units: ax, imu_wy, BaseAz."""
+
+BARE = {"{joint}": "q", "d_{joint}": "qd", "dd_{joint}": "qdd"}
+"""What columns hold whose names are those of joints and say no more."""
+
 NOT_MEASURED = frozenset(
     {"d", "des", "desired", "cmd", "command", "target", "ref", "reference", "goal", "error", "ext"}
     | {"con", "ctrl", "control", "fric", "friction", "pert", "perturbation"}
@@ -160,18 +166,22 @@ def _by_number(names: Iterable[str]) -> Iterator[Family]:
             yield Family(pattern, tuple(of[k] for k in numbers), None, words_of(pattern))
 
 
-def inertial_kind(words: Iterable[str]) -> str | None:
+def inertial_kind(words: Sequence[str]) -> str | None:
     """Whether words are those of a gyroscope or of an accelerometer; None if they do not tell."""
     own = set(words)
     if NOT_MEASURED & own:
         return None
     if own & GYROSCOPE or (own & ANGULAR and own & (WORDS["qd"] | {"rate", "rates"})):
         return "gyroscope"
-    return "accelerometer" if own & ACCELEROMETER and not own & ANGULAR else None
+    if own & ACCELEROMETER:
+        return None if own & ANGULAR else "accelerometer"
+    return LETTERS.get(words[-1]) if words else None
 
 
 def kind_of(family: Family) -> str | None:
     """Quantity of joints that a family is by its words; None if they do not tell, or if it is not measured."""
+    if (bare := family.pattern.replace("{name}", "{joint}")) in BARE:
+        return BARE[bare]
     if (NOT_MEASURED | INERTIAL) & set(family.words):
         return None
     spoken = next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
@@ -186,6 +196,8 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
         why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
         why, named = (IN_ORDER, True) if "{k}" in family.pattern else (why, named)
         is_doubtful = not named and size < n
+        if not family.words and named and "{k}" not in family.pattern:
+            why, is_doubtful = "named as the joints, which does not say of what they are: taken for positions", True
         if family.pattern == f"{STATE}[{{k}}]":
             why, is_doubtful = f"{why}, if it holds their positions: its numbers have no names", True
         return [joint for joint in family.joints if joint in joints], why, is_doubtful

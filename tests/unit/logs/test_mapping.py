@@ -327,6 +327,10 @@ INERTIAL = {
     "gyro{A}_dps": (GYRO, {"unit": "deg/s"}),
     "acc_{a} (g)": (ACC, {"unit": "g"}),
     "angular_acceleration_{a}": (None, {}),
+    "Base A{a}": (ACC, {}),
+    "w{a}": (GYRO, {}),
+    "imu_g{A}": (GYRO, {}),
+    "com_{a}": (None, {}),
     "gyro_des_{a}": (None, {}),
     "imu.angular_velocity_covariance[{k}]": (None, {}),
 }
@@ -389,3 +393,29 @@ def test_a_table_without_names_tells_its_ranges(tmp_path):
     found, text = drafted(tmp_path / "log.csv", arm("hip"))
     assert found.guesses == ()
     assert "column[1]: -1 to 1" in text
+
+
+def test_columns_that_are_called_as_joints_and_no_more_are_asked_about(tmp_path):
+    arrays = {f"{kind}{joint}": np.full(N, 0.1) for kind in ("", "d_") for joint in ("hip", "knee")}
+    np.savez(tmp_path / "log.npz", computational_time=np.tile([3.0, 2.0], N // 2), **arrays)
+    found, _ = drafted(tmp_path / "log.npz", arm("hip", "knee"))
+    assert [(guess.entry["of"], guess.entry["from"]) for guess in found.guesses] == [
+        ("q:{joint}", "{joint}"),
+        ("qd:{joint}", "d_{joint}"),
+    ]
+    assert [guess.is_doubtful for guess in found.guesses] == [True, False]
+    assert not found.streams  # that time does not go on
+    np.savez(tmp_path / "log.npz", **arrays, **{f"{joint}_pos": np.zeros(N) for joint in ("hip", "knee")})
+    assert entries(drafted(tmp_path / "log.npz", arm("hip", "knee"))[0])["q:{joint}"]["from"] == "{joint}_pos"
+
+
+def test_a_force_by_the_name_of_a_contact_says_when_it_is_closed(tmp_path):
+    force = np.where(np.arange(N) % 2, 300.0, 2.0)
+    force[0] = 1500.0  # an impact
+    np.savez(tmp_path / "log.npz", q=np.zeros(N), FL_force=force, des_FL_force=force, RR_force=-force)
+    record = SampleRecord.of({(): nd.System(nd.autotree(1), nd.SensorSet.from_dict(USUAL))}, ("FL_foot", "RL"))
+    with open_log(tmp_path / "log.npz") as source:
+        found = draft(source, record)
+    (guess,) = (guess for guess in found.guesses if "contact" in guess.entry["of"])
+    assert guess.entry == {"of": "contact:FL_foot", "from": "FL_force", "above": 60.0}
+    assert guess.is_doubtful
