@@ -6,6 +6,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy 
     os.environ.setdefault(variable, "1")
 
 import contextlib  # noqa: E402
+import gc  # noqa: E402
 import importlib.abc  # noqa: E402
 import json  # noqa: E402
 import shutil  # noqa: E402
@@ -23,8 +24,12 @@ from tests.words import plain  # noqa: E402
 
 OPTIONAL = ("icub_models", "playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml", "torch", "jax")
 
+KEPT = ("native", "plans")
+"""Folders of the cache that stay between runs: an entry is found by all that it depends on, the code of the planner
+among it, so that none is ever out of date."""
+
 LARGEST_CACHE = 2**30
-"""Size [bytes] from which on the kept libraries are removed, and compiled anew."""
+"""Size [bytes] from which on they are removed, and made anew."""
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("repeatable")
@@ -53,9 +58,17 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     covering.ALL = config.getoption("--all")
     if hasattr(config, "cache") and not hasattr(config, "workerinput"):
-        folder = config.cache.mkdir("native")
-        if sum(file.stat().st_size for file in folder.glob("*.so")) > LARGEST_CACHE:
-            shutil.rmtree(folder)
+        folders = [config.cache.mkdir(name) for name in KEPT]
+        if sum(file.stat().st_size for folder in folders for file in folder.iterdir()) > LARGEST_CACHE:
+            for folder in folders:
+                shutil.rmtree(folder)
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over what stays until the end, and come less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -68,28 +81,25 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def libraries(request) -> Path | None:
-    """The folder of compiled programs, kept between runs; None where pytest keeps nothing.
-
-    They are found by source, compiler, flags and processor, so none is ever out of date. Plans are: they do not know
-    the code of the planner.
-    """
+def kept_folders(request) -> dict[str, Path]:
+    """The folders that stay between runs, by their names in the cache; none where pytest keeps nothing."""
     if not hasattr(request.config, "cache"):
-        return None
-    folder = request.config.cache.mkdir("native")
-    folder.chmod(0o700)
-    return folder
+        return {}
+    folders = {name: request.config.cache.mkdir(name) for name in KEPT}
+    for folder in folders.values():
+        folder.chmod(0o700)
+    return folders
 
 
 @pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory, libraries) -> Path:
+def shared_cache(tmp_path_factory, kept_folders) -> Path:
     """The cache folder of this run: what one test plans and compiles, the others find, in any worker."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(exist_ok=True)
-    if libraries is not None:
+    for name, stays in kept_folders.items():
         with contextlib.suppress(FileExistsError):  # by another worker
-            (folder / "native").symlink_to(libraries)
+            (folder / name).symlink_to(stays)
     return folder
 
 
