@@ -25,7 +25,7 @@ NOISY = [{**entry, "sigma": 0.1} for entry in (TORQUES, ACCELERATIONS, PULL)]
 def planned(is_weighted: bool = False) -> nd.Plan:
     entries = NOISY if is_weighted else [TORQUES, PULL]
     system = nd.System(robot_with_all_components(), sensor_set(*entries, UNLOADED, name="after"))
-    return nd.plan(system, outputs=OUTPUTS, cache=False)
+    return nd.plan(system, outputs=OUTPUTS)
 
 
 def states(n: int, is_weighted: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

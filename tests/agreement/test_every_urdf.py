@@ -122,7 +122,7 @@ def test_plans_and_recursions_of_negative_inertias(file, base):
     for problem, given in (("inverse_dynamics", qdd), ("forward_dynamics", tau)):
         if tree.n_links > 60 and problem == "forward_dynamics":
             continue  # planned in seconds, and of the same parts as its smaller kin
-        plan = nd.plan(nd.System(tree, problem), outputs=("tau", "qdd"), cache=False)
+        plan = nd.plan(nd.System(tree, problem), outputs=("tau", "qdd"))
         estimate = plan.solver("numpy").solve(q, qd, given)
         assert_close(estimate.tau, tau, SOLVED)
         assert_close(estimate.qdd, qdd, SOLVED)

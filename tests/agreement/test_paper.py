@@ -207,7 +207,7 @@ def test_the_set_of_the_published_code_is_that_of_figure_2():
 def test_reused_pivots_are_exact_on_the_load_cell_robot(n):
     tree = autotree(n, 1, 1.5, 1.0).replace(gravity=(0.0, -9.81, 0.0))
     system = System(tree, Figure2())
-    solver = plan(system, cache=False).solver()
+    solver = plan(system).solver()
     rng = np.random.default_rng(0)
     Q = np.array([tree.random_configuration(rng) for _ in range(2000)])
     Qd, Y = rng.normal(size=(2000, tree.nv)), rng.normal(size=(2000, system.ny))

@@ -158,7 +158,7 @@ def check_closed_form(tree, problem):
     sets = {**PROBLEMS, "hybrid": hybrid(tree, 2), "parts": wrenches_in_parts(tree)}
     system = nd.System(tree, sets[problem])
     assert HybridReadings.of(system) is not None
-    plan = nd.plan(system, outputs=["tau", "qdd"], cache=False)
+    plan = nd.plan(system, outputs=["tau", "qdd"])
     check(plan, random_state(system), ("q", "qd", "y"), n=2)
     check(plan, random_state(system), ("y",), outputs=[f"tau:{tree.joint_names[1]}"], n=2)
 
@@ -177,7 +177,7 @@ def test_pivots_that_vanish_are_solved_afresh():
     tree = nd.autotree(2).replace(
         joints=(Revolute(), Prismatic((1.0, 0.0, 0.0))), I=I, X_tree=(Transform.identity(),) * 2
     )
-    plan = nd.plan(nd.System(tree, FORWARD), outputs=["qdd"], cache=False)
+    plan = nd.plan(nd.System(tree, FORWARD), outputs=["qdd"])
     by = plan.derivative("q", "qd", "y", backend="numpy")
     _, qd, y = random_state(plan.system)
     for r, is_trusted in ((0.5, True), (1e-3, False)):  # differences by q would cross the axis
@@ -189,7 +189,7 @@ def test_pivots_that_vanish_are_solved_afresh():
 
 def test_load_cells():
     system = nd.System(paper_chain(6, 0.9), Figure2())
-    plan = nd.plan(system, outputs=["tau", "fx", "qdd"], cache=False)
+    plan = nd.plan(system, outputs=["tau", "fx", "qdd"])
     check(plan, random_state(system), ("q", "qd", "y"))
 
 
@@ -326,7 +326,7 @@ def test_what_cannot_be_asked_for():
 def test_what_no_sensor_tells_has_no_derivatives():
     """A hinge that closes a planar four-bar: its rows out of the plane repeat what the others say."""
     tree = hinged_four_bar("hinge")
-    plan = nd.plan(nd.System(tree, FORWARD), cache=False)
+    plan = nd.plan(nd.System(tree, FORWARD))
     with pytest.raises(PlanError, match="do not determine f:crank"):
         plan.derivative("q", outputs=["f:crank"])
     q, qd = closed_hinged(tree)

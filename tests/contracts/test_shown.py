@@ -57,14 +57,14 @@ def things() -> dict[str, Shown]:
     tree = nd.autotree(4).replace(name="<b>robot</b>", names=NASTY, joint_names=JOINTS)
     exact = sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}, name="<i>exact</i>")
     system = nd.System(tree, exact)
-    plan = nd.plan(system, cache=False)
+    plan = nd.plan(system)
     solver = plan.solver("numpy")
     twice = sensor_set(
         {**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, {**WRENCHES, "value": 0}, name="<u>twice</u>"
     )
-    monitor = nd.plan(nd.System(tree, twice), ["tau", f"fx:{NASTY[0]}"], cache=False).monitor("numpy")
+    monitor = nd.plan(nd.System(tree, twice), ["tau", f"fx:{NASTY[0]}"]).monitor("numpy")
     contacts = nd.SensorSet.from_dict(CONTACTS)
-    plans = nd.plan(tree, contacts, cache=False)
+    plans = nd.plan(tree, contacts)
     q, ones = tree.random_configuration(0), np.ones(4)
     Q, Ones = np.tile(q, (3, 1)), np.ones((3, 4))
     y = np.arange(8.0)

@@ -42,7 +42,7 @@ def test_a_known_value_of_any_size_is_kept():
     for value in (2.0**-127, 2.0**127):
         known = ACCELERATIONS | {"value": value}
         system = nd.System(nd.autotree(2), sensor_set(known, WRENCHES))
-        estimate = nd.plan(system, cache=False).solver("numpy").solve(np.array([0.3, -0.4]), np.zeros(2), np.zeros(12))
+        estimate = nd.plan(system).solver("numpy").solve(np.array([0.3, -0.4]), np.zeros(2), np.zeros(12))
         np.testing.assert_array_equal(estimate.qdd, [value, value])
 
 
@@ -83,7 +83,7 @@ def test_a_robot_at_rest_without_gravity_is_solved_afresh():
 
 
 def test_a_state_with_a_dropped_sensor_has_the_residual_of_rounding():
-    solver = nd.plan(nd.System(nd.autotree(4), soft(0.5, 0.5)), cache=False).solver("numpy")
+    solver = nd.plan(nd.System(nd.autotree(4), soft(0.5, 0.5))).solver("numpy")
     rng = np.random.default_rng(0)
     Y = rng.normal(size=(3, 8))
     Y[:, 5] = np.nan
@@ -255,7 +255,7 @@ def test_derivatives_by_a_light_weight_have_the_digits_that_they_can_have(light,
     ]
     joints = [{"type": kind, "joints": "all", "sigma": 1.0} for kind in ("joint_torque", "joint_acceleration")]
     system = nd.System(tree, sensor_set(*joints, *loads))
-    by = nd.plan(system, outputs=["a", "f", "tau", "fx", "qdd"], cache=False).derivative("weights", backend="numpy")
+    by = nd.plan(system, outputs=["a", "f", "tau", "fx", "qdd"]).derivative("weights", backend="numpy")
     weights = np.array([4e5, 4e5, 4e5, 4e5, light])
     for seed in range(4):
         rng = np.random.default_rng(seed)

@@ -54,7 +54,7 @@ def test_what_the_report_calls_observable_is_so_at_the_poses_that_it_samples(sys
 
 
 def test_it_can_be_planned(system):
-    plan = nd.plan(system, cache=False)
+    plan = nd.plan(system)
     q, qd, y = system.tree.random_configuration(1), np.ones(system.tree.nv), np.ones(system.ny)
     estimate = plan.solver("numpy").solve(q, qd, y)
     assert np.isfinite(estimate.tau).all()

@@ -48,12 +48,12 @@ KILLED = """
 
 @cache
 def arm_plan():
-    return nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"], cache=False)
+    return nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
 
 
 @cache
 def observer():
-    return nd.plan(nd.System(nd.autotree(2), "momentum_observer"), outputs=["qdd", "offset"], cache=False)
+    return nd.plan(nd.System(nd.autotree(2), "momentum_observer"), outputs=["qdd", "offset"])
 
 
 def saved(path, n=N):
@@ -109,7 +109,7 @@ def test_runs_that_write_the_same_file_at_once_leave_that_of_one(tmp_path):
             assert draft.parent.exists()
             draft.write_text("the last wins\n")
 
-    other = nd.plan(nd.System(nd.autotree(2, taper=2.0), "inverse_dynamics"), outputs=["tau"], cache=False)
+    other = nd.plan(nd.System(nd.autotree(2, taper=2.0), "inverse_dynamics"), outputs=["tau"])
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(run, (arm_plan(), other)))
     assert out.read_text() == "the last wins\n"

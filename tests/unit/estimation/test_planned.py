@@ -19,7 +19,7 @@ CONTACTS = {
 
 
 def test_plans_of_contact_states_as_text():
-    plans = nd.plan(nd.autotree(3, 2), nd.SensorSet.from_dict(CONTACTS), ["tau"], cache=False)
+    plans = nd.plan(nd.autotree(3, 2), nd.SensorSet.from_dict(CONTACTS), ["tau"])
     rows = [" ".join(line.split()) for line in str(plans).splitlines()]
     assert "contacts tip2, tip3" in rows
     for state, name in ((("tip2", "tip3"), "tip2, tip3"), ((), "no contact")):

@@ -42,7 +42,7 @@ def test_the_table_is_a_log(motion, tmp_path):
     """Read back by the library's own reader, and solved by inverse dynamics."""
     path = tmp_path / "motion.csv"
     assert motion.to_csv(path, rate=200) == 801
-    plan = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=("tau",), cache=False)
+    plan = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=("tau",))
     found = nd.estimate(nd.read_log(path), plan)
     t = np.arange(801) / 200
     np.testing.assert_allclose(found.t, t, atol=1e-15)

@@ -68,7 +68,7 @@ def test_rows_that_are_nothing_but_rounding_repeat_others():
 
 def test_what_nothing_tells_is_no_output_and_is_named():
     system = nd.System(planar("hinge"), sensor_set(TORQUES, UNLOADED))
-    plan = nd.plan(system, cache=False)
+    plan = nd.plan(system)
     assert [output.name for output in plan.outputs] == ["a", "tau", "fx", "qdd"]
     with pytest.raises(PlanError, match=r"output 'f:crank': the sensors do not determine f:crank: .*load cell"):
         nd.plan(system, outputs=["f:crank"], cache=False)
@@ -121,7 +121,7 @@ def test_loops_that_lock_the_robot_are_refused():
 
 def test_the_gap_of_an_open_state_is_on_its_estimate():
     tree = planar(["fx", "fy"])
-    solver = nd.plan(nd.System(tree, sensor_set(TORQUES, UNLOADED)), cache=False).solver("numpy")
+    solver = nd.plan(nd.System(tree, sensor_set(TORQUES, UNLOADED))).solver("numpy")
     q, qd = closed_state(tree)
     assert solver.solve(q, qd, np.zeros(3)).gap < 1e-9
     open_q = q + np.array([0.0, 0.0, 1e-3])

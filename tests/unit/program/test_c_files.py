@@ -32,7 +32,7 @@ CASES = replace(SHAPE, of_case=(False, True, False), heavy=(False, True, False))
 
 
 def program(sensors, outputs=None, tree=None, checked=False):
-    plan = nd.plan(nd.System(tree or nd.autotree(4, skew=0.4), sensors), outputs=outputs, cache=False)
+    plan = nd.plan(nd.System(tree or nd.autotree(4, skew=0.4), sensors), outputs=outputs)
     return solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked).program
 
 
@@ -154,7 +154,7 @@ def test_a_header_that_changes_has_all_code_compiled_anew(tmp_path, monkeypatch)
     monkeypatch.setattr(compiler_module, "C_FOLDER", tmp_path / "c")
     monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "cache"))
     tree, q = nd.autotree(2), np.array([0.3, -0.2])
-    plan, compiler = nd.plan(nd.System(tree, "inverse_dynamics"), cache=False), find_compiler()
+    plan, compiler = nd.plan(nd.System(tree, "inverse_dynamics")), find_compiler()
     before = library_key("", compiler), identity(plan, compiler, True)
     assert np.isclose(nd.compile(lambda tree, q: np.sin(q), tree)(q), np.sin(q)).all()
     header = tmp_path / "c" / "sines.h"

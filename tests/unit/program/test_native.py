@@ -32,7 +32,7 @@ in_a_cache_of_its_own = pytest.mark.usefixtures("own_cache")
 
 @pytest.fixture
 def plan():
-    return nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")), cache=False)
+    return nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")))
 
 
 def tick(solver, seed=0):
@@ -182,7 +182,7 @@ def test_a_function_compiled_before_is_loaded_without_writing_its_c(monkeypatch)
 
 @pytest.mark.parametrize("problem", ["inverse_dynamics", "forward_dynamics"])
 def test_a_plan_just_made_is_not_traced_again_and_leads_to_the_c_of_one_from_a_file(problem, monkeypatch):
-    made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)), cache=False)
+    made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)))
     again = written(replace(made, traced=None))
     monkeypatch.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
     monkeypatch.setattr(native_module, "recall", lambda key: None)
@@ -235,7 +235,7 @@ def test_the_residual_is_optional(plan, monkeypatch):
 
 
 def test_a_batch_with_what_is_not_finite_is_refused_by_name():
-    plan = nd.plan(nd.System(nd.autotree(3), nd.sensors("forward_dynamics")), outputs=("qdd:joint1",), cache=False)
+    plan = nd.plan(nd.System(nd.autotree(3), nd.sensors("forward_dynamics")), outputs=("qdd:joint1",))
     solver = plan.solver("native")
     for which, value in product(range(3), (np.nan, np.inf)):
         batch = states(solver, 11)
@@ -272,7 +272,7 @@ def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(plan, mon
 
 def _compile_in_a_process(cache):
     os.environ["NORI_DYN_CACHE"] = cache
-    plan = nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")), cache=False)
+    plan = nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")))
     return tick(plan.solver("native"))
 
 
@@ -320,7 +320,7 @@ HOSTILE = ('"', "*/ int x; /*", "\n#include <stdlib.h>\n", "double", "\\", "√©t√
 def test_names_do_not_get_into_the_source():
     tree = nd.autotree(len(HOSTILE))
     tree = tree.replace(names=HOSTILE, joint_names=tuple(f"{name}j" for name in HOSTILE))
-    plan = nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")), cache=False)
-    plain = nd.plan(nd.System(nd.autotree(len(HOSTILE)), nd.sensors("inverse_dynamics")), cache=False)
+    plan = nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")))
+    plain = nd.plan(nd.System(nd.autotree(len(HOSTILE)), nd.sensors("inverse_dynamics")))
     assert written(plan) == written(plain)
     assert np.isfinite(plan.solver("native").solve(np.ones(8), np.ones(8), np.ones(8)).tau).all()

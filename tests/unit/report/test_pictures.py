@@ -23,7 +23,7 @@ def share(picture, colour):
 def test_each_kind_has_its_colour_multipliers_of_weighted_rows_too(tmp_path, is_weighted):
     sigma = {"sigma": 0.1} if is_weighted else {}
     rows = [{**ACCELERATIONS, **sigma}, *([{**TORQUES, **sigma}] if is_weighted else ()), UNLOADED]
-    draw_plan(nd.plan(nd.System(nd.autotree(2), sensor_set(*rows)), cache=False), tmp_path / "plan.png")
+    draw_plan(nd.plan(nd.System(nd.autotree(2), sensor_set(*rows))), tmp_path / "plan.png")
     picture = imread(tmp_path / "plan.png")
     for kind in ("a", "f", "tau", "fx", "qdd"):
         assert share(picture, COLOURS[kind]) > 0, kind

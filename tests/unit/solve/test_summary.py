@@ -16,7 +16,7 @@ def rows(thing) -> list[str]:
 
 @pytest.fixture(scope="module")
 def solver():
-    plan = nd.plan(nd.System(TREE, nd.sensors("inverse_dynamics")), ["tau", "qdd:joint2", "f:link3"], cache=False)
+    plan = nd.plan(nd.System(TREE, nd.sensors("inverse_dynamics")), ["tau", "qdd:joint2", "f:link3"])
     return plan.solver("numpy")
 
 
@@ -43,7 +43,7 @@ def test_a_batch_as_text_and_singular_states_are_counted(solver):
     assert "states 3" in found
     assert "qdd:joint2 -2.000 0.500 2.000 rad/s^2" in found
     assert any(row.startswith("f:link3.mz ") and row.endswith("N m") for row in found)
-    everything = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), cache=False).solver("numpy")
+    everything = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics")).solver("numpy")
     estimate = everything.solve_batch(*np.zeros((3, 2, 2)))
     estimate._found[0][1] = np.nan
     found = rows(estimate)
@@ -67,7 +67,7 @@ def test_a_status_as_text():
 
 def test_what_a_monitor_finds_as_text():
     twice = sensor_set({**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, UNLOADED)
-    monitor = nd.plan(nd.System(TREE, twice), ["tau"], cache=False).monitor("numpy")
+    monitor = nd.plan(nd.System(TREE, twice), ["tau"]).monitor("numpy")
     q, qd, qdd = np.ones(3), np.zeros(3), np.ones(3)
     tau = nd.rnea(TREE, q, qd, qdd)
     fits, fails = [*qdd, *tau], [*qdd, tau[0] + 30, *tau[1:]]
