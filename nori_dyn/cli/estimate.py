@@ -54,7 +54,7 @@ def estimate(
     workers: Annotated[int | None, typer.Option(min=1)] = None,
     as_json: Json = False,
 ) -> None:
-    """Estimate from a log what a robot does: of a robot that has a preset, or by a plan, however long the log is.
+    """Estimate from a log what a robot does: of any robot, best of one that has a preset, or by a plan.
 
     With --robot, the estimates and a page are written beside the log, or to --out and --view; what is estimated by
     different sensors, each into files of its own.
@@ -132,19 +132,19 @@ def estimate(
     if input is None and logs is None and names:
         input = Path(names.pop(0))
     by.check(ctx)
-    if by.robot is not None:
+    if by.named is not None:
         refuse_given(ctx, OF_A_PLAN, "does not go with --robot.")
         if by.preset is not None and len(runs := by.preset.runs(by.what)) > 1:
             refuse_given(
                 ctx, ("out", "view", "as_json"), f"does not go with {len(runs)} runs, each of its own sensors."
             )
             for run in runs:
-                out, view = _beside(input, f"{Path(by.robot).stem}.{'_'.join(run)}", None, None)
+                out, view = _beside(input, f"{Path(by.named).stem}.{'_'.join(run)}", None, None)
                 given: dict[str, Any] = {"yes": yes, "meshes": meshes, "smooth": smooth, "monitor": monitor}
                 given |= {"contacts": contacts, "reading": reading, "unseen": unseen, "chunk": chunk}
                 estimate(ctx, [str(input), *names], by=replace(by, what=",".join(run)), out=out, view=view, **given)
             return
-        out, view = _beside(input, Path(by.robot).stem, out, view)
+        out, view = _beside(input, Path(by.named).stem, out, view)
     if view is None:
         if names:
             raise typer.BadParameter("needs --view.", param_hint="NAME")

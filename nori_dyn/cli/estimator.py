@@ -29,9 +29,10 @@ class EstimatorOptions:
 
     Attributes:
         plan: The file of a plan, or of a plan set.
-        robot: In place of a plan, a robot that has a preset: the command robots lists them. Or the YAML file of one. A
-            log, or a stream, is tied to it; what is doubtful about a log is asked.
-        model: With --robot, a model of your own: a URDF or MJCF file.
+        robot: In place of a plan, a robot: the command robots lists those that have a preset, and all that are known by
+            name; or the file of a preset, a URDF or an MJCF. A log, or a stream, is tied to it; what is doubtful about
+            a log is asked.
+        model: A model of your own, in place of that of the preset: a URDF or MJCF file.
         what: With --robot, what to estimate, with commas: contacts,torques. The preset's first if not.
         alarms: Watch for collisions, with so many false alarms an hour: by sensors with memory, without contacts.
         untouched: Logs in which nothing touches the robot, in quotes: false alarms are as rare as asked in these.
@@ -40,7 +41,7 @@ class EstimatorOptions:
     """
 
     plan: Path | None = None
-    robot: Annotated[str | None, typer.Option(metavar="PRESET")] = None
+    robot: Annotated[str | None, typer.Option(metavar="ROBOT")] = None
     model: Model = None
     what: str | None = None
     alarms: Annotated[float | None, typer.Option(metavar="N")] = None
@@ -53,17 +54,22 @@ class EstimatorOptions:
         Raises:
             BadParameter: it is so, or an option needs a preset.
         """
-        if (self.plan is None) == (self.robot is None):
-            raise typer.BadParameter("name a plan, or a robot that has a preset: --robot.", param_hint="--plan")
-        if self.robot is None:
-            refuse_given(ctx, ("model", "what", "yes"), "needs --robot.")
+        if (self.plan is None) == (self.named is None):
+            raise typer.BadParameter("name a plan, or a robot: --robot.", param_hint="--plan")
+        if self.named is None:
+            refuse_given(ctx, ("what", "yes"), "needs --robot.")
+
+    @property
+    def named(self) -> str | None:
+        """The robot; None of a plan."""
+        return self.model if self.robot is None else self.robot
 
     @cached_property
     def preset(self) -> Preset | None:
         """The preset; None of a plan."""
         from nori_dyn.estimation.presets import preset
 
-        return None if self.robot is None else preset(self.robot, self.model)
+        return None if self.named is None else preset(self.named, self.model)
 
     @cached_property
     def _known(self) -> tuple[Hypotheses | None, Alarms | None, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -195,8 +194,7 @@ def _fitting_commands(
     """Yield the commands for which the sensors are: to identify, to estimate by a plan, or to see what they lack."""
     from nori_dyn.estimation.log_run import RECOGNISE
 
-    lacks_velocities = any(re.match("qd[^d]", name) for name in made.lacking)
-    way = ("--differentiate", "smoother") if lacks_velocities else ()
+    way = ("--differentiate", "smoother") if made.lacks_velocities else ()
     plan = robot if record is None else "PLAN"
     recognised = ("--contacts", contacts) if contacts == RECOGNISE else ()
     run = "estimate", "--plan", plan, "--input", log, "--mapping", mapping, *recognised, *way, "--out", "OUT"

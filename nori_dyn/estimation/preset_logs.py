@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nori_dyn.errors import MappingError
 from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
-from nori_dyn.estimation.presets import Preset, VendorLog
+from nori_dyn.estimation.preset_data import VendorLog
+from nori_dyn.estimation.presets import Preset
 from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.binding import bind
-from nori_dyn.logs.mapping.draft import Draft, draft
+from nori_dyn.logs.mapping.draft import Draft, DraftEntry, draft
 from nori_dyn.logs.mapping.families import words_of
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiate
+from nori_dyn.tables import listed
+
+MOST_NAMES = 6
+"""Joints that a question names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +34,12 @@ class PresetLog:
     Attributes:
         log: the log, with its mapping.
         plan: the plan.
-        contacts, alarms: as for `nd.estimate`.
+        contacts: as for `nd.estimate`.
         reasons: what each entry of the mapping rests on, one line each.
         questions: what of it names and numbers leave open.
         kind: the log as the preset knows it; None of one that a mapping or a draft ties to the robot.
+        alarms: as for `nd.estimate`.
+        has_velocities: whether the log has them; otherwise they are made of positions.
     """
 
     log: Log
@@ -42,13 +49,14 @@ class PresetLog:
     questions: tuple[str, ...] = ()
     kind: VendorLog | None = None
     alarms: Alarms | None = None
+    has_velocities: bool = True
 
     def way(self, differentiate: Differentiate, dt: float | None) -> tuple[Differentiate, float | None]:
         """How to differentiate and the time between samples, as asked, or else as the preset knows best."""
-        if self.kind is None:
-            return differentiate, dt
-        best: Differentiate = self.kind.differentiate or "auto"
-        return best if differentiate == "auto" else differentiate, dt or self.kind.dt
+        best: Differentiate = "auto" if self.has_velocities else "smoother"
+        if self.kind is not None:
+            best, dt = self.kind.differentiate or best, dt or self.kind.dt
+        return best if differentiate == "auto" else differentiate, dt
 
 
 def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | Iterable[str] | None = None) -> PresetLog:
@@ -75,14 +83,19 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
             tied, why, doubts = replace(given, mapping=kind), (f"{name}: {kind.about}",), filter(None, (kind.doubt,))
             return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind, alarms)
         made = draft(source, record, preset.data.order, preset.data.called)
+        still = made.still
+        if still:
+            preset = preset.still(still)
+            made = draft(source, preset.record(what), preset.data.order, preset.data.called)
     tied = replace(given, mapping=LogMapping.from_dict(made.data()))
     return PresetLog(
         tied,
         preset.plan(what),
         contacts,
         tuple(_reasons(made)),
-        tuple(_questions(made, preset.data.doubts)),
+        tuple(_questions(made, preset.data.doubts, still)),
         alarms=alarms,
+        has_velocities=not made.lacks_velocities,
     )
 
 
@@ -101,15 +114,30 @@ def _fitting(
 
 def _reasons(made: Draft) -> Iterator[str]:
     for guess in made.guesses:
-        yield f"{guess.entry['of']} from {guess.entry['from']}: {guess.why}"
+        yield f"{_taken(guess)}: {guess.why}"
     for name, (settings, why) in made.streams.items():
         yield f"times of {name or 'the log'}, {settings}: {why}"
+    if made.rate is not None:
+        yield f"{made.rate:g} samples a second: so positions and velocities agree, as the log has no times"
+    if made.lacks_velocities:
+        yield "velocities that the log lacks: made of the positions, by a smoother"
 
 
-def _questions(made: Draft, doubts: Mapping[str, str]) -> Iterator[str]:
-    words = {word for guess in made.guesses for column in guess.columns for word in words_of(column)}
+def _questions(made: Draft, doubts: Mapping[str, str], still: Sequence[str]) -> Iterator[str]:
+    words = {"", *(word for guess in made.guesses for column in guess.columns for word in words_of(column))}
+    if still:
+        yield f"nothing of the log is of {listed(still, MOST_NAMES)}: taken to stand still at zero?"
     yield from (doubt for word, doubt in doubts.items() if word in words)
+    doubtful: dict[str, list[str]] = {}
     for guess in made.guesses:
         if guess.is_doubtful:
             unit = guess.entry.get("unit")
-            yield f"{guess.entry['of']} from {guess.entry['from']}{f' [{unit}]' if unit else ''}? {guess.why}."
+            doubtful.setdefault(guess.why, []).append(f"{_taken(guess)}{f' [{unit}]' if unit else ''}")
+    yield from (f"{', '.join(what)}? {why}." for why, what in doubtful.items())
+
+
+def _taken(guess: DraftEntry) -> str:
+    """What an entry of a draft takes from which columns."""
+    source = guess.entry["from"]
+    named = f"{source[0]} to {source[-1]}" if isinstance(source, list) and len(source) > 3 else source
+    return f"{guess.entry['of']} from {named}"

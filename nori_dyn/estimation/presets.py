@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import ValidationError
 
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.components.config import components_of
@@ -37,118 +38,24 @@ from nori_dyn.errors import (
 )
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
-from nori_dyn.filtering.false_alarms import Alarms
+from nori_dyn.estimation.preset_data import SCHEMA, Estimand, PresetData, VendorLog
 from nori_dyn.io.yaml_file import read_yaml
-from nori_dyn.logs.mapping.log_mapping import LogMapping, Names, Strict, Three
+from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.measurements.config_errors import ConfigSchema, config_error
+from nori_dyn.measurements.config_errors import config_error
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.surface import Surface
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import Shown
 
-Positive = Annotated[FiniteFloat, Field(gt=0)]
-Six = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
+MODELS = (".urdf", ".xml", ".mjcf")
+"""How the names of robots' files end."""
 
-
-class Load(Strict):
-    """A body fixed to a link that the model lacks: a tool, a battery, a trunk; or, below zero, has and the robot lacks.
-
-    Attributes:
-        link: the link or frame in whose axes it is given.
-        mass: [kg]; with `inertia`, below zero where the robot lacks the body.
-        com: its centre of mass [m].
-        inertia: ixx, iyy, izz, ixy, ixz, iyz about the centre of mass [kg m^2].
-    """
-
-    link: str
-    mass: FiniteFloat
-    com: Three = Field(default_factory=lambda: [0.0] * 3)
-    inertia: Six = Field(default_factory=lambda: [0.0] * 6)
-
-
-class Estimand(Strict):
-    """What can be estimated, and by which sensors.
-
-    Attributes:
-        about: what it is, in words.
-        sensors: a set of sensors: the name of a shipped one, or what its YAML file would say.
-        outputs: the outputs.
-        contacts: "recognise" where contacts are recognised; otherwise the log tells them.
-        alarms: when collisions count as seen, `nd.tools.Alarms`; without it nothing is watched.
-        robot, components: in place of those that the preset has for all: as identified.
-    """
-
-    about: str
-    sensors: str | dict[str, Any]
-    outputs: Names
-    contacts: Literal["recognise"] | None = None
-    alarms: Alarms | None = None
-    robot: Names | None = None
-    components: list[dict[str, Any]] | None = None
-
-
-class VendorLog(LogMapping):
-    """A mapping for logs as the vendor's software, or a data set, writes them; it fits if its columns are there.
-
-    Attributes:
-        about: whose logs these are, and where that is documented.
-        dt: time between samples [s] of logs without times.
-        differentiate: how to differentiate, where "auto" is not best, see `nd.estimate`.
-        doubt: what such logs leave open, which is asked before anything is estimated.
-    """
-
-    about: str
-    dt: Positive | None = None
-    differentiate: Literal["smoother", "kalman"] | Annotated[int, Field(gt=0)] | None = None
-    doubt: str = ""
-
-
-class PresetData(Strict):
-    """What the YAML file of a preset says.
-
-    Attributes:
-        name: its name.
-        about: the robot, in words.
-        sources: where its numbers are from, the sigmas above all.
-        robot: where the model is: names that `load_robot` knows, or files beside the preset; the first that is there.
-        base: whether its root link is fixed to the world or floats.
-        locked: joints to freeze, at the positions given [rad or m], where the model has them.
-        kept: fixed joints to keep, or "sensors"; see `load_robot`.
-        limits: lowest and highest positions of joints [rad or m] where those of the model are not the robot's.
-        components: motors, friction and so on beside those of the model.
-        loads: bodies that the model lacks.
-        obtain: how a model that no package has is to be had, in words.
-        order: the joints in the order in which the robot's messages number them; "" for a number of no joint.
-        called: what drivers and logs call joints besides, by their names in the model.
-        doubts: what is asked of other logs whose columns are drafted, by words in the names of columns: effort.
-        estimates: what can be estimated; the first is what is estimated where nothing is said.
-        logs: mappings for logs of known kinds, by name; others are drafted.
-    """
-
-    name: str
-    about: str
-    sources: str
-    robot: Names
-    base: Literal["fixed", "floating"] = "fixed"
-    locked: dict[str, FiniteFloat] = Field(default_factory=dict)
-    kept: list[str] | Literal["sensors"] = Field(default_factory=list)
-    limits: dict[str, Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]] = Field(default_factory=dict)
-    components: list[dict[str, Any]] = Field(default_factory=list)
-    loads: list[Load] = Field(default_factory=list)
-    obtain: str = ""
-    order: list[str] = Field(default_factory=list)
-    called: dict[str, Names] = Field(default_factory=dict)
-    doubts: dict[str, str] = Field(default_factory=dict)
-    estimates: Annotated[dict[str, Estimand], Field(min_length=1)]
-    logs: dict[str, VendorLog] = Field(default_factory=dict)
-
-
-SCHEMA = ConfigSchema(
-    PresetData,
-    "a preset",
-    beginning="It begins with `name:`, `about:`, `sources:` and `robot:`, and then has `estimates:`.",
+BASE = (
+    "the robot has several limbs, and its base is taken to be fixed to the world? Of one that stands on legs or drives "
+    "write a preset (nori-dyn schema --presets), or plan it with --base floating"
 )
+"""What is asked of robots that may not stand fixed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -250,6 +157,13 @@ class Preset(Shown):
         own = self.of(what)
         return surfaces(own.source, own.tree) if self.sensors(what).has_touches else None
 
+    def still(self, joints: Iterable[str]) -> Preset:
+        """The preset with more joints locked, at zero."""
+        locked = {**self.data.locked, **dict.fromkeys(joints, 0.0)}
+        if self.model == self.data.robot[0]:
+            return _of_model(self.model, locked)
+        return Preset(self.data.model_copy(update={"locked": locked}), self.path, self.model)
+
     @property
     def live(self) -> VendorLog | None:
         """The mapping of its vendor's live topics; None where joint states go by the names of joints."""
@@ -261,6 +175,8 @@ class Preset(Shown):
 
     @property
     def _own_model(self) -> str:
+        if self.model == self.data.robot[0]:
+            return ""
         if self.model is not None:
             return f"Without --model, in Python model=, it is {self._robots}."
         return f"A model of your own: --model ROBOT.urdf, in Python nd.preset('{self.name}', model='ROBOT.urdf')."
@@ -360,17 +276,19 @@ def shipped_presets() -> dict[str, Path]:
 
 
 def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> Preset:
-    """A robot that is ready to use: a shipped preset by name, or a YAML file.
+    """A robot that is ready to use: a shipped preset by name, a YAML file, or any robot that `load_robot` knows.
 
     `nori-dyn robots` lists the shipped ones with what each can estimate, and the schema of a file is printed by
-    `nori-dyn schema --presets`.
+    `nori-dyn schema --presets`. Of a robot without a preset its model is all that is known: its base is taken to be
+    fixed, its joints to be read.
 
     Args:
-        name: the name, such as "panda" or "go2"; or the file.
+        name: the name, such as "panda" or "go2"; or the file, of a preset or of a robot.
         model: the URDF or MJCF file of the robot, or the name of one, in place of the preset's.
 
     Raises:
-        UnknownPresetError: neither a shipped preset nor a file.
+        UnknownPresetError: neither a shipped preset, nor a file, nor a robot that is known by name.
+        ModelError: the robot's model cannot be read.
         FileFormatError: the file cannot be read.
         PresetError: it is not YAML, or does not follow the schema: names the file and line.
         WrongKindError: neither text nor a path.
@@ -382,8 +300,12 @@ def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = 
     if not isinstance(name, str | os.PathLike):
         raise WrongKindError("nd.preset", "the name of a preset, or a YAML file", name, "nd.preset('panda')")
     shipped, given = shipped_presets(), os.fspath(name)
-    if given not in shipped and not (given.endswith((".yaml", ".yml")) or os.path.exists(given)):
-        raise UnknownPresetError("robot (neither a shipped preset nor the file of one)", given, shipped)
+    if given not in shipped and not given.endswith((".yaml", ".yml")):
+        if given.lower().endswith(MODELS) or given in robots():
+            return _of_model(given if model is None else os.fspath(model))
+        if not os.path.exists(given):
+            known = (*shipped, *robots())
+            raise UnknownPresetError("robot (no preset, no robot that is known by name, no file)", given, known)
     file = read_yaml(shipped.get(given, given), PresetError)
     try:
         data = PresetData.model_validate(file.data)
@@ -391,6 +313,33 @@ def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = 
         found = config_error(error, file.data, SCHEMA)
         raise PresetError(f"{file.path}:{file.line(found.path)}: {found}") from None
     return Preset(data, Path(file.path), None if model is None else os.fspath(model))
+
+
+def _of_model(model: str, locked: Mapping[str, float] = MappingProxyType({})) -> Preset:
+    """The preset of a robot of which the model is all that is known.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    with warnings.catch_warnings(action="ignore"):  # `Preset.tree` says it
+        tree = load_robot(model, locked=locked, inertias="nearest")
+    tips = [name for i, name in enumerate(tree.names) if i not in tree.parents]
+    motion = Estimand(
+        about="torques that the motion asks for, and what is left of those that are read",
+        sensors="joint_torques",
+        outputs=["tau", "offset"],
+    )
+    touch = Estimand(about="wrench on the tool", sensors="touch", outputs=[f"fx:{tips[0]}"])
+    data = PresetData(
+        name=Path(model).stem,
+        about=f"{tree.name}, which has no preset: its model is all that is known",
+        sources="Nothing is known of its sensors: sigmas are those of the shipped sets.",
+        robot=[model],
+        locked=dict(locked),
+        doubts={"": BASE} if len(tips) > 1 else {},
+        estimates={"torques": motion} | ({"contacts": touch} if len(tips) == 1 and tree.nv >= 6 else {}),
+    )
+    return Preset(data, Path(model), model)
 
 
 def presets_schema_json() -> str:

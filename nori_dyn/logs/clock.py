@@ -160,6 +160,8 @@ def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, S
     last: Sequence[float] | None = None
     for block in blocks:
         t, left_out = bound.times(block.values), dict[str, Booleans]()
+        if t is None and binding.rate is not None:
+            t = (block.first + np.arange(len(block))) / binding.rate
         if t is not None and len(t):
             gap = BRIDGED * median_step(t) if gap is None else gap
             wrong = invalid_times(t, counted.last)

@@ -26,6 +26,9 @@ def _lines(draft: Draft, log: Path) -> Iterator[str]:
         "`offset` is added, in SI."
     )
     yield f"robot: {_inline(draft.robot)}"
+    if draft.rate is not None:
+        yield from _remark("The log has no times: positions and velocities agree with so many samples a second.")
+        yield f"clock: {_inline({'rate': draft.rate})}"
     if draft.streams:
         yield "streams:"
         for name, (settings, why) in draft.streams.items():

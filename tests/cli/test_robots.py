@@ -60,6 +60,21 @@ def test_what_is_doubtful_stops_before_anything_is_written(run, pendulum):
     assert (pendulum.parent / "found.npz").exists()
 
 
+def test_a_model_is_enough_where_a_robot_has_no_preset(run, pendulum):
+    preset = nd.preset("double_pendulum")
+    (pendulum.parent / "arm.urdf").write_text(preset.file.read_text())
+    table = np.genfromtxt(pendulum, delimiter=",", names=True)
+    columns = {"time": "time", "pos1": "shoulder_pos", "pos2": "elbow_pos", "tau1": "shoulder_tau", "tau2": "elbow_tau"}
+    numbers = np.column_stack([table[name] for name in columns])
+    np.savetxt("named.csv", numbers, delimiter=",", header=",".join(columns.values()), comments="")
+    status, out, _ = run("estimate", "named.csv", "--model", "arm.urdf", "--backend", "numpy")
+    assert status == 0
+    assert "made of the positions, by a smoother" in out
+    found = np.genfromtxt("named.arm.csv", delimiter=",", names=True)
+    off = found["taushoulder"] + found["offsettaushoulder"] - np.interp(found["t"], table["time"], table["tau1"])
+    assert np.abs(off).max() < 1e-6
+
+
 def test_robots_that_are_ready_are_listed_with_what_each_can_estimate(told, figures):
     assert "Then: nori-dyn estimate LOG --robot PRESET" in told("robots")
     assert figures("robots")["presets"]["double_pendulum"]["estimates"] == ["torques"]
@@ -68,8 +83,7 @@ def test_robots_that_are_ready_are_listed_with_what_each_can_estimate(told, figu
 
 
 def test_a_plan_or_a_robot_and_not_both(refused, pendulum):
-    assert "name a plan, or a robot that has a preset" in refused("estimate", "pendulum.csv", status=2)
-    both = ("--plan", "a.plan", "--robot", "double_pendulum")
-    assert "name a plan, or a robot that has a preset" in refused("estimate", "pendulum.csv", *both, status=2)
+    for given in ((), ("--plan", "a.plan", "--robot", "double_pendulum"), ("--plan", "a.plan", "--model", "arm.urdf")):
+        assert "name a plan, or a robot: --robot" in refused("estimate", "pendulum.csv", *given, status=2)
     assert "--what: needs --robot" in refused("estimate", "pendulum.csv", "--plan", "a.plan", "--what", "tau", status=2)
     assert "unknown robot" in refused("estimate", "pendulum.csv", "--robot", "pendulum")

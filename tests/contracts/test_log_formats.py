@@ -1,6 +1,7 @@
 """The laws of sources and writers of logs, for every format, with files that other libraries wrote and read."""
 
 import gzip
+import json
 import shutil
 import tracemalloc
 import warnings
@@ -78,6 +79,36 @@ def npy(path: Path) -> Columns:
     columns = table()
     np.save(path, np.array(list(zip(*columns.values(), strict=True)), dtype=[(name, float) for name in columns]))
     return columns
+
+
+def records(path: Path, lines: bool = False) -> Columns:
+    """Write records with lists, structures, and numbers that lack."""
+    t, q, tau = numbers()
+    read = [None if k == 5 else row.tolist()[0] for k, row in enumerate(tau)]
+    rows = [
+        {"time": t[k], "arm": {"q": q[k].tolist()}, "grip": read[k], "note": "text", "x": [0.0] * (k % 2)}
+        for k in range(N)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) if lines else json.dumps(rows))
+    grip = np.where(np.arange(N) == 5, np.nan, tau[:, 0])
+    return {"time": t, **by_number(**{"arm.q": q}), "grip": grip}
+
+
+def arrays(path: Path) -> Columns:
+    t, q, tau = numbers()
+    path.write_text(json.dumps({"robot": "arm", "rate": 100, "t": t.tolist(), "q": q.tolist(), "tau": tau.tolist()}))
+    return {"t": t, **by_number(q=q, tau=tau)}
+
+
+def tables(path: Path) -> Columns:
+    """Write a table for times, for positions, and for torques, beside what is none."""
+    path.mkdir()
+    t, q, tau = numbers()
+    np.savetxt(path / "time.txt", t, fmt="%.17g")
+    np.save(path / "q.npy", q)
+    pd.DataFrame(dict(zip(JOINTS, tau.T, strict=True))).to_csv(path / "tau.csv", index=False)
+    (path / "about.md").write_text("An arm.")
+    return {"time": t, **by_number(q=q), **{f"tau.{n}": tau[:, k] for k, n in enumerate(JOINTS)}}
 
 
 def parquet(path: Path) -> Columns:
@@ -240,6 +271,10 @@ WRITTEN: dict[str, Callable[[Path], Columns]] = {
     "numpy.npz": npz,
     "packed.npz": lambda path: npz(path, np.savez_compressed),
     "numpy.npy": npy,
+    "records.json": records,
+    "lines.jsonl": lambda path: records(path, lines=True),
+    "arrays.json": arrays,
+    "tables_folder": tables,
     "pandas.parquet": parquet,
     "lists.parquet": lists,
     "arrow.feather": feather,
@@ -335,7 +370,7 @@ def test_what_is_cut_off_is_refused_or_read_as_far_as_it_is_whole_with_a_warning
         whole, own = path, cut
         if path.is_dir():
             shutil.copytree(path, cut)
-            (whole,) = (each for each in path.iterdir() if each.suffix in (".db3", ".mcap", ".zstd"))
+            (whole,) = (each for each in path.iterdir() if each.suffix in (".db3", ".mcap", ".zstd", ".npy"))
             own = cut / whole.name
         own.write_bytes(whole.read_bytes()[: int(share * whole.stat().st_size)])
         check_cut(cut, share, expected)

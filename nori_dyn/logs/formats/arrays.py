@@ -209,7 +209,8 @@ def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
     """The arrays that hold samples, each with its sample axis."""
     series = [each for each in series if each.shape]
     times = {max(each.shape) for each in series if each.is_times}
-    common = Counter(n for each in series for n in {each.shape[0], each.shape[-1]})
+    ends = [(each.shape[0], each.shape[-1]) for each in series]
+    common, longer = Counter(n for pair in ends for n in {*pair}), {max(pair) for pair in ends}
     found: list[_SampledArray] = []
     for each in series:
         last = len(each.shape) - 1
@@ -223,7 +224,8 @@ def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
         elif end in times:
             axis = last
         else:
-            axis = last if turns and (common[end], end) > (common[begin], begin) else 0
+            rank = {n: (n in longer or CONSTANT * n >= max(begin, end), common[n], n) for n in (begin, end)}
+            axis = last if turns and rank[end] > rank[begin] else 0
         found.append(_SampledArray(each, axis, turns))
     return found
 

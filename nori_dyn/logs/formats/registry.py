@@ -16,6 +16,18 @@ from nori_dyn.logs.formats.writer import Writer
 FOLDER = (".ros2",)
 """How the names of folders end that are written; those that are read may be called anything."""
 
+TABLES = "folder of tables"
+"""The format of a folder that is no bag."""
+
+BAG = ("metadata.yaml", ".db3", ".db3.gz", ".mcap")
+"""How the names of files end in the folder of a bag."""
+
+ELSEWHERE = {
+    (".xlsx", ".xls", ".ods"): "Save the sheet as CSV.",
+    (".pkl", ".pickle"): "A pickle runs what stands in it and is never opened: save its arrays by np.savez.",
+}
+"""What to do with files of other kinds, by how their names end."""
+
 EXTRA = "logs"
 """The extra that brings the libraries of formats."""
 
@@ -48,6 +60,7 @@ FORMATS = (
     Format("table of text", (".dat", ".sto", ".mot"), "csv_table", "CsvSource"),
     Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter", begins=b"PK\x03\x04"),
     Format("NPY", (".npy",), "numpy_files", "NpySource", begins=b"\x93NUMPY"),
+    Format("JSON", (".json", ".jsonl", ".ndjson"), "json_files", "JsonSource"),
     Format("MATLAB", (".mat",), "matlab", "open_mat", "MatWriter", begins=b"MATLAB "),
     Format("HDF5", (".h5", ".hdf5", ".hdf"), "hdf5", "Hdf5Source", "Hdf5Writer", ("h5py",), b"\x89HDF"),
     Format("Parquet", (".parquet", ".pq"), "arrow", "ParquetSource", "ParquetWriter", ("pyarrow",), b"PAR1"),
@@ -56,6 +69,7 @@ FORMATS = (
     Format("bag of ROS 1", (".bag",), "bags", "Bag1Source", "Bag1Writer", ("rosbags",), b"#ROSBAG"),
     Format("bag of ROS 2", FOLDER, "bags", "open_folder", "Bag2Writer", ("rosbags", "mcap")),
     Format("file of a bag of ROS 2", (".db3", ".db3.gz"), "bags", "BagSource", "", ("rosbags",)),
+    Format(TABLES, (), "folders", "TablesSource"),
 )
 
 
@@ -101,10 +115,13 @@ def format_of(path: Path) -> Format:
         FileFormatError: it is of no known format.
     """
     if path.is_dir():
-        return next(each for each in FORMATS if each.endings == FOLDER)
+        is_bag = any(file.name.lower().endswith(BAG) for file in path.iterdir())
+        return next(each for each in FORMATS if (each.endings == FOLDER if is_bag else each.name == TABLES))
     found = next((each for each in FORMATS if _ends(path, each)), None) or _begins(path)
     if found is None:
-        raise FileFormatError(f"{path}: must end in {_listed(FORMATS)}, or be the folder of a bag of ROS 2.")
+        advice = next((f" {said}" for endings, said in ELSEWHERE.items() if path.name.lower().endswith(endings)), "")
+        known = _listed(FORMATS)
+        raise FileFormatError(f"{path}: must end in {known}, or be the folder of a bag or of tables.{advice}")
     return found
 
 

@@ -67,7 +67,7 @@ class Binding:
         streams: what is taken of each stream, by its name.
         constants: the numbers that do not change (m of the record,); nan for all others.
         reference: the stream whose samples, or whose extent, the samples have.
-        rate: how many samples a second [Hz]; None where they are those of the reference.
+        rate: how many samples a second [Hz]; None where they are those of the reference. Without times its own.
         axes: in which axes the velocity of a free joint is given, by the number of its body.
         weightless: the names of the torques that are given without gravity.
         calibration: of readings, by their places among the numbers.
@@ -133,7 +133,7 @@ class Binding:
     @property
     def is_resampled(self) -> bool:
         """Whether samples are made between those of the log."""
-        return self.rate is not None or len(self.streams) > 1
+        return len(self.streams) > 1 or (self.rate is not None and any(each.clock for each in self.streams.values()))
 
     @property
     def wanted(self) -> dict[str, tuple[str, ...]]:
@@ -246,7 +246,7 @@ def _reference(mapping: LogMapping, streams: Mapping[str, BoundStream], entries:
             f"the mapping takes the clock from stream '{named}', but none of its columns. It takes columns of {taken}."
         )
     without = next((name for name, bound in streams.items() if bound.clock is None), None)
-    if without is not None and (len(streams) > 1 or mapping.clock.rate is not None):
+    if without is not None and len(streams) > 1:
         raise entries.wrong(
             f"stream '{without}' has no times, so it cannot be resampled with others. Name the "
             f"column with them in the mapping: streams: {{'{without}': {{clock: COLUMN}}}}."

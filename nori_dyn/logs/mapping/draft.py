@@ -27,6 +27,7 @@ from nori_dyn.logs.mapping.families import (
     words_of,
 )
 from nori_dyn.logs.mapping.record import SampleRecord
+from nori_dyn.logs.mapping.unnamed import TIME, recognised, step_between
 from nori_dyn.measurements.contacts import CONTACT
 from nori_dyn.model.joints import FORCE
 from nori_dyn.solve.plausibility.motion import RELATED, compared
@@ -90,7 +91,9 @@ class Draft:
         robot: the robot that it is for.
         guesses: its entries.
         streams: what is to be known of streams, by their names, and why.
+        rate: how many samples a second [Hz] positions and velocities of a log without times tell; or None.
         lacking: what the sensors need and no column was found for.
+        still: the joints of one number that no column is of, where columns are of others.
         left_over: the columns that were not taken.
         ranges: between which numbers they are, of logs whose columns have no names.
     """
@@ -98,13 +101,22 @@ class Draft:
     robot: str
     guesses: tuple[DraftEntry, ...]
     streams: Mapping[str, tuple[Mapping[str, object], str]]
+    rate: float | None
     lacking: tuple[str, ...]
+    still: tuple[str, ...]
     left_over: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
+
+    @property
+    def lacks_velocities(self) -> bool:
+        """Whether there is a velocity that no column was found for."""
+        return any(re.match("qd[^d]", name) for name in self.lacking)
 
     def data(self) -> dict[str, object]:
         """The mapping as data."""
         said: dict[str, object] = {"robot": self.robot}
+        if self.rate is not None:
+            said["clock"] = {"rate": self.rate}
         if self.streams:
             said["streams"] = {name: dict(settings) for name, (settings, _) in self.streams.items()}
         return said | {"columns": [dict(guess.entry) for guess in self.guesses]}
@@ -130,9 +142,11 @@ def draft(
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
     values = _sample(source)
-    clocks = {s.name: found for s in source.streams if (found := _clock(s, values)) is not None}
+    families = [*recognised(families_of(names, joints, order, called), len(joints), values)]
+    times_of = {source.columns[f.columns[0]].name: f for f in families if f.words == (TIME,)}
+    clocks = {s.name: found for s in source.streams if (found := _clock(s, values, times_of.get(s.name))) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
-    of = _Drafting(names, joints, record, families_of(names, joints, order, called), values, times)
+    of = _Drafting(names, joints, record, families, values, times)
     for kind in ("q", "qd", "qdd", "tau", "current"):
         of.guesses.extend(of.joint_entries(kind))
     of.guesses.extend([*of.wrenches(), *of.imus(), *of.contacts()])
@@ -140,13 +154,16 @@ def draft(
         of.guesses[:0] = of.free_joints()
     given = {str(name) for guess in of.guesses for name in of.targets(guess)}
     taken = of.taken | {settings.get("clock") for settings, _ in clocks.values()}
+    moving = {joint for joint in joints if any(f"{kind}:{joint}" in given for kind in ("q", "qd", "tau"))}
     return Draft(
         robot=record.tree.name,
         guesses=tuple(of.guesses),
         streams=clocks,
+        rate=of.rate(),
         lacking=abbreviated(
             name for k, name in enumerate(record.names) if name not in given and k not in record.estimated
         ),
+        still=tuple(joint for joint in joints if joint not in moving) if any(n.startswith("q:") for n in given) else (),
         left_over=(left_over := tuple(name for name in names if name not in taken)),
         ranges={
             name: (float(np.nanmin(values[name])), float(np.nanmax(values[name])))
@@ -220,7 +237,7 @@ class _Drafting:
                 entry["scale"] = [1.0] * len(own)
                 told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
             covered |= {f"{target}:{joint}" for joint in own}
-            yield DraftEntry(entry, f"{why}{'; ' if told else ''}{told}", columns, is_doubtful)
+            yield DraftEntry(entry, "; ".join(filter(None, (family.why, why, told))), columns, is_doubtful)
 
     def _unit(self, kind: str, columns: Sequence[str], joints: Sequence[str]) -> tuple[str, str]:
         """Unit of columns of joints if it is not that of SI, and the reason."""
@@ -260,6 +277,17 @@ class _Drafting:
                 correlation, slope = compared(q, qd, float(np.nanmedian(np.diff(t))))
                 found += [slope] if correlation > RELATED[1] else []
         return float(np.median(found)) if found and len(moving) == len(rates) else None
+
+    def rate(self) -> float | None:
+        """How many samples a second [Hz] positions and velocities tell, to three digits, where nothing else does."""
+        guesses = {str(guess.entry["of"]): guess for guess in self.guesses}
+        q, qd = guesses.get("q:{joint}"), guesses.get("qd:{joint}")
+        if q is None or qd is None or len(q.columns) != len(qd.columns) or self.times.keys() & {*q.columns}:
+            return None
+        is_same = f"{q.entry.get('unit', 'rad')}/s" == qd.entry.get("unit", "rad/s")
+        columns = ([self.values[column] for column in guess.columns] for guess in (q, qd))
+        step = step_between(*columns) if is_same else None
+        return step and float(f"{1 / step:.3g}")
 
     def wrenches(self) -> Iterator[DraftEntry]:
         """Yield what holds wrenches: columns that are named so, and arrays of six numbers."""
@@ -442,17 +470,22 @@ def _goes_on(t: Floats) -> bool:
     return len(t) < 2 or bool(np.mean(steps > 0) > 0.5 and np.mean(steps < 0) < 0.05)
 
 
-def _clock(stream: Stream, values: Mapping[str, Floats]) -> tuple[Mapping[str, object], str] | None:
-    """Settings of the clock of a stream, and the reason; None if it needs none."""
+def _clock(
+    stream: Stream, values: Mapping[str, Floats], unnamed: Family | None
+) -> tuple[Mapping[str, object], str] | None:
+    """Settings of the clock of a stream, and the reason; None if it needs none, or if there is none."""
     clock = stream.clock
     settings: dict[str, object] = {}
     why = ""
     if clock is None:
+        why = "named as times are"
         named = (c for c in stream.columns if {"time", "duration", "stamp"} & set(words_of(c)))
         clock = next((c for c in named if c not in values or _goes_on(values[c])), None)
+        if clock is None and unnamed is not None:
+            clock, why = unnamed.columns[0], unnamed.why
         if clock is None:
             return None
-        settings["clock"], why = clock, "named as times are"
+        settings["clock"] = clock
     match = UNIT_IN_NAME.search(clock)
     if match and factor(match[1], "s") is not None:
         settings["unit"] = match[1]

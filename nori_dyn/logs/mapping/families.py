@@ -11,8 +11,8 @@ WORDS: Mapping[str, frozenset[str]] = {
     "qdd": frozenset({"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot"}),
     "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot"}),
     "tau": frozenset({"tau", "torque", "torques", "effort", "efforts", "trq"}),
-    "current": frozenset({"current", "currents", "cur", "amps", "i"}),
-    "q": frozenset({"q", "pos", "position", "positions", "angle", "angles", "encoder", "encoders"}),
+    "current": frozenset({"current", "currents", "curr", "cur", "amps", "i"}),
+    "q": frozenset({"q", "pos", "position", "positions", "ang", "angle", "angles", "encoder", "encoders"}),
 }
 """What names of columns say of what they hold, the clearest first."""
 
@@ -34,7 +34,7 @@ NOT_MEASURED = frozenset(
 )
 """Words of columns that hold what was wanted, or computed, and not what was measured."""
 
-MEASURED = frozenset({"meas", "measured", "msr", "act", "actual"})
+MEASURED = frozenset({"meas", "measured", "msr", "act", "actual", "real"})
 """Words of columns that say that they hold what was measured."""
 
 LIMBS: Mapping[str, frozenset[str]] = {
@@ -68,12 +68,14 @@ class Family:
         columns: the columns, by joint, or in the order of their numbers.
         joints: the joints, where the names tell them.
         words: the words of the pattern.
+        why: on what the words rest, where it is not the pattern.
     """
 
     pattern: str
     columns: tuple[str, ...]
     joints: tuple[str, ...] | None
     words: tuple[str, ...] = field(default=())
+    why: str = ""
 
 
 def words_of(name: str) -> tuple[str, ...]:

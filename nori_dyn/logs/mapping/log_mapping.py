@@ -33,11 +33,12 @@ class Strict(BaseModel):
 
 
 class ClockSettings(Strict):
-    """Clock of the samples, for a log with several streams.
+    """Clock of the samples, for a log with several streams, or without times.
 
     Attributes:
         stream: at the times of this stream.
-        rate: so many times a second [Hz], from the first sample of that stream on.
+        rate: so many times a second [Hz], from the first sample of that stream on; of a log without times, how far its
+            samples are apart.
     """
 
     stream: str | None = None

@@ -10,10 +10,10 @@ from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.system.variables import LOAD
 
 ALIASES = {
-    "q": ("q", "position"),
-    "qd": ("qd", "dq", "velocity"),
-    "qdd": ("qdd", "ddq", "acceleration"),
-    "tau": ("tau", "tau_J", "effort"),
+    "q": ("q", "position", "positions"),
+    "qd": ("qd", "dq", "velocity", "velocities"),
+    "qdd": ("qdd", "ddq", "acceleration", "accelerations"),
+    "tau": ("tau", "tau_J", "effort", "efforts", "torque", "torques"),
     LOAD: ("tau_J", "effort"),
 }
 """What columns with a number, such as `q[0]`, or of a joint, such as `/joint_states.position:elbow`, may be called."""

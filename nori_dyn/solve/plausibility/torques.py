@@ -6,11 +6,12 @@ Those of some drivers are without gravity; others are of another sign, unit, gai
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 
+from nori_dyn.algebra.ranges import holding
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
@@ -50,6 +51,16 @@ On seven logs of a Panda, a UR10e with and without an unknown load, and a double
 ALIKE = 0.8
 """Cosine of the angle between torques and those of the motion, above which they go together; 0.88 to 1 there."""
 
+CLEAR, GAIN = 0.95, 0.05
+"""That cosine above which other zeros of joints explain torques, of which there are many; and what each of them has to
+add to `_likeness`."""
+
+MOST = 14
+"""Joints whose zeros are looked for, at most: it takes as long as their number squared."""
+
+TURNS = {0.0: "", np.pi / 2: "turned by 90 deg", -np.pi / 2: "turned by -90 deg", np.pi: "turned by 180 deg"}
+"""How far zeros of joints may be off by convention [rad], in words."""
+
 MOVING = 0.05
 """Speed [rad/s, m/s] from which on friction is as large as it is."""
 
@@ -88,6 +99,14 @@ class _Parts:
         """Torques of inverse dynamics (n, nv) by a share of the motion, without friction and rotors, q in a unit."""
         return self._torques(self.tree.replace(components=()), share, unit)
 
+    def turned(self, place: int, sign: float, zero: float) -> _Parts:
+        """The parts where a joint turns by a sign, and is so far from its zero [rad] where the log has it there."""
+        q, qd, qdd, tau = (values.copy() for values in (self.q, self.qd, self.qdd, self.tau))
+        for values, k in ((q, place), (qd, place), (qdd, place), (tau, self.places.index(place))):
+            values[:, k] *= sign
+        q[:, place] += zero
+        return replace(self, q=q, qd=qd, qdd=qdd, tau=tau)
+
     def compared(
         self, order: Sequence[int] | None = None, unit: float = 1.0, sign: float = 1.0
     ) -> tuple[Floats, Floats]:
@@ -100,7 +119,9 @@ class _Parts:
         """
         links = self.of_links(1.0, unit)
         read = sign * (self.tau if order is None else self.tau[:, order])
-        return links[:, self.places], read - (self._torques(self.tree, 1.0, unit) - links)[:, self.places]
+        if self.tree.components:
+            read = read - (self._torques(self.tree, 1.0, unit) - links)[:, self.places]
+        return links[:, self.places], read
 
     def _torques(self, tree: KinematicTree, share: float, unit: float) -> Floats:
         q, qd, qdd = (values.T / unit for values in (self.q, share * self.qd, share * self.qdd))
@@ -163,12 +184,14 @@ def _without_gravity(parts: _Parts) -> PlausibilityWarning | None:
         return None
     worst = int(np.argmax(np.where(tells, gravity.std(axis=0), 0.0)))
     changes = (f"{number(values[:, worst].std(), 2)} N m" for values in (torques, gravity))
+    why = _by_other_zeros(parts) or (
+        "Did the driver subtract gravity, as newer ones of Universal Robots do? Log torques that hold it, or currents."
+    )
     return PlausibilityWarning(
         "gravity",
         1.0,
         f"the torques do not follow gravity where the robot moves slowly: that of '{parts.joint(worst)}' changes "
-        f"by {next(changes)}, and gravity's by {next(changes)}, unrelated. Did the driver subtract gravity, as newer "
-        "ones of Universal Robots do? Log torques that hold it, or currents.",
+        f"by {next(changes)}, and gravity's by {next(changes)}, unrelated. {why}",
     )
 
 
@@ -230,7 +253,48 @@ def _explained(parts: _Parts) -> str:
         order[one], order[other] = other, one
         if _fits(*parts.compared(order)):
             return f"They would be with '{parts.joint(one)}' and '{parts.joint(other)}' exchanged."
-    return "Are units, gains and order of the joints right, and is it this robot?"
+    return _by_other_zeros(parts) or "Are units, gains and order of the joints right, and is it this robot?"
+
+
+def _by_other_zeros(parts: _Parts) -> str:
+    """Which joints would have to turn the other way, or from another zero, for torques to fit, in words; "" if none."""
+    found: dict[int, tuple[float, float]] = {}
+    best, alike = parts, _likeness(parts)
+    turning = [k for k in parts.places if parts.tree.joints[holding(parts.tree.v_slices, k)].coordinates == ("angle",)]
+    if len(turning) > MOST:
+        return ""
+    ways = [*product(turning, (1.0, -1.0), TURNS)]
+    while len(found) < len(turning):
+        others = [(_likeness(other := best.turned(*way)), other, way) for way in ways if way[0] not in found]
+        reached, other, (place, sign, zero) = max(others, key=lambda each: each[0])
+        if reached < alike + GAIN:
+            break
+        best, alike, found[place] = other, reached, (sign, zero)
+    slope, cosine = _compared(*best.compared())
+    if not found or cosine < CLEAR or not SLOPES[0] < slope < SLOPES[1]:
+        return ""
+    words = [
+        f"'{joint_of(parts.tree, place)}' {' and '.join(filter(None, ('the other way' * (sign < 0), TURNS[zero])))}"
+        for place, (sign, zero) in found.items()
+    ]
+    signs, zeros = zip(*(found.get(place, (1.0, 0.0)) for place in parts.places), strict=True)
+    offset = f"`offset: [{', '.join(f'{zero:.5g}' for zero in zeros)}]`"
+    scale = f", and q, qd and tau with `scale: [{', '.join(f'{sign:g}' for sign in signs)}]`" if -1.0 in signs else ""
+    return (
+        f"They would be with {', '.join(words)}. Does the log count from other zeros than the model? "
+        f"Map q with {offset}{scale}."
+    )
+
+
+def _likeness(parts: _Parts) -> float:
+    """The cosine between torques that are read and those of the motion, and the mean over joints of their correlation.
+
+    The first is that of joints that carry much, the second lets small ones count.
+    """
+    asked, read = parts.compared()
+    varied, other = asked - asked.mean(axis=0), read - read.mean(axis=0)
+    sizes = np.linalg.norm(varied, axis=0) * np.linalg.norm(other, axis=0)
+    return _compared(asked, read)[1] + float(np.mean(np.sum(varied * other, axis=0) / np.maximum(sizes, 1e-300)))
 
 
 def _compared(asked: Floats, read: Floats) -> tuple[float, float]:

@@ -84,6 +84,31 @@ def test_what_is_doubtful_is_asked_and_nothing_is_estimated(tmp_path):
     assert nd.estimate(path, "panda", accept=True)["tau"].shape == (len(t), 7)
 
 
+@pytest.mark.filterwarnings("ignore:.*mimic joints are taken as independent")
+def test_a_robot_without_a_preset_is_estimated_by_its_model_alone(tmp_path):
+    load("panda")
+    t, q, qd, tau = swinging()
+    columns = {f"{kind}:panda_joint{k + 1}": x[:, k] for kind, x in (("q", q), ("tau", tau)) for k in range(7)}
+    path, model = written(tmp_path / "log.csv", {"time": t, **columns}), nd.preset("panda").file
+    known = nd.preset(model)
+    assert [*known.data.estimates] == ["torques"]  # with two fingers there is no single tool
+    with pytest.raises(DoubtfulLogError, match=r"of panda_finger_joint1, panda_finger_joint2: taken to stand still"):
+        nd.estimate(path, known)
+    found = nd.estimate(path, known, accept=True)
+    assert np.abs(found["tau"][50:-50] - tau[50:-50]).max() < 1.0
+    arm = known.still(["panda_finger_joint1", "panda_finger_joint2"])
+    assert arm.data.estimates["contacts"].outputs == ["fx:panda_link7"]
+    assert np.abs(nd.estimate(path, arm, what="contacts")["fx:panda_link7"][50:-50, 3:]).max() < 5
+
+
+def test_several_limbs_are_asked_whether_they_stand_fixed(tmp_path):
+    tree, t = load("go2"), np.arange(0, 1, 0.01)
+    columns = {f"{kind}:{name}": 0 * t for kind in ("q", "qd", "tau") for name in tree.joint_names}
+    path = written(tmp_path / "log.csv", {"time": t, **columns})
+    with pytest.raises(DoubtfulLogError, match="its base is taken to be fixed"):
+        nd.estimate(path, nd.preset(nd.preset("go2").file))
+
+
 def test_a_load_of_a_preset_weighs_on_its_link(tmp_path):
     text = """
 name: swing

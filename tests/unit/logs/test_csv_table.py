@@ -157,6 +157,13 @@ def test_blocks_of_several_clocks_come_in_about_their_order(tmp_path, monkeypatc
     np.testing.assert_array_equal(np.concatenate([times for name, times in blocks if name == "slow"]), slow)
 
 
+def test_samples_of_matrices_of_several_lengths_are_along_the_long_side(tmp_path):
+    whole = {"q": np.ones((400, 7)), "tau": np.ones((7, 400)), "q_few": np.ones((100, 7)), "tau_few": np.ones((100, 7))}
+    scipy.io.savemat(tmp_path / "log.mat", whole)
+    with open_log(tmp_path / "log.mat") as source:
+        assert sorted((stream.samples, len(stream.columns)) for stream in source.streams) == [(100, 14), (400, 14)]
+
+
 def test_samples_of_matlab_may_stand_along_either_axis(tmp_path):
     rows, constant = np.arange(100.0).reshape(50, 2), np.eye(4)
     scipy.io.savemat(tmp_path / "log.mat", {"a": {"q": rows, "qd": rows.T}, "t": np.arange(50.0)[None], "X": constant})

@@ -419,3 +419,53 @@ def test_a_force_by_the_name_of_a_contact_says_when_it_is_closed(tmp_path):
     (guess,) = (guess for guess in found.guesses if "contact" in guess.entry["of"])
     assert guess.entry == {"of": "contact:FL_foot", "from": "FL_force", "above": 60.0}
     assert guess.is_doubtful
+
+
+def swung(n, seconds=4.0, rate=250.0):
+    """Times, positions, velocities, accelerations and torques of n joints that swing, each in its way."""
+    t = np.arange(0, seconds, 1 / rate)
+    pace = 1 + 0.7 * np.arange(n)
+    phase = np.multiply.outer(t, pace) + np.arange(n)
+    return t, 0.5 * np.sin(phase), 0.5 * pace * np.cos(phase), -0.5 * pace**2 * np.sin(phase), np.cos(phase) ** 3
+
+
+@pytest.mark.parametrize("is_by_joint", [False, True], ids=["by quantity", "by joint"])
+@pytest.mark.parametrize("unit", [None, "s", "ms"])
+@pytest.mark.parametrize("has_accelerations", [False, True])
+def test_a_table_without_names_is_told_by_how_its_columns_move(tmp_path, is_by_joint, unit, has_accelerations):
+    names = ("hip", "knee", "ankle")
+    t, q, qd, qdd, tau = swung(3)
+    noise = np.random.default_rng(0).normal(scale=1e-3, size=qd.shape)
+    told = {"q": q, "qd": qd + noise, **({"qdd": qdd} if has_accelerations else {}), "tau": tau}
+    whole = np.stack([*told.values()], axis=2 if is_by_joint else 1).reshape(len(t), -1)
+    times = {None: [], "s": [100 + t], "ms": [1e3 * t]}[unit]
+    np.savetxt(tmp_path / "log.csv", np.column_stack([*times, whole]), delimiter=",")
+    found, _ = drafted(tmp_path / "log.csv", arm(*names))
+    table = np.loadtxt(tmp_path / "log.csv", delimiter=",")
+    for kind, numbers in told.items():
+        guess = next(guess for guess in found.guesses if guess.entry["of"] == f"{kind}:{{joint}}")
+        assert guess.is_doubtful
+        places = [int(column[7:-1]) for column in guess.columns]
+        np.testing.assert_allclose(table[:, places], numbers, atol=1e-12)
+    assert found.rate == (250.0 if unit is None else None)
+    settings = {"s": {"clock": "column[0]"}, "ms": {"clock": "column[0]", "unit": "ms"}}.get(unit)
+    assert found.data().get("streams", {}).get("") == settings
+    assert found.left_over == ()
+
+
+def test_columns_that_do_not_move_as_others_say_are_left_open(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, table in (("shuffled", rng.permutation(np.hstack(swung(3)[1:]))), ("noise", rng.normal(size=(300, 9)))):
+        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",")
+        found, _ = drafted(tmp_path / f"{name}.csv", arm("hip", "knee", "ankle"))
+        assert (found.guesses, found.rate) == ((), None)
+
+
+def test_a_rate_says_how_far_samples_without_times_are_apart(tmp_path):
+    _, q, qd, *_ = swung(2)
+    np.savez(tmp_path / "log.npz", q=q, qd=qd)
+    found, _ = drafted(tmp_path / "log.npz", arm("hip", "knee"))
+    assert found.data()["clock"] == {"rate": 250.0}
+    mapping = {"columns": MOTION, "clock": {"rate": 250.0}}
+    t = nd.estimate(nd.read_log(tmp_path / "log.npz", mapping), nd.plan(ID, outputs=["tau"]), backend="numpy").t
+    np.testing.assert_allclose(t, np.arange(len(q)) / 250, atol=1e-12)

@@ -1,5 +1,7 @@
 """Logs with one thing wrong: each is doubted for that reason, and a sound one not at all."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from nori_dyn.solve.plausibility.checks import warnings_of_motion
 from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
 from nori_dyn.solve.plausibility.torques import LEAST
 from tests.plausible import plausibility_warnings
+from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 
 DT, N = 0.01, 400
@@ -235,6 +238,37 @@ def test_torques_of_another_sign_gain_order_or_unit_are_named():
     assert exchanged in torques_doubted(tree, q, qd, tau[:, [1, 0, 2]])
     assert "They would be if q were in degrees" in torques_doubted(tree, 57.29578 * q, 57.29578 * qd, tau)
     assert torques_doubted(tree.replace(gravity=(0.0, 0.0, 0.0)), q, qd, -tau) == ""
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        {"shoulder_lift_joint": (1, -90), "wrist_1_joint": (1, -90)},
+        {"shoulder_lift_joint": (1, 90), "elbow_joint": (-1, 0)},
+        {},
+    ],
+    ids=["zeros", "the other way", "another gravity"],
+)
+def test_zeros_and_signs_by_which_torques_would_fit_are_named(turned):
+    """A log that counts from other zeros than the model; and one that no zeros explain."""
+    tree = load("ur5")
+    t = np.arange(0, 20, DT)
+    phase = np.multiply.outer(t, 0.4 + 0.1 * np.arange(6)) + np.arange(6)
+    q, qd, still = np.sin(phase), np.cos(phase) * (0.4 + 0.1 * np.arange(6)), np.zeros((6, len(t)))
+    tau = nd.rnea(tree if turned else tree.replace(gravity=(7.0, 7.0, 0.0)), q.T, still, still).T
+    tau += np.random.default_rng(0).normal(scale=0.05, size=tau.shape)
+    for name, (sign, degrees) in turned.items():
+        k = tree.joint_names.index(name)
+        q[:, k], qd[:, k], tau[:, k] = sign * (q[:, k] - np.deg2rad(degrees)), sign * qd[:, k], sign * tau[:, k]
+    found = warnings_of_motion(nd.System(tree, TORQUES_ALONE), q, qd, tau, dt=DT)
+    told = " ".join(each.message for each in found if each.check in ("torques", "gravity"))
+    assert told
+    assert ("other zeros than the model" in told) == bool(turned)
+    if turned:
+        lists = {name: json.loads(numbers) for name, numbers in re.findall(r"`(\w+): (\[.*?\])`", told)}
+        offset, scale = lists["offset"], np.array(lists.get("scale", np.ones(6)))
+        held = nd.rnea(tree, (scale * q + offset).T, still, still)
+        np.testing.assert_allclose(scale * tau, held.T, atol=0.5)
 
 
 def test_friction_at_rest_is_no_other_robot():

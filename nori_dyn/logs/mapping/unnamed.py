@@ -1,0 +1,106 @@
+"""Columns without names: which are positions, velocities, accelerations and torques of joints, by how they move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import TypeAlias
+
+import numpy as np
+
+from nori_dyn.logs.mapping.families import Family, kind_of
+from nori_dyn.solve.plausibility.motion import RELATED, compared
+from nori_dyn.typing import Floats
+
+AGREED = 0.2
+"""How far the steps of time by which joints move as their rates say may be apart, as a share."""
+
+TIME = "time"
+"""The word of a family that is a column of times."""
+
+MOST = 12
+"""Quantities of joints in a table, at most."""
+
+
+Parts: TypeAlias = dict[str, tuple[Sequence[int], str]]
+"""The places of each quantity among columns, and why."""
+
+
+def step_between(positions: Sequence[Floats], rates: Sequence[Floats]) -> float | None:
+    """The time between samples by which joints move as their rates say; None where they do not.
+
+    Args:
+        positions: of each joint (N,).
+        rates: of each joint (N,), in the same unit a second.
+    """
+    pairs = [(q, qd) for q, qd in zip(positions, rates, strict=True) if np.isfinite([q, qd]).all() and np.ptp(q) > 0]
+    found = [compared(q, qd, 1.0) for q, qd in pairs]
+    if not found or 2 * len(found) < len(positions) or min(correlation for correlation, _ in found) < RELATED[1]:
+        return None
+    steps = np.array([step for _, step in found])
+    step = float(np.median(steps))
+    return step if (np.abs(steps - step) < AGREED * step).all() else None
+
+
+def recognised(families: Sequence[Family], n: int, values: Mapping[str, Floats]) -> Iterator[Family]:
+    """Yield the families of columns, those without a meaning in parts that have one.
+
+    A table of a multiple of n columns, with or without times before them, is n columns of each quantity, or the
+    quantities of each joint. Where one moves as another says, these are positions and velocities; likewise
+    accelerations. A single one that is left are the torques.
+
+    Args:
+        families: the families.
+        n: the joints.
+        values: some samples of the columns.
+    """
+    for family in families:
+        known = [values[column] for column in family.columns if column in values]
+        is_open = family.joints is None and kind_of(family) is None and len(known) == len(family.columns)
+        parts = _parts(known, n) if is_open and n else {}
+        if parts and (len(known) % n):
+            yield replace(
+                family, columns=family.columns[:1], words=(TIME,), why="without a name, it increases all the way"
+            )
+        for kind, (places, why) in parts.items():
+            columns = tuple(family.columns[k] for k in places)
+            yield replace(family, columns=columns, words=(kind,), why=why)
+        if not parts:
+            yield family
+
+
+def _parts(columns: Sequence[Floats], n: int) -> Parts:
+    """The places of positions, velocities, accelerations and torques among columns, and why; empty if unknown."""
+    first = len(columns) % n
+    m = len(columns) // n
+    if first > 1 or not 1 < m <= MOST or (first and not (np.diff(columns[0]) > 0).all()):
+        return {}
+    for blocks in (
+        [range(first + i * n, first + (i + 1) * n) for i in range(m)],
+        [range(first + i, len(columns), m) for i in range(m)],
+    ):
+        steps = {}
+        for i, j in permutations(range(m), 2):
+            step = step_between([columns[k] for k in blocks[i]], [columns[k] for k in blocks[j]])
+            if step is not None:
+                steps[i, j] = step
+        q, qd = next(((i, j) for i, j in steps if i not in {rate for _, rate in steps}), (None, None))
+        if q is None or qd is None:
+            continue
+        found: Parts = {
+            "q": (blocks[q], "without names"),
+            "qd": (blocks[qd], f"without names; {_named(blocks[q])} move so"),
+        }
+        qdd = next((j for i, j in steps if i == qd and abs(steps[i, j] - steps[q, qd]) < AGREED * steps[q, qd]), None)
+        if qdd is not None:
+            found["qdd"] = blocks[qdd], f"without names; {_named(blocks[qd])} change so"
+        rest = [i for i in range(m) if i not in (q, qd, qdd)]
+        if len(rest) == 1:
+            found["tau"] = blocks[rest[0]], "without names, what is left"
+        return found
+    return {}
+
+
+def _named(places: Sequence[int]) -> str:
+    return f"columns {places[0]} to {places[-1]}"
