@@ -64,7 +64,7 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
 
     Args:
         preset: the preset.
-        log: the log, or its file.
+        log: the log, or its file; a mapping without columns adds clocks, streams and calibration.
         what: what is to be estimated, see `Preset.estimand`.
 
     Raises:
@@ -80,14 +80,15 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
         if fitting is not None:
             _, name, kind = fitting
-            tied, why, doubts = replace(given, mapping=kind), (f"{name}: {kind.about}",), filter(None, (kind.doubt,))
+            why, doubts = (f"{name}: {kind.about}",), filter(None, (kind.doubt,))
+            tied = replace(given, mapping=_completed(kind, given.mapping))
             return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind, alarms)
         made = draft(source, record, preset.data.order, preset.data.called)
         still = made.still
         if still:
             preset = preset.still(still)
             made = draft(source, preset.record(what), preset.data.order, preset.data.called)
-    tied = replace(given, mapping=LogMapping.from_dict(made.data()))
+    tied = replace(given, mapping=_completed(LogMapping.from_dict(made.data()), given.mapping))
     return PresetLog(
         tied,
         preset.plan(what),
@@ -97,6 +98,19 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         alarms=alarms,
         has_velocities=not made.lacks_velocities,
     )
+
+
+def _completed(mapping: LogMapping, told: LogMapping | None) -> LogMapping:
+    """A mapping with what another, that has no columns, says of clocks, streams and calibration."""
+    if told is None:
+        return mapping
+    known = mapping.streams
+    more = {
+        name: known[name].model_copy(update=own.model_dump(exclude_unset=True)) if name in known else own
+        for name, own in told.streams.items()
+    }
+    given = {name: getattr(told, name) for name in told.model_fields_set if name != "columns"}
+    return mapping.model_copy(update={**given, "streams": {**known, **more}})
 
 
 def _fitting(

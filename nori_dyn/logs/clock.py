@@ -158,11 +158,13 @@ def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, S
     places, gap = bound.targets.tolist(), bound.settings.gap
     counted = counts.setdefault(bound.stream.name, StreamCounts())
     last: Sequence[float] | None = None
+    begin: float | None = None
     for block in blocks:
-        t, left_out = bound.times(block.values), dict[str, Booleans]()
+        t, left_out = bound.times(block.values, block.first, begin), dict[str, Booleans]()
         if t is None and binding.rate is not None:
             t = (block.first + np.arange(len(block))) / binding.rate
         if t is not None and len(t):
+            begin = float(t[0]) if begin is None else begin
             gap = BRIDGED * median_step(t) if gap is None else gap
             wrong = invalid_times(t, counted.last)
             counted.count(t, gap)
@@ -187,6 +189,7 @@ class _StreamBuffer:
         self._bound, self._counts, self._gap = bound, counts, bound.settings.gap
         self.targets = bound.targets
         self._t, self._values = np.zeros(0), np.zeros((len(self.targets), 0))
+        self._begin: float | None = None
         place = {int(target): k for k, target in enumerate(self.targets)}
         of_quaternions = [[place.get(k) for k in range(part.start, part.stop)] for part in record.quaternions]
         self._quaternions = [np.array(part) for part in of_quaternions if None not in part]
@@ -198,10 +201,12 @@ class _StreamBuffer:
         """The time of the last sample; minus infinity where there was none."""
         return float(self._t[-1]) if len(self._t) else -np.inf
 
-    def push(self, values: Sequence[Floats]) -> Floats:
-        """Take the columns of samples, and return the times of those that go on."""
-        t = self._bound.times(values)
+    def push(self, block: SampleBlock) -> Floats:
+        """Take samples, and return the times of those that go on."""
+        values = block.values
+        t = self._bound.times(values, block.first, self._begin)
         assert t is not None  # `bind` sees to it
+        self._begin = float(t[0]) if self._begin is None and len(t) else self._begin
         if self._gap is None and len(t) > 1:
             self._gap = BRIDGED * median_step(t)
         goes_on = self._counts.count(t, np.inf if self._gap is None else self._gap)
@@ -259,7 +264,7 @@ def _resampled(binding: Binding, blocks: Iterable[SampleBlock], counts: Mapping[
         return Rows(done, times, values, tuple(silent))
 
     for block in blocks:
-        new = tracks[block.stream].push(block.values)
+        new = tracks[block.stream].push(block)
         if block.stream == binding.reference and len(new):
             if binding.rate is not None:
                 start = float(new[0]) if start is None else start

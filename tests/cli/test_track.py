@@ -123,7 +123,7 @@ def test_a_plan_with_memory_is_looked_at_too(told, folder):
 def test_gaps_are_told(run, folder):
     status, output, errors = run(*arguments("filter", folder, "gap.npz"))
     assert status == 0
-    assert "1, before 2.01000 s: the motion through them is unknown" in output
+    assert "1, ending 2.01000 s after the first sample: the motion through them is unknown" in output
     assert "gaps, the longest 1.01 s" in errors
 
 

@@ -47,9 +47,20 @@ class BoundStream:
         """The places in the record of the numbers that `numbers` returns (m,)."""
         return np.concatenate([piece.targets for piece in self.pieces] or [np.zeros(0, dtype=np.intp)])
 
-    def times(self, values: Sequence[Floats]) -> Floats | None:
-        """Times (n,) [s] of samples from their columns; None if the stream has no clock."""
-        return None if self.clock is None else values[0] * self.unit - self.settings.delay
+    def times(self, values: Sequence[Floats], first: int = 0, begin: float | None = None) -> Floats | None:
+        """Times (n,) [s] of samples from their columns; None if the stream has no clock.
+
+        Args:
+            values: the columns.
+            first: the number of the first of them in the stream.
+            begin: the time of the very first sample [s]; None where it is among these.
+        """
+        if self.clock is None:
+            return None
+        t, step = values[0] * self.unit - self.settings.delay, self.settings.step
+        if step is None or not len(t):
+            return t
+        return np.asarray((t[0] if begin is None else begin) + step * np.arange(first, first + len(t)))
 
     def numbers(self, values: Sequence[Floats]) -> list[Floats]:
         """Numbers of the record (m of (n,)), from the columns."""

@@ -52,6 +52,7 @@ class StreamSettings(Strict):
         clock: the column with its times; found by itself when left out.
         unit: the unit of these times.
         stamps: of messages, whether their header or the log says when they are of.
+        step: time between its samples [s], where its times but the first are those of arrival: they are replaced.
         delay: how much later a reading is told than it is of [s]; it is taken to be that much older.
         resample: how readings between two samples are found: on the line between them, or the last one before.
         gap: longest time between two samples [s] that is bridged; five times the usual one when left out.
@@ -61,6 +62,7 @@ class StreamSettings(Strict):
     clock: str | None = None
     unit: str = "s"
     stamps: Stamps = "header"
+    step: Positive | None = None
     delay: FiniteFloat = 0.0
     resample: Resample | None = None
     gap: Positive | None = None

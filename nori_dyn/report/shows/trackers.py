@@ -131,8 +131,9 @@ def summary_document(found: Summary) -> Document:
     how = "each from the readings up to it" if found.is_causal else "each from all readings"
     facts = [("estimates", f"{found.consistency.ticks:,}, {how}, of {number(found.end - found.begin, 4)} s")]
     if found.gaps:
-        where = listed([f"{number(t, 6)} s" for t in found.gaps], MOST_GAPS)
-        facts.append(("gaps", f"{len(found.gaps):,}, before {where}: the motion through them is unknown"))
+        where = listed([f"{number(t - found.begin, 6)} s" for t in found.gaps], MOST_GAPS)
+        told = f"{len(found.gaps):,}, ending {where} after the first sample: the motion through them is unknown"
+        facts.append(("gaps", told))
     if found.delays is not None:
         named = found.delays.largest.items()
         late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)

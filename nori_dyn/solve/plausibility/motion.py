@@ -47,6 +47,9 @@ DEGREES_IN_WORDS = {
 }
 """Units that angles and their rates may have by mistake, and those that they should have."""
 
+LATE, SEVERAL, OFTEN = 5.0, 2, 0.05
+"""How many usual steps of time make a gap; gaps, and their share of all steps, from which on time goes on in bursts."""
+
 SAME = (0.5, 2.0)
 """Ratio of the motion of q to that by qd, where the two agree but for noise."""
 
@@ -190,7 +193,7 @@ def _disagreeing(
 
 
 def clock(t: Floats, dt: float | None) -> Iterator[PlausibilityWarning]:
-    """Yield a warning where times (N,) do not increase, or not by dt [s] a sample."""
+    """Yield a warning where times (N,) do not increase, not by dt [s] a sample, or in bursts."""
     halts = ~(np.diff(t) > 0)
     if halts.any():
         share = float(halts.sum() / len(t))
@@ -203,6 +206,19 @@ def clock(t: Floats, dt: float | None) -> Iterator[PlausibilityWarning]:
         yield PlausibilityWarning(
             "clock", 1.0, f"time increases by {found:.4g} a sample, and the given time step is {dt:g} s."
         )
+    elif dt is None and found is not None:
+        steps = np.diff(t)
+        late, short = steps > LATE * found, steps < found / 2
+        lost, made_up = (float(np.abs(steps[which] - found).sum()) for which in (late, short))
+        if late.sum() > SEVERAL and (late.mean() > OFTEN or made_up > lost / 2):
+            share, size = float(late.mean()), float(np.median(steps[late]))
+            yield PlausibilityWarning(
+                "clock",
+                share,
+                f"time goes on in bursts: {counted(share, len(t))} are {number(size, 3)} s after the one before, and "
+                "those that follow make up for it, as if they were stamped when they arrived. A mapping spaces them "
+                f"evenly: `streams: {{'': {{step: {number((t[-1] - t[0]) / (len(t) - 1), 4)}}}}}`.",
+            )
 
 
 def step(t: Floats) -> float | None:

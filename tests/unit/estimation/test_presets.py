@@ -63,6 +63,10 @@ def test_a_log_and_a_name_are_enough(tmp_path):
     middle = slice(50, -50)
     assert np.abs(found["tau"][middle] - tau[middle]).max() < 1.0
     np.testing.assert_allclose(found.t, t, atol=1e-9)
+    told = {"streams": {"": {"delay": 0.5}}}
+    late = nd.estimate(nd.read_log(tmp_path / "log.csv", told), "panda", accept=True)  # the columns are the preset's
+    np.testing.assert_allclose(late.t, t - 0.5, atol=1e-9)
+    np.testing.assert_allclose(late["tau"], found["tau"], atol=1e-6)
 
 
 def test_columns_that_messages_number_are_taken_in_their_order(tmp_path):

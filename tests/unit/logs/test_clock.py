@@ -47,6 +47,25 @@ def test_readings_between_samples_are_those_of_numpy(tmp_path, monkeypatch, size
     np.testing.assert_array_equal(log.y[:, 0], expected)
 
 
+@pytest.mark.parametrize("size", [7, 1 << 16])
+def test_samples_that_were_stamped_when_they_arrived_are_spaced_evenly(tmp_path, monkeypatch, size):
+    for module in (clock, chunks):
+        monkeypatch.setattr(module, "BLOCK", size)
+    late, b_t = np.linspace(2.0, 3.0, 101), np.linspace(1.9, 3.1, 241)
+    late[20:35] = late[35] - 1e-6 * np.arange(15, 0, -1)
+    told = saved(tmp_path / "log.npz", late, b_t)
+    mapping = {"columns": COLUMNS, "streams": {"a": {"step": 0.01}}}
+    log = samples_in(tmp_path / "log.npz", SYSTEM, mapping=mapping)
+    np.testing.assert_allclose(log.t, np.linspace(2.0, 3.0, 101), rtol=1e-14)
+    np.testing.assert_allclose(log.y[:, 0], np.interp(log.t, b_t, told["b_qdd"]), atol=1e-10)
+    np.savez(tmp_path / "log.npz", t=late, **dict.fromkeys(("q", "qd", "qdd"), np.arange(101.0)))
+    mapping = {
+        "columns": [{"of": f"{k}:joint1", "from": k} for k in ("q", "qd", "qdd")],
+        "streams": {"": {"step": 0.01}},
+    }
+    np.testing.assert_allclose(samples_in(tmp_path / "log.npz", SYSTEM, mapping=mapping).t, log.t, rtol=1e-14)
+
+
 def test_a_rate_of_its_own_ends_with_the_last_sample(tmp_path):
     """Of times in milliseconds, 387.179 + 10.672 is not 397.851 in doubles."""
     a_t, b_t = 5.0 + np.linspace(0.0, 1.0, 101), 5.0 + np.linspace(-0.1, 1.1, 50)

@@ -113,6 +113,17 @@ def test_wrong_steps_of_time_and_times(log):
     assert "at 2 of 400 samples" in log.doubts(t=np.where(np.arange(N) % 200 == 7, 0.0, log.t))["clock"].message
 
 
+def test_times_of_arrival_are_doubted_and_gaps_are_not(log):
+    late = log.t.copy()
+    for k in (100, 200, 300):  # a stall, after which the samples that waited come at once
+        late[k : k + 15] = late[k + 15] - 1e-5 * np.arange(15, 0, -1)
+    assert "`streams: {'': {step: 0.01000}}`" in log.doubts(t=late, dt=None)["clock"].message
+    tens = np.repeat(late[9::10], 10) + 1e-5 * np.tile(np.arange(10), N // 10)  # ten in a message
+    assert "time goes on in bursts" in log.doubts(t=tens, dt=None)["clock"].message
+    gaps = log.t + 0.3 * (np.arange(N) // 100)
+    assert "clock" not in log.doubts(t=gaps, dt=None)
+
+
 def test_velocities_that_are_not_the_rates(log):
     found = log.doubts(qd=log.qd * [1, -1, 1])
     assert "at 'joint2'. One of the two has the other sign" in found["rates"].message
