@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nori_dyn.cli.common import named_contacts, refuse_given
-from nori_dyn.cli.options import Model
+from nori_dyn.cli.options import Gravity, Model, vector
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.presets import Preset
@@ -33,6 +33,7 @@ class EstimatorOptions:
             name; or the file of a preset, a URDF or an MJCF. A log, or a stream, is tied to it; what is doubtful about
             a log is asked.
         model: A model of your own, in place of that of the preset: a URDF or MJCF file.
+        gravity: With --robot, gravity in the axes of the base [m/s^2]: 9.81,0,0 of a robot on a wall.
         what: With --robot, what to estimate, with commas: contacts,torques. The preset's first if not.
         alarms: Watch for collisions, with so many false alarms an hour: by sensors with memory, without contacts.
         untouched: Logs in which nothing touches the robot, in quotes: false alarms are as rare as asked in these.
@@ -43,6 +44,7 @@ class EstimatorOptions:
     plan: Path | None = None
     robot: Annotated[str | None, typer.Option(metavar="ROBOT")] = None
     model: Model = None
+    gravity: Gravity = None
     what: str | None = None
     alarms: Annotated[float | None, typer.Option(metavar="N")] = None
     untouched: Annotated[str | None, typer.Option(metavar="PATTERN")] = None
@@ -57,7 +59,7 @@ class EstimatorOptions:
         if (self.plan is None) == (self.named is None):
             raise typer.BadParameter("name a plan, or a robot: --robot.", param_hint="--plan")
         if self.named is None:
-            refuse_given(ctx, ("what", "yes"), "needs --robot.")
+            refuse_given(ctx, ("what", "yes", "gravity"), "needs --robot.")
 
     @property
     def named(self) -> str | None:
@@ -69,7 +71,8 @@ class EstimatorOptions:
         """The preset; None of a plan."""
         from nori_dyn.estimation.presets import preset
 
-        return None if self.named is None else preset(self.named, self.model)
+        gravity = None if self.gravity is None else vector(self.gravity)
+        return None if self.named is None else preset(self.named, self.model, gravity)
 
     @cached_property
     def _known(self) -> tuple[Hypotheses | None, Alarms | None, int]:

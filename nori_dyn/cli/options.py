@@ -52,6 +52,22 @@ Inertias = Literal["as_given", "nearest", "refuse"]
 """How inertias that no distribution of mass has are handled."""
 
 
+Gravity = Annotated[str | None, typer.Option(metavar="X,Y,Z")]
+
+
+def vector(text: str) -> tuple[float, float, float]:
+    """Three numbers with commas between them.
+
+    Raises:
+        BadParameter: they are none.
+    """
+    try:
+        x, y, z = map(float, text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not three numbers, such as 9.81,0,0.", param_hint="--gravity") from None
+    return x, y, z
+
+
 @dataclass(frozen=True)
 class RobotOptions:
     """How a robot is loaded.
@@ -64,6 +80,7 @@ class RobotOptions:
         components: Motors, friction, couplings, loops: those of a YAML file beside those of the robot's file; 'own' for
             the latter alone, 'none' for bare rigid bodies. Without it, those of an MJCF model, and of a URDF friction
             and rotors that `identify` found and wrote.
+        gravity: Gravity in the axes of the base [m/s^2], where that is mounted otherwise than in the model: 9.81,0,0.
         inertias: Inertias that no distribution of mass has: taken as given, with a warning; or the nearest that some
             distribution has; or refused.
     """
@@ -72,6 +89,7 @@ class RobotOptions:
     lock: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None
     keep: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None
     components: Annotated[str | None, typer.Option(metavar="FILE|own|none")] = None
+    gravity: Gravity = None
     inertias: Inertias = "as_given"
 
     def given(self) -> dict[str, Any]:
@@ -83,6 +101,8 @@ class RobotOptions:
     def keywords(self) -> dict[str, Any]:
         """Keywords of `load_robot`, of what is not as usual."""
         found = {{"lock": "locked", "keep": "kept"}.get(name, name): value for name, value in self.given().items()}
+        if self.gravity is not None:
+            found["gravity"] = vector(self.gravity)
         if self.keep == ["sensors"]:
             found["kept"] = "sensors"
         if self.components in ("own", "none"):

@@ -76,6 +76,7 @@ class PresetData(Strict):
         sources: where its numbers are from, the sigmas above all.
         robot: where the model is: names that `load_robot` knows, or files beside the preset; the first that is there.
         base: whether its root link is fixed to the world or floats.
+        gravity: in the axes of the base [m/s^2], where that is mounted otherwise than in the model.
         locked: joints to freeze, at the positions given [rad or m], where the model has them.
         kept: fixed joints to keep, or "sensors"; see `load_robot`.
         limits: lowest and highest positions of joints [rad or m] where those of the model are not the robot's.
@@ -94,6 +95,7 @@ class PresetData(Strict):
     sources: str
     robot: Names
     base: Literal["fixed", "floating"] = "fixed"
+    gravity: Three | None = None
     locked: dict[str, FiniteFloat] = Field(default_factory=dict)
     kept: list[str] | Literal["sensors"] = Field(default_factory=list)
     limits: dict[str, Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]] = Field(default_factory=dict)

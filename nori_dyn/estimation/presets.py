@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -125,7 +125,10 @@ class Preset(Shown):
                 with warnings.catch_warnings(action="ignore"):
                     there = load_robot(source, base=data.base, inertias="nearest").joint_names
                 locked = {name: at for name, at in locked.items() if name in there}
-            tree = load_robot(source, base=data.base, locked=locked, kept=data.kept, inertias="nearest")
+            way: dict[str, Any] = {"base": data.base, "kept": data.kept, "inertias": "nearest"}
+            if data.gravity is not None:
+                way["gravity"] = tuple(data.gravity)
+            tree = load_robot(source, locked=locked, **way)
             own = components_of({"components": data.components}) if data.components else ()
             joints: list[Any] = [*tree.joints]
             for name, limits in data.limits.items():
@@ -161,7 +164,7 @@ class Preset(Shown):
         """The preset with more joints locked, at zero."""
         locked = {**self.data.locked, **dict.fromkeys(joints, 0.0)}
         if self.model == self.data.robot[0]:
-            return _of_model(self.model, locked)
+            return _of_model(self.model, locked, self.data.gravity)
         return Preset(self.data.model_copy(update={"locked": locked}), self.path, self.model)
 
     @property
@@ -275,7 +278,11 @@ def shipped_presets() -> dict[str, Path]:
     return shipped_files("presets")
 
 
-def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> Preset:
+def preset(
+    name: str | os.PathLike[str],
+    model: str | os.PathLike[str] | None = None,
+    gravity: Sequence[float] | None = None,
+) -> Preset:
     """A robot that is ready to use: a shipped preset by name, a YAML file, or any robot that `load_robot` knows.
 
     `nori-dyn robots` lists the shipped ones with what each can estimate, and the schema of a file is printed by
@@ -285,6 +292,7 @@ def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = 
     Args:
         name: the name, such as "panda" or "go2"; or the file, of a preset or of a robot.
         model: the URDF or MJCF file of the robot, or the name of one, in place of the preset's.
+        gravity: in the axes of the base [m/s^2], (9.81, 0, 0) of a robot on a wall; that of the preset when None.
 
     Raises:
         UnknownPresetError: neither a shipped preset, nor a file, nor a robot that is known by name.
@@ -302,7 +310,7 @@ def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = 
     shipped, given = shipped_presets(), os.fspath(name)
     if given not in shipped and not given.endswith((".yaml", ".yml")):
         if given.lower().endswith(MODELS) or given in robots():
-            return _of_model(given if model is None else os.fspath(model))
+            return _of_model(given if model is None else os.fspath(model), gravity=gravity)
         if not os.path.exists(given):
             known = (*shipped, *robots())
             raise UnknownPresetError("robot (no preset, no robot that is known by name, no file)", given, known)
@@ -312,10 +320,13 @@ def preset(name: str | os.PathLike[str], model: str | os.PathLike[str] | None = 
     except ValidationError as error:
         found = config_error(error, file.data, SCHEMA)
         raise PresetError(f"{file.path}:{file.line(found.path)}: {found}") from None
+    data = data if gravity is None else data.model_copy(update={"gravity": [*gravity]})
     return Preset(data, Path(file.path), None if model is None else os.fspath(model))
 
 
-def _of_model(model: str, locked: Mapping[str, float] = MappingProxyType({})) -> Preset:
+def _of_model(
+    model: str, locked: Mapping[str, float] = MappingProxyType({}), gravity: Sequence[float] | None = None
+) -> Preset:
     """The preset of a robot of which the model is all that is known.
 
     Raises:
@@ -335,6 +346,7 @@ def _of_model(model: str, locked: Mapping[str, float] = MappingProxyType({})) ->
         about=f"{tree.name}, which has no preset: its model is all that is known",
         sources="Nothing is known of its sensors: sigmas are those of the shipped sets.",
         robot=[model],
+        gravity=None if gravity is None else [*gravity],
         locked=dict(locked),
         doubts={"": BASE} if len(tips) > 1 else {},
         estimates={"torques": motion} | ({"contacts": touch} if len(tips) == 1 and tree.nv >= 6 else {}),

@@ -106,9 +106,10 @@ def tables(path: Path) -> Columns:
     t, q, tau = numbers()
     np.savetxt(path / "time.txt", t, fmt="%.17g")
     np.save(path / "q.npy", q)
-    pd.DataFrame(dict(zip(JOINTS, tau.T, strict=True))).to_csv(path / "tau.csv", index=False)
+    pd.DataFrame(dict(zip(JOINTS[:2], tau.T, strict=False))).to_csv(path / "tau.csv", index=False)
+    scipy_io.savemat(path / "pull.mat", {"pull": tau[:, 2:]})
     (path / "about.md").write_text("An arm.")
-    return {"time": t, **by_number(q=q), **{f"tau.{n}": tau[:, k] for k, n in enumerate(JOINTS)}}
+    return {"time": t, **by_number(q=q), "tau.hip": tau[:, 0], "tau.knee": tau[:, 1], "pull": tau[:, 2]}
 
 
 def parquet(path: Path) -> Columns:

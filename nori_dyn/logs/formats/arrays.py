@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.formats.source import BLOCK, TIMES, LogSource, SampleBlock, Stream
+from nori_dyn.logs.formats.source import BLOCK, TIMES, LogSource, SampleBlock, Stream, goes_on
 from nori_dyn.typing import Array, Floats
 
 CONSTANT = 10
 """Arrays without a clock that are as many times shorter than the longest are constants, no samples."""
+
+CLOCKED = 1000
+"""Numbers at the beginning of an array that are looked at for times."""
 
 LONGEST, LARGEST_BLOCK = 1 << 16, BLOCK << 10
 """Numbers of a sample, and of a part that is read at once, at most: images are no readings."""
@@ -73,6 +76,7 @@ class _SampledArray:
     series: ArraySeries
     axis: int
     turns: bool
+    is_clock: bool
 
     @property
     def samples(self) -> int:
@@ -87,7 +91,7 @@ class _SampledArray:
     def rest(self) -> tuple[int, ...]:
         """The shape of one sample."""
         shape = self.series.shape[: self.axis] + self.series.shape[self.axis + 1 :]
-        return tuple(n for n in shape if n != 1) if self.turns or self.series.is_times else shape
+        return tuple(n for n in shape if n != 1) if self.turns or self.is_clock else shape
 
     @property
     def width(self) -> int:
@@ -208,9 +212,14 @@ class ArraySource(LogSource):
 def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
     """The arrays that hold samples, each with its sample axis."""
     series = [each for each in series if each.shape]
-    times = {max(each.shape) for each in series if each.is_times}
+    most = max((max(each.shape) for each in series), default=0)
+    clocks = {each.name for each in series if each.is_times and (max(each.shape) == most or _goes_on(each))}
+    times = {max(each.shape) for each in series if each.name in clocks}
     ends = [(each.shape[0], each.shape[-1]) for each in series]
-    common, longer = Counter(n for pair in ends for n in {*pair}), {max(pair) for pair in ends}
+    common, longer = (
+        Counter(n for pair in ends for n in {*pair}),
+        {max(pair) for pair in ends if 1 < min(pair) < max(pair)},
+    )
     found: list[_SampledArray] = []
     for each in series:
         last = len(each.shape) - 1
@@ -226,13 +235,22 @@ def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
         else:
             rank = {n: (n in longer or CONSTANT * n >= max(begin, end), common[n], n) for n in (begin, end)}
             axis = last if turns and rank[end] > rank[begin] else 0
-        found.append(_SampledArray(each, axis, turns))
+        found.append(_SampledArray(each, axis, turns, each.name in clocks))
     return found
+
+
+def _goes_on(each: ArraySeries) -> bool:
+    """Whether an array that is called as times are begins as times do; k_T, a constant of each motor, does not."""
+    axis = int(np.argmax(each.shape))
+    try:
+        return goes_on(np.asarray(each.take(axis, 0, min(each.shape[axis], CLOCKED)), dtype=float).ravel())
+    except Exception:  # a damaged file, which reading tells of
+        return True
 
 
 def _grouped(placed: Sequence[_SampledArray]) -> list[_ClockGroup]:
     """Arrays grouped by clock."""
-    clocks = {each.series.name: each for each in placed if each.series.is_times}
+    clocks = {each.series.name: each for each in placed if each.is_clock}
     groups = {name: _ClockGroup(clock.samples, clock, [clock]) for name, clock in clocks.items()}
     others: dict[int, _ClockGroup] = {}
     for each in placed:

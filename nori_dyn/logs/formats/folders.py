@@ -1,4 +1,4 @@
-"""Folders of tables that are one log together, such as positions, velocities and torques in a file each."""
+"""Folders of files that are one log together, such as positions, velocities and torques in a table each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
 from nori_dyn.logs.formats.registry import FORMATS, open_log
 
-TABLES = (*(ending for each in FORMATS if each.module == "csv_table" for ending in each.endings), ".npy")
-"""How the names of tables end."""
+TABLES = tuple(ending for each in FORMATS if each.module not in ("bags", "mcap_files") for ending in each.endings)
+"""How the names of files end that hold tables and arrays."""
 
 
 class TablesSource(ArraySource):
-    """The tables of a folder, in memory: a column of `velocity.csv` is called `velocity.elbow`, or `velocity[0]`."""
+    """The files of a folder, in memory: a column of `velocity.csv` is called `velocity.elbow`, or `velocity[0]`."""
 
     def __init__(self, path: Path) -> None:
         found: list[ArraySeries] = []
@@ -40,13 +40,14 @@ class TablesSource(ArraySource):
 
 
 def _columns(file: Path) -> Iterator[ArraySeries]:
-    """Yield the columns of a table, by its name."""
+    """Yield the columns of a file, by its name."""
     stem = file.name.split(".")[0]
     with open_log(file) as source:
-        (stream,) = source.streams
-        blocks = [block.values for block in source.read({stream.name: stream.columns})]
-    for k, name in enumerate(stream.columns):
-        values = np.concatenate([block[k] for block in blocks]) if blocks else np.zeros(0)
-        match = re.fullmatch(r"column(\[\d+\])", name)
-        own = f"{stem}.{name}" if match is None else stem if len(stream.columns) == 1 else f"{stem}{match[1]}"
-        yield ArraySeries(own, values.shape, partial(part_of, values), stem, units=(stream.units.get(name, ""),))
+        for stream in source.streams:
+            blocks = [block.values for block in source.read({stream.name: stream.columns})]
+            for k, name in enumerate(stream.columns):
+                values = np.concatenate([block[k] for block in blocks]) if blocks else np.zeros(0)
+                of = re.fullmatch(rf"(?:column|{re.escape(stem)})(\[\d+\])?", name)  # as of velocity in velocity.mat
+                unit = (stream.units.get(name, ""),)
+                own = f"{stem}.{name}" if of is None else stem if len(stream.columns) == 1 else f"{stem}{of[1] or ''}"
+                yield ArraySeries(own, values.shape, partial(part_of, values), stem, units=unit)

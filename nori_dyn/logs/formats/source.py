@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+import numpy as np
+
 from nori_dyn.errors import FileFormatError
 from nori_dyn.typing import Floats
 
@@ -136,6 +138,12 @@ TIMES = ("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps")
 def time_column(columns: Iterable[str]) -> str | None:
     """Column with the times of a table, by its name, or None."""
     return next((name for name in columns if name.lower() in TIMES), None)
+
+
+def goes_on(t: Floats) -> bool:
+    """Whether numbers (n,) are times: most of them are later than the one before, and hardly any earlier."""
+    steps = np.diff(t)
+    return len(t) < 2 or bool(np.mean(steps > 0) > 0.5 and np.mean(steps < 0) < 0.05)
 
 
 def abbreviated(names: Iterable[str]) -> tuple[str, ...]:

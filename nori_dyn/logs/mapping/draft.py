@@ -11,11 +11,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated
+from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated, goes_on
 from nori_dyn.logs.mapping.conversions import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.logs.mapping.families import (
     MEASURED,
     NOT_MEASURED,
+    NUMBERED,
     STATE,
     UNIT_IN_NAME,
     Family,
@@ -262,7 +263,7 @@ class _Drafting:
             is_in_degrees = first is not None and str(first.entry.get("unit", "")).startswith("deg")
             ratio = None if first is None else self._ratio(first.columns, columns)
             if ratio is not None and (told := _by_ratio(ratio, is_in_degrees)) is not None:
-                why = f"{of} moves {ratio:.3g} times as far as they say" if told or is_in_degrees else ""
+                why = f"{of} moves {ratio:.3g} times as far as they say" if told != is_in_degrees else ""
                 return (f"deg{per}" if told else ""), why
             if is_in_degrees:
                 return f"deg{per}", f"as {'the positions' if kind == 'qd' else 'the velocities'} are in degrees"
@@ -435,7 +436,8 @@ class _Drafting:
 def _likeliest_first(family: Family) -> tuple[bool, bool, bool, int, int]:
     """The order of families that may be one quantity."""
     words = set(family.words)
-    return family.joints is None, not words, not MEASURED & words, -len(family.columns), len(family.words)
+    is_bare = words <= NUMBERED
+    return family.joints is None, is_bare, not MEASURED & words, -len(family.columns), len(family.words)
 
 
 def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:
@@ -464,12 +466,6 @@ def _unit_in_name(column: str, si: str) -> str:
     return match[1] if match and factor(match[1], si) not in (None, 1.0) else ""
 
 
-def _goes_on(t: Floats) -> bool:
-    """Whether numbers (n,) are times: most of them are later than the one before, and hardly any earlier."""
-    steps = np.diff(t)
-    return len(t) < 2 or bool(np.mean(steps > 0) > 0.5 and np.mean(steps < 0) < 0.05)
-
-
 def _clock(
     stream: Stream, values: Mapping[str, Floats], unnamed: Family | None
 ) -> tuple[Mapping[str, object], str] | None:
@@ -480,7 +476,7 @@ def _clock(
     if clock is None:
         why = "named as times are"
         named = (c for c in stream.columns if {"time", "duration", "stamp"} & set(words_of(c)))
-        clock = next((c for c in named if c not in values or _goes_on(values[c])), None)
+        clock = next((c for c in named if c not in values or goes_on(values[c])), None)
         if clock is None and unnamed is not None:
             clock, why = unnamed.columns[0], unnamed.why
         if clock is None:

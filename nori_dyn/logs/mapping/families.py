@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 WORDS: Mapping[str, frozenset[str]] = {
-    "qdd": frozenset({"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot"}),
-    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot"}),
+    "qdd": frozenset({"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot", "ddot", "dotdot"}),
+    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "dot"}),
     "tau": frozenset({"tau", "torque", "torques", "effort", "efforts", "trq"}),
     "current": frozenset({"current", "currents", "curr", "cur", "amps", "i"}),
     "q": frozenset({"q", "pos", "position", "positions", "ang", "angle", "angles", "encoder", "encoders"}),
@@ -27,6 +27,15 @@ LETTERS = {"a": "accelerometer", "w": "gyroscope", "g": "gyroscope"}
 
 BARE = {"{joint}": "q", "d_{joint}": "qd", "dd_{joint}": "qdd"}
 """What columns hold whose names are those of joints and say no more."""
+
+NUMBERED = frozenset({"joint", "joints", "axis", "j"})
+"""Words of numbered columns that say of which joint they are, and no more."""
+
+SAYS_NO_MORE = "named as the joints, which does not say of what they are: taken for positions"
+"""Why columns that say of which joints they are, and no more, are doubtful."""
+
+LOADS = frozenset({"force", "forces", "moment", "moments"})
+"""What torques of joints are called as well."""
 
 NOT_MEASURED = frozenset(
     {"d", "des", "desired", "cmd", "command", "target", "ref", "reference", "goal", "error", "ext"}
@@ -49,6 +58,9 @@ LIMBS: Mapping[str, frozenset[str]] = {
 
 UNITREE_LEGS = ("FR", "FL", "RR", "RL")
 """The order of the legs of Unitree's quadrupeds in their messages."""
+
+LETTERS_OF_A_WORD = 5
+"""Letters from which on a word is seen at the end of another: jointacttorque."""
 
 STATE = "observation.state"
 """What LeRobot calls the positions of joints, mostly; and sometimes the pose of a hand, or all of a robot's state."""
@@ -80,7 +92,7 @@ class Family:
 
 def words_of(name: str) -> tuple[str, ...]:
     """Words of a name in lower case: "estimatorJointsPos" is estimator, joints, pos."""
-    name = re.sub(r"\{[a-z]+\}", " ", UNIT_IN_NAME.sub("", name))
+    name = re.sub(r"\{[a-z]+\}", " ", UNIT_IN_NAME.sub("", name)).replace("DDot", "Ddot")
     return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
 
 
@@ -186,7 +198,14 @@ def kind_of(family: Family) -> str | None:
         return BARE[bare]
     if (NOT_MEASURED | INERTIAL) & set(family.words):
         return None
-    spoken = next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
+    own = set(family.words)
+    spoken = next((kind for kind, words in WORDS.items() if words & own), None)
+    if spoken == "qd" and family.words.count("dot") == 2:
+        return "qdd"
+    if spoken is None and own & NUMBERED:
+        spoken = "q" if own <= NUMBERED else "tau" if own & LOADS else None
+    ends = ((kind, word) for kind, words in WORDS.items() for word in words if len(word) > LETTERS_OF_A_WORD)
+    spoken = spoken or next((kind for kind, word in ends if any(own.endswith(word) for own in family.words)), None)
     return spoken or ("q" if family.pattern.startswith(STATE) else None)
 
 
@@ -198,8 +217,8 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
         why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
         why, named = (IN_ORDER, True) if "{k}" in family.pattern else (why, named)
         is_doubtful = not named and size < n
-        if not family.words and named and "{k}" not in family.pattern:
-            why, is_doubtful = "named as the joints, which does not say of what they are: taken for positions", True
+        if set(family.words) <= NUMBERED:
+            why, is_doubtful = SAYS_NO_MORE, True
         if family.pattern == f"{STATE}[{{k}}]":
             why, is_doubtful = f"{why}, if it holds their positions: its numbers have no names", True
         return [joint for joint in family.joints if joint in joints], why, is_doubtful
@@ -214,6 +233,8 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
             ordered = [joint for leg in UNITREE_LEGS for joint, of in zip(joints, legs, strict=True) if of == leg]
             return ordered, "in the order of Unitree's motors, leg by leg", False
         return list(joints), "motors, taken to be in the order of the robot's joints: check it", True
+    if size == n == len(joints) and set(family.words) <= NUMBERED and family.words:
+        return list(joints), SAYS_NO_MORE, True
     if size == n == len(joints):
         return list(joints), f"{size} numbers, as many as the robot has joints: check that they are in its order", True
     if 3 < size <= len(joints) == n:  # three are those of a vector

@@ -33,21 +33,25 @@ def usual_names(record: SampleRecord, columns: Mapping[str, Stream]) -> Iterator
     for k, name in enumerate(record.names):
         group, j = component[name]
         kind, numbers, joint = _as_freedom(record, name, k)
-        numbered = [
-            _numbered(record, columns, alias, kind, numbers) for alias in ALIASES.get(kind, ()) if numbers is not None
-        ]
+        aliases = ALIASES.get(kind, ()) if numbers is not None else ()
+        numbered = [name for alias in aliases for name in _numbered(record, columns, alias, kind, numbers or 0)]
         of_joint = [f"{alias}:{joint}" for alias in ALIASES.get(kind, ())] if joint else []
         in_array = [f"{group}[{j}]"] if len(record.groups[group]) > 1 else []
         of_y = [f"y[{k - record.y.start}]"] if record.y.start <= k < record.y.stop else []
         yield name, tuple(dict.fromkeys([name, *in_array, *of_y, *numbered, *of_joint]))
 
 
-def _numbered(record: SampleRecord, columns: Mapping[str, Stream], alias: str, kind: str, k: int) -> str:
-    """Name of the k-th number of a kind: among all, or in a log of fewer among those of all but an estimated root."""
+def _numbered(record: SampleRecord, columns: Mapping[str, Stream], alias: str, kind: str, k: int) -> Iterator[str]:
+    """Yield names of the k-th number of a kind: among all, or in a log of fewer those of all but an estimated root.
+
+    Without brackets numbers may begin at one.
+    """
     tree = record.tree
     n, of_root = (tree.nq, sum(p < tree.nq for p in record.estimated)) if kind == "q" else (tree.nv, 6)
     has_all = not record.estimated or column_named(columns, [f"{alias}[{n - 1}]"]) is not None
-    return f"{alias}[{k if has_all else k - of_root}]"
+    yield f"{alias}[{k if has_all else k - of_root}]"
+    for stem in (alias, f"{alias}_") if not record.estimated else ():
+        yield f"{stem}{k if column_named(columns, [f'{stem}0']) else k + 1}"
 
 
 def column_named(columns: Mapping[str, Stream], names: Iterable[str]) -> str | None:

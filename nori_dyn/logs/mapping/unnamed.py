@@ -92,14 +92,21 @@ def _parts(columns: Sequence[Floats], n: int) -> Parts:
             "q": (blocks[q], "without names"),
             "qd": (blocks[qd], f"without names; {_named(blocks[q])} move so"),
         }
-        qdd = next((j for i, j in steps if i == qd and abs(steps[i, j] - steps[q, qd]) < AGREED * steps[q, qd]), None)
+        rest = [i for i in range(m) if i not in (q, qd)]
+        likely = {i: _median_correlation(columns, blocks[qd], blocks[i]) for i in rest}
+        qdd = max((i for i in rest if likely[i] > RELATED[0]), key=likely.__getitem__, default=None)
         if qdd is not None:
             found["qdd"] = blocks[qdd], f"without names; {_named(blocks[qd])} change so"
-        rest = [i for i in range(m) if i not in (q, qd, qdd)]
+            rest.remove(qdd)
         if len(rest) == 1:
             found["tau"] = blocks[rest[0]], "without names, what is left"
         return found
     return {}
+
+
+def _median_correlation(columns: Sequence[Floats], moving: Sequence[int], rates: Sequence[int]) -> float:
+    """The median over joints of the correlation of motion with that by rates, which may be noisy."""
+    return float(np.median([compared(columns[q], columns[qd], 1.0)[0] for q, qd in zip(moving, rates, strict=True)]))
 
 
 def _named(places: Sequence[int]) -> str:

@@ -55,6 +55,9 @@ CLEAR, GAIN = 0.95, 0.05
 """That cosine above which other zeros of joints explain torques, of which there are many; and what each of them has to
 add to `_likeness`."""
 
+UPRIGHT = 0.9
+"""Cosine above which two directions are taken for one."""
+
 MOST = 14
 """Joints whose zeros are looked for, at most: it takes as long as their number squared."""
 
@@ -184,7 +187,8 @@ def _without_gravity(parts: _Parts) -> PlausibilityWarning | None:
         return None
     worst = int(np.argmax(np.where(tells, gravity.std(axis=0), 0.0)))
     changes = (f"{number(values[:, worst].std(), 2)} N m" for values in (torques, gravity))
-    why = _by_other_zeros(parts) or (
+    why = _by_other_zeros(parts) or _by_another_gravity(parts)
+    why = why or (
         "Did the driver subtract gravity, as newer ones of Universal Robots do? Log torques that hold it, or currents."
     )
     return PlausibilityWarning(
@@ -212,7 +216,11 @@ def _of_another_robot(parts: _Parts) -> Iterator[PlausibilityWarning]:
         return
     if abs(cosine) >= ALIKE and not SLOPES[0] < slope < SLOPES[1]:
         words = f"the torques are {number(slope, 2)} times those that the motion asks of the model"
-        why = "They have the other sign." if slope < 0 else "Are unit and gains right, and is it this robot?"
+        why = (
+            "They have the other sign: map tau with `scale: -1`."
+            if slope < 0
+            else "Are unit and gains right, and is it this robot?"
+        )
     else:
         words = "the torques are not those that the motion asks of the model: "
         if is_off.any():
@@ -253,7 +261,8 @@ def _explained(parts: _Parts) -> str:
         order[one], order[other] = other, one
         if _fits(*parts.compared(order)):
             return f"They would be with '{parts.joint(one)}' and '{parts.joint(other)}' exchanged."
-    return _by_other_zeros(parts) or "Are units, gains and order of the joints right, and is it this robot?"
+    why = _by_other_zeros(parts) or _by_another_gravity(parts)
+    return why or "Are units, gains and order of the joints right, and is it this robot?"
 
 
 def _by_other_zeros(parts: _Parts) -> str:
@@ -284,6 +293,24 @@ def _by_other_zeros(parts: _Parts) -> str:
         f"They would be with {', '.join(words)}. Does the log count from other zeros than the model? "
         f"Map q with {offset}{scale}."
     )
+
+
+def _by_another_gravity(parts: _Parts) -> str:
+    """In which direction gravity would have to be for torques to fit, in words; "" if in none."""
+    weightless = replace(parts, tree=parts.tree.replace(gravity=(0.0, 0.0, 0.0)))
+    asked, read = weightless.compared()
+    along = [replace(parts, tree=parts.tree.replace(gravity=tuple(axis))) for axis in np.eye(3)]
+    held = np.stack([each.of_links(0.0)[:, parts.places].ravel() for each in along], axis=1)
+    found = np.linalg.lstsq(held, (read - asked).ravel(), rcond=None)[0]
+    size, usual = float(np.linalg.norm(found)), float(np.linalg.norm(parts.tree.gravity))
+    cosine = _compared(asked + (held @ found).reshape(read.shape), read)[1]
+    is_known = np.dot(found, parts.tree.gravity) > UPRIGHT * size * usual
+    if is_known or cosine < CLEAR or not SLOPES[0] < size / usual < SLOPES[1]:
+        return ""
+    nearest = np.where(np.abs(found) > UPRIGHT * size, np.sign(found) * usual, 0.0)
+    said = nearest if nearest.any() else found / size * usual
+    words = ",".join(f"{value + 0.0:.3g}" for value in said)
+    return f"They would be with another gravity: is the base mounted otherwise than in the model? --gravity {words}"
 
 
 def _likeness(parts: _Parts) -> float:

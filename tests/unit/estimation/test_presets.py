@@ -6,7 +6,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import DoubtfulLogError, InputError, ModelError, PresetError, UnknownPresetError, WrongKindError
 from nori_dyn.estimation.presets import known_presets
-from tests.robots import load
+from tests.robots import ROBOTS, load
 
 RATE = 200.0
 
@@ -103,6 +103,28 @@ def test_a_robot_without_a_preset_is_estimated_by_its_model_alone(tmp_path):
     arm = known.still(["panda_finger_joint1", "panda_finger_joint2"])
     assert arm.data.estimates["contacts"].outputs == ["fx:panda_link7"]
     assert np.abs(nd.estimate(path, arm, what="contacts")["fx:panda_link7"][50:-50, 3:]).max() < 5
+
+
+def test_a_robot_on_a_wall_is_told_by_its_torques_and_estimated_with_its_gravity(tmp_path):
+    load("xarm7")
+    file = tmp_path / "arm.urdf"
+    file.write_text(ROBOTS["xarm7"].read_text())
+    wall = (9.81, 0.0, 0.0)
+    tree, t = nd.load_robot(file, gravity=wall, inertias="nearest"), np.arange(0, 10, 0.01)
+    phase = np.outer(t, 0.3 + 0.1 * np.arange(tree.nv)) + np.arange(tree.nv)
+    rest, rates = np.array([0.0, 0, 0, 1.5, 0, 0, 0]), 0.3 + 0.1 * np.arange(tree.nv)
+    q, qd, qdd = rest + 0.8 * np.sin(phase), 0.8 * rates * np.cos(phase), -0.8 * rates**2 * np.sin(phase)
+    tau = nd.rnea(tree, q.T, qd.T, qdd.T).T
+    columns = {
+        f"{kind}:{j}": x[:, k]
+        for kind, x in (("q", q), ("qd", qd), ("tau", tau))
+        for k, j in enumerate(tree.joint_names)
+    }
+    path = written(tmp_path / "log.csv", {"t": t, **columns})
+    with pytest.raises(DoubtfulLogError, match=r"--gravity 9\.81,0,0"):
+        nd.estimate(path, nd.preset(file))
+    found = nd.estimate(path, nd.preset(file, gravity=wall))
+    assert np.abs(found["tau"][10:-10] - tau[10:-10]).max() < 0.05
 
 
 def test_several_limbs_are_asked_whether_they_stand_fixed(tmp_path):

@@ -159,7 +159,8 @@ def test_blocks_of_several_clocks_come_in_about_their_order(tmp_path, monkeypatc
 
 def test_samples_of_matrices_of_several_lengths_are_along_the_long_side(tmp_path):
     whole = {"q": np.ones((400, 7)), "tau": np.ones((7, 400)), "q_few": np.ones((100, 7)), "tau_few": np.ones((100, 7))}
-    scipy.io.savemat(tmp_path / "log.mat", whole)
+    gains = {f"gain{k}": np.ones(7) for k in range(9)} | {"k_T": np.array([3.0, 3, 3, 2, 2, 1, 1])}  # that is no time
+    scipy.io.savemat(tmp_path / "log.mat", whole | gains)
     with open_log(tmp_path / "log.mat") as source:
         assert sorted((stream.samples, len(stream.columns)) for stream in source.streams) == [(100, 14), (400, 14)]
 

@@ -421,6 +421,37 @@ def test_a_force_by_the_name_of_a_contact_says_when_it_is_closed(tmp_path):
     assert guess.is_doubtful
 
 
+@pytest.mark.parametrize(
+    ("pattern", "of"),
+    [
+        ("q_dot_filtered[{k}]", "qd"),
+        ("qDDot[{k}]", "qdd"),
+        ("jointacttorque[{k}]", "tau"),
+        ("Joint{n}_Force", "tau"),
+        ("curr_data.Joint_{n}", "tau"),
+        ("Joint_{n}", "q"),
+        ("force{n}", None),
+    ],
+)
+def test_what_words_of_columns_say(tmp_path, pattern, of):
+    columns = {pattern.format(k=k, n=k + 1): np.linspace(0, 0.1, N) for k in range(6)}
+    np.savez(tmp_path / "log.npz", t=0.01 * np.arange(N), **columns)
+    found, _ = drafted(tmp_path / "log.npz", arm(*"abcdef"))
+    assert [guess.entry["of"] for guess in found.guesses] == ([] if of is None else [f"{of}:{{joint}}"])
+    assert all(guess.is_doubtful for guess in found.guesses)
+
+
+@pytest.mark.parametrize("name", ["q[{}]", "q{}", "position_{}"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbered_columns_need_no_mapping(tmp_path, name, first):
+    if "[" in name and first:
+        return
+    numbers = np.random.default_rng(0).normal(size=(N, 2))
+    columns = {name.format(k + first): numbers[:, k] for k in range(2)}
+    np.savez(tmp_path / "log.npz", **columns, **{f"dq{k}": numbers[:, k] for k in (0, 1)}, qdd=numbers)
+    np.testing.assert_array_equal(samples_in(tmp_path / "log.npz", ID).q, numbers)
+
+
 def swung(n, seconds=4.0, rate=250.0):
     """Times, positions, velocities, accelerations and torques of n joints that swing, each in its way."""
     t = np.arange(0, seconds, 1 / rate)

@@ -99,7 +99,7 @@ def test_a_column_that_is_needed_is_named_and_one_that_is_called_otherwise_sugge
     (tmp_path / "log.csv").write_text("q[0],q[1]\n1,2\n")
     with pytest.raises(InputError, match=r"has no column 'q:joint3' or 'q\[2\]' \(3 numbers of q are needed\)"):
         samples_in(tmp_path / "log.csv", nd.System(nd.autotree(3), "inverse_dynamics"))
-    path = written(tmp_path / "log.csv", names=["q_0", *NAMES[1:]])
+    path = written(tmp_path / "log.csv", names=["qa[0]", *NAMES[1:]])
     with pytest.raises(InputError, match=r"has no column 'q:joint1' or 'q\[0\]'.*Did you mean its column"):
         samples_in(path, SYSTEM)
 
