@@ -10,6 +10,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -36,6 +37,7 @@ from nori_dyn.errors import (
     UnknownPresetError,
     WrongKindError,
 )
+from nori_dyn.estimation.legged import legs_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
 from nori_dyn.estimation.preset_data import SCHEMA, Estimand, PresetData, VendorLog
@@ -286,8 +288,8 @@ def preset(
     """A robot that is ready to use: a shipped preset by name, a YAML file, or any robot that `load_robot` knows.
 
     `nori-dyn robots` lists the shipped ones with what each can estimate, and the schema of a file is printed by
-    `nori-dyn schema --presets`. Of a robot without a preset its model is all that is known: its base is taken to be
-    fixed, its joints to be read.
+    `nori-dyn schema --presets`. Of a robot without a preset its model is all that is known: one that has feet walks on
+    them, with an IMU; the base of another is fixed, its joints are read.
 
     Args:
         name: the name, such as "panda" or "go2"; or the file, of a preset or of a robot.
@@ -334,6 +336,26 @@ def _of_model(
     """
     with warnings.catch_warnings(action="ignore"):  # `Preset.tree` says it
         tree = load_robot(model, locked=locked, inertias="nearest")
+        floats = tree.joints[0].nq == 7  # as models of MuJoCo do by themselves
+        legs = None
+        with suppress(ModelError):  # of bases that other joints carry
+            legs = legs_of(tree if floats else load_robot(model, base="floating", locked=locked, inertias="nearest"))
+    about = f"{tree.name}, which has no preset: its model is all that is known"
+    if legs is not None:
+        return Preset(
+            PresetData(
+                name=Path(model).stem,
+                about=about,
+                sources="Nothing is known of its sensors: sigmas are those of presets of such robots.",
+                robot=[model],
+                base="fixed" if floats else "floating",
+                locked=dict(locked),
+                doubts={"": legs.question},
+                estimates=legs.estimates(),
+            ),
+            Path(model),
+            model,
+        )
     tips = [name for i, name in enumerate(tree.names) if i not in tree.parents]
     motion = Estimand(
         about="torques that the motion asks for, and what is left of those that are read",
@@ -343,7 +365,7 @@ def _of_model(
     touch = Estimand(about="wrench on the tool", sensors="touch", outputs=[f"fx:{tips[0]}"])
     data = PresetData(
         name=Path(model).stem,
-        about=f"{tree.name}, which has no preset: its model is all that is known",
+        about=about,
         sources="Nothing is known of its sensors: sigmas are those of the shipped sets.",
         robot=[model],
         gravity=None if gravity is None else [*gravity],

@@ -5,6 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import DoubtfulLogError, InputError, ModelError, PresetError, UnknownPresetError, WrongKindError
+from nori_dyn.estimation.legged import legs_of
 from nori_dyn.estimation.presets import known_presets
 from tests.robots import ROBOTS, load
 
@@ -128,11 +129,38 @@ def test_a_robot_on_a_wall_is_told_by_its_torques_and_estimated_with_its_gravity
 
 
 def test_several_limbs_are_asked_whether_they_stand_fixed(tmp_path):
-    tree, t = load("go2"), np.arange(0, 1, 0.01)
+    tree, t = load("panda"), np.arange(0, 1, 0.01)
     columns = {f"{kind}:{name}": 0 * t for kind in ("q", "qd", "tau") for name in tree.joint_names}
     path = written(tmp_path / "log.csv", {"time": t, **columns})
     with pytest.raises(DoubtfulLogError, match="its base is taken to be fixed"):
-        nd.estimate(path, nd.preset(nd.preset("go2").file))
+        nd.estimate(path, nd.preset(ROBOTS["panda"]))
+
+
+FEET = {  # points, soles, IMU
+    "solo12": (["FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"], [], "base_link"),
+    "anymal": (["LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"], [], "imu_link"),
+    "g1": ([], ["left_ankle_roll_link", "right_ankle_roll_link"], "imu_in_pelvis"),
+    "talos_full": ([], ["left_sole_link", "right_sole_link"], "imu_link"),
+}
+
+
+@pytest.mark.parametrize("name", FEET)
+def test_feet_and_the_imu_of_a_robot_without_a_preset_are_found_by_their_names(name):
+    load(name)
+    points, soles, imu = FEET[name]
+    known = nd.preset(ROBOTS[name])
+    assert [*known.data.estimates] == ["contacts", "base"]
+    assert known.data.estimates["contacts"].outputs == [f"fx:{foot}" for foot in points + soles]
+    kinds = [f"{kind} {', '.join(own)}," for kind, own in (("points", points), ("flat soles", soles)) if own]
+    assert all(f"{told} with an IMU at {imu}" in known.data.doubts[""] for told in kinds)
+
+
+def test_forces_on_legs_in_a_plane_are_shared_by_a_prior():
+    tree = load("solo12", "floating", locked=[f"{leg}_HAA" for leg in ("FL", "FR", "HL", "HR")])
+    legs = legs_of(tree)
+    assert legs.planar == legs.points
+    system = nd.System(tree, nd.SensorSet.from_dict(legs.sensors()).in_contact(*legs.feet))
+    assert nd.observability(system, where=None).over_time.suffices
 
 
 def test_a_load_of_a_preset_weighs_on_its_link(tmp_path):

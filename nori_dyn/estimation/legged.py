@@ -1,0 +1,132 @@
+"""Sensors of a legged robot, as its model tells: feet by the names of frames at the ends of limbs, and the IMU."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.estimation.preset_data import Estimand
+from nori_dyn.model.tree import KinematicTree
+
+FOOT, ANKLE, IMU = re.compile("(?i)sole|foot"), re.compile("(?i)ankle"), re.compile("(?i)imu")
+"""What frames of soles and feet, links that end in one, and inertial units are called."""
+
+FEWEST_OF_A_SOLE = 5
+"""Freedoms of a limb from which on it can place a flat sole; others stand on points."""
+
+FEWEST_OF_A_POINT = 3
+"""Freedoms of a limb from which on its torques tell each force on a point."""
+
+TORQUE = 0.007
+"""Standard deviation of torques, by the robot's weight times the length of its legs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """Legs of a robot.
+
+    Attributes:
+        points, soles: the frames of the feet that are points, and flat.
+        planar: those of them at limbs whose torques do not tell all of the force.
+        imu: the frame of the IMU; the link of the base where the model has none.
+        torque: a likely standard deviation of torques [N m].
+        weight: what the robot weighs [N].
+    """
+
+    points: tuple[str, ...]
+    soles: tuple[str, ...]
+    planar: tuple[str, ...]
+    imu: str
+    torque: float
+    weight: float
+
+    @property
+    def feet(self) -> tuple[str, ...]:
+        """The frames of all feet."""
+        return self.points + self.soles
+
+    @property
+    def question(self) -> str:
+        """What of it is to be confirmed."""
+        kinds = (("points", self.points), ("flat soles", self.soles))
+        stands = " and ".join(f"{kind} {', '.join(own)}" for kind, own in kinds if own)
+        return (
+            f"the robot is taken to walk on {stands}, with an IMU at {self.imu} and torques that are true to "
+            f"{self.torque:g} N m? A preset of your own says otherwise (nori-dyn schema --presets)"
+        )
+
+    def estimates(self) -> dict[str, Estimand]:
+        """Contact forces, and the base, from encoders, an IMU and torques, with contacts that are recognised."""
+        what, walks = "attitude and velocity of the base", self.sensors()
+        return {
+            "contacts": Estimand(
+                about=f"forces on the feet, which feet stand, {what}, from encoders, IMU and joint torques",
+                contacts="recognise",
+                sensors=walks,
+                outputs=[f"fx:{foot}" for foot in self.feet],
+            ),
+            "base": Estimand(about=f"{what}, and joint torques", contacts="recognise", sensors=walks, outputs=["tau"]),
+        }
+
+    def sensors(self) -> dict[str, Any]:
+        """The sensors, as a config says them."""
+        gyroscope = {"sigma": 0.02, "offset": {"sigma": 0.05}}
+        moments = {"type": "external_wrench", "links": [*self.points], "components": ["mx", "my", "mz"], "value": 0}
+        return {
+            "name": "legs",
+            "measurements": [
+                {"type": "imu", "links": self.imu, "gyroscope": gyroscope, "accelerometer": {"sigma": 0.3}},
+                {"type": "joint_torque", "joints": "actuated", "sigma": self.torque},
+                {"type": "joint_acceleration", "joints": "actuated", "value": 0, "sigma": 50},
+                {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
+                {"type": "external_wrench", "links": {"except": [*self.feet]}, "value": 0},
+                *([moments] if self.points else []),
+            ],
+            "contacts": {foot: self._contact(foot) for foot in self.feet},
+            "memory": {"base": {"of": "base"}, "bias": {"of": "offset", "walk": 0.0001}},
+        }
+
+    def _contact(self, foot: str) -> dict[str, Any]:
+        force: dict[str, Any] = {"type": "external_wrench", "links": foot, "value": 0}
+        stands: dict[str, Any] = {"type": "zero_velocity", "links": foot, "sigma": 0.02}
+        if foot in self.soles:
+            stands |= {"components": ["wx", "wy", "wz", "vx", "vy", "vz"], "sigma": 0.05}
+        else:
+            force["components"] = ["fx", "fy", "fz"]
+        spread = [force | {"sigma": self.weight}] if foot in self.planar else []
+        return {"closed": [stands, *spread], "open": [force]}
+
+
+def legs_of(tree: KinematicTree) -> Legs | None:
+    """Legs of a robot on a floating base, by its model; None if it has fewer than two feet."""
+    found: dict[str, int] = {}
+    length = 0.0
+    for tip in range(1, tree.n_links):
+        if tip in tree.parents:
+            continue
+        frames = [name for name, frame in tree.frames.items() if frame.link == tip]
+        named = [name for name in (*frames, tree.names[tip]) if FOOT.search(name)]
+        ankle = [tree.names[tip]] if ANKLE.search(tree.names[tip]) else []
+        if not (named or ankle):
+            continue
+        foot = min(named or ankle, key=lambda name: ("sole" not in name.lower(), len(name)))
+        limb = [tip]
+        while tree.parents[limb[-1]] > 0 and list(tree.parents).count(tree.parents[limb[-1]]) == 1:
+            limb.append(tree.parents[limb[-1]])
+        found[foot] = sum(tree.joints[i].nv for i in limb)
+        length = max(length, sum(float(np.linalg.norm(tree.X_tree[i].r)) for i in limb))
+    if len(found) < 2:
+        return None
+    units = sorted(filter(IMU.search, tree.frames), key=lambda name: (tree.frames[name].link != 0, len(name)))
+    weight = float(tree.I[:, 5, 5].sum()) * float(np.linalg.norm(tree.gravity))
+    return Legs(
+        tuple(foot for foot, n in found.items() if n < FEWEST_OF_A_SOLE),
+        tuple(foot for foot, n in found.items() if n >= FEWEST_OF_A_SOLE),
+        tuple(foot for foot, n in found.items() if n < FEWEST_OF_A_POINT),
+        units[0] if units else tree.names[0],
+        float(f"{TORQUE * weight * length:.1g}"),
+        weight,
+    )
