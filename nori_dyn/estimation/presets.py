@@ -340,22 +340,6 @@ def _of_model(
         legs = None
         with suppress(ModelError):  # of bases that other joints carry
             legs = legs_of(tree if floats else load_robot(model, base="floating", locked=locked, inertias="nearest"))
-    about = f"{tree.name}, which has no preset: its model is all that is known"
-    if legs is not None:
-        return Preset(
-            PresetData(
-                name=Path(model).stem,
-                about=about,
-                sources="Nothing is known of its sensors: sigmas are those of presets of such robots.",
-                robot=[model],
-                base="fixed" if floats else "floating",
-                locked=dict(locked),
-                doubts={"": legs.question},
-                estimates=legs.estimates(),
-            ),
-            Path(model),
-            model,
-        )
     tips = [name for i, name in enumerate(tree.names) if i not in tree.parents]
     motion = Estimand(
         about="torques that the motion asks for, and what is left of those that are read",
@@ -363,15 +347,18 @@ def _of_model(
         outputs=["tau", "offset"],
     )
     touch = Estimand(about="wrench on the tool", sensors="touch", outputs=[f"fx:{tips[0]}"])
+    of_arm = {"torques": motion} | ({"contacts": touch} if len(tips) == 1 and tree.nv >= 6 else {})
+    asked = BASE if len(tips) > 1 else ""
     data = PresetData(
         name=Path(model).stem,
-        about=about,
-        sources="Nothing is known of its sensors: sigmas are those of the shipped sets.",
+        about=f"{tree.name}, which has no preset: its model is all that is known",
+        sources="Nothing is known of its sensors: sigmas are those of shipped sets, and of presets of legged robots.",
         robot=[model],
+        base="fixed" if legs is None or floats else "floating",
         gravity=None if gravity is None else [*gravity],
         locked=dict(locked),
-        doubts={"": BASE} if len(tips) > 1 else {},
-        estimates={"torques": motion} | ({"contacts": touch} if len(tips) == 1 and tree.nv >= 6 else {}),
+        doubts={"": question} if (question := asked if legs is None else legs.question) else {},
+        estimates=of_arm if legs is None else legs.estimates(),
     )
     return Preset(data, Path(model), model)
 

@@ -128,6 +128,7 @@ def test_a_robot_on_a_wall_is_told_by_its_torques_and_estimated_with_its_gravity
     assert np.abs(found["tau"][10:-10] - tau[10:-10]).max() < 0.05
 
 
+@pytest.mark.filterwarnings("ignore:robot 'panda'. its mimic joints")
 def test_several_limbs_are_asked_whether_they_stand_fixed(tmp_path):
     tree, t = load("panda"), np.arange(0, 1, 0.01)
     columns = {f"{kind}:{name}": 0 * t for kind in ("q", "qd", "tau") for name in tree.joint_names}
