@@ -2,9 +2,12 @@
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.attack.victims import Victims
 
 COUNTED = "attacked"
 
@@ -36,6 +39,14 @@ def attack_scripts():
     folder = Path(tempfile.gettempdir()) / "nori_dyn-attack"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def victims() -> Iterator[Victims]:
+    """Return what starts processes that are killed, or denied the disk."""
+    started = Victims()
+    yield started
+    started.close()
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -144,13 +144,6 @@ USUAL = "solve, csv", "solve, h5", "plan"
 
 
 @pytest.fixture(scope="module")
-def victims() -> Iterator[Victims]:
-    started = Victims()
-    yield started
-    started.close()
-
-
-@pytest.fixture(scope="module")
 def given(tmp_path_factory) -> Path:
     """Return a folder with what is read."""
     folder = tmp_path_factory.mktemp("given")

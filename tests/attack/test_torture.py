@@ -34,13 +34,6 @@ PARTIAL = (".partial-", ".export-", BEFORE)
 """How the names of what is not finished begin."""
 
 
-@pytest.fixture(scope="module")
-def victims():
-    started = Victims()
-    yield started
-    started.close()
-
-
 class Place(NamedTuple):
     """A folder of a user, and a cache."""
 
