@@ -22,7 +22,7 @@ ANEW = " the orders in it are of an earlier version and no longer fit. It is pla
 
 
 def system(tree=None, sensors="inverse_dynamics"):
-    return nd.System(tree or nd.autotree(4, skew=1.0), nd.sensors(sensors))
+    return nd.System(tree or nd.autotree(2, skew=1.0), nd.sensors(sensors))
 
 
 def solved(plan, seed=0):
@@ -39,7 +39,7 @@ def saved(tmp_path, one):
 
 @covering(strength=1, sensors=["inverse_dynamics", "forward_dynamics", "hybrid_dynamics"], seed=range(3))
 def test_what_is_saved_is_what_is_loaded(tmp_path, sensors, seed):
-    one = nd.plan(system(nd.tools.random_tree(9, seed), sensors), cache=False)
+    one = nd.plan(system(nd.tools.random_tree(6, seed), sensors), cache=False)
     other = saved(tmp_path, one)
     assert other.system.fingerprint == one.system.fingerprint
     assert other.system.measurement_names == one.system.measurement_names
@@ -95,8 +95,8 @@ def test_another_question_is_planned(counted):
         {"ordering": "recursive"},
         {"seed": 1},
         {"effort": 1},
-        {"system": system(nd.autotree(4, skew=1.1))},
-        {"system": system(nd.autotree(4, skew=1.0).replace(gravity=(0.0, 0.0, -1.62)))},
+        {"system": system(nd.autotree(2, skew=1.1))},
+        {"system": system(nd.autotree(2, skew=1.0).replace(gravity=(0.0, 0.0, -1.62)))},
         {"system": system(sensors="forward_dynamics")},
     ]
     for n, other in enumerate(others, 2):
@@ -217,7 +217,7 @@ FORGED = [
     (lambda c: c["tree"]["joints"][0].update(kind="telescopic"), "unknown kind 'telescopic'"),
     (lambda c: c["tree"]["joints"][0].update(parameters={"colour": 1.0}), "wrong parameters"),
     (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=[0.0, 0.0, 2.0]), "unit vector"),
-    (lambda c: c["tree"].update(parents=[-1, 2, 1, 0]), "parent must come before"),
+    (lambda c: c["tree"].update(parents=[1, -1]), "parent must come before"),
     (lambda c: c["tree"]["I"].pop(), "links"),
     (lambda c: c["tree"].update(gravity=[0.0, 0.0, -1.0]), "fingerprint"),
     (lambda c: c["tree"]["X_tree"][0].update(r=[0.0, 0.0]), "tree.X_tree.0.r"),
@@ -294,7 +294,7 @@ def test_orders_of_an_earlier_version_that_lead_to_a_zero_pivot_are_planned_anew
 
 @pytest.mark.parametrize("ordering", ["markowitz", "superlu"])
 def test_a_plan_in_an_order_of_D_itself_is_what_is_saved_and_loaded(tmp_path, ordering):
-    one = nd.plan(system(nd.tools.random_tree(9, 1), "forward_dynamics"), ordering=ordering, cache=False)
+    one = nd.plan(system(nd.tools.random_tree(6, 1), "forward_dynamics"), ordering=ordering, cache=False)
     other = saved(tmp_path, one)
     assert (other.ordering, other.regrouped, other.tried) == (ordering, None, one.tried)
     for mine, theirs in ((one.program_rows, other.row_permutation), (one.program_columns, other.column_permutation)):
@@ -320,7 +320,7 @@ def test_a_plan_belongs_to_its_system(tmp_path):
     path = tmp_path / "plan"
     nd.plan(system(), cache=False).save(path)
     assert nd.Plan.load(path, system()).ordering
-    for other in (system(nd.autotree(4, skew=1.1)), system(sensors="forward_dynamics")):
+    for other in (system(nd.autotree(2, skew=1.1)), system(sensors="forward_dynamics")):
         with pytest.raises(nd.errors.PlanError, match="belongs to another system"):
             nd.Plan.load(path, other)
 
