@@ -244,13 +244,6 @@ class TestBadInput:
             with pytest.raises(InputError, match=words):
                 f.batch(*given)
 
-    def test_lists_and_integers_are_numbers(self, tree):
-        q, qd, qdd, *_ = truth(tree)
-        f = nd.compile(nd.rnea, tree)
-        assert_close(
-            f(q.tolist(), qd, qdd.astype(np.float32)), f(q, qd, qdd.astype(np.float32).astype(float)), ROUNDING
-        )
-
     def test_quaternions_are_brought_to_unit_length(self, tree):
         q, qd, qdd, *_ = truth(tree)
         f = nd.compile(nd.rnea, tree)

@@ -10,7 +10,7 @@ from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from tests.oracles import inertia_matrix, newton_euler
 from tests.systems import Truth, random_states
-from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
+from tests.tolerances import EXACT, RECURSION, assert_close
 from tests.trees import TREES
 
 N_STATES = 20
@@ -59,15 +59,6 @@ def test_what_has_no_batch_axis_is_the_same_for_all_and_gravity_may_pull_anywher
         assert_close(found[:, k], expected, RECURSION)
     for n in (0, 1):
         assert rnea(tree, truth.q[:, :n], truth.qd[:, :n], truth.qdd[:, :n]).shape == (tree.nv, n)
-
-
-def test_lists_and_integers_are_numbers():
-    tree, (truth, _) = TREES["autotree_branched"], motions("autotree_branched")
-    q, qd, qdd = truth.q[:, 0], truth.qd[:, 0], truth.qdd[:, 0]
-    objects = np.array(q.tolist(), dtype=object)
-    assert_close(rnea(tree, objects, tuple(qd.tolist()), qdd.tolist()), rnea(tree, q, qd, qdd), ROUNDING)
-    whole = [1, 0, -1, 2, 0, 1, 3]
-    assert_close(rnea(tree, whole, whole, whole), rnea(tree, *[np.array(whole, dtype=float)] * 3), ROUNDING)
 
 
 def test_quaternions_close_to_unit_length_are_normalised_and_arguments_are_not_changed():
