@@ -242,9 +242,13 @@ SETTLING = 0.3
 """Time before the record begins, in which the robot comes to rest on its feet [s]."""
 
 
-@lru_cache(maxsize=4)
 def walk(name: str, duration: float = 4.0) -> Walk:
     """The record of one of the robots."""
+    return _recorded(name, duration)
+
+
+@lru_cache(maxsize=4)
+def _recorded(name: str, duration: float) -> Walk:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.xml"
         path.write_text(MODELS[name]())

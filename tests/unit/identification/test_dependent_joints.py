@@ -1,5 +1,7 @@
 """Joints that follow: closed at each sample, velocities and accelerations by differences, and their derivatives."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,10 @@ ROBOTS = {
 }
 
 
-def following(tree: KinematicTree, driven: list[str]) -> DependentJoints:
+@cache
+def following(name: str) -> DependentJoints:
+    make, driven = ROBOTS[name]
+    tree = make()
     rest = closed(tree, tree.random_configuration(0) if tree.name == "four_bar" else mechanisms.at_rest(tree))
     single = [i for i, joint in enumerate(tree.joints) if joint.nv == 1]
     motors = {tree.v_slices[tree.joint(name)].start for name in driven}
@@ -65,7 +70,7 @@ def moved(of: DependentJoints, motion: tuple[np.ndarray, ...], along: tuple[np.n
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_they_are_closed_and_their_rates_are_those_of_differences(name):
-    of = following(*(make() if callable(make) else make for make in ROBOTS[name]))
+    of = following(name)
     motion = motions(of)
     Q, Qd, Qdd = of.whole(*motion)
     at = positions(of.tree, Q.T)
@@ -78,7 +83,7 @@ def test_they_are_closed_and_their_rates_are_those_of_differences(name):
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_derivatives_are_those_of_differences(name):
-    of = following(*(make() if callable(make) else make for make in ROBOTS[name]))
+    of = following(name)
     motion = motions(of)
     whole = of.whole(*motion)
     by = np.random.default_rng(2).normal(size=(3, len(whole[0]), len(of.moved)))
@@ -95,8 +100,8 @@ def test_derivatives_are_those_of_differences(name):
 
 
 def test_where_it_cannot_be_closed_it_is_no_number():
-    tree, driven = mechanisms.five_bar(), ["l_crank", "r_crank"]
-    of = following(tree, driven)
+    of = following("five_bar")
+    tree = of.tree
     q, qd, qdd = motions(of, 3)
     q[1, tree.q_slices[tree.joint("l_crank")]] -= 0.8  # the rods do not reach
     q[1, tree.q_slices[tree.joint("r_crank")]] += 0.8
