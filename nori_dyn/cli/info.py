@@ -144,8 +144,10 @@ def _draft(
     from nori_dyn.report.mapping_text import mapping_text
 
     check_writable(out)
-    ready = preset(robot) if robot in shipped_presets() else None
     is_preset = sensors is None and not (options.lock or options.keep or options.components)
+    ready = preset(robot) if robot in shipped_presets() or robot.endswith((".yaml", ".yml")) else None
+    if ready is None and is_preset and options.base == "fixed" and not is_planned(robot):
+        ready = walking if (walking := preset(robot)).walks else None
     are_told = contacts != RECOGNISE
     if ready is not None and is_preset:
         if contacts is not None:
@@ -201,7 +203,7 @@ def _fitting_commands(
     if record is None:
         yield next_command(*run)
         return
-    own = options.words()
+    own = (*options.words(), *(word for joint in made.still for word in ("--lock", joint)))
     named = () if sensors is None else ("--sensors", sensors)
     told = ("--contacts", contacts) if contacts and not recognised else ()
     states = ("--contacts", "all") if record.contacts or recognised else told

@@ -509,8 +509,9 @@ def plan_set(
             plans.leave_out(state)
             left_out[state] = str(error)
     if not plans:
-        reasons = " ".join(left_out.values())
-        raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {reasons}")
+        why, *others = left_out.values()
+        more = f" Nor has any of the {len(others)} others." if others else ""
+        raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {why}{more}")
     return Plan.of_states(tree, sensors, plans, left_out)
 
 

@@ -170,6 +170,11 @@ class Preset(Shown):
         return Preset(self.data.model_copy(update={"locked": locked}), self.path, self.model)
 
     @property
+    def walks(self) -> bool:
+        """Whether it recognises contacts."""
+        return any(wanted.contacts for wanted in self.data.estimates.values())
+
+    @property
     def live(self) -> VendorLog | None:
         """The mapping of its vendor's live topics; None where joint states go by the names of joints."""
         return next((kind for kind in self.data.logs.values() if _is_live(kind)), None)

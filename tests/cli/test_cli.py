@@ -220,6 +220,19 @@ def test_a_draft_for_a_preset_knows_its_motors_and_sensors(told, tmp_path, monke
     mapping = nd.tools.load_mapping("map.yaml")
     assert [entry.of for entry in mapping.columns] == ["q:{joint}", "qd:{joint}", "tau:{joint}", "acc:imu", "gyro:imu"]
     assert mapping.columns[0].joints[:2] == ["FR_hip_joint", "FR_thigh_joint"]
+    lines = told("info", "log.npz", "--robot", ROBOTS["solo12"], "--draft", "map.yaml").splitlines()
+    assert lines[-1] == f"Next: nori-dyn estimate log.npz --robot {ROBOTS['solo12']} --mapping map.yaml"
+    assert nd.tools.load_mapping("map.yaml").columns[-1].of == "gyro:base_link"  # it walks, by its model
+
+
+def test_joints_that_a_log_lacks_are_frozen_by_the_command_that_follows(told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    *known, last = load("ur5").joint_names
+    np.savez(
+        "log.npz", t=np.arange(50.0), **{f"{k}:{joint}": np.zeros(50) for k in ("q", "qd", "tau") for joint in known}
+    )
+    lines = told("info", "log.npz", "--robot", ROBOTS["ur5"], "--draft", "map.yaml").splitlines()
+    assert lines[-1].endswith(f"--lock {last}")
 
 
 @pytest.mark.parametrize(
