@@ -125,8 +125,8 @@ def tied(preset: Preset, log: Log, names: Sequence[str | None], yes: bool, as_js
     from nori_dyn.estimation.preset_logs import preset_log
 
     ready = [preset_log(preset, log, name) for name in names]
-    if not as_json:
-        reasons = dict.fromkeys(reason for each in ready for reason in each.reasons)
+    reasons = dict.fromkeys(reason for each in ready for reason in each.reasons)
+    if reasons and not as_json:
         show(Bullets(tuple(reasons), f"The columns of {unbroken(log.path.name)} are taken so"))
     if not yes:
         ask(log.path.name, tuple(dict.fromkeys(question for each in ready for question in each.questions)))

@@ -84,16 +84,16 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
             tied = replace(given, mapping=_completed(kind, given.mapping))
             return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind, alarms)
         made = draft(source, record, preset.data.order, preset.data.called)
-        still = made.still
-        if still:
-            preset = preset.still(still)
+        still, is_bare = made.still, preset.is_bare and not (preset.walks or made.has_torques)
+        if still or is_bare:
+            preset = preset.fitted(still, not is_bare)
             made = draft(source, preset.record(what), preset.data.order, preset.data.called)
     tied = replace(given, mapping=_completed(LogMapping.from_dict(made.data()), given.mapping))
     return PresetLog(
         tied,
         preset.plan(what),
         contacts,
-        tuple(_reasons(made)),
+        (*_reasons(made), *(("no torques of joints: those that the motion asks for",) if is_bare else ())),
         tuple(_questions(made, preset.data.doubts, still)),
         alarms=alarms,
         has_velocities=not made.lacks_velocities,
@@ -133,7 +133,7 @@ def _reasons(made: Draft) -> Iterator[str]:
         yield f"times of {name or 'the log'}, {settings}: {why}"
     if made.rate is not None:
         yield f"{made.rate:g} samples a second: so positions and velocities agree, as the log has no times"
-    if made.lacks_velocities:
+    if made.guesses and made.lacks_velocities:
         yield "velocities that the log lacks: made of the positions, by a smoother"
 
 

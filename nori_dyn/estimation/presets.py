@@ -162,17 +162,22 @@ class Preset(Shown):
         own = self.of(what)
         return surfaces(own.source, own.tree) if self.sensors(what).has_touches else None
 
-    def still(self, joints: Iterable[str]) -> Preset:
-        """The preset with more joints locked, at zero."""
-        locked = {**self.data.locked, **dict.fromkeys(joints, 0.0)}
-        if self.model == self.data.robot[0]:
-            return _of_model(self.model, locked, self.data.gravity)
+    def fitted(self, still: Iterable[str], has_torques: bool = True) -> Preset:
+        """The preset for a log that says nothing of some joints, which are locked at zero, or of any torque."""
+        locked = {**self.data.locked, **dict.fromkeys(still, 0.0)}
+        if self.is_bare:
+            return _of_model(self.data.robot[0], locked, self.data.gravity, has_torques)
         return Preset(self.data.model_copy(update={"locked": locked}), self.path, self.model)
 
     @property
     def walks(self) -> bool:
         """Whether it recognises contacts."""
         return any(wanted.contacts for wanted in self.data.estimates.values())
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the model is all that is known of the robot."""
+        return self.model == self.data.robot[0]
 
     @property
     def live(self) -> VendorLog | None:
@@ -185,7 +190,7 @@ class Preset(Shown):
 
     @property
     def _own_model(self) -> str:
-        if self.model == self.data.robot[0]:
+        if self.is_bare:
             return ""
         if self.model is not None:
             return f"Without --model, in Python model=, it is {self._robots}."
@@ -332,7 +337,10 @@ def preset(
 
 
 def _of_model(
-    model: str, locked: Mapping[str, float] = MappingProxyType({}), gravity: Sequence[float] | None = None
+    model: str,
+    locked: Mapping[str, float] = MappingProxyType({}),
+    gravity: Sequence[float] | None = None,
+    has_torques: bool = True,
 ) -> Preset:
     """The preset of a robot of which the model is all that is known.
 
@@ -346,13 +354,15 @@ def _of_model(
         with suppress(ModelError):  # of bases that other joints carry
             legs = legs_of(tree if floats else load_robot(model, base="floating", locked=locked, inertias="nearest"))
     tips = [name for i, name in enumerate(tree.names) if i not in tree.parents]
-    motion = Estimand(
-        about="torques that the motion asks for, and what is left of those that are read",
+    motion = Estimand(about="torques that the motion asks for", sensors="inverse_dynamics", outputs=["tau"])
+    left = Estimand(
+        about=f"{motion.about}, and what is left of those that are read",
         sensors="joint_torques",
         outputs=["tau", "offset"],
     )
     touch = Estimand(about="wrench on the tool", sensors="touch", outputs=[f"fx:{tips[0]}"])
-    of_arm = {"torques": motion} | ({"contacts": touch} if len(tips) == 1 and tree.nv >= 6 else {})
+    has_tool = has_torques and len(tips) == 1 and tree.nv >= 6
+    of_arm = {"torques": left if has_torques else motion} | ({"contacts": touch} if has_tool else {})
     asked = BASE if len(tips) > 1 else ""
     data = PresetData(
         name=Path(model).stem,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.typing import Floats
 
 DELIMITERS = ",;\t "
@@ -39,7 +40,7 @@ class Head:
         delimiter: what stands between cells; None for spaces, any number of them.
         data: the number of the first line of numbers.
         metadata: of the remarks `# key: value` above it.
-        numbers: for each cell whether a number, or a time, stands there in one of the first lines.
+        numbers: for each cell whether a number, or a time, stands there in one of the first lines, under its own name.
         dates: which cells hold times such as 2024-05-01T12:30:00.5.
     """
 
@@ -58,7 +59,7 @@ def read_head(path: Path, lines: Lines) -> Head:
     it has as many cells, and else nothing does. OpenSim's header ends with a line of its own, and is left out.
 
     Raises:
-        FileFormatError: there is no line, two columns have one name, or samples stand in columns.
+        FileFormatError: there is no line, or samples stand in columns.
     """
     lines = lines[next((k + 1 for k, (_, line) in enumerate(lines) if line.strip().lower() == END), 0) :]
     remarks = [(n, line.lstrip("# ")) for n, line in lines if line.lstrip().startswith("#")]
@@ -83,20 +84,23 @@ def read_head(path: Path, lines: Lines) -> Head:
     else:
         names, rows = first, rest[1:]
     names = [name or f"column[{k}]" for k, name in enumerate(names)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise FileFormatError(f"{path}: has two columns '{twice}'. Rename or remove one of the two.")
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        more = f" and {len(twice) - 1} more names" if twice[1:] else ""
+        what = f"{path}: has two columns '{twice[0]}'{more}, which are not read. Rename or remove one of the two."
+        warnings.warn(what, NoriWarning, stacklevel=2)
     found = [cells(line, delimiter) for _, line in rows[:SAMPLE]]
     columns = [[row[k] for row in found if k < len(row)] for k in range(len(names))]
     dates = frozenset(k for k, column in enumerate(columns) if any(map(is_date, column)))
     numbers = [k in dates or any(map(is_number, column)) for k, column in enumerate(columns)]
+    is_read = [(own or not any(numbers)) and name not in twice for own, name in zip(numbers, names, strict=True)]
     told = (re.fullmatch(r"([\w.]+): (.*)", line.strip()) for n, line in remarks if not rows or n < rows[0][0])
     return Head(
         tuple(names),
         delimiter,
         rows[0][0] if rows else lines[-1][0] + 1,
         {match[1]: match[2] for match in told if match},
-        tuple(numbers) if any(numbers) else (True,) * len(names),
+        tuple(is_read),
         dates,
     )
 

@@ -29,6 +29,9 @@ LONGEST = 1 << 26
 LARGE = 1 << 20
 """Bytes of a piece from which on pyarrow reads it, where it is installed: five times as fast, and slow to import."""
 
+METADATA = "-metadata.json"
+"""How the name ends of the file beside a table that says what it holds."""
+
 Piece = tuple[int, bytes]
 """Whole lines, and the number of the first."""
 
@@ -255,7 +258,7 @@ class CsvWriter(Writer):
 
 def _beside(path: Path) -> Path:
     """Path of the metadata file beside a table."""
-    return path.with_name(f"{path.name}-metadata.json")
+    return path.with_name(f"{path.name}{METADATA}")
 
 
 def _told(path: Path) -> tuple[dict[str, str], dict[str, str]]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
+from nori_dyn.logs.formats.csv_table import METADATA
 from nori_dyn.logs.formats.registry import FORMATS, open_log
 
 TABLES = tuple(ending for each in FORMATS if each.module not in ("bags", "mcap_files") for ending in each.endings)
@@ -25,7 +26,7 @@ class TablesSource(ArraySource):
         found: list[ArraySeries] = []
         why: dict[str, str] = {}
         for file in sorted(path.iterdir()):
-            if file.name.lower().endswith(TABLES):
+            if file.name.lower().endswith(TABLES) and not file.name.endswith(METADATA):
                 try:
                     found += _columns(file)
                 except FileFormatError as error:
@@ -43,7 +44,7 @@ def _columns(file: Path) -> Iterator[ArraySeries]:
     """Yield the columns of a file, by its name."""
     stem = file.name.split(".")[0]
     with open_log(file) as source:
-        for stream in source.streams:
+        for stream in source.streams if "nori_dyn.fingerprint" not in source.metadata else ():  # of an earlier run
             blocks = [block.values for block in source.read({stream.name: stream.columns})]
             for k, name in enumerate(stream.columns):
                 values = np.concatenate([block[k] for block in blocks]) if blocks else np.zeros(0)

@@ -150,5 +150,5 @@ def abbreviated(names: Iterable[str]) -> tuple[str, ...]:
     """Names, those that differ by numbers or a joint only as one: "q_d (7 columns)", "motor[].mode (9 columns)"."""
     alike: dict[str, list[str]] = {}
     for name in names:
-        alike.setdefault(re.sub(r"(\[\]|:[^.\[]*)$", "", re.sub(r"\[\d+\]", "[]", name)), []).append(name)
+        alike.setdefault(re.sub(r"(\[\]|:[^.\[]*|_?\d+)$", "", re.sub(r"\[\d+\]", "[]", name)), []).append(name)
     return tuple(own[0] if len(own) == 1 else f"{kind} ({len(own)} columns)" for kind, own in alike.items() if kind)

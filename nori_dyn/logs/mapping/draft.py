@@ -113,6 +113,11 @@ class Draft:
         """Whether there is a velocity that no column was found for."""
         return any(re.match("qd[^d]", name) for name in self.lacking)
 
+    @property
+    def has_torques(self) -> bool:
+        """Whether columns were found for torques of joints."""
+        return any(str(guess.entry["of"]).startswith("tau") for guess in self.guesses)
+
     def data(self) -> dict[str, object]:
         """The mapping as data."""
         said: dict[str, object] = {"robot": self.robot}
@@ -223,6 +228,7 @@ class _Drafting:
             own, why, is_doubtful = joints_of(family, free, len(wanted))
             if not own:
                 continue
+            rank = _likeliest_first(family)
             columns = family.columns
             if family.joints is not None:
                 columns = tuple(family.columns[family.joints.index(joint)] for joint in own)
@@ -237,6 +243,10 @@ class _Drafting:
             if kind == "current":
                 entry["scale"] = [1.0] * len(own)
                 told, is_doubtful = "currents: write the drives' gains as `scale`, N m per A, one a joint", True
+            others = [f for f in alike if f is not family and (f.joints, _likeliest_first(f)) == (family.joints, rank)]
+            if others:
+                either = f"or from {others[0].pattern}, which is as likely"
+                told, is_doubtful = f"{told}; {either}" if told else either, True
             covered |= {f"{target}:{joint}" for joint in own}
             yield DraftEntry(entry, "; ".join(filter(None, (family.why, why, told))), columns, is_doubtful)
 

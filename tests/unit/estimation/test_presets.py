@@ -89,6 +89,17 @@ def test_what_is_doubtful_is_asked_and_nothing_is_estimated(tmp_path):
     assert nd.estimate(path, "panda", accept=True)["tau"].shape == (len(t), 7)
 
 
+def test_of_a_log_without_torques_the_motion_tells_them(tmp_path):
+    load("panda")
+    t, q, qd, tau = swinging()
+    columns = {f"{kind}:panda_joint{k + 1}": x[:, k] for kind, x in (("q", q), ("qd", qd)) for k in range(7)}
+    model = nd.preset("panda").file
+    arm = nd.preset(model).fitted(["panda_finger_joint1", "panda_finger_joint2"])
+    found = nd.estimate(written(tmp_path / "log.csv", {"time": t, **columns}), arm)
+    assert [*found.values] == ["tau"]
+    assert np.abs(found["tau"][50:-50] - tau[50:-50]).max() < 1.0
+
+
 @pytest.mark.filterwarnings("ignore:.*mimic joints are taken as independent")
 def test_a_robot_without_a_preset_is_estimated_by_its_model_alone(tmp_path):
     load("panda")
@@ -101,7 +112,7 @@ def test_a_robot_without_a_preset_is_estimated_by_its_model_alone(tmp_path):
         nd.estimate(path, known)
     found = nd.estimate(path, known, accept=True)
     assert np.abs(found["tau"][50:-50] - tau[50:-50]).max() < 1.0
-    arm = known.still(["panda_finger_joint1", "panda_finger_joint2"])
+    arm = known.fitted(["panda_finger_joint1", "panda_finger_joint2"])
     assert arm.data.estimates["contacts"].outputs == ["fx:panda_link7"]
     assert np.abs(nd.estimate(path, arm, what="contacts")["fx:panda_link7"][50:-50, 3:]).max() < 5
 

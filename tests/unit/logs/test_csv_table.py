@@ -157,6 +157,15 @@ def test_blocks_of_several_clocks_come_in_about_their_order(tmp_path, monkeypatc
     np.testing.assert_array_equal(np.concatenate([times for name, times in blocks if name == "slow"]), slow)
 
 
+def test_columns_of_one_name_are_told_and_not_read(tmp_path):
+    (tmp_path / "log.csv").write_text("t,i_0,q[0],i_0\n0,1,2,3\n1,4,5,6\n")
+    with pytest.warns(NoriWarning, match="has two columns 'i_0', which are not read"):
+        source = open_log(tmp_path / "log.csv")
+    assert source.streams[0].columns == ("t", "q[0]")
+    (block,) = source.read({"": ("q[0]",)})
+    assert block.values[0].tolist() == [2, 5]
+
+
 def test_samples_of_matrices_of_several_lengths_are_along_the_long_side(tmp_path):
     whole = {"q": np.ones((400, 7)), "tau": np.ones((7, 400)), "q_few": np.ones((100, 7)), "tau_few": np.ones((100, 7))}
     gains = {f"gain{k}": np.ones(7) for k in range(9)} | {"k_T": np.array([3.0, 3, 3, 2, 2, 1, 1])}  # that is no time

@@ -441,6 +441,15 @@ def test_what_words_of_columns_say(tmp_path, pattern, of):
     assert all(guess.is_doubtful for guess in found.guesses)
 
 
+def test_columns_that_are_as_likely_are_told(tmp_path):
+    arrays = {f"{run}.{kind}": np.zeros((N, 2)) for run in ("first", "second") for kind in ("pos", "vel_meas", "vel")}
+    np.savez(tmp_path / "log.npz", **arrays)
+    found, _ = drafted(tmp_path / "log.npz", arm("hip", "knee"))
+    told = {guess.entry["from"]: guess.why for guess in found.guesses}
+    assert "or from second.pos[{k}], which is as likely" in told["first.pos[{k}]"]
+    assert "or from second.vel_meas[{k}]" in told["first.vel_meas[{k}]"]
+
+
 @pytest.mark.parametrize("name", ["q[{}]", "q{}", "position_{}"])
 @pytest.mark.parametrize("first", [0, 1])
 def test_numbered_columns_need_no_mapping(tmp_path, name, first):

@@ -111,6 +111,15 @@ def test_accelerations_take_the_step_of_time_from_the_log(tmp_path):
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)
 
 
+def test_estimates_in_a_folder_are_no_readings_of_it(tmp_path):
+    (tmp_path / "run").mkdir()
+    np.savez(tmp_path / "run/log.npz", q=np.zeros((20, 2)), qd=np.zeros((20, 2)), qdd=np.ones((20, 2)))
+    found = nd.estimate(tmp_path / "run/log.npz", nd.plan(SYSTEM, outputs=["tau"]), backend="numpy")
+    found.save(tmp_path / "run/tau.csv")
+    with open_log(tmp_path / "run") as source:
+        assert {name.rpartition("[")[0] for name in source.columns} == {"log.q", "log.qd", "log.qdd"}
+
+
 TIP = {"closed": [WRENCHES | {"name": "push"}], "open": [UNLOADED]}
 FOOT = sensor_set(ACCELERATIONS, name="foot", contacts={"tip": TIP})
 
