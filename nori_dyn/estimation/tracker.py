@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -34,6 +35,8 @@ class Tracker(TrackerBase[Estimated]):
     that may vanish, and what nobody has seen yet is simply not known.
 
     Without options it is a filter; with `lag` a smoother with a fixed lag; with `hypotheses` it recognises contacts.
+    With both, the contact state of a tick is settled `hypotheses.lag` ticks later, by default half of `lag`, and a
+    smoother runs along the states that were settled.
 
     Attributes:
         plan: the plan.
@@ -60,7 +63,7 @@ class Tracker(TrackerBase[Estimated]):
         WrongKindError: no plan.
         PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists.
         InputError: not to wait for a backend that is not "auto"; a time that is not positive, a lag that is no number
-            of ticks; hypotheses where there are no contacts, or with a lag.
+            of ticks, or below that of the hypotheses; hypotheses where there are no contacts.
         BackendError: there is no such backend.
 
     Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. V to VII and X;
@@ -101,8 +104,18 @@ class Tracker(TrackerBase[Estimated]):
         self: Tracker[Recognised],
         plan: Plan,
         dt: float,
-        lag: int = 0,
         *,
+        hypotheses: Hypotheses,
+        backend: str = "auto",
+        wait: bool = True,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Tracker[Recognised | None],
+        plan: Plan,
+        dt: float,
+        lag: int,
         hypotheses: Hypotheses,
         backend: str = "auto",
         wait: bool = True,
@@ -135,7 +148,7 @@ class Tracker(TrackerBase[Estimated]):
             check_auto(backend)
             backend, later = (NUMPY, NATIVE) if find_compiler() is not None else (NUMPY, None)
         if hypotheses is None:
-            programs = ContactPrograms(plan.states.plans, plan.contact_names, backend, progress_bar, plan.sensors.name)
+            programs = self._programs_of_states(backend)
             super().__init__(ContactSteps(programs, dt, lag != 0), plan.contact_names, plan.states, dt, lag, later)
             return
         if not plan.contact_names:
@@ -143,6 +156,10 @@ class Tracker(TrackerBase[Estimated]):
                 f"sensors '{plan.sensors.name}' have no contacts: there is nothing to recognise. Plan a robot with "
                 "sensors that have `contacts`, nd.plan(tree, sensors)."
             )
+        if lag and not wait:
+            raise InputError("wait=False is for a tracker that is told its contacts, or has no lag.")
+        if lag and hypotheses.lag is None:
+            hypotheses = replace(hypotheses, lag=lag // 2)
         outputs = [output.name for output in plan.states.first.outputs]
         of = plan.tree, plan.sensors, plan.states, dt, hypotheses, outputs
         super().__init__(
@@ -192,9 +209,9 @@ class Tracker(TrackerBase[Estimated]):
             raise PlanError(f"{path}: does not say how its plan is tracked: nd.Tracker(nd.Plan.load(path), dt=0.001).")
         return Tracker(plan, tracked.dt, tracked.lag, tracked.hypotheses, backend, wait)
 
-    def _programs_of_states(self) -> ContactPrograms:
+    def _programs_of_states(self, backend: str) -> ContactPrograms:
         plan = self.plan
-        return ContactPrograms(plan.states.plans, plan.contact_names, self.backend, progress_bar, plan.sensors.name)
+        return ContactPrograms(plan.states.plans, plan.contact_names, backend, progress_bar, plan.sensors.name)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
@@ -212,7 +229,7 @@ class Tracker(TrackerBase[Estimated]):
             UnknownNameError: there is no such language.
             IdentifierError: the name is not an identifier of C, or one that is taken.
             FileFormatError: the folder cannot be written, or holds other files.
-            PlanError: there are more contacts than exported code has room for.
+            PlanError: there are more contacts than exported code has room for; contacts are recognised with a lag.
 
         Example:
             >>> arm = nd.System(nd.autotree(2), "momentum_observer")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nori_dyn.errors import PlanError
 from nori_dyn.export.c_function import CFunction, c_function, solving_program
 from nori_dyn.export.files import CExport, assembled
 from nori_dyn.export.interface import Interface
@@ -65,9 +66,11 @@ def c_filter(of: TrackerBase[Any], sensors: str, name: str | None = None) -> CEx
 
     Raises:
         IdentifierError: the name is not an identifier of C, or one that is taken.
-        PlanError: there are more contacts than an enum of C has bits.
+        PlanError: there are more contacts than an enum of C has bits; contacts are recognised with a lag.
     """
     steps = of.steps if isinstance(of.steps, HypothesisSteps) else None
+    if steps is not None and of.lag:
+        raise PlanError("exported code recognises contacts or has a lag: export one tracker for each.")
     ticks, longest = [*of.ticks.values()] if steps is None else [steps.tick], GAP * of.dt
     solving = ticks[0].coordinates.plan
     plans: Mapping[ContactState, EliminationPlan] = of.plans if steps is None else {(): solving}

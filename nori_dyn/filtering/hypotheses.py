@@ -62,7 +62,8 @@ class Hypotheses:
             size of the wide density by which states are compared, see docs/design.md, 4.12. It has to be well above
             the noise of such forces, or a contact is believed in where there is none.
         reach: states are judged that differ from a likely one by as many contacts at most; all when None.
-        lag: how many ticks `Tracker.smoothed` can look back.
+        lag: how many ticks later the contact state of a tick is settled, where a tracker has a lag; `Tracker.smoothed`
+            can look back as far. None is half of the tracker's lag.
 
     Raises:
         InputError: a rate or an acceleration that is not positive; a reach or lag that is no number of them.
@@ -84,14 +85,15 @@ class Hypotheses:
     rate: float = RATE
     acceleration: float = ACCELERATION
     reach: int | None = None
-    lag: int = 0
+    lag: int | None = None
 
     def __post_init__(self) -> None:
         _check_positive("rate", self.rate, "how often a contact switches in a second")
         _check_positive("acceleration", self.acceleration, "how large accelerations are")
         if self.reach is not None:
             counted("reach", self.reach)
-        counted("lag", self.lag, 0)
+        if self.lag is not None:
+            counted("lag", self.lag, 0)
 
 
 def _check_positive(name: str, value: float, what: str) -> None:

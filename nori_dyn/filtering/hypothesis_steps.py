@@ -301,7 +301,7 @@ class HypothesisSteps(Steps):
         self.state = self.hypothesis_step.state if is_same else np.zeros(int(self._places.max()) + 1)
         self.state[: tree.nq] = tree.neutral_configuration()
         self.state[len(self.state) - len(tick.system.weights) :] = tick.system.weights
-        lag = model.options.lag
+        lag = model.options.lag or 0
         self._past, self._past_dt = np.zeros((lag, len(model.states))), np.zeros(lag)
 
     @staticmethod

@@ -178,7 +178,7 @@ class ContactLocalizer:
 
     Raises:
         PlanError: the sensors have no `touch`; no link that may be touched has a surface.
-        InputError: contacts are told, not recognised; a coefficient that is not positive.
+        InputError: the tracker has a lag; contacts are told, not recognised; a coefficient that is not positive.
 
     Source: own derivation (tests/unit/filtering/test_localization.py).
 
@@ -215,6 +215,8 @@ class ContactLocalizer:
         steps = tracker.steps
         if not isinstance(steps, HypothesisSteps):
             raise InputError("contacts are told here: give a tracker that recognises them, hypotheses=nd.Hypotheses().")
+        if tracker.lag:
+            raise InputError("touches are located at the last tick: give a tracker without a lag.")
         steps.surfaces = self._touched = TouchedSurfaces(steps, surfaces, friction)
         self.tracker, self.surfaces, self.friction = tracker, dict(surfaces), friction
 

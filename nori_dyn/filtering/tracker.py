@@ -27,6 +27,7 @@ from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import GAP, ContactPrograms, checked_time, undetermined
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART
+from nori_dyn.filtering.recognised_window import RecognisedWindow
 from nori_dyn.filtering.smoother import ContactPasses, Cut, Stretch
 from nori_dyn.filtering.square_root import Posterior, SquareRootInformation
 from nori_dyn.filtering.steps import (
@@ -79,7 +80,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         later: a backend that serves from the tick on before which a thread has compiled it; None for that of the steps.
 
     Raises:
-        InputError: a time that is not positive; a lag that is no number of ticks, or any where contacts are recognised.
+        InputError: a time that is not positive; a lag that is no number of ticks, or below that of the hypotheses.
     """
 
     def __init__(
@@ -93,20 +94,22 @@ class TrackerBase(Uncopied, Generic[Estimated]):
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(states)
         self._dt, self.lag, self.steps = checked_time("dt", dt), counted("lag", lag, 0), steps
-        self._window = None
-        if lag:
-            if not isinstance(steps, ContactSteps):
-                raise InputError(
-                    f"lag is {lag}, and contacts are recognised: estimates of the last ticks are not smoothed over "
-                    "contact states. `smoothed` tells the probabilities of earlier ticks, by the `lag` of hypotheses."
-                )
-            self._window = SlidingWindow(steps, self.lag)
+        self._window = self._window_of(steps) if self.lag else None
         self._behind = None if later is None else Background(steps, partial(steps.on, later))
         tick, layout = steps.tick, steps.tick.layout
         self.inputs = Inputs.of(steps.state, tick.system.tree, len(steps.measurement_names))
-        self.outputs = Outputs(**layout.views(steps.values))
+        self._values = steps.values if self._window is None else self._window.values
+        self.outputs = Outputs(**layout.views(self._values))
         self._run_on(steps)
         self.reset()
+
+    def _window_of(self, steps: Steps) -> SlidingWindow:
+        """Return the window of a tracker with a lag."""
+        if isinstance(steps, ContactSteps):
+            return SlidingWindow(steps, self.lag)
+        assert isinstance(steps, HypothesisSteps)
+        of_states = ContactSteps(self._programs_of_states(steps.tick.solver.backend), self.dt, keeps=True)
+        return RecognisedWindow(steps, of_states, self.lag)
 
     def _run_on(self, steps: Steps) -> None:
         """Run ticks by some steps."""
@@ -154,7 +157,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             steps.reference.begin(prior)
         steps.begin(prior, 0.0 if state is None else state.time)
         if self._window is not None:
-            self._window.slots.clear()
+            self._window.clear()
 
     @property
     def dt(self) -> float:
@@ -165,6 +168,8 @@ class TrackerBase(Uncopied, Generic[Estimated]):
     def dt(self, dt: float) -> None:
         self._dt = checked_time("dt", dt)
         self.steps.set_longest(GAP * self._dt)
+        if self._window is not None:
+            self._window.set_longest(GAP * self._dt)
 
     @property
     def plans(self) -> Mapping[ContactState, EliminationPlan]:
@@ -348,7 +353,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         """Take a tick; write the outputs of the first tick of the window, and return its status."""
         window.take(dt, wrong)
         if not window.is_full:
-            cause = f"the window has seen {len(window.slots)} ticks, and says of each what {self.lag} later ones tell"
+            cause = f"the window has seen {self.n_ticks} ticks, and says of each what {self.lag} later ones tell"
             return self._without(NOT_FINITE, cause)
         u, slot = window.late(), window.slots[0]
         if np.isnan(u).any():
@@ -362,7 +367,7 @@ class TrackerBase(Uncopied, Generic[Estimated]):
 
     def _without(self, wrong: int, cause: str) -> Status:
         """Return the status of a tick without an estimate."""
-        self.steps.values[:] = np.nan
+        self._values[:] = np.nan
         return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=cause)
 
     def step(
@@ -444,19 +449,25 @@ class TrackerBase(Uncopied, Generic[Estimated]):
             SingularSystemError: something is not determined by then; says what.
         """
         window = self._windowed("present")
-        if not window.slots:
+        if not self.n_ticks:
             raise InputError("the window has seen no tick yet: `step` takes one.")
+        if isinstance(self.steps, HypothesisSteps):
+            return self._recognised(self.steps)
         last = len(window.slots) - 1
         return self._in_window(window, last, window.slots[last].u.copy())
 
     def rest(self) -> list[Tracked]:
         """Return the estimates of the ticks that `step` has not returned yet, oldest first, by all readings.
 
+        Where contacts are recognised, those of the last ticks are settled by this, so that `reset` has to come next.
+
         Raises:
             InputError: there is no lag.
             SingularSystemError: something is not determined in one; says what.
         """
         window = self._windowed("rest")
+        if isinstance(window, RecognisedWindow):
+            window.settle()
         if not window.slots:
             return []
         first = 1 if window.is_full else 0
@@ -467,7 +478,11 @@ class TrackerBase(Uncopied, Generic[Estimated]):
         slot = window.slots[number]
         if np.isnan(u).any():
             raise SingularSystemError(self._unknown(slot.tick, slot.time, u))
-        return Tracked(window.known(number, u))
+        found = Tracked(window.known(number, u))
+        if not isinstance(window, RecognisedWindow):
+            return found
+        p = dict(zip(self.states, window.probabilities[number].tolist(), strict=True))
+        return Recognised(p, window.switch(number), lambda state: found)
 
     def over(
         self,
@@ -539,14 +554,14 @@ class TrackerBase(Uncopied, Generic[Estimated]):
                 "weights are of the rows of all contact states here, and a smoother takes those of one: recognise "
                 "first, then smooth, nd.Tracker(plan, dt).over(..., contacts=found.contacts.closed, causal=False)."
             )
-        programs = self._programs_of_states()
+        programs = self._programs_of_states(self.backend)
         y = Y[:, [self.measurement_names.index(name) for name in programs.all.measurement_names]]
         told = RecognisedStretches.of(steps.model, passed, Cut(replace(whole, y=y)))
         run = ContactPasses(programs, self.dt, prior, missing, singular)
         return joined([told.beside(one) for one in run.smoothed(told)][::-1])
 
-    def _programs_of_states(self) -> ContactPrograms:
-        """Return the programs of each contact state, of a tracker that recognises them.
+    def _programs_of_states(self, backend: str) -> ContactPrograms:
+        """Return the programs of each contact state on a backend, of a tracker that recognises them.
 
         Raises:
             InputError: it has no plans of contact states.

@@ -154,6 +154,7 @@ class SlidingWindow:
     Attributes:
         lag: how many there are behind the last.
         slots: the ticks, oldest first.
+        values: the outputs, one after the other.
 
     Args:
         steps: what runs ticks.
@@ -167,8 +168,16 @@ class SlidingWindow:
 
     def run_on(self, steps: ContactSteps) -> None:
         """Take ticks that others run from now on."""
-        self._steps = steps
+        self._steps, self.values = steps, steps.values
         self._spare: dict[Step, list[WindowSlot]] = {step: [] for step in steps.each}
+
+    def clear(self) -> None:
+        """Forget all ticks."""
+        self.slots.clear()
+
+    def set_longest(self, time: float) -> None:
+        """Take the longest time over which rates are known [s]."""
+        self._steps.set_longest(time)
 
     @property
     def is_full(self) -> bool:

@@ -197,6 +197,11 @@ def test_contacts_are_recognised_in_a_stream():
     assert (free.judged.contacts, held.judged.contacts) == ((), ("brake",))
     assert held.judged.probability_of("brake") > 0.9
     assert held.estimate["fx"][0, 2] == pytest.approx(-3.0, abs=0.1)
+    engine, state = made(plan, columns, way=StreamOptions(lag=2, hypotheses=nd.Hypotheses(lag=0)))
+    torques = 0.0, 3.0, 3.0, 3.0
+    late = [ticked(engine, state, 1 + 0.001 * k, still | {"tau:joint1": tau}) for k, tau in enumerate(torques)]
+    assert [one is None for one in late] == [True, True, False, False]
+    assert [(one.t, one.judged.contacts) for one in late[2:]] == [(1.0, ()), (1.001, ("brake",))]
     for way in (
         StreamOptions(hypotheses=nd.Hypotheses(), closed=("brake",)),
         StreamOptions(monitor=True),
