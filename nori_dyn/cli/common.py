@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -125,12 +126,22 @@ def tied(preset: Preset, log: Log, names: Sequence[str | None], yes: bool, as_js
     from nori_dyn.estimation.preset_logs import preset_log
 
     ready = [preset_log(preset, log, name) for name in names]
-    reasons = dict.fromkeys(reason for each in ready for reason in each.reasons)
-    if reasons and not as_json:
-        show(Bullets(tuple(reasons), f"The columns of {unbroken(log.path.name)} are taken so"))
-    if not yes:
-        ask(log.path.name, tuple(dict.fromkeys(question for each in ready for question in each.questions)))
+    reasons, questions = chain(*(one.reasons for one in ready)), chain(*(one.questions for one in ready))
+    told_and_asked(log, reasons, questions, yes, as_json)
     return ready
+
+
+def told_and_asked(log: Log, reasons: Iterable[str], questions: Iterable[str], yes: bool, as_json: bool) -> None:
+    """Say how the columns of a log are taken, each reason once, and ask what is doubtful about that.
+
+    Raises:
+        DoubtfulLogError: see `ask`.
+    """
+    told = tuple(dict.fromkeys(reasons))
+    if told and not as_json:
+        show(Bullets(told, f"The columns of {unbroken(log.path.name)} are taken so"))
+    if not yes:
+        ask(log.path.name, tuple(dict.fromkeys(questions)))
 
 
 def ask(log: str, questions: Sequence[str]) -> None:

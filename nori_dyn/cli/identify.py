@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nori_dyn.cli.common import how_differentiated, named, named_contacts, next_command, refuse_given, show_found
+from nori_dyn.cli.common import (
+    how_differentiated,
+    named,
+    named_contacts,
+    next_command,
+    refuse_given,
+    show_found,
+    told_and_asked,
+)
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.excite import MotionOptions
+from nori_dyn.cli.info import USUAL
 from nori_dyn.cli.options import Differentiated, Json, Missing, RobotOptions, option_names
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.io.files import check_writable
@@ -22,6 +31,8 @@ if TYPE_CHECKING:
     from nori_dyn.filtering.history import History
     from nori_dyn.identification.findings import Identification
     from nori_dyn.logs.log import Log
+    from nori_dyn.logs.mapping.log_mapping import LogMapping
+    from nori_dyn.logs.mapping.record import SampleRecord
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree
 
@@ -37,7 +48,9 @@ class FitOptions:
     """How parameters are identified from logs, and the files that are written.
 
     Attributes:
-        mapping: A YAML file that ties the logs' columns to the robot, as in `estimate`.
+        mapping: A YAML file that ties the logs' columns to the robot, as in `estimate`. Without it they go by their
+            usual names, or by a draft, of which what is doubtful is asked.
+        yes: Take drafts as they are, whatever is doubtful about them.
         recognise: A plan, of sensors with memory and the same contacts, that recognises them.
         held_out: On what the fit is judged: a share at the end of each log, or another log. 0 for nothing.
         loaded: A log in which the robot carries a load; repeatable.
@@ -63,6 +76,7 @@ class FitOptions:
     """
 
     mapping: Path | None = None
+    yes: Annotated[bool, typer.Option("--yes")] = False
     recognise: Annotated[Path | None, typer.Option(metavar="PLAN")] = None
     held_out: Annotated[str, typer.Option(metavar="SHARE|LOG")] = "0.33"
     loaded: Annotated[list[Path] | None, typer.Option(metavar="LOG")] = None
@@ -102,43 +116,71 @@ class FitOptions:
             check_payload(self.payload_out)
 
     def found(
-        self, logs: Sequence[Path], tree: KinematicTree, sensors: SensorSet | None, contacts: str | None, wanted: str
-    ) -> Identification:
-        """What is identified from logs.
+        self,
+        logs: Sequence[Path],
+        tree: KinematicTree,
+        sensors: SensorSet | None,
+        contacts: str | None,
+        wanted: str,
+        as_json: bool,
+    ) -> tuple[Identification, LogMapping | None]:
+        """What is identified from logs, and the mapping of the first.
 
         Raises:
             BadParameter: contacts are told, and recognised.
+            DoubtfulLogError: it is doubtful what the columns of a log are.
         """
         from nori_dyn.identification.identify import identify
+        from nori_dyn.logs.mapping.record import SampleRecord
+        from nori_dyn.measurements.sensor_set import SensorSet
 
         given, share = dict(map(_known, self.known or ())), _share(self.held_out)
-        read = _logs(logs, self.mapping)
+        record = SampleRecord.of_sensors(tree, sensors or SensorSet.from_dict(USUAL))
+        way = how_differentiated(self.differentiate)
+
+        def tied(log: Log) -> Log:
+            nonlocal way
+            own, has_velocities = self._tied(log, record, as_json)
+            way = way if has_velocities or way != "auto" else "smoother"
+            return own
+
+        read = _logs(logs, self.mapping, tied)
+        first = next(iter(read if isinstance(read, list) else [log for own in read.values() for log in own]))
         told: History | tuple[str, ...] | None = None if contacts is None else named_contacts(contacts)
         if self.recognise is not None:
             if told is not None:
                 raise typer.BadParameter("contacts are told or recognised.", param_hint="--recognise")
-            first = next(iter(read if isinstance(read, list) else [log for own in read.values() for log in own]))
             told = self._recognised(first, self.recognise)
-        return identify(
+        found = identify(
             read,
             tree,
             named(wanted),
             sensors=sensors,
             contacts=told,
-            held_out=_logs([Path(self.held_out)], self.mapping) if share is None else share,
-            loaded=_logs(self.loaded or (), self.mapping),
+            held_out=_logs([Path(self.held_out)], self.mapping, tied) if share is None else share,
+            loaded=_logs(self.loaded or (), self.mapping, tied),
             load_on=self.load_on,
             known=given,
             physical=self.physical,
             robust=self.robust,
             moving=self.moving,
             cutoff=self.cutoff,
-            differentiate=how_differentiated(self.differentiate),
+            differentiate=way,
             dt=self.dt,
             missing=self.missing,
             curves=self.html is not None,
             backend=self.backend,
         )
+        return found, first.mapping
+
+    def _tied(self, log: Log, record: SampleRecord, as_json: bool) -> tuple[Log, bool]:
+        """A log, tied by a draft where nothing says what its columns are, and whether it has velocities."""
+        from nori_dyn.estimation.preset_logs import drafted, questions_of, reasons_of
+
+        tied, made = drafted(log, record)
+        if made is not None:
+            told_and_asked(log, reasons_of(made), questions_of(made), self.yes, as_json)
+        return tied, made is None or not made.lacks_velocities
 
     def _recognised(self, log: Log, plan: Path) -> History:
         """Contacts of a log, as a plan recognises them."""
@@ -152,13 +194,13 @@ class FitOptions:
         return found.history
 
     def write(
-        self, found: Identification, robot: str, out: Path | None
+        self, found: Identification, robot: str, out: Path | None, mapping: LogMapping | None
     ) -> tuple[dict[str, Path], list[str], list[str]]:
         """Write what was found: the files by what they hold, notes on them, and why others are not there."""
         from nori_dyn.descriptions.component_files import save_components
         from nori_dyn.descriptions.identified import save_robot
         from nori_dyn.descriptions.payloads import save_payload
-        from nori_dyn.logs.mapping.log_mapping import load_mapping, save_mapping
+        from nori_dyn.logs.mapping.log_mapping import save_mapping
         from nori_dyn.report.html import save_html
 
         notes, source = list[str](), (f"Identified from {', '.join(found.logs)}.",)
@@ -176,8 +218,7 @@ class FitOptions:
                 save_components(found.with_stiction(name) if self.stiction else own, path, source)
 
             def save_calibrated(path: Path, name: str = name) -> None:
-                before = None if self.mapping is None else load_mapping(self.mapping)
-                save_mapping(found.calibrated(before, name), path, source)
+                save_mapping(found.calibrated(mapping, name), path, source)
 
             writers["robot" + of] = asked[0], save_own
             writers["components" + of] = asked[1], save_friction
@@ -256,8 +297,9 @@ def identify(
     tree, wanted = model.load(robot), parameters or WANTED
     if fit.payload_frame is not None:
         tree.frame(fit.payload_frame)  # refused before the work
-    found = fit.found(logs, tree, None if sensors is None else load_sensors(sensors, robot, tree), contacts, wanted)
-    written, notes, problems = fit.write(found, robot, out)
+    known = None if sensors is None else load_sensors(sensors, robot, tree)
+    found, mapping = fit.found(logs, tree, known, contacts, wanted, as_json)
+    written, notes, problems = fit.write(found, robot, out, mapping)
     loading = _loading(written, model)
     lines = [f"note: {note}" for note in notes]
     lines += [f"{what.capitalize()} written to {unbroken(str(path))}." for what, path in written.items()]
@@ -276,7 +318,7 @@ def identify(
         raise typer.Exit(1)
 
 
-def _logs(paths: Sequence[Path], mapping: Path | None) -> list[Log] | dict[str, list[Log]]:
+def _logs(paths: Sequence[Path], mapping: Path | None, tied: Callable[[Log], Log]) -> list[Log] | dict[str, list[Log]]:
     """Logs, or those of each robot by its name where they are named as ROBOT=LOG.
 
     Raises:
@@ -286,14 +328,14 @@ def _logs(paths: Sequence[Path], mapping: Path | None) -> list[Log] | dict[str, 
 
     parted = [("", "", str(path)) if path.exists() else str(path).partition("=") for path in paths]
     if not any(sign for _, sign, _ in parted):
-        return [read_log(path, mapping) for path in paths]
+        return [tied(read_log(path, mapping)) for path in paths]
     if not all(sign for _, sign, _ in parted):
         raise typer.BadParameter(
             "name the robot of each log, or of none: first=a.csv second=b.csv.", param_hint="LOG..."
         )
     found: dict[str, list[Log]] = {}
     for name, _, path in parted:
-        found.setdefault(name, []).append(read_log(path, mapping))
+        found.setdefault(name, []).append(tied(read_log(path, mapping)))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from nori_dyn.errors import MappingError
 from nori_dyn.estimation.log_run import RECOGNISE
@@ -93,11 +94,22 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         tied,
         preset.plan(what),
         contacts,
-        (*_reasons(made), *(("no torques of joints: those that the motion asks for",) if is_bare else ())),
-        tuple(_questions(made, preset.data.doubts, still)),
+        (*reasons_of(made), *(("no torques of joints: those that the motion asks for",) if is_bare else ())),
+        tuple(questions_of(made, preset.data.doubts, still)),
         alarms=alarms,
         has_velocities=not made.lacks_velocities,
     )
+
+
+def drafted(log: Log, record: SampleRecord) -> tuple[Log, Draft | None]:
+    """A log, with the mapping of a draft where neither a mapping nor names say where positions are, and the draft."""
+    if log.mapping is not None and log.mapping.columns:
+        return log, None
+    with open_log(log.path) as source:
+        if not any(name.startswith("q:") for name in bind(source.columns, log.mapping, record).lacking):
+            return log, None
+        made = draft(source, record)
+    return replace(log, mapping=_completed(LogMapping.from_dict(made.data()), log.mapping)), made
 
 
 def _completed(mapping: LogMapping, told: LogMapping | None) -> LogMapping:
@@ -126,7 +138,8 @@ def _fitting(
             yield len(binding.lacking), name, mapping
 
 
-def _reasons(made: Draft) -> Iterator[str]:
+def reasons_of(made: Draft) -> Iterator[str]:
+    """Yield what each entry of a draft rests on, for people."""
     for guess in made.guesses:
         yield f"{_taken(guess)}: {guess.why}"
     for name, (settings, why) in made.streams.items():
@@ -137,7 +150,16 @@ def _reasons(made: Draft) -> Iterator[str]:
         yield "velocities that the log lacks: made of the positions, by a smoother"
 
 
-def _questions(made: Draft, doubts: Mapping[str, str], still: Sequence[str]) -> Iterator[str]:
+def questions_of(
+    made: Draft, doubts: Mapping[str, str] = MappingProxyType({}), still: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield what a draft leaves open, for people.
+
+    Args:
+        made: the draft.
+        doubts: what is asked by words in the names of columns, see `PresetData`.
+        still: joints that the log says nothing of.
+    """
     words = {"", *(word for guess in made.guesses for column in guess.columns for word in words_of(column))}
     if still:
         yield f"nothing of the log is of {listed(still, MOST_NAMES)}: taken to stand still at zero?"

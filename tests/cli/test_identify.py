@@ -46,6 +46,20 @@ def test_a_robot_is_found_written_and_drawn(told, here):
     assert text(page.find(".//h1")).startswith("✓Errors of 0.049 to 0.052 N m on what was held out, ")
 
 
+def test_a_log_whose_columns_have_other_names_is_drafted_and_asked_about(told, run, here):
+    log = np.load("log.npz")
+    table = np.column_stack([log["q"], log["qd"], log["tau"]])
+    np.savetxt("log.csv", table, delimiter=",")  # without names and times
+    given = ("identify", "log.csv", *UR5, "--parameters", "offsets")
+    status, _, asked = run(*given)
+    assert status == 1
+    assert "q:{joint} from column[{k}]?" in plain(asked)
+    said = told(*given, "--yes", "--mapping-out", "found.log.yaml")
+    assert "so positions and velocities agree" in plain(said)
+    kept = nd.tools.load_mapping("found.log.yaml")
+    assert (kept.columns[0].of, len(kept.calibration)) == ("q:{joint}", 6)
+
+
 def test_several_robots_have_files_of_their_own(told, run, here):
     """They share inertias: friction, which the second has half of, is its own."""
     own = here.components[0].model_copy(update={"viscous": 0.35})
