@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,13 @@ FEWEST_OF_A_POINT = 3
 
 TORQUE = 0.007
 """Standard deviation of torques, by the robot's weight times the length of its legs."""
+
+
+UNREAD = 100.0
+"""By how many of their deviations torques may be off zero where none are read."""
+
+MOTION = "motion"
+"""What is estimated of a legged robot without torques."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +138,30 @@ def legs_of(tree: KinematicTree) -> Legs | None:
         float(f"{TORQUE * weight * length:.1g}"),
         weight,
     )
+
+
+def with_motion(estimates: Mapping[str, Estimand]) -> dict[str, Estimand]:
+    """Estimates with one that needs no torques, where a base is state and contacts are recognised by them.
+
+    A robot's own joints may give any torque then; which feet stand is told by the log.
+    """
+    for wanted in estimates.values():
+        known = wanted.sensors
+        if wanted.contacts is None or isinstance(known, str) or not _has_base(known):
+            continue
+        free = [
+            row | {"value": 0, "sigma": UNREAD * row["sigma"]} if _reads_torques(row) else row
+            for row in known["measurements"]
+        ]
+        about = "attitude and velocity of the base, from encoders, IMU and which feet stand, without torques"
+        sensors = known | {"name": f"{known['name']}_{MOTION}", "measurements": free}
+        return {**estimates, MOTION: Estimand(about=about, sensors=sensors, outputs=["qdd"])}
+    return dict(estimates)
+
+
+def _has_base(sensors: Mapping[str, Any]) -> bool:
+    return any(own.get("of") == "base" for own in sensors.get("memory", {}).values())
+
+
+def _reads_torques(row: Mapping[str, Any]) -> bool:
+    return row["type"] == "joint_torque" and "value" not in row and "sigma" in row

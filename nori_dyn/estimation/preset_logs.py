@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from nori_dyn.errors import MappingError
+from nori_dyn.estimation.legged import MOTION
 from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.preset_data import VendorLog
@@ -70,6 +71,7 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
 
     Raises:
         FileFormatError: the log cannot be read.
+        MappingError: it holds no torques, and there is an estimate without them.
         ModelError, UnknownPresetError, PlanError: as `Preset.plan`.
     """
     given = log if isinstance(log, Log) else read_log(log)
@@ -89,6 +91,13 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         if still or is_bare:
             preset = preset.fitted(still, not is_bare)
             made = draft(source, preset.record(what), preset.data.order, preset.data.called)
+    if any(name.startswith("tau") for name in made.lacking) and MOTION in {*preset.data.estimates} - {
+        *preset.runs(what)[0]
+    }:
+        raise MappingError(
+            f"{given.path}: holds no joint torques, by which {', '.join(preset.runs(what)[0])} is estimated. Without "
+            f"them: --what {MOTION}, in Python what='{MOTION}', by columns that say which feet stand."
+        )
     tied = replace(given, mapping=_completed(LogMapping.from_dict(made.data()), given.mapping))
     return PresetLog(
         tied,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -11,6 +11,7 @@ import numpy as np
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.estimate import Estimate
@@ -18,7 +19,7 @@ from nori_dyn.solve.plausibility.checks import warnings_of_motion, warnings_of_r
 from nori_dyn.solve.plausibility.warning import PlausibilityWarning
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Shown
-from nori_dyn.typing import Indices
+from nori_dyn.typing import Floats, Indices
 
 MOST = 1000
 """Singular samples that are listed by their numbers, at most."""
@@ -120,9 +121,10 @@ def look_at(
         return
     looked = samples.at(slice(0, LOOKED_AT)) if before else samples
     for each, places in samples_by_state(looked).items():
-        states = dict.fromkeys([each, *(systems if are_recognised else ())])
-        (system, y), *rest = ((systems[s], samples.record.own_readings(s, looked.y[places])) for s in states)
-        report.doubt(warnings_of_readings(system, looked.q[places], looked.qd[places], y, by_model, rest))
+        in_states = _in_states(systems, samples.record, looked.y[places], dict.fromkeys([each, *systems]))
+        system, y = next(in_states)
+        rest, elsewhere = (list(in_states), ()) if are_recognised else ((), in_states)
+        report.doubt(warnings_of_readings(system, looked.q[places], looked.qd[places], y, by_model, rest, elsewhere))
     whole = None if before else estimate
     t = looked.t if looked.t is not None and len(looked.t) > 1 else None
     (first, system), *more = systems.items()
@@ -131,6 +133,13 @@ def look_at(
     found = warnings_of_motion(system, looked.q, looked.qd, y, whole, dt, t, others, by_model)
     pairs = {"rates": ("q", "qd"), "accelerations": ("qd", "qdd")}
     report.doubt(tuple(replace(each, message=each.message + _said(units, pairs.get(each.check))) for each in found))
+
+
+def _in_states(
+    systems: Mapping[ContactState, System], record: SampleRecord, y: Floats, states: Iterable[ContactState]
+) -> Iterator[tuple[System, Floats]]:
+    """Yield the system and the readings (N, ny) of contact states, by those of all states."""
+    yield from ((systems[state], record.own_readings(state, y)) for state in states)
 
 
 def _said(units: Mapping[str, str], kinds: tuple[str, str] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -24,6 +24,7 @@ def warnings_of_readings(
     y: Floats,
     by_model: bool = True,
     others: Sequence[tuple[System, Floats]] = (),
+    elsewhere: Iterable[tuple[System, Floats]] = (),
 ) -> tuple[PlausibilityWarning, ...]:
     """Plausibility warnings about single samples; some hundreds of milliseconds where rows are weighed.
 
@@ -34,9 +35,10 @@ def warnings_of_readings(
         y: readings (N, ny); nan where there is none.
         by_model: whether to test the readings against the model, which is uncertain itself where it is identified.
         others: the systems and readings of other contact states that a sample may be in.
+        elsewhere: those of contact states that it is not in, by what the log says of contacts.
     """
     with np.errstate(all="ignore"):  # an overflow is a warning by itself
-        fit = inconsistency(system, q, qd, y, others) if by_model else ()
+        fit = inconsistency(system, q, qd, y, others, elsewhere) if by_model else ()
         return *limits(system.tree, q), *readings(system, y), *fit
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,12 @@ The first counts of those that explain as much.
 
 
 def inconsistency(
-    system: System, q: Floats, qd: Floats, y: Floats, others: Sequence[tuple[System, Floats]] = ()
+    system: System,
+    q: Floats,
+    qd: Floats,
+    y: Floats,
+    others: Sequence[tuple[System, Floats]] = (),
+    elsewhere: Iterable[tuple[System, Floats]] = (),
 ) -> Iterator[PlausibilityWarning]:
     """Yield a warning where readings (N, ny) contradict each other at most samples, by the sigmas of their sensors.
 
@@ -51,6 +56,7 @@ def inconsistency(
         qd: velocities (N, nv).
         y: readings (N, ny).
         others: the systems and readings of other contact states that a sample may be in.
+        elsewhere: those of contact states that it is not in, by what the log says of contacts.
     """
     if not any(row.equation.sigma for row in system.rows):
         return
@@ -62,7 +68,8 @@ def inconsistency(
     share = _share(fits)
     if share < MOST:
         return
-    hint, left = min(_explanations(each, q[chosen], qd[chosen], fits), key=lambda found: found[1])
+    rest = [(other, own[chosen]) for other, own in elsewhere]
+    hint, left = min(_explanations(each, q[chosen], qd[chosen], fits, rest), key=lambda found: found[1])
     yield PlausibilityWarning(
         "consistency",
         share,
@@ -132,11 +139,17 @@ def _share(fits: Sequence[tuple[_LeastSquares, ...]], kind: str = "", factor: fl
 
 
 def _explanations(
-    each: Sequence[tuple[System, Floats]], q: Floats, qd: Floats, fits: Sequence[tuple[_LeastSquares, ...]]
+    each: Sequence[tuple[System, Floats]],
+    q: Floats,
+    qd: Floats,
+    fits: Sequence[tuple[_LeastSquares, ...]],
+    elsewhere: Sequence[tuple[System, Floats]],
 ) -> Iterator[tuple[str, float]]:
     """Yield possible errors, and the share of samples whose readings do not fit together with each corrected."""
     system = each[0][0]
     in_q, in_qd = angular(system.tree)
+    if elsewhere:
+        yield "With other contacts closed they fit: is it right which are?", _share(_fits([*each, *elsewhere], q, qd))
     if reaches_far(q[:, in_q]):
         yield "q looks like degrees.", _share(_fits(each, np.where(in_q, q / DEGREE, q), qd))
     if reaches_far(qd[:, in_qd]):

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import DoubtfulLogError, InputError, ModelError, PresetError, UnknownPresetError, WrongKindError
+from nori_dyn.errors import (
+    DoubtfulLogError,
+    InputError,
+    MappingError,
+    ModelError,
+    PresetError,
+    UnknownPresetError,
+    WrongKindError,
+)
 from nori_dyn.estimation.legged import legs_of
 from nori_dyn.estimation.presets import known_presets
 from tests.robots import ROBOTS, load
@@ -161,10 +169,38 @@ def test_feet_and_the_imu_of_a_robot_without_a_preset_are_found_by_their_names(n
     load(name)
     points, soles, imu = FEET[name]
     known = nd.preset(ROBOTS[name])
-    assert [*known.data.estimates] == ["contacts", "base"]
+    assert [*known.data.estimates] == ["contacts", "base", "motion"]
     assert known.data.estimates["contacts"].outputs == [f"fx:{foot}" for foot in points + soles]
     kinds = [f"{kind} {', '.join(own)}," for kind, own in (("points", points), ("flat soles", soles)) if own]
     assert all(f"{told} with an IMU at {imu}" in known.data.doubts[""] for told in kinds)
+
+
+def without_torques(path):
+    """A log of a Go2 that stands: encoders, an IMU and the forces on its feet."""
+    tree, t = load("go2", "floating"), np.arange(0, 1, 0.01)
+    bent = dict.fromkeys(tree.joint_names[1:], 0.0) | {f"{leg}_thigh_joint": 0.9 for leg in ("FL", "FR", "RL", "RR")}
+    bent |= {f"{leg}_calf_joint": -1.8 for leg in ("FL", "FR", "RL", "RR")}
+    columns = {f"{kind}_{name}": x * (kind == "q") + 0 * t for kind in ("q", "dq") for name, x in bent.items()}
+    columns |= {f"{letter}{axis}": 0 * t + (letter + axis == "az") * 9.81 for letter in "wa" for axis in "xyz"}
+    columns |= {f"{leg}_force": 40 + 0 * t for leg in ("FL", "FR", "RL", "RR")}
+    return written(path, {"time": t, **columns})
+
+
+def test_a_log_of_a_legged_robot_without_torques_says_what_it_tells(tmp_path):
+    with pytest.raises(
+        MappingError, match=r"holds no joint torques, by which contacts is estimated\. Without them: --what"
+    ):
+        nd.estimate(without_torques(tmp_path / "log.csv"), "go2")
+
+
+@pytest.mark.long
+def test_a_log_of_a_legged_robot_without_torques_has_its_base_estimated(tmp_path):
+    path = without_torques(tmp_path / "log.csv")
+    with pytest.raises(DoubtfulLogError, match="contact:FL from FL_force"):
+        nd.estimate(path, "go2", what="motion")
+    base = nd.estimate(path, "go2", what="motion", accept=True).history.base
+    np.testing.assert_allclose(base.gravity[-1], [0, 0, -9.81], atol=0.05)
+    np.testing.assert_allclose(base.velocity[-1], 0, atol=0.01)
 
 
 def test_forces_on_legs_in_a_plane_are_shared_by_a_prior():

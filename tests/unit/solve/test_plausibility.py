@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import nori_dyn as nd
 from nori_dyn.model.joints import Prismatic, Revolute
 from nori_dyn.model.kinematics import velocities
-from nori_dyn.solve.plausibility.checks import warnings_of_motion
+from nori_dyn.solve.plausibility.checks import warnings_of_motion, warnings_of_readings
 from nori_dyn.solve.plausibility.magnitudes import reach, robot_weight
 from nori_dyn.solve.plausibility.torques import LEAST
 from tests.plausible import plausibility_warnings
@@ -122,6 +122,22 @@ def test_times_of_arrival_are_doubted_and_gaps_are_not(log):
     assert "time goes on in bursts" in log.doubts(t=tens, dt=None)["clock"].message
     gaps = log.t + 0.3 * (np.arange(N) // 100)
     assert "clock" not in log.doubts(t=gaps, dt=None)
+
+
+def test_a_contact_that_is_told_to_be_open_explains_a_contradiction():
+    """An arm that is pushed at its tip, which two torques and a force sensor would tell."""
+    arm, q = nd.autotree(3), np.linspace([0.1, 0.5, -0.4], [0.9, 1.1, 0.3], 20)
+    known = [ACCELERATIONS | {"value": 0}, TORQUES | {"sigma": 0.01}]
+    free, soft = nd.System(arm, sensor_set(*known, UNLOADED)), WRENCHES | {"links": "link3", "value": 0, "sigma": 100}
+    pushed = nd.System(arm, sensor_set(*known, WRENCHES | {"value": 0, "links": ["link1", "link2"]}, soft))
+    J = nd.jacobian(arm, q.T, "link3")
+    push = np.array([0, 0, 0, 3.0, -5.0, 4.0])
+    y = nd.rnea(arm, q.T, 0 * q.T, 0 * q.T).T - np.einsum("ijn,i->nj", J, push)
+    (found,) = warnings_of_readings(free, q, 0 * q, y, elsewhere=[(pushed, y)])
+    assert found.check == "consistency"
+    assert "With other contacts closed they fit: is it right which are?" in found.message
+    (alone,) = warnings_of_readings(free, q, 0 * q, y)
+    assert "other contacts" not in alone.message
 
 
 def test_velocities_that_are_not_the_rates(log):
