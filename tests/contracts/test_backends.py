@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from nori_dyn.estimation.plan import plan
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.joints import Revolute
 from nori_dyn.model.synthetic import autotree, random_tree
@@ -14,7 +15,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.registry import BACKENDS
 from nori_dyn.program.limits import RCOND_LIMIT
@@ -96,7 +97,7 @@ N_STATES = 12
 
 @cache
 def planned(name: str, ordering: str = "recursive", outputs: tuple[str, ...] | None = None) -> EliminationPlan:
-    return make_plan(System(*SYSTEMS[name]), outputs=outputs, ordering=ordering)
+    return plan(System(*SYSTEMS[name]), outputs, ordering)
 
 
 @cache

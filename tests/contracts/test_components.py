@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse.linalg as spla
 
 from nori_dyn.components.config import component_types
+from nori_dyn.estimation.plan import plan
 from nori_dyn.model.closure import closed
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import Closing, Frame, KinematicTree
-from nori_dyn.planning.planner import make_plan
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation
@@ -224,7 +224,7 @@ def test_a_plan_solves_what_the_system_says(entries):
     system = System(tree, sensor_set(of("joint_torque", joints="all"), unloaded, *known))
     y = np.random.default_rng(2).normal(size=system.ny)
     d = spla.spsolve(system.D(at.q).tocsc(), -system.b(at.q, at.qd, y))
-    found = make_plan(system)
+    found = plan(system)
     estimate = Solver(found, "numpy").solve(at.q, at.qd, y)
     for variable in system.variables:
         if variable.key.component:

@@ -5,9 +5,9 @@ import importlib.util
 import numpy as np
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.planner import make_plan
 from nori_dyn.system.builder import System
 from tests.covering import covering
 from tests.peers import Peer
@@ -21,7 +21,7 @@ ORDERINGS = ["auto", "recursive", "markowitz", "superlu", *(["umfpack"] if has_u
 
 def plan_of(tree, problem, ordering="auto"):
     sensors = hybrid(TREES[tree], seed=3) if problem == "hybrid" else PROBLEMS[problem]
-    return make_plan(System(TREES[tree], sensors), ordering=ordering)
+    return nd.plan(System(TREES[tree], sensors), ordering=ordering)
 
 
 @covering(
@@ -75,7 +75,7 @@ def test_weighed_rows_are_conditions_of_optimality_with_multipliers():
     system = System(
         TREES["three_children"], sensor_set({**TORQUES, "sigma": 0.1}, {**ACCELERATIONS, "sigma": 0.2}, WRENCHES)
     )
-    plan = make_plan(system)
+    plan = nd.plan(system)
     graph, n = plan.graph(), system.shape[1]
     assert graph.number_of_nodes() == 2 * plan.symbolic.shape[0] > 2 * n
     name = system.variable_names[3]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.limbs import limb_groups
@@ -112,7 +113,7 @@ def inputs_of(plan, body):
 @pytest.mark.parametrize("robot", [x if x in SHORT else pytest.param(x, marks=pytest.mark.long) for x in OPERATIONS])
 @pytest.mark.usefixtures("deep_recursion")
 def test_operations_are_those_counted_and_limbs_that_are_alike_are_computed_alike(robot, problem):
-    plan = make_plan(System(load(robot, "floating"), sensors(problem)), (OUTPUT[problem],))
+    plan = nd.plan(System(load(robot, "floating"), sensors(problem)), (OUTPUT[problem],))
     assert plan.cost.total == OPERATIONS[robot][list(OUTPUT).index(problem)]
     assert plan.stability.is_stable
     unknowns, graph = plan.solved.unknowns, plan.symbolic.graph

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
@@ -13,7 +14,6 @@ from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
-from nori_dyn.planning.planner import make_plan
 from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import refine
@@ -132,7 +132,7 @@ OPERATIONS = {  # (what is reached, what was asked for)
 @pytest.mark.parametrize(("robot", "problem", "output"), OPERATIONS)
 def test_operations_of_a_tick_are_those_counted_and_fewer_than_published(robot, problem, output):
     tree = autotree(30, skew=1.5, taper=0.9) if robot == "chain" else load(robot, "fixed")
-    plan = make_plan(System(tree, sensors(problem)), (output,))
+    plan = nd.plan(System(tree, sensors(problem)), (output,))
     reached, asked = OPERATIONS[robot, problem, output]
     assert plan.cost.total == reached < asked
     assert plan.cost.total < 429 * tree.nv - 507  # Featherstone's count of the articulated-body algorithm
@@ -142,7 +142,7 @@ def test_operations_of_a_tick_are_those_counted_and_fewer_than_published(robot, 
 @pytest.mark.parametrize(("taper", "a_link"), [pytest.param(1.0, 308, marks=pytest.mark.long), (0.97, 328)])
 def test_operations_grow_by_the_same_number_with_every_link(taper, a_link):
     counts = [
-        make_plan(System(autotree(n, skew=1.5, taper=taper), sensors("forward_dynamics")), ("qdd",)).cost
+        nd.plan(System(autotree(n, skew=1.5, taper=taper), sensors("forward_dynamics")), ("qdd",)).cost
         for n in (10, 12, 16)
     ]
     assert [after.total - before.total for before, after in pairwise(counts)] == [2 * a_link, 4 * a_link]
@@ -159,7 +159,7 @@ def test_frames_and_turns_pay_for_any_sensors(name):
     else:
         tree = TREES["mixed_8"] if name == "hybrid" else autotree(10, skew=1.5, taper=0.9)
         system = System(tree, PROBLEMS.get(name) or hybrid(tree, seed=3))
-    plan, as_given = make_plan(system), make_plan(system, ordering="recursive").cost.total
+    plan, as_given = nd.plan(system), nd.plan(system, ordering="recursive").cost.total
     refined = replace(refine(system, plan.seed, plan.regrouped), turns=())
     order = Ordering(plan.program_rows, plan.program_columns)
     with_frames = static_elimination(refined, order).cost(range(system.shape[1])).total

@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
-from nori_dyn.planning.planner import make_plan
 from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.program import Program
 from nori_dyn.program.python_source import PythonProgram, python_source
@@ -163,7 +163,7 @@ def test_assembly_is_the_system(name, sensors):
 def test_solution_program_returns_what_it_says(outputs):
     tree = TREES["two_roots"]
     system = System(tree, FORWARD)
-    plan = make_plan(system, outputs)
+    plan = nd.plan(system, outputs)
     columns = output_columns(system, resolve_outputs(system, outputs))
     checked = outputs is None
     made = solution_program(plan, columns.tolist(), checked)
@@ -186,7 +186,7 @@ def test_solution_program_returns_what_it_says(outputs):
 
 def test_asking_for_less_costs_less():
     system = System(TREES["mixed_8"], INVERSE)
-    plan = make_plan(system)
+    plan = nd.plan(system)
     everything, torques, one = (
         solution_program(plan, output_columns(system, resolve_outputs(system, o)).tolist(), False).program.cost.total
         for o in (None, ("tau",), ("tau:joint8",))
