@@ -12,6 +12,7 @@ import json  # noqa: E402
 import shutil  # noqa: E402
 import sys  # noqa: E402
 import warnings  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import hypothesis  # noqa: E402
@@ -91,27 +92,22 @@ def kept_folders(request) -> dict[str, Path]:
     return folders
 
 
-@pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory, kept_folders) -> Path:
-    """The cache folder of this run: what one test plans and compiles, the others find, in any worker."""
+@pytest.fixture(scope="session", autouse=True)
+def shared_cache(tmp_path_factory, kept_folders) -> Iterator[Path]:
+    """The cache folder of this run: what one test or fixture plans and compiles, the others find, in any worker."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(exist_ok=True)
     for name, stays in kept_folders.items():
         with contextlib.suppress(FileExistsError):  # by another worker
             (folder / name).symlink_to(stays)
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def cache(shared_cache, monkeypatch) -> Path:
-    """The cache folder that this test uses."""
-    monkeypatch.setenv("NORI_DYN_CACHE", str(shared_cache))
-    return shared_cache
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NORI_DYN_CACHE", str(folder))
+        yield folder
 
 
 @pytest.fixture
-def own_cache(cache, tmp_path, monkeypatch) -> Path:
+def own_cache(tmp_path, monkeypatch) -> Path:
     """A cache folder of this test's own, which does not exist yet: for tests of what is cached, and when."""
     folder = tmp_path / "own-cache"
     monkeypatch.setenv("NORI_DYN_CACHE", str(folder))
