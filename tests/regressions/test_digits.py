@@ -207,8 +207,9 @@ def judged(n=60):
     return found
 
 
-def test_each_deviation_is_right_at_each_state():
-    monitor, afresh = planned().monitor("numpy"), 0
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=needs_compiler)])
+def test_each_deviation_is_right_at_each_state(backend):
+    monitor, afresh = planned().monitor(backend), 0
     for state, expected in judged():
         found = monitor.check(*state)
         deviations = np.concatenate([found.deviations["tau"], found.deviations["qdd"]])
