@@ -35,6 +35,7 @@ from nori_dyn.identification.plausibility import (
     opposite_readings,
     still_joints,
     turned_signs,
+    unlikely_masses,
     weak_motion,
 )
 from nori_dyn.identification.prior import ParameterPrior
@@ -272,6 +273,7 @@ class _Estimation:
             f"{log.log.path.name}: {doubt.message}" for log in (*weighted, *self.validation) for doubt in log.doubts
         ]
         doubts += turned_signs(problem.parameters, plain)
+        doubts += unlikely_masses(problem.parameters, values)
         doubts += contradicted_priors(solution.checks)
         doubts += late_readings(late)
         doubts += opposite_readings(names, logs, before)

@@ -30,6 +30,9 @@ LISTED = 8
 LOOKS = 8
 """Configurations at which the inertia that joints feel is looked at."""
 
+HEAVY = 10.0
+"""Masses that are as many times those of the model, whose sums alone a log tells, mean nothing by themselves."""
+
 OPPOSITE = -0.5
 """Correlation of a reading with what the model predicts, below which its sign is likely turned."""
 
@@ -113,6 +116,26 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
                 f"'{name}' is opposite to what the model predicts: their correlation is {correlation:.2f}. Its sign is "
                 "probably wrong: map it with scale -1."
             )
+
+
+def unlikely_masses(parameters: Parameters, values: Floats) -> Iterator[str]:
+    """Yield a sentence where links would weigh many times what they do in the model.
+
+    Args:
+        parameters: of the robot.
+        values: what was found (n,).
+    """
+    known = zip(parameters.each, parameters.prior.tolist(), values[: len(parameters)].tolist(), strict=True)
+    heavy = [(each.owner, kg, found) for each, kg, found in known if each.kind == "m" and found > HEAVY * kg > 0]
+    if heavy:
+        link, kg, found = heavy[0]
+        names = listed(repr(name) for name, *_ in heavy)
+        yield (
+            f"{'Links' if heavy[1:] else 'Link'} {names} would weigh far more than in the model: '{link}' "
+            f"{number(found)} kg, there {number(kg)} kg. That fits the logs and is no weight: they tell sums, and "
+            "what the model lacks may be taken for inertia. Look at signs, zeros and gravity, or give what is known: "
+            "known (--known m:LINK=1.5)."
+        )
 
 
 def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:

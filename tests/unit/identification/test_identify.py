@@ -5,7 +5,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.identification.parameters import ten_of
+from nori_dyn.identification.parameters import Parameters, ten_of
+from nori_dyn.identification.plausibility import unlikely_masses
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.tables import number, spaced
 from tests.robots import load
@@ -261,6 +262,15 @@ def test_signs_and_delays_are_noticed(tmp_path, arm):
     found = identified(**{k: v[late:] for k, v in arrays.items()} | {"tau": arrays["tau"][:-late]})
     assert any("Readings lag the motion" in note for note in found.notes)
     assert found.fits[1].delay == pytest.approx(late * 0.002, rel=0.1)
+
+
+def test_links_that_would_weigh_far_more_than_in_the_model_are_told(arm):
+    each = Parameters.of(arm, ["m:*"], {})
+    found = each.prior.copy()
+    assert not [*unlikely_masses(each, 5 * found)]
+    found[1] *= 100
+    (told,) = unlikely_masses(each, found)
+    assert f"Link '{arm.names[1]}' would weigh far more than in the model" in told
 
 
 def test_a_wrist_sensor_identifies_what_it_carries(tmp_path):
