@@ -47,8 +47,8 @@ def test_a_robot_is_found_written_and_drawn(told, here):
 
 
 def test_a_log_whose_columns_have_other_names_is_drafted_and_asked_about(told, run, here):
-    log = np.load("log.npz")
-    table = np.column_stack([log["q"], log["qd"], log["tau"]])
+    with np.load("log.npz") as log:
+        table = np.column_stack([log["q"], log["qd"], log["tau"]])
     np.savetxt("log.csv", table, delimiter=",")  # without names and times
     given = ("identify", "log.csv", *UR5, "--parameters", "offsets")
     status, _, asked = run(*given)
