@@ -124,7 +124,9 @@ def look_at(
         in_states = _in_states(systems, samples.record, looked.y[places], dict.fromkeys([each, *systems]))
         system, y = next(in_states)
         rest, elsewhere = (list(in_states), ()) if are_recognised else ((), in_states)
-        report.doubt(warnings_of_readings(system, looked.q[places], looked.qd[places], y, by_model, rest, elsewhere))
+        falls = not each and len(systems) > 1  # as it may without a contact
+        q, qd = looked.q[places], looked.qd[places]
+        report.doubt(warnings_of_readings(system, q, qd, y, by_model, rest, elsewhere, falls))
     whole = None if before else estimate
     t = looked.t if looked.t is not None and len(looked.t) > 1 else None
     (first, system), *more = systems.items()

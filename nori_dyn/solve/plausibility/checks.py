@@ -25,6 +25,7 @@ def warnings_of_readings(
     by_model: bool = True,
     others: Sequence[tuple[System, Floats]] = (),
     elsewhere: Iterable[tuple[System, Floats]] = (),
+    falls: bool = False,
 ) -> tuple[PlausibilityWarning, ...]:
     """Plausibility warnings about single samples; some hundreds of milliseconds where rows are weighed.
 
@@ -36,10 +37,11 @@ def warnings_of_readings(
         by_model: whether to test the readings against the model, which is uncertain itself where it is identified.
         others: the systems and readings of other contact states that a sample may be in.
         elsewhere: those of contact states that it is not in, by what the log says of contacts.
+        falls: whether the robot may fall, and its accelerometers feel no gravity.
     """
     with np.errstate(all="ignore"):  # an overflow is a warning by itself
         fit = inconsistency(system, q, qd, y, others, elsewhere) if by_model else ()
-        return *limits(system.tree, q), *readings(system, y), *fit
+        return *limits(system.tree, q), *readings(system, y, falls), *fit
 
 
 def warnings_of_motion(

@@ -171,6 +171,8 @@ def test_readings_of_an_impossible_size(log):
         (still, "was it subtracted?"),
     ):
         assert words in log.doubts(y=y)["magnitudes"].message
+    falling = (warnings_of_readings(log.system, log.q, log.qd, still, falls=falls) for falls in (False, True))
+    assert ["magnitudes" in {doubt.check for doubt in found} for found in falling] == [True, False]
 
 
 def test_an_estimate_of_an_impossible_size(log):
