@@ -90,17 +90,23 @@ def test_forward_dynamics_is_pinocchios_in_every_order(robot, ordering):
     assert plan.solved.guards(output_columns(plan.system, plan.outputs))
 
 
+@cache
+def on_load_cells(robot: str) -> tuple[np.ndarray, ...]:
+    """States of a robot on load cells (q, qd, y), and their joint torques in extended precision."""
+    system = system_of(robot, "load_cells_square")
+    truth, Y = random_states(system.tree, 20, seed=3), np.random.default_rng(3).normal(size=(20, system.ny))
+    columns = [column for i in range(system.tree.n_links) for column in numbers(system.column("tau", i))]
+    states = zip(truth.q, truth.qd, Y, strict=True)
+    return truth.q, truth.qd, Y, np.array([refined_solution(system, *state)[columns] for state in states])
+
+
 @pytest.mark.parametrize("ordering", ["auto", *NAMES])
 @pytest.mark.parametrize("robot", ["talos_reduced", pytest.param(ICUB, marks=pytest.mark.long)])
 def test_square_load_cells_are_solved_to_extended_precision_in_every_order(robot, ordering):
-    plan = planned(robot, "load_cells_square", ordering)
-    system, rng = plan.system, np.random.default_rng(3)
-    truth, Y = random_states(system.tree, 20, seed=3), rng.normal(size=(20, system.ny))
-    found = plan.solver("numpy").solve_batch(truth.q, truth.qd, Y)
-    columns = [column for i in range(system.tree.n_links) for column in numbers(system.column("tau", i))]
-    for k in range(20):
-        expected = refined_solution(system, truth.q[k], truth.qd[k], Y[k])[columns]
-        assert_close(found.tau[k], expected, SOLVED)
+    *states, expected = on_load_cells(robot)
+    found = planned(robot, "load_cells_square", ordering).solver("numpy").solve_batch(*states)
+    for one, other in zip(found.tau, expected, strict=True):
+        assert_close(one, other, SOLVED)
     assert found.fell_back.mean() <= 0.1
 
 
