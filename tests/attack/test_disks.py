@@ -154,7 +154,7 @@ def given(tmp_path_factory) -> Path:
     for name, robot in {"log.npz": tree, "model.npz": nd.load_robot(folder / "arm.xml")}.items():
         moved = robot.replace(components=[nd.components.Friction(joints="all", viscous=1.0, coulomb=1.0)])
         q, qd, qdd = MOTION
-        tau = np.array([nd.rnea(moved, *state) for state in zip(q, qd, qdd, strict=True)])
+        tau = nd.rnea(moved, q.T, qd.T, qdd.T).T
         np.savez(folder / name, t=T, q=q, qd=qd, qdd=qdd, tau=tau)
     nd.plan(nd.System(tree, "inverse_dynamics")).save(folder / "arm.plan")
     nd.plan(nd.System(tree, nd.load_sensors(folder / "observer.yaml"))).save(folder / "observer.plan")

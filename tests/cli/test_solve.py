@@ -39,7 +39,7 @@ def write_log(path, plan, units=(1.0, 1.0, 1.0), **more):
     phases = np.multiply.outer(t, np.linspace(2, 4, 7)) + np.arange(7)
     q = CENTRE + 0.5 * np.sin(phases)
     qd, qdd = 0.5 * np.linspace(2, 4, 7) * np.cos(phases), -0.5 * np.linspace(2, 4, 7) ** 2 * np.sin(phases)
-    tau = np.array([nd.rnea(tree, *state) for state in zip(q, qd, qdd, strict=True)])
+    tau = nd.rnea(tree, q.T, qd.T, qdd.T).T
     tau += np.random.default_rng(0).normal(scale=0.5, size=tau.shape)
     np.savez(path, q=q * units[0], qd=qd * units[1], y=np.column_stack([qdd, tau * units[2]]), **more)
     return t

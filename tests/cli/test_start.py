@@ -171,7 +171,7 @@ def test_what_was_found_is_written_where_it_can_be(run, tmp_path, monkeypatch):
     (tmp_path / "sound.urdf").write_text(SOUND)
     tree, t = nd.load_robot(tmp_path / "sound.urdf"), 0.01 * np.arange(200)
     q, qd, qdd = (np.column_stack([f(t), f(2 * t)]) for f in (np.sin, np.cos, lambda x: -np.sin(x)))
-    tau = np.array([nd.rnea(tree, *state) for state in zip(q, qd, qdd, strict=True)])
+    tau = nd.rnea(tree, q.T, qd.T, qdd.T).T
     np.savez(tmp_path / "log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=tau)
 
     def refuse(*arguments):

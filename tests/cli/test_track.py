@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     q = np.column_stack([np.sin(3 * t), np.cos(2 * t)])
     qd = np.column_stack([3 * np.cos(3 * t), -2 * np.sin(2 * t)])
     qdd = np.column_stack([-9 * np.sin(3 * t), -4 * np.cos(2 * t)])
-    tau = np.array([nd.rnea(tree, *state) for state in zip(q, qd, qdd, strict=True)])
+    tau = nd.rnea(tree, q.T, qd.T, qdd.T).T
     y = tau + np.array([PUSH, 0.0]) + rng.normal(size=tau.shape)
     whole = {"t": t, "q": q, "qd": qd + 2e-3 * rng.normal(size=qd.shape), "y": y}
     np.savez(folder / "log.npz", **whole)

@@ -30,7 +30,7 @@ def states(tree, seed=0, n=50):
 
 
 def torques(tree, Q, Qd, Qdd):
-    return np.array([nd.rnea(tree, *state) for state in zip(Q, Qd, Qdd, strict=True)])
+    return nd.rnea(tree, Q.T, Qd.T, Qdd.T).T
 
 
 def test_a_robot_is_loaded_as_it_was_saved_and_one_of_another_origin_as_before(tmp_path):
