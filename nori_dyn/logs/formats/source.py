@@ -131,7 +131,7 @@ def suggestion(columns: Iterable[str], name: str, known: Iterable[str] = ()) -> 
     return f"Its columns are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
 
 
-TIMES = ("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps")
+TIMES = ("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps", "tstamp", "tstamps")
 """What times are called, in small letters or capitals."""
 
 

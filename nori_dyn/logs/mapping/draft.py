@@ -222,8 +222,10 @@ class _Drafting:
         wanted = [joint for joint in self.joints if f"{target}:{joint}" in self.record.places]
         covered = {str(name) for guess in self.guesses for name in self.targets(guess)}
         taken = self.taken
-        alike = [f for f in self.families if kind_of(f) == kind and not set(f.columns) & taken]
-        for family in sorted(alike, key=_likeliest_first):
+        left = [family for family in self.families if not set(family.columns) & taken]
+        alike = sorted((family for family in left if kind_of(family) == kind), key=_likeliest_first)
+        beside = [f for f in left if "v" in f.words and kind_of(f) is None and not NOT_MEASURED & set(f.words)]
+        for family in [*alike, *(beside if kind == "qd" else ())]:  # v is that of joints beside q, of feet beside dq
             free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
             own, why, is_doubtful = joints_of(family, free, len(wanted))
             if not own:

@@ -43,7 +43,7 @@ NOT_MEASURED = frozenset(
 )
 """Words of columns that hold what was wanted, or computed, and not what was measured."""
 
-MEASURED = frozenset({"meas", "measured", "msr", "act", "actual", "real"})
+MEASURED = frozenset({"mes", "meas", "measured", "msr", "act", "actual", "real"})
 """Words of columns that say that they hold what was measured."""
 
 LIMBS: Mapping[str, frozenset[str]] = {
@@ -196,7 +196,8 @@ def kind_of(family: Family) -> str | None:
     """Quantity of joints that a family is by its words; None if they do not tell, or if it is not measured."""
     if (bare := family.pattern.replace("{name}", "{joint}")) in BARE:
         return BARE[bare]
-    if (NOT_MEASURED | INERTIAL) & set(family.words):
+    of_data = {"control"} if "data" in family.words else set()  # leg_control_data of MIT's Cheetah is measured
+    if (NOT_MEASURED - of_data | INERTIAL) & set(family.words):
         return None
     own = set(family.words)
     spoken = next((kind for kind, words in WORDS.items() if words & own), None)

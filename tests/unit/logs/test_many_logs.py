@@ -168,7 +168,7 @@ def test_what_was_estimated_is_not_estimated_again_unless_plan_log_or_options_ar
         (out / name).write_bytes(whole[:-9])
         assert run_again(tmp_path, plan=other, dt=0.5) == [name == "a.csv", name == "b.npz"]
         assert (out / name).read_bytes() == whole
-    (out / "a.csv").write_bytes((out / "a.csv").read_bytes().replace(b"1", b"2"))  # as long as before
+    (out / "a.csv").write_bytes((out / "a.csv").read_bytes().replace(b".1", b".2"))  # as long as before
     assert run_again(tmp_path, plan=other, dt=0.5) == [True, False]
 
 

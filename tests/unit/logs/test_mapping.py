@@ -509,3 +509,26 @@ def test_a_rate_says_how_far_samples_without_times_are_apart(tmp_path):
     mapping = {"columns": MOTION, "clock": {"rate": 250.0}}
     t = nd.estimate(nd.read_log(tmp_path / "log.npz", mapping), nd.plan(ID, outputs=["tau"]), backend="numpy").t
     np.testing.assert_allclose(t, np.arange(len(q)) / 250, atol=1e-12)
+
+
+def test_arrays_of_legged_robots_find_their_quantities(tmp_path):
+    """As loggers of Solo, of MIT's Cheetah and of UMich's contact data set name them."""
+    of = {"q": 0.1, "qd": 0.2, "tau": 0.3}
+    names = (
+        {"q_mes": "q", "v_mes": "qd", "torquesFromCurrentMeasurment": "tau", "mocapVelocity": ""},
+        {
+            "leg_control_data.q": "q",
+            "leg_control_data.qd": "qd",
+            "leg_control_data.tau_est": "tau",
+            "command.q_des": "",
+        },
+        {"q": "q", "qd": "qd", "tau_est": "tau", "v": ""},
+    )
+    for columns in names:
+        arrays = {name: np.full((N, 3 if "mocap" in name else 4), of.get(kind, 0)) for name, kind in columns.items()}
+        np.savez(tmp_path / "log.npz", tstamps=0.01 * np.arange(N), **arrays)
+        found, _ = drafted(tmp_path / "log.npz", arm("a", "b", "c", "d"))
+        expected = [(f"{kind}:{{joint}}", f"{name}[{{k}}]") for name, kind in columns.items() if kind]
+        with noted(columns):
+            assert [(guess.entry["of"], guess.entry["from"]) for guess in found.guesses] == expected
+            assert not any("as likely" in guess.why for guess in found.guesses)
