@@ -39,7 +39,7 @@ def label(
 
     Args:
         dataset: A folder of LeRobot (v2.0, v2.1, v3.0); an HDF5 file of robomimic or DROID, or a folder of them.
-        robot: A robot that has a preset, or the YAML file of one.
+        robot: A robot, by its preset or its name, or the file of a preset, a URDF or an MJCF.
         model: With --robot, a model of your own: a URDF or MJCF file.
         what: What to estimate, with commas: contacts,torques. All that the preset has if not.
         out: The new data set. Beside the old one, DATASET.PRESET, when left out.

@@ -89,7 +89,12 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         made = draft(source, record, preset.data.order, preset.data.called)
         still, is_bare = made.still, preset.is_bare and not (preset.walks or made.has_torques)
         if still or is_bare:
-            preset = preset.fitted(still, not is_bare)
+            asked, preset = preset.runs(what)[0], preset.fitted(still, not is_bare)
+            if not {*asked} <= {*preset.data.estimates}:
+                raise MappingError(
+                    f"{given.path}: {', '.join(asked)} is estimated by the torques of six joints or more that carry a "
+                    f"single tool, which it does not hold. Without them: --what {next(iter(preset.data.estimates))}."
+                )
             made = draft(source, preset.record(what), preset.data.order, preset.data.called)
     if any(name.startswith("tau") for name in made.lacking) and MOTION in {*preset.data.estimates} - {
         *preset.runs(what)[0]

@@ -103,8 +103,11 @@ def test_of_a_log_without_torques_the_motion_tells_them(tmp_path):
     columns = {f"{kind}:panda_joint{k + 1}": x[:, k] for kind, x in (("q", q), ("qd", qd)) for k in range(7)}
     model = nd.preset("panda").file
     arm = nd.preset(model).fitted(["panda_finger_joint1", "panda_finger_joint2"])
-    found = nd.estimate(written(tmp_path / "log.csv", {"time": t, **columns}), arm)
+    path = written(tmp_path / "log.csv", {"time": t, **columns})
+    found = nd.estimate(path, arm)
     assert [*found.values] == ["tau"]
+    with pytest.raises(MappingError, match=r"torques of six joints.*--what torques"):
+        nd.estimate(path, arm, what="contacts")
     assert np.abs(found["tau"][50:-50] - tau[50:-50]).max() < 1.0
 
 
