@@ -9,7 +9,7 @@ from nori_dyn.planning.orderings.greedy import greedy
 from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.outputs import output_columns
+from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.planning.planner import make_plan
 from nori_dyn.planning.search import Search
 from nori_dyn.system.builder import System
@@ -55,7 +55,7 @@ def test_of_another_ordering_where_that_leads_to_less():
 def test_more_effort_is_a_longer_search_of_the_same_orders():
     """What a smaller effort finds, a larger one finds as well."""
     system = System(TREES["fixed_joints"], FORWARD)
-    columns = output_columns(system, make_plan(system, ["qdd"]).outputs)
+    columns = output_columns(system, resolve_outputs(system, ["qdd"]))
 
     def found(effort):
         search = Search(system, columns, seed=0)

@@ -20,6 +20,12 @@ from tests.tolerances import SAME_PROGRAM, assert_close
 pytestmark = needs_compiler
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kept_by_others():
+    """Let the garbage collector pass over what is there before these tests."""
+    gc.freeze()
+
+
 @pytest.fixture(params=["built in", "by cffi"])
 def way(request, monkeypatch):
     if request.param == "by cffi":
