@@ -29,10 +29,7 @@ ROBOTS = {
 }
 
 
-@cache
-def following(name: str) -> DependentJoints:
-    make, driven = ROBOTS[name]
-    tree = make()
+def following(tree: KinematicTree, driven: list[str]) -> DependentJoints:
     rest = closed(tree, tree.random_configuration(0) if tree.name == "four_bar" else mechanisms.at_rest(tree))
     single = [i for i, joint in enumerate(tree.joints) if joint.nv == 1]
     motors = {tree.v_slices[tree.joint(name)].start for name in driven}
@@ -40,6 +37,12 @@ def following(name: str) -> DependentJoints:
     assert found is not None
     assert set(found.independent) == motors
     return found
+
+
+@cache
+def of_robot(name: str) -> DependentJoints:
+    make, driven = ROBOTS[name]
+    return following(make(), driven)
 
 
 def motions(of: DependentJoints, n: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -70,7 +73,7 @@ def moved(of: DependentJoints, motion: tuple[np.ndarray, ...], along: tuple[np.n
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_they_are_closed_and_their_rates_are_those_of_differences(name):
-    of = following(name)
+    of = of_robot(name)
     motion = motions(of)
     Q, Qd, Qdd = of.whole(*motion)
     at = positions(of.tree, Q.T)
@@ -83,7 +86,7 @@ def test_they_are_closed_and_their_rates_are_those_of_differences(name):
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_derivatives_are_those_of_differences(name):
-    of = following(name)
+    of = of_robot(name)
     motion = motions(of)
     whole = of.whole(*motion)
     by = np.random.default_rng(2).normal(size=(3, len(whole[0]), len(of.moved)))
@@ -100,7 +103,7 @@ def test_derivatives_are_those_of_differences(name):
 
 
 def test_where_it_cannot_be_closed_it_is_no_number():
-    of = following("five_bar")
+    of = of_robot("five_bar")
     tree = of.tree
     q, qd, qdd = motions(of, 3)
     q[1, tree.q_slices[tree.joint("l_crank")]] -= 0.8  # the rods do not reach

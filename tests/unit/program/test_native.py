@@ -182,7 +182,7 @@ def test_a_function_compiled_before_is_loaded_without_writing_its_c(monkeypatch)
 
 @pytest.mark.parametrize("problem", ["inverse_dynamics", "forward_dynamics"])
 def test_a_plan_just_made_is_not_traced_again_and_leads_to_the_c_of_one_from_a_file(problem, monkeypatch):
-    made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)))
+    made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)), cache=False)
     again = written(replace(made, traced=None))
     monkeypatch.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
     monkeypatch.setattr(native_module, "recall", lambda key: None)
