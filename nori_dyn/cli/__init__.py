@@ -117,11 +117,13 @@ def _common(
 
 def main() -> None:
     """Run the command line: exit status 0, 1 on a clear error, 2 on wrong usage, 130 where it was interrupted."""
-    show = warnings.showwarning
+    show, shown = warnings.showwarning, set[str]()
 
     def show_in_one_line(message, category, *rest, **more):  # type: ignore[no-untyped-def]
         if issubclass(category, NoriWarning):
-            print(f"warning: {message}", file=sys.stderr)
+            if str(message) not in shown:  # a log is opened more than once
+                print(f"warning: {message}", file=sys.stderr)
+            shown.add(str(message))
         else:
             show(message, category, *rest, **more)
 

@@ -75,6 +75,16 @@ def test_a_model_is_enough_where_a_robot_has_no_preset(run, pendulum):
     assert np.abs(off).max() < 1e-6
 
 
+def test_a_folder_is_a_log_and_what_of_it_is_not_read_is_said_once(run, pendulum):
+    (pendulum.parent / "run").mkdir()
+    pendulum.rename("run/pendulum.csv")
+    (pendulum.parent / "run/notes.txt").write_text("A pendulum, by hand:\nit swings.\n")
+    status, out, warned = run("estimate", "run", "--robot", "double_pendulum", "--backend", "numpy", "--yes")
+    assert status == 0
+    assert "Estimates written to run.double_pendulum.csv" in out
+    assert warned.count("run/notes.txt:2") == 1
+
+
 def test_robots_that_are_ready_are_listed_with_what_each_can_estimate(told, figures):
     assert "Then: nori-dyn estimate LOG --robot PRESET" in told("robots")
     assert figures("robots")["presets"]["double_pendulum"]["estimates"] == ["torques"]
