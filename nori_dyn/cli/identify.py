@@ -43,6 +43,10 @@ EXCITED = "inertias,friction"
 """Parameters that a motion is to tell unless others are named."""
 
 
+FIXED = "Is its base fixed to the world? Of one that stands on them: --base floating, and --sensors that have contacts"
+"""What is asked of robots that have feet and a fixed base."""
+
+
 @dataclass(frozen=True)
 class FitOptions:
     """How parameters are identified from logs, and the files that are written.
@@ -175,11 +179,14 @@ class FitOptions:
 
     def _tied(self, log: Log, record: SampleRecord, as_json: bool) -> tuple[Log, bool]:
         """A log, tied by a draft where nothing says what its columns are, and whether it has velocities."""
+        from nori_dyn.estimation.legged import legs_of
         from nori_dyn.estimation.preset_logs import drafted, questions_of, reasons_of
 
         tied, made = drafted(log, record)
         if made is not None:
-            told_and_asked(log, reasons_of(made), questions_of(made), self.yes, as_json)
+            legs = None if record.tree.joints[0].nq == 7 else legs_of(record.tree)
+            doubts = {} if legs is None else {"": f"the robot has feet, {', '.join(legs.feet)}. {FIXED}"}
+            told_and_asked(log, reasons_of(made), questions_of(made, doubts), self.yes, as_json)
         return tied, made is None or not made.lacks_velocities
 
     def _recognised(self, log: Log, plan: Path) -> History:

@@ -180,6 +180,14 @@ def test_what_is_refused_in_words(refused, here):
         assert [path.name for path in Path().iterdir()] == ["log.npz"], options
 
 
+def test_a_robot_with_feet_is_asked_whether_it_stands_fixed(run, tmp_path):
+    columns = {f"{joint}_{k}": np.zeros(50) for joint in load("solo12").joint_names for k in ("pos", "vel", "torque")}
+    np.savez(log := tmp_path / "log.npz", t=0.01 * np.arange(50), **columns)
+    status, _, errors = run("identify", log, "--robot", ROBOTS["solo12"])
+    assert status == 1
+    assert "the robot has feet, FL_FOOT, FR_FOOT, HL_FOOT, HR_FOOT. Is its base fixed to the world?" in plain(errors)
+
+
 PENDULUM = ROBOTS["double_pendulum"]
 
 
