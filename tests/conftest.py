@@ -4,6 +4,7 @@ import os
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy is first imported
     os.environ.setdefault(variable, "1")
+os.environ.pop("COLUMNS", None)  # what is printed is as wide as in a pipe
 
 import contextlib  # noqa: E402
 import gc  # noqa: E402
