@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from nori_dyn.errors import MappingError
+from nori_dyn.errors import MappingError, ModelError
 from nori_dyn.estimation.legged import MOTION
 from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
@@ -71,7 +71,7 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
 
     Raises:
         FileFormatError: the log cannot be read.
-        MappingError: it holds no torques, and there is an estimate without them.
+        MappingError: it holds no torques, and there is an estimate without them; nothing of joints that are needed.
         ModelError, UnknownPresetError, PlanError: as `Preset.plan`.
     """
     given = log if isinstance(log, Log) else read_log(log)
@@ -95,7 +95,14 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
                     f"{given.path}: {', '.join(asked)} is estimated by the torques of six joints or more that carry a "
                     f"single tool, which it does not hold. Without them: --what {next(iter(preset.data.estimates))}."
                 )
-            made = draft(source, preset.record(what), preset.data.order, preset.data.called)
+            try:
+                record = preset.record(what)
+            except ModelError as error:
+                raise MappingError(
+                    f"{given.path}: has no column of {listed(still, MOST_NAMES)}, which '{preset.name}' needs. "
+                    "Is it a log of this robot? If so, a mapping ties its columns to the joints."
+                ) from error
+            made = draft(source, record, preset.data.order, preset.data.called)
     if any(name.startswith("tau") for name in made.lacking) and MOTION in {*preset.data.estimates} - {
         *preset.runs(what)[0]
     }:
