@@ -216,10 +216,8 @@ def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
     clocks = {each.name for each in series if each.is_times and (max(each.shape) == most or _goes_on(each))}
     times = {max(each.shape) for each in series if each.name in clocks}
     ends = [(each.shape[0], each.shape[-1]) for each in series]
-    common, longer = (
-        Counter(n for pair in ends for n in {*pair}),
-        {max(pair) for pair in ends if 1 < min(pair) < max(pair)},
-    )
+    common = Counter(n for pair in ends for n in {*pair})
+    longer = {max(pair) for pair in ends if 1 < min(pair) < max(pair)}
     found: list[_SampledArray] = []
     for each in series:
         last = len(each.shape) - 1
