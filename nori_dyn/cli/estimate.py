@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Unseen = Literal["keep", "refuse"]
 """How memory that no reading tells anything of is handled."""
 
-OF_A_PLAN = ("logs", "scheduler", "workers", "foxglove")
+OF_A_PLAN = ("logs", "scheduler", "workers")
 """Parameters that do not go with --robot."""
 
 OF_ONE_PASS = ("logs", "scheduler", "workers", "chunk", "unseen")
@@ -43,7 +43,6 @@ def estimate(
     logs: Annotated[str | None, typer.Option(metavar="PATTERN")] = None,
     view: Path | None = None,
     meshes: Annotated[str | None, typer.Option(metavar="ROBOT")] = None,
-    foxglove: Path | None = None,
     smooth: bool = False,
     monitor: bool = False,
     contacts: str | None = None,
@@ -98,7 +97,6 @@ def estimate(
             happened when, residuals by sensor, suspects, estimates and readings.
         meshes: The URDF, or the robot's name, whose collision shapes say where links are touched that sensors with
             `touch` recognise, and whose meshes a recording draws; links are capsules without.
-        foxglove: Write a layout of Foxglove for the topics of the estimates (.json); it needs no log.
         smooth: With memory, estimate each sample from all readings of the log, later ones included: a smoother.
         monitor: Write standard deviations as well, columns sigma:tau:joint and so on, and p_value, small where the
             readings contradict each other. With memory they are written anyway.
@@ -120,7 +118,6 @@ def estimate(
     from nori_dyn.estimation.log_run import LogRunner, options_of
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.log import read_log
-    from nori_dyn.report.foxglove import write_foxglove_layout
     from nori_dyn.report.shows.logs import log_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture
     from nori_dyn.report.view import view as draw
@@ -151,20 +148,15 @@ def estimate(
     else:
         refuse_given(ctx, OF_ONE_PASS, "does not go with --view, which has one log in memory.")
         check_picture(view)
-    has_log = input is not None or logs is not None
-    if out is None and view is None and (has_log or foxglove is None):
+    if out is None and view is None:
         raise typer.BadParameter("name the file to write, or the page.", param_hint="--out or --view")
-    if not has_log and (out is not None or view is not None):
+    if input is None and logs is None:
         raise typer.BadParameter("name a log, or many by --logs.", param_hint="--input")
-    check_writable(foxglove)
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
     ready = None
     if by.preset is not None and input is not None:
         (ready,) = tied(by.preset, read_log(input, mapping), [by.what], yes, as_json)
     plans = Plan.load(str(by.plan)) if ready is None else ready.plan
-    if foxglove is not None:
-        write_foxglove_layout(plans, foxglove, can_be_judged(plans))
-        show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
     usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
     way = how_differentiated(reading.differentiate), dt
     way = way if ready is None else ready.way(*way)
@@ -193,8 +185,7 @@ def estimate(
         return
     if scheduler is not None or workers is not None:
         raise InputError("--scheduler and --workers are for many logs: --logs.")
-    if input is None:
-        return  # a layout alone
+    assert input is not None  # as there are no --logs
     log = read_log(input, mapping) if ready is None else ready.log
     if view is not None:
         found = estimated(runner, log)

@@ -131,7 +131,6 @@ WRITERS = {
     ),
     "view, page": Writer("estimate --plan {in}/arm.plan --input {in}/log.npz --view {out}/a.html", ("a.html",)),
     "view, recording": Writer("estimate --plan {in}/arm.plan --input {in}/log.npz --view {out}/a.rrd", ("a.rrd",)),
-    "view, layout": Writer("estimate --plan {in}/arm.plan --foxglove {out}/a.json", ("a.json",)),
     "plot": Writer("info {in}/log.npz tau --plot {out}/a.png", ("a.png",)),
     "excite": Writer(
         f"identify --excite --robot {ARM} --duration 2 --harmonics 2 --starts 1 --acceleration 5 --speed 2 --rate 100 "

@@ -1,7 +1,6 @@
 """nori-dyn estimate --view and info --plot: pages, recordings and pictures of a log; and what is refused at once."""
 
 import gzip
-import json
 import re
 import shlex
 from pathlib import Path
@@ -42,14 +41,6 @@ def test_a_page_and_a_recording_of_a_log(run, here):
     output = run(*command, "tau", "--view", "log.rrd", "--meshes", "panda")[1]
     assert output.endswith("Drawn: log.rrd. Look at it: rerun log.rrd\n")
     assert Path("log.rrd").stat().st_size > 10_000
-
-
-def test_a_layout_needs_no_log(run, here):
-    pytest.importorskip("rosbags", reason="needs the extra logs")
-    status, output, _ = run("estimate", "--plan", "checked.plan", "--foxglove", "layout.json")
-    assert (status, output) == (0, "Layout for Foxglove written to layout.json.\n")
-    assert "/nori_dyn/wrench/panda_link7.wrench.force.z" in Path("layout.json").read_text()
-    assert json.loads(Path("layout.json").read_text())["layout"]
 
 
 def test_samples_of_no_use_are_shown_and_not_refused(run, here):
