@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from rosbags.rosbag2 import Writer as Bag2File
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.source import LogSource
-from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, readable, topic_of
+from nori_dyn.logs.formats.topics import MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages.kinds import Encoding, parsed_types, typestore_of
 from nori_dyn.logs.messages.topic import Topic
 
@@ -70,8 +69,7 @@ class BagSource(MessageSource):
         for each in self._bag.connections:
             self._connections.setdefault(each.topic, []).append(each)
             counts[each.topic] = counts.get(each.topic, 0) + each.msgcount
-        topics, refused = readable((each.topic, partial(self._topic, each)) for each in self._bag.connections)
-        self._tell(self.path, topics.values(), self._heads, counts, refused, self.encoding, {})
+        self._tell(((each.topic, partial(self._topic, each)) for each in self._bag.connections), counts)
 
     def _topic(self, connection: Any) -> Topic:
         """Decoder of a connection."""
@@ -100,9 +98,6 @@ class BagSource(MessageSource):
     def _forget(self) -> None:
         if self._unpacked is not None:
             self._unpacked.cleanup()
-
-    def _heads(self, name: str) -> Iterator[bytes]:
-        return (data for _, _, data in islice(self.messages([name]), LOOKED))
 
 
 def open_folder(path: Path) -> LogSource:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 import warnings
@@ -24,11 +23,10 @@ from mcap.writer import CompressionType
 from mcap.writer import Writer as McapFile
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.source import LogSource
-from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, MessageSource, MessageWriter, Recorded, readable, topic_of
-from nori_dyn.logs.messages.kinds import Encoding, MalformedMessage, parsed_types, typestore_of
-from nori_dyn.logs.messages.topic import LOG_TIME
+from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
+from nori_dyn.logs.messages.kinds import MalformedMessage, parsed_types, typestore_of
+from nori_dyn.logs.messages.topic import Topic
 from nori_dyn.typing import Floats
 
 LARGEST = 1 << 31
@@ -44,10 +42,7 @@ class McapSource(MessageSource):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._index: list[ChunkIndex] | None = None
-        try:
-            self._file = path.open("rb")
-        except OSError as error:
-            raise FileFormatError(f"{path}: cannot be read: {reason(error)}.") from None
+        self._file = path.open("rb")
         try:
             self._learn()
         except BaseException:
@@ -56,6 +51,7 @@ class McapSource(MessageSource):
 
     def _learn(self) -> None:
         counts: dict[str, int] = {}
+        self._first: dict[str, list[bytes]] = defaultdict(list)
         try:
             summary = SeekingReader(self._file, record_size_limit=LARGEST).get_summary()
         except Exception:  # the end is missing: what the library raises depends on where
@@ -65,24 +61,20 @@ class McapSource(MessageSource):
                 summary.chunk_indexes, key=lambda each: (each.message_start_time, each.chunk_start_offset)
             )
             self._channels, definitions = dict(summary.channels), dict(summary.schemas)
-            heads: Callable[[str], Iterable[bytes]] = self._indexed_heads
             of_channels = summary.statistics.channel_message_counts if summary.statistics is not None else {}
             for channel in self._channels.values():
                 counts[channel.topic] = counts.get(channel.topic, 0) + of_channels.get(channel.id, 0)
         else:
             self._channels, definitions = {}, {}
-            first: dict[str, list[bytes]] = defaultdict(list)
             for name, _, data in self._whole(definitions, is_first=True):
                 counts[name] = counts.get(name, 0) + 1
                 if counts[name] <= LOOKED:
-                    first[name].append(data)
-            heads = first.__getitem__
+                    self._first[name].append(data)
         each = ((one.topic, partial(_topic, one, definitions.get(one.schema_id))) for one in self._channels.values())
-        topics, refused = readable(each)
-        is_ros1 = any(one.message_encoding == "ros1" for one in self._channels.values() if one.topic in topics)
-        encoding: Encoding = "ros1" if is_ros1 else "cdr"
-        known_counts = counts if any(counts.values()) else {}
-        self._tell(self.path, topics.values(), heads, known_counts, refused, encoding, self._metadata(summary))
+        self._tell(each, counts if any(counts.values()) else {}, self._metadata(summary))
+
+    def heads(self, topic: str) -> Iterator[bytes]:
+        return iter(self._first[topic]) if self._index is None else super().heads(topic)
 
     def messages(self, topics: Iterable[str]) -> Iterator[Recorded]:
         wanted = {each.id: each.topic for each in self._channels.values() if each.topic in set(topics)}
@@ -97,12 +89,6 @@ class McapSource(MessageSource):
     def close(self) -> None:
         self._file.close()
 
-    def _indexed_heads(self, name: str) -> Iterator[bytes]:
-        wanted = {each.id: name for each in self._channels.values() if each.topic == name}
-        for each in self._index or ():
-            if not each.message_index_offsets or wanted.keys() & each.message_index_offsets.keys():
-                yield from (data for _, _, data in self._chunk(each, wanted))
-
     def _chunk(self, index: ChunkIndex, wanted: Mapping[int, str]) -> Iterator[Recorded]:
         """Yield the wanted messages of a chunk."""
         try:
@@ -110,7 +96,8 @@ class McapSource(MessageSource):
             opcode, length = RECORD.unpack(self._file.read(RECORD.size))
             if opcode != Opcode.CHUNK or length > LARGEST:
                 raise McapError("there is no chunk")
-            content = _content(Chunk.read(ReadDataStream(self._file)))
+            stream, size = get_chunk_data_stream(Chunk.read(ReadDataStream(self._file)), validate_crc=True)
+            content = stream.read(size)
         except Exception as error:  # the library, and those of compression, raise all kinds of them
             place = f"the chunk at byte {index.chunk_start_offset}"
             raise FileFormatError(f"{self.path}: is damaged: {place} cannot be read: {error}.") from None
@@ -137,23 +124,14 @@ class McapSource(MessageSource):
         self._file.seek(0)
         read, why = 0, ""
         try:
-            for record in StreamReader(self._file, emit_chunks=True, record_size_limit=LARGEST).records:
-                if isinstance(record, Chunk):
-                    content = _content(record)
-                    for inner in _definitions_in(content):
-                        self._learn_record(inner, definitions)
-                    topics = {each.id: each.topic for each in self._channels.values()}
-                    for message in self._records(content, topics, 0):
-                        read += 1
-                        yield message
-                elif isinstance(record, Message):
-                    if record.channel_id in self._channels:
-                        read += 1
-                        yield self._channels[record.channel_id].topic, record.log_time, record.data
-                else:
-                    self._learn_record(record, definitions)
-        except FileFormatError as error:
-            why = str(error)
+            for record in StreamReader(self._file, validate_crcs=True, record_size_limit=LARGEST).records:
+                if isinstance(record, Channel):
+                    self._channels[record.id] = record
+                elif isinstance(record, Definition):
+                    definitions[record.id] = record
+                elif isinstance(record, Message) and record.channel_id in self._channels:
+                    read += 1
+                    yield self._channels[record.channel_id].topic, record.log_time, record.data
         except Exception as error:  # the library, and those of compression, raise all kinds of them
             why = f"{type(error).__name__} {error}".strip()
         if why and is_first:
@@ -166,12 +144,6 @@ class McapSource(MessageSource):
                 stacklevel=2,
             )
 
-    def _learn_record(self, record: object, definitions: dict[int, Definition]) -> None:
-        if isinstance(record, Channel):
-            self._channels[record.id] = record
-        elif isinstance(record, Definition):
-            definitions[record.id] = record
-
     def _metadata(self, summary: Any) -> dict[str, str]:
         if summary is None or not summary.metadata_indexes:
             return {}
@@ -182,23 +154,7 @@ class McapSource(MessageSource):
             raise FileFormatError(f"{self.path}: is damaged: its metadata cannot be read: {error}.") from None
 
 
-def _content(chunk: Chunk) -> bytes:
-    stream, length = get_chunk_data_stream(chunk, validate_crc=True)
-    return stream.read(length)
-
-
-def _definitions_in(content: bytes) -> Iterator[object]:
-    at = 0
-    while at + 9 <= len(content):
-        opcode, length = RECORD.unpack_from(content, at)
-        at += 9
-        if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
-            stream = ReadDataStream(io.BytesIO(content[at : at + length]))
-            yield Definition.read(stream) if opcode == Opcode.SCHEMA else Channel.read(stream)
-        at += length
-
-
-def _topic(channel: Channel, definition: Definition | None) -> AnyTopic:
+def _topic(channel: Channel, definition: Definition | None) -> Topic:
     """Decoder of a channel.
 
     Raises:
@@ -245,24 +201,11 @@ class McapWriter(MessageWriter):
             self._file.finish()  # type: ignore[no-untyped-call]
 
 
-class JsonTopic:
+class JsonTopic(Topic):
     """A topic with messages in JSON."""
 
-    is_stamped = False
-
     def __init__(self, name: str, kind: str) -> None:
-        self.name, self.kind = name, kind
-        self._columns: dict[str, None] = {}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its columns, of the times of recording too."""
-        return (*self._columns, self.name + LOG_TIME)
-
-    @property
-    def clock(self) -> str:
-        """The column with the times of its messages."""
-        return self.name + LOG_TIME
+        super().__init__(name, kind, {}, "cdr")
 
     def look(self, data: bytes) -> None:
         """Learn from a message what columns there are."""

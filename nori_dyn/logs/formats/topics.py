@@ -7,7 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Protocol
+from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,27 +48,6 @@ Recorded = tuple[str, int, bytes]
 """A message: its topic, when it was recorded [ns], and its bytes."""
 
 
-class AnyTopic(Protocol):
-    """Decoder of the messages of a topic: `Topic`, `JsonTopic`."""
-
-    name: str
-    kind: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its columns, of the times of recording too."""
-
-    @property
-    def clock(self) -> str:
-        """The column with the times of its messages."""
-
-    def look(self, data: bytes) -> None:
-        """Learn from a message what columns there are."""
-
-    def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
-        """Decode columns (columns, n) of messages."""
-
-
 class MessageSource(LogSource):
     """A log of messages: a stream a topic. Where the topic `ABOUT` says so, columns have the names of estimates.
 
@@ -84,45 +64,40 @@ class MessageSource(LogSource):
             FileFormatError: it is damaged.
         """
 
+    def heads(self, topic: str) -> Iterator[bytes]:
+        """Yield the first messages of a topic."""
+        return (data for _, _, data in islice(self.messages([topic]), LOOKED))
+
     def _tell(
         self,
-        path: Path,
-        topics: Iterable[AnyTopic],
-        heads: Callable[[str], Iterable[bytes]],
+        decoders: Iterable[tuple[str, Callable[[], Topic]]],
         counts: Mapping[str, int],
-        refused: Mapping[str, str],
-        encoding: Encoding,
-        metadata: Mapping[str, str],
+        metadata: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Tell what the file holds.
 
         Args:
-            path: the file.
-            topics: those that can be read.
-            heads: gives the first messages of a topic.
+            decoders: topics, some more than once, with what makes a decoder.
             counts: how many messages each topic has, where that is known.
-            refused: the others, and why.
-            encoding: of its messages.
             metadata: what it says of itself.
 
         Raises:
             FileFormatError: none of its topics can be read.
         """
-        self._topics = {each.name: each for each in topics}
-        refused = dict(refused)
+        self._topics, refused = _readable(decoders)
         about = EstimateMetadata({}, {}, {})
         streams: list[Stream] = []
         self._labels: dict[str, str] = {}
         for name, topic in list(self._topics.items()):
             try:
-                for data in islice(heads(name), LOOKED):
+                for data in self.heads(name):
                     if name == ABOUT and topic.kind == ABOUT_KIND:
-                        about = read_about(data, encoding)
+                        about = read_about(data, topic.encoding)
                     topic.look(data)
                     if len(data) > LARGE:
                         break
             except MalformedMessage as error:
-                is_known_here = isinstance(topic, Topic) and topic.types is standard_types(encoding)
+                is_known_here = topic.types is standard_types(topic.encoding)
                 refused[name] = f"{error}{OTHER_VERSION if is_known_here and topic.kind in VENDORS else ''}"
                 del self._topics[name]
         self._labels = dict(about.labels)
@@ -136,9 +111,10 @@ class MessageSource(LogSource):
             told = {column: unit for column, unit in units.items() if unit}
             streams.append(Stream(name, tuple(columns), clock, counts.get(name), told, topic.kind))
         if refused and not self._topics:
-            raise FileFormatError(f"{path}: none of its topics can be read: {_reasons(refused)}.")
+            raise FileFormatError(f"{self.path}: none of its topics can be read: {_reasons(refused)}.")
         if refused:
-            warnings.warn(f"{path}: some of its topics are not read: {_reasons(refused)}.", NoriWarning, stacklevel=2)
+            note = f"{self.path}: some of its topics are not read: {_reasons(refused)}."
+            warnings.warn(note, NoriWarning, stacklevel=2)
         self.streams, self.refused = tuple(streams), refused
         self.metadata = {**metadata, **about.metadata}
 
@@ -185,14 +161,10 @@ class MessageSource(LogSource):
         waiting.clear()
 
 
-def readable(made: Iterable[tuple[str, Callable[[], AnyTopic]]]) -> tuple[dict[str, AnyTopic], dict[str, str]]:
-    """Decoders of the topics that can be read, and why the others cannot.
-
-    Args:
-        made: topics, some more than once, with what makes a decoder.
-    """
-    topics, refused = dict[str, AnyTopic](), dict[str, str]()
-    for name, make in made:
+def _readable(decoders: Iterable[tuple[str, Callable[[], Topic]]]) -> tuple[dict[str, Topic], dict[str, str]]:
+    """Decoders of the topics that can be read, and why the others cannot; see `MessageSource._tell`."""
+    topics, refused = dict[str, Topic](), dict[str, str]()
+    for name, make in decoders:
         try:
             topic = make()
         except MalformedMessage as error:
