@@ -1,13 +1,13 @@
 """A log as a Rerun recording: the robot as it moves, contact wrenches, estimates and readings, residuals, suspects.
 
 Entities: `robot/LINK` has where a link is in the world, `robot/LINK/fx/FRAME/force` and `moment` the wrench on a frame
-of it; `numbers/KIND/OWNER/COMPONENT/estimated` and `measured` are series, `residuals/sigma/SENSOR/COMPONENT/residual`
-such in sigma; `said/...` are states: what was dropped, which sensors are suspects.
+of it; `estimates/PANEL/CURVE`, `residuals/PANEL/CURVE` and so on are the curves of the panels that a page has;
+`said/...` are states: what was dropped, which sensors are suspects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
 from nori_dyn.model.joints import FORCE
 from nori_dyn.report.curves import Bins, kept
-from nori_dyn.report.estimate_picture import HALVES
+from nori_dyn.report.log_panels import PanelGroup, log_panels
 from nori_dyn.report.log_verdict import facts, verdict
-from nori_dyn.report.recorded import RecordedLog, chosen
+from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
 from nori_dyn.tables import spaced
 from nori_dyn.typing import Floats, Indices
@@ -65,32 +65,6 @@ class Recording:
         """An entity whose parts may have any characters."""
         return str(self.rr.new_entity_path([spaced(part) for part in parts]))
 
-    def writeseries(self, series: Series, samples: Any) -> None:
-        """Write numbers at some samples as a line."""
-        path = self.entity(*series.entity)
-        colours = None if series.colour is None else [list(series.colour)]
-        self.stream.log(path, self.rr.SeriesLines(colors=colours, names=[series.name]), static=True)
-        if len(samples):
-            columns = self.rr.Scalars.columns(scalars=series.x[samples])
-            self.stream.send_columns(path, indexes=[self.when(samples)], columns=columns)
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """Numbers that are drawn as a line.
-
-    Attributes:
-        entity: where it is; those that share all but the last two parts are drawn together.
-        x: the numbers (N,).
-        name: what the line is called.
-        colour: None for one of the viewer's choice.
-    """
-
-    entity: tuple[str, ...]
-    x: Floats
-    name: str
-    colour: tuple[int, int, int] | None = None
-
 
 TURN = (210, 110, 255)
 """The colour of moments."""
@@ -133,51 +107,33 @@ MOST_VIEWS = 12
 """Plots of a tab that is open at once, at most."""
 
 
-def series(into: Recording) -> Iterator[Series]:
-    """Yield the series."""
-    log = into.log
-    for name in chosen(log.estimates, into.names):
-        yield from compared(log, name, log.estimates[name])
-    if log.diagnosis is None:
-        return
-    for name in () if into.names else log.told:
-        if name not in log.estimates:
-            yield from compared(log, name, log.told[name])
-    z = log.diagnosis.normalised
-    for k, (reading, sensor) in enumerate(zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True)):
-        if np.isfinite(z[:, k]).any():
-            component = reading.removeprefix(sensor).removeprefix(".") or "residual"
-            yield Series(("residuals", "sigma", sensor, component, "residual"), z[:, k], reading)
-    yield Series(("fit", "p_value", "p", "p", "p_value"), np.asarray(log.diagnosis.p_value, dtype=float), "p_value")
+def write_panels(into: Recording, groups: Sequence[PanelGroup]) -> None:
+    """Write the curves of panels as lines; an estimate beside what was read of it has its own colour."""
+    panels = [(group, panel) for group in groups for panel in group.panels]
+    n = sum(len(panel.curves) for _, panel in panels)
+    bins = Bins.of(into.log.time, int(np.clip(MOST_NUMBERS / (2 * max(1, n)), 500, len(into.log))))
+    for group, panel in panels:
+        is_compared = len(panel.curves) == 2 and "measured" in panel.curves[0].mark
+        colours = [[list(MEASURED)], [list(ESTIMATED)]] if is_compared else [None] * len(panel.curves)
+        for curve, colour in zip(panel.curves, colours, strict=True):
+            path, samples = into.entity(group.id, panel.title, curve.label), kept(bins, curve.x)
+            into.stream.log(path, into.rr.SeriesLines(colors=colour, names=[spaced(curve.label)]), static=True)
+            if len(samples):
+                columns = into.rr.Scalars.columns(scalars=curve.x[samples])
+                into.stream.send_columns(path, indexes=[into.when(samples)], columns=columns)
 
 
-def compared(log: RecordedLog, name: str, estimated: Floats) -> Iterator[Series]:
-    """Yield what is estimated of a number, and what was read of it."""
-    kind, _, rest = name.rpartition(":") if ":" in name else ("sensors", "", name)
-    owner, _, component = rest.rpartition(".") if rest.rpartition(".")[2] in HALVES else (rest, "", "")
-    entity = ("numbers", kind, owner or kind, component or "value")
-    alone = not component
-    read = log.measured(name)
-    if read is not None:
-        yield Series((*entity, "measured"), read, f"{name} measured", MEASURED if alone else None)
-    yield Series((*entity, "estimated"), estimated, name, ESTIMATED if alone else None)
-
-
-def blueprint(into: Recording, groups: Sequence[tuple[str, ...]]) -> Any:
-    """How a viewer lays it out: the robot and what is said on the left, plots on the right."""
+def blueprint(into: Recording, groups: Sequence[PanelGroup]) -> Any:
+    """How a viewer lays it out: the robot and what is said on the left, plots on the right, a tab a group and unit."""
     import rerun.blueprint as rrb
 
     log = into.log
-    tabs: dict[str, list[tuple[str, ...]]] = {}
-    for group in sorted(groups, key=lambda group: (group[0] != "residuals", log.rank(group[2]))):
-        tabs.setdefault("residuals" if group[0] == "residuals" else group[1], []).append(group)
-    plots = [
-        rrb.Grid(
-            *(rrb.TimeSeriesView(origin=into.entity(*group), name=spaced(group[2])) for group in own[:MOST_VIEWS]),
-            name=title,
-        )
-        for title, own in tabs.items()
-    ]
+    tabs: dict[str, list[Any]] = {}
+    for group in groups:
+        for panel in group.panels:
+            tab = tabs.setdefault(f"{group.title} [{panel.unit}]" if panel.unit else group.title, [])
+            tab.append(rrb.TimeSeriesView(origin=into.entity(group.id, panel.title), name=spaced(panel.title)))
+    plots = [rrb.Grid(*views[:MOST_VIEWS], name=title) for title, views in tabs.items()]
     said = rrb.Tabs(
         rrb.TextDocumentView(origin="/verdict", name="verdict"),
         rrb.StateTimelineView(origin="/said", name="when"),
@@ -301,15 +257,12 @@ def _write(into: Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     lost = log_shapes(rr, stream, tree, shapes, extent)
     log_poses(rr, stream, tree, log.q[poses], into.when(poses))
     write_wrenches(into, poses, ARROW * extent)
-    lines = list(series(into))
-    count = int(np.clip(MOST_NUMBERS / (2 * max(1, len(lines))), 500, len(log)))
-    bins = Bins.of(log.time, count)
-    for each in lines:
-        into.writeseries(each, kept(bins, each.x))
+    groups = log_panels(log, into.names)
+    write_panels(into, groups)
     write_states(into)
     write_suspects(into, extent)
     write_words(into)
-    stream.send_blueprint(blueprint(into, tuple(dict.fromkeys(each.entity[:-2] for each in lines))))
+    stream.send_blueprint(blueprint(into, groups))
     return (f"{lost} meshes of the URDF were not found: such links are drawn as capsules.",) if lost else ()
 
 

@@ -101,11 +101,12 @@ def test_series_are_the_numbers_and_the_viewer_takes_them(recording):
     k = judged.readings.index("third:panda_joint4")
     tau = estimated()["tau"][:, 1]
     read = estimated().samples.y[:, estimated().samples.record.measurement_names.index("tau:panda_joint2")]
+    misfit = r"/residuals/All\ readings\ together/chi-square\ over\ its\ expectation"
     for entity, x in (
-        ("/numbers/tau/panda_joint2/value/estimated", tau),
-        ("/numbers/tau/panda_joint2/value/measured", read),
-        (rf"/residuals/sigma{SECOND}/residual/residual", judged.normalised[:, k]),
-        ("/fit/p_value/p/p/p_value", judged.p_value),
+        (r"/estimates/tau\:panda_joint2/estimated", tau),
+        (r"/estimates/tau\:panda_joint2/measured", read),
+        (rf"/residuals{SECOND}/residual", judged.normalised[:, k]),
+        (misfit, np.log10(judged.chi_square / judged.degrees_of_freedom)),
     ):
         np.testing.assert_array_equal(recording.values(entity, "Scalars:scalars")[:, 0], x)
         np.testing.assert_allclose(recording.seconds(entity, "Scalars:scalars"), time(), atol=1e-8)
@@ -148,8 +149,8 @@ def test_without_meshes_links_are_capsules_and_without_the_extra_it_is_named(tmp
     lengths = found.columns["/robot/panda_link3/shape", "Capsules3D:lengths"][0]
     (child,) = arm().children[arm().link("panda_link3")]
     assert lengths == [pytest.approx(np.linalg.norm(arm().X_tree[child].r))]
-    series = {entity for entity in found.entities if entity.startswith("/numbers")}
-    assert series == {f"/numbers/tau/panda_joint1/value/{kind}" for kind in ("measured", "estimated")}
+    series = {entity for entity in found.entities if entity.startswith("/estimates")}
+    assert series == {rf"/estimates/tau\:panda_joint1/{kind}" for kind in ("measured", "estimated")}
 
 
 def test_a_log_without_times_goes_by_samples(tmp_path):
@@ -158,7 +159,7 @@ def test_a_log_without_times_goes_by_samples(tmp_path):
     found = nd.estimate(tmp_path / "log.npz", exact_plan(("tau",)), backend="numpy")
     nd.view(found, tmp_path / "log.rrd")
     recording = Recording(tmp_path / "log.rrd")
-    entity = "/numbers/tau/panda_joint1/value/estimated"
+    entity = r"/estimates/tau\:panda_joint1/estimated"
     assert recording.times[entity, "Scalars:scalars"] == list(range(50))
     np.testing.assert_array_equal(recording.values(entity, "Scalars:scalars")[:, 0], found["tau"][:, 0])
 
