@@ -5,7 +5,6 @@
     nd.tools.sensors_from_model("arm.urdf")                 the sensors that a robot's own file describes
     motion = nd.tools.joint_motion(t, q)                    qd and qdd from encoders alone, with standard deviations
     nd.tools.ContactLocalizer(tracker, surfaces)            which link is touched, by which force and where
-    nd.tools.draw_front(front, "front.png")                 the picture of a Pareto front of cost and deviation
     nd.tools.save_html(report, "page.html")                 a report, a placement or an identification as a web page
     nd.tools.save_robot(found.robot, "arm.urdf", "new.urdf")   the file of a robot, corrected
     nd.tools.save_payload(found.payload("tool0"), "tool.script")   what it carries, as its vendor's software takes it
@@ -35,7 +34,6 @@ from nori_dyn.model.surface import Surface
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.observe.touches import touch_observability
 from nori_dyn.report.html import save_html
-from nori_dyn.report.pictures import draw_front
 
 __all__ = [
     "Alarms",
@@ -45,7 +43,6 @@ __all__ = [
     "LogMapping",
     "Surface",
     "closed",
-    "draw_front",
     "joint_motion",
     "load_components",
     "load_mapping",

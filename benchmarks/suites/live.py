@@ -135,7 +135,7 @@ def served(plan: Path, options: Sequence[str], phases: Phases, realtime: bool) -
         probe.bind(("127.0.0.1", 0))
         place = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
     serve = [sys.executable, "-m", "nori_dyn", "serve", "--plan", str(plan), "--listen", place, "--json", *options]
-    command = [*serve, *(["--realtime"] if realtime else [])]
+    command = [*(["chrt", "-f", "10"] if realtime else []), *serve]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     first = server.stderr.readline()  # it listens

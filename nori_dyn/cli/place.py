@@ -35,7 +35,6 @@ def place_(
     where: Annotated[list[str] | None, typer.Option(metavar="POSE:FRAMES")] = None,
     poses: Path | None = None,
     contacts: Annotated[list[str] | None, typer.Option(metavar="STATE")] = None,
-    plot: Path | None = None,
     html: Path | None = None,
     out: Path | None = None,
     *,
@@ -48,7 +47,7 @@ def place_(
 
     Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
 
-    Example: nori-dyn place panda.urdf --candidates what_to_buy.yaml --survive 1 --pareto --plot front.png
+    Example: nori-dyn place panda.urdf --candidates what_to_buy.yaml --survive 1 --pareto --html front.html
 
     Args:
         ctx: The call.
@@ -67,7 +66,6 @@ def place_(
         poses: Poses to look at: .csv, .csv.gz or .npz, with q as in a log.
         contacts: A contact state in which the choice has to suffice: l_foot,r_foot, or none; repeatable. All when left
             out.
-        plot: With --pareto, the picture to draw: .png, .svg or .pdf.
         html: Write what was found as a web page that stands alone.
         out: Write the chosen sensors as a YAML file for --sensors.
         model: See `RobotOptions`.
@@ -83,7 +81,6 @@ def place_(
     from nori_dyn.placement.pareto import ParetoFront, pareto_front
     from nori_dyn.placement.selection import place
     from nori_dyn.report.html import save_html
-    from nori_dyn.report.pictures import check_picture_name, draw_front
     from nori_dyn.report.shows.models import tree_figures
     from nori_dyn.system.builder import System
 
@@ -91,11 +88,7 @@ def place_(
         refuse_given(ctx, ("best", "deviation", "out"), "does not go with --pareto.")
     elif best is not None:
         refuse_given(ctx, ("deviation",), "does not go with --best.")
-    if not pareto:
-        refuse_given(ctx, ("plot",), "needs --pareto.")
-    if plot is not None:
-        check_picture_name(plot)
-    check_writable(out, html, plot)
+    check_writable(out, html)
     wanted = None if outputs.strip() == "all" else named(outputs)
     kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
     tree = model.load(robot)
@@ -115,16 +108,13 @@ def place_(
             )
         else:
             found = best_sensors(tree, choose_from, best, kinds, criterion, progress=stage, **demand)
-    if plot is not None and isinstance(found, ParetoFront):
-        draw_front(found, plot)
     if out is not None and not isinstance(found, ParetoFront):
         write_bytes(out, yaml.safe_dump(_without_empty(found.sensors.to_dict()), sort_keys=False).encode())
     if html is not None:
         save_html(found, html)
     lines = ["To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`."]
     if isinstance(found, ParetoFront):
-        lines = [f"Picture drawn: {unbroken(str(plot))}."] if plot is not None else []
-        lines.append("To buy one of them: --deviation X instead of --pareto takes the cheapest so precise.")
+        lines = ["To buy one of them: --deviation X instead of --pareto takes the cheapest so precise."]
     elif out is not None:
         options = *model.words(), "--outputs", outputs, *(("--contacts", "all") if found.sensors.contacts else ())
         then = next_command("plan", robot, "--sensors", out, *options)

@@ -37,7 +37,6 @@ def serve(
     duration: float | None = None,
     samples: Annotated[int | None, typer.Option(min=1)] = None,
     every: float | None = None,
-    realtime: bool = False,
     as_json: Json = False,
 ) -> None:
     """Run a plan over a live stream of messages, and publish the estimates.
@@ -78,7 +77,6 @@ def serve(
         duration: Stop after so many seconds.
         samples: Stop after so many estimates.
         every: Seconds between two accounts; 1 on a terminal, 10 where there is none.
-        realtime: Run before all processes without a real-time priority (Linux).
         as_json: Print the figures as JSON.
     """
     import gc
@@ -88,7 +86,7 @@ def serve(
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.service import Service, Settings
-    from nori_dyn.live.terminal import Stop, take_precedence, teller
+    from nori_dyn.live.terminal import Stop, teller
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
     from nori_dyn.logs.mapping.log_mapping import load_mapping
 
@@ -114,8 +112,6 @@ def serve(
     )
     endpoints = Endpoints(None if listen is None else tuple(listen), tuple(connect or ()), ros_domain, ros_domain or 0)
     stop = Stop()
-    if realtime:
-        take_precedence()
     with stop.on_signals(), teller() as people:
         transport = ZenohTransport(endpoints)
         try:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from nori_dyn.errors import InputError
 from nori_dyn.live.account import Account
 from nori_dyn.tables.progress import BottomLine
-
-PRIORITY = 10
-"""Of real-time priorities, 1 to 99: below what drives motors."""
 
 
 class Lines:
@@ -82,18 +77,3 @@ class Stop:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def take_precedence() -> None:
-    """Have this thread, and those that it starts, run before all others that have no real-time priority.
-
-    Raises:
-        InputError: the system does not allow it, or knows no such priority.
-    """
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-    except (AttributeError, OSError) as error:
-        raise InputError(
-            f"a real-time priority is not to be had here ({error}): allow it, by `ulimit -r {PRIORITY}` or a line "
-            f"`USER - rtprio {PRIORITY}` in /etc/security/limits.conf, or leave --realtime out."
-        ) from None

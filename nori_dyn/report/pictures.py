@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
-from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.system.variables import kind_in_words
 from nori_dyn.typing import Indices
@@ -26,12 +25,6 @@ OTHERS = "#e69f00"
 """The colour of what components add."""
 
 ENDINGS = (".png", ".svg", ".pdf")
-
-ROOM = 0.03
-"""Share of the costs that the label of a set takes."""
-
-DECADE = 10.0
-"""Ratio of deviations from which on they are drawn on a logarithmic scale."""
 
 
 def check_picture_name(path: str | Path) -> None:
@@ -65,58 +58,6 @@ def save_figure(figure: Figure, path: str | Path, ending: str = "") -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=(ending or Path(path).suffix)[1:])
     write_bytes(path, buffer.getvalue())
-
-
-def draw_front(front: ParetoFront, path: str | Path) -> None:
-    """Draw a Pareto front: the least deviation for each cost, and how many sensors each set has.
-
-    Args:
-        front: what `nori_dyn.placement.pareto_front` returns.
-        path: the picture to write: .png, .svg or .pdf.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        FileFormatError: the file cannot be written, or its name ends otherwise.
-
-    Example:
-        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
-        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
-        >>> shop = {"name": "shop", "measurements": [unloaded], "candidates": {"measurements": [motion]}}
-        >>> candidates = nd.placement.Candidates.from_dict(shop)
-        >>> nd.tools.draw_front(nd.placement.pareto_front(nd.autotree(2), candidates), "front.png")
-    """
-    check_picture_name(path)
-    cost, deviation = np.array([(point.cost, point.deviation) for point in front.points]).T
-    proven = np.array([point.is_optimal for point in front.points])
-    figure = empty_figure(8, 5, 120)
-    axes: Any = figure.subplots()
-    axes.step(cost, deviation, where="post", color=COLOURS["a"], linewidth=1.2, zorder=1)
-    for which, face, label in ((proven, COLOURS["a"], "proven"), (~proven, "white", "best found")):
-        if which.any():
-            axes.scatter(
-                cost[which], deviation[which], s=36, color=face, edgecolors=COLOURS["a"], label=label, zorder=2
-            )
-    if not proven.all():
-        bounds = np.array([point.bound for point in front.points])[~proven]
-        axes.vlines(cost[~proven], bounds, deviation[~proven], color=OTHERS, label="not ruled out", zorder=0)
-        axes.legend(frameon=False)
-    labelled = -np.inf
-    for point in front.points:
-        if point.cost - labelled >= ROOM * np.ptp(cost):
-            at, labelled = (point.cost, point.deviation), point.cost
-            axes.annotate(f"{len(point.chosen)}", at, (4, 4), textcoords="offset points", fontsize=8, color="#555555")
-    mean = "root mean square" if front.criterion == "A" else "geometric mean"
-    axes.set(
-        xlabel="cost",
-        ylabel=f"deviation, {mean} of {front.n_outputs} outputs{f' [{front.unit}]' * bool(front.unit)}",
-    )
-    if deviation.min() > 0 and deviation.max() > DECADE * deviation.min():
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25)
-    axes.set_title(f"{front.name} on {front.robot}: sets by cost, with their number of sensors", fontsize=11)
-    save_figure(figure, path)
 
 
 def draw_plan(plan: EliminationPlan, path: str | Path) -> None:

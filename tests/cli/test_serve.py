@@ -180,16 +180,6 @@ def test_what_cannot_be_is_refused_at_once(run, refused, plan):
     assert f"cannot listen at tcp/127.0.0.1:{port}" in errors
 
 
-def test_a_priority_that_is_not_to_be_had_is_told(refused, plan, monkeypatch):
-    def refuse(*_):
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "sched_setscheduler", refuse, raising=False)
-    errors = refused("serve", "--plan", plan, "--realtime", "--duration", 1)
-    assert "Operation not permitted" in errors
-    assert "limits.conf" in errors
-
-
 def test_a_second_signal_ends_it_at_once():
     from nori_dyn.live.terminal import Stop
 

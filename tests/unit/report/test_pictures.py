@@ -1,11 +1,10 @@
-"""The picture of a plan: each nonzero is drawn, in the colour of its kind of unknown; that of a Pareto front."""
+"""The picture of a plan: each nonzero is drawn, in the colour of its kind of unknown."""
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import FileFormatError
-from nori_dyn.report.pictures import COLOURS, OTHERS, draw_front, draw_plan
+from nori_dyn.report.pictures import COLOURS, OTHERS, draw_plan
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
 
 pytest.importorskip("matplotlib")
@@ -28,16 +27,3 @@ def test_each_kind_has_its_colour_multipliers_of_weighted_rows_too(tmp_path, is_
     for kind in ("a", "f", "tau", "fx", "qdd"):
         assert share(picture, COLOURS[kind]) > 0, kind
     assert (share(picture, OTHERS) > share(picture, COLOURS["a"])) == is_weighted
-
-
-def test_a_front_is_drawn_and_where_it_is_not_proven_what_is_left(tmp_path):
-    rows = [{**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}]
-    shop = {"name": "shop", "measurements": [UNLOADED], "candidates": {"measurements": rows}}
-    tree, candidates = nd.autotree(2), nd.placement.Candidates.from_dict(shop)
-    draw_front(nd.placement.pareto_front(tree, candidates), tmp_path / "front.png")
-    draw_front(nd.placement.pareto_front(tree, candidates, effort=1), tmp_path / "open.png")
-    proven, open_ = (share(imread(tmp_path / name), OTHERS) for name in ("front.png", "open.png"))
-    assert share(imread(tmp_path / "front.png"), COLOURS["a"]) > 0
-    assert proven == 0 < open_
-    with pytest.raises(FileFormatError, match="must end in"):
-        draw_front(nd.placement.pareto_front(tree, candidates), tmp_path / "front.gif")
