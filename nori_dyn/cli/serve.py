@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,10 @@ from nori_dyn.cli.common import how_differentiated, show_found
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json
 from nori_dyn.errors import InputError
+from nori_dyn.tables.progress import BottomLine
+
+if TYPE_CHECKING:
+    from nori_dyn.live.account import Account
 
 SWITCH = 5e-4
 """How long the thread that takes messages waits for the one that estimates [s]: under overload both have work."""
@@ -86,7 +90,7 @@ def serve(
     from nori_dyn.estimation.plan import Plan
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.service import Service, Settings
-    from nori_dyn.live.terminal import Stop, teller
+    from nori_dyn.live.stop import Stop
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
     from nori_dyn.logs.mapping.log_mapping import load_mapping
 
@@ -111,18 +115,23 @@ def serve(
         period=every or (1.0 if sys.stderr.isatty() else 10.0),
     )
     endpoints = Endpoints(None if listen is None else tuple(listen), tuple(connect or ()), ros_domain, ros_domain or 0)
-    stop = Stop()
-    with stop.on_signals(), teller() as people:
+    stop, line = Stop(), BottomLine()
+
+    def watch(period: Account, total: Account) -> None:
+        line.show(period.line(total) if total.estimates else "")
+
+    with stop.on_signals():
         transport = ZenohTransport(endpoints)
         try:
-            service = Service(transport, plans, settings, people.tell, people.watch)
+            service = Service(transport, plans, settings, line.tell, watch)
             sys.setswitchinterval(SWITCH)
             gc.collect()
             gc.freeze()  # what is there now stays: later collections need not go through it
-            people.tell(f"{transport.place}; hearing {', '.join(settings.topics)}; Ctrl-C ends it")
+            line.tell(f"{transport.place}; hearing {', '.join(settings.topics)}; Ctrl-C ends it")
             total = service.run(stop, duration, samples)
         finally:
             transport.close()
+            line.show("")
     show_found(total.document(service.measured_from), as_json, topics=list(service.publication.topics))
     if not total.estimates:
         reason = f"waited for {service.waiting_for}" if service.engine is None else "all samples were left out"

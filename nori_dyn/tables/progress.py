@@ -71,19 +71,22 @@ def _lines(title: str) -> Progress:
 
 
 class BottomLine:
-    """Last line of a terminal, written anew in place; what else is told goes above it."""
+    """Last line of a terminal, written anew in place; what else is told goes above it. Elsewhere all are lines."""
 
     def __init__(self) -> None:
-        self._text = ""
+        self._text, self._is_terminal = "", sys.stderr.isatty()
 
     def show(self, text: str) -> None:
         """Put another text there, cut where the terminal ends; the cursor stays at its beginning."""
-        self._text = text[: shutil.get_terminal_size().columns - 1]
-        self._write(f"{ERASED}{self._text}\r")
+        if self._is_terminal:
+            self._text = text[: shutil.get_terminal_size().columns - 1]
+            self._write(f"{ERASED}{self._text}\r")
+        elif text:
+            self.tell(text)
 
     def tell(self, line: str) -> None:
         """Print a line above it."""
-        self._write(f"{ERASED}{line}\n{self._text}\r")
+        self._write(f"{ERASED}{line}\n{self._text}\r" if self._is_terminal else f"{line}\n")
 
     @staticmethod
     def _write(text: str) -> None:

@@ -4,6 +4,7 @@ import math
 import sys
 
 import numpy as np
+import pytest
 from lxml import etree
 
 import nori_dyn as nd
@@ -195,11 +196,16 @@ def test_the_bar_is_drawn_in_place_and_erased(monkeypatch, capsys):
     assert lines[-1] == "\r"
 
 
-def test_lines_are_told_above_the_last_one(capsys):
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_lines_are_told_above_the_last_one_of_a_terminal(capsys, monkeypatch, is_terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     line = progress.BottomLine()
     line.show("running")
     line.tell("lost a message")
-    assert capsys.readouterr().err == f"{progress.ERASED}running\r{progress.ERASED}lost a message\nrunning\r"
+    line.show("")
+    first, erased = f"{progress.ERASED}running\r", progress.ERASED
+    drawn = f"{first}{erased}lost a message\nrunning\r{erased}\r"
+    assert capsys.readouterr().err == (drawn if is_terminal else "running\nlost a message\n")
 
 
 def test_planning_and_sweeps_show_it(capsys):
