@@ -1,8 +1,7 @@
-"""What carries messages: bytes by topic, in and out; and a bus in memory."""
+"""What carries messages: bytes by topic, in and out."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -61,61 +60,3 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Stop, and let go of what is open."""
-
-
-class Bus:
-    """A bus in memory: what is published through one of its transports, all of them receive, in the same thread.
-
-    For tests, and for programs that have messages in hand: `bus.transport().advertise(topic, kind)(payload)`.
-    """
-
-    def __init__(self) -> None:
-        self._receivers: dict[str, list[tuple[InMemory, Receive]]] = {}
-        self._publishers = 0
-
-    def transport(self) -> InMemory:
-        """Return a transport on this bus."""
-        return InMemory(self)
-
-    def _join(self, topic: str, who: InMemory, receive: Receive) -> None:
-        self._receivers.setdefault(topic, []).append((who, receive))
-
-    def _leave(self, who: InMemory) -> None:
-        for topic, receivers in self._receivers.items():
-            self._receivers[topic] = [each for each in receivers if each[0] is not who]
-
-    def _number(self) -> bytes:
-        self._publishers += 1
-        return self._publishers.to_bytes(16, "little")
-
-    def _carry(self, message: Message) -> None:
-        for _, receive in tuple(self._receivers.get(message.topic, ())):
-            receive(message)
-
-
-class InMemory:
-    """A transport on a bus in memory; see `Transport`."""
-
-    def __init__(self, bus: Bus) -> None:
-        self._bus, self._is_open = bus, True
-
-    @property
-    def place(self) -> str:
-        return "memory"
-
-    def subscribe(self, topic: str, kind: str, receive: Receive) -> None:
-        self._bus._join(topic, self, receive)
-
-    def advertise(self, topic: str, kind: str) -> Callable[[bytes], None]:
-        publisher, numbers = self._bus._number(), iter(range(1, 1 << 62))
-
-        def publish(payload: bytes) -> None:
-            if self._is_open:
-                now = time.time_ns()
-                self._bus._carry(Message(topic, bytes(payload), now, now, next(numbers), publisher, kind))
-
-        return publish
-
-    def close(self) -> None:
-        self._is_open = False
-        self._bus._leave(self)

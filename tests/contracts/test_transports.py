@@ -7,7 +7,7 @@ import time
 import pytest
 
 from nori_dyn.errors import TransportError
-from nori_dyn.live.transport import Bus
+from tests.bus import InMemory
 
 KIND = "sensor_msgs/msg/JointState"
 PATIENCE = 60.0
@@ -21,8 +21,8 @@ def free_port() -> int:
 
 
 def in_memory():
-    bus = Bus()
-    return bus.transport(), bus.transport()
+    one = InMemory()
+    return one, one.beside()
 
 
 def of_zenoh():

@@ -11,9 +11,9 @@ from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.differentiation import COLLECTED
 from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.service import Service, Settings
-from nori_dyn.live.transport import Bus
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.model.surface import box
+from tests.bus import InMemory
 from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
 from tests.systems import ACCELERATIONS, SPEED, TORQUES, UNLOADED, WRENCHES, braked, sensor_set
 
@@ -35,13 +35,12 @@ class Rig:
     """A service on a bus, with somebody who publishes and listens."""
 
     def __init__(self, plans, mapping=None, topics=(), **settings):
-        bus = Bus()
-        self.own, self.lines, self.heard = bus.transport(), [], {}
+        self.own, self.lines, self.heard = InMemory(), [], {}
         mapping = None if mapping is None else LogMapping.from_dict(mapping)
         self.accounts = []
         given = Settings(topics_of(mapping, topics), mapping, **{"period": 1e9} | settings)
         self.service = Service(
-            bus.transport(), plans, given, self.lines.append, lambda *pair: self.accounts.append(pair)
+            self.own.beside(), plans, given, self.lines.append, lambda *pair: self.accounts.append(pair)
         )
         for topic, kind in self.service.publication.topics.items():
             self.own.subscribe(
