@@ -261,7 +261,8 @@ def robots_folder(package: str) -> Path | None:
     shares = [Path(sys.prefix) / "share"]
     try:
         modules = Path(str(distribution(package).locate_file("")))
-        shares = [modules / "cmeel.prefix" / "share", modules.parents[2] / "share", *shares]
+        environments = [folder / "share" for folder in modules.parents[2:3]]  # a folder near the root has none
+        shares = [modules / "cmeel.prefix" / "share", *environments, *shares]
     except PackageNotFoundError:
         pass
     return next((share / PACKAGES[package] for share in shares if (share / PACKAGES[package]).is_dir()), None)

@@ -101,6 +101,14 @@ def test_packages_that_are_not_installed_are_named(monkeypatch):
     assert re.search(rf"0 robots .*Not installed, and not listed: {said}", " ".join(str(nd.tools.robots()).split()))
 
 
+def test_packages_of_a_folder_near_the_root_have_none_around_them(monkeypatch):
+    """As `pip install --target /packages` puts them."""
+    package = types.SimpleNamespace(locate_file=lambda name: "/packages")
+    monkeypatch.setattr(robot_names, "distribution", lambda name: package)
+    monkeypatch.setattr(robot_names.sys, "prefix", "/packages")
+    assert robot_names.robots_folder("icub-models") is None
+
+
 FILES = {
     "panda": "panda_description/urdf/panda.urdf",
     "anymal": "anymal_b_simple_description/robots/anymal.urdf",
