@@ -24,7 +24,7 @@ NEEDED = {
         for package in ("icub_models", "casadi", "sympy", "networkx", "mujoco", "pyarrow")
     },
     "walking.mat": ("h5py",),
-    "nd.identify(": ("cvxpy", "clarabel", "rosbags"),
+    "nd.identify(": ("rosbags",),
 }
 """What a notebook needs that has some words in it."""
 

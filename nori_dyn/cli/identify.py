@@ -60,7 +60,7 @@ class FitOptions:
         loaded: A log in which the robot carries a load; repeatable.
         load_on: The link that carries the load.
         known: A parameter that is known, such as m:load=2.5; repeatable.
-        physical: Inertias that bodies can have (nori_dyn[identify]), or those of least squares alone.
+        physical: Inertias that bodies can have, or those of least squares alone.
         robust: Readings that are far off count less (Huber); reads the logs five times.
         moving: Torques count only while their joint moves faster than that [rad/s or m/s], such as 0.02: at rest,
             friction is whatever it takes to stand still.

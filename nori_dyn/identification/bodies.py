@@ -86,7 +86,7 @@ def consistent_estimate(
     shift[parameters.of_kinds(*INERTIAL)] = 0.0
     sizes = 1.0 / np.linalg.norm(prior.L, axis=0)
     z = solution.z - solution.R @ shift
-    fit = consistent(solution.R, z, parameters, wider=prior.factors, sigma=sizes, hulls=hulls)
+    fit = consistent(solution.R, z, parameters, sizes, wider=prior.factors, hulls=hulls)
     at_least = (f"At their lower bounds: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
     return problem.whole(fit.values + shift), (*fit.notes, *at_least)
 

@@ -17,15 +17,17 @@ and Slotine, 2018, for hulls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
+from scipy.spatial import ConvexHull
 
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.identification.convex import Body, MaxdetProblem, UnsolvedError, solved
+from nori_dyn.identification.convex import Body, MaxdetProblem, solved
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters
 from nori_dyn.identification.physical import (
     RelativeInertia,
@@ -34,34 +36,16 @@ from nori_dyn.identification.physical import (
     relative_inertias,
     ten_numbers,
 )
-from nori_dyn.io.extras import needed
-from nori_dyn.tables import listed
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Floats
 
 LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "mu": 0.0, "rotor": 0.0, "stiffness": 0.0, "gain": 1e-3}
 """Lower bounds of parameters."""
 
-VAGUE: Mapping[Kind, float] = {
-    "viscous": 1e2,
-    "quadratic": 1e2,
-    "coulomb": 1e2,
-    "mu": 0.2,
-    "rotor": 1e1,
-    "stiffness": 1e4,
-    "preload": 1e4,
-    "offset": 1e3,
-    "gain": 1e1,
-}
-"""Prior deviations [SI] of what is no inertia, unless they are given: far more than the parameters of robots vary."""
-
-FIRST = [1, 2, 3, 0]
-"""Where m c and m are among the ten parameters of a link."""
+THICK = 1e-9 * np.array([*product((-1.0, 1.0), repeat=3)])
+"""Corners (8, 3) [m] of a cube that points of a hull are taken for, so that it has faces also where they are flat."""
 
 PRESSED = 0.1
 """Standard deviations by which a parameter would be less without its bound, from which it is named as at it."""
-
-POWERS = (1.0, 0.5, 0.0)
-"""Powers of the factors by which priors are wider, tried one after the other until the solver solves the problem."""
 
 UNKNOWN = 1e-12
 """Share of a column below which a pivot is none."""
@@ -88,10 +72,9 @@ def consistent(
     R: Floats,
     z: Floats,
     parameters: Parameters,
+    sigma: Floats,
     *,
-    gamma: float = 1.0,
     wider: Mapping[str, float] | None = None,
-    sigma: Floats | None = None,
     hulls: Mapping[str, Any] | None = None,
 ) -> ConsistentFit:
     """Physically consistent parameters that fit a log best, near the prior model.
@@ -102,83 +85,47 @@ def consistent(
         R: rows R phi = z with deviation 1 (n_rows, n); any number of them, of any rank.
         z: their right-hand side (n_rows,).
         parameters: the parameters phi, with their prior values.
-        gamma: weight of the distance of inertias from the prior: 1 / gamma is the square of the share by which they are
-            expected to differ from it, so that 1 expects differences as large as the inertias, and 100 of a tenth.
-        wider: by how much larger a share is expected of some links.
-        sigma: prior deviation of each parameter (n,), of which those of inertias are not looked at; `VAGUE` when None.
+        sigma: prior deviation of each parameter (n,), of which those of inertias are not looked at.
+        wider: by how much larger a share than all of it inertias of some links are expected to differ from the prior.
         hulls: for links, points (n_points, 3) in the link's frame, in whose convex hull its centre of mass is [m].
 
     Raises:
-        InputError: an argument of the wrong shape or range, constraints that nothing fulfils, or a problem that the
-            solver does not solve.
+        InputError: a hull of no points, constraints that nothing fulfils, parameters that nothing determines, or a
+            problem that is not solved.
         UnknownNameError: a hull of what is no link.
-        MissingExtraError: the extra `identify` is not installed.
     """
-    needed("a fit that bodies can have", "identify", "cvxpy", "clarabel")
-    R, z, deviations = _checked(R, z, parameters, gamma, sigma)
-    corners = _corners(hulls or {}, parameters)
     prior, notes = mended_prior(parameters)
-    links, wider = relative_inertias(parameters), dict(wider or {})
-    bounded, least = _bounds(parameters)
+    links, wider = relative_inertias(parameters), wider or {}
+    bounded = np.array(parameters.of_kinds(*LEAST), dtype=np.intp)
+    least = np.array([LEAST[parameters.each[k].kind] for k in bounded])
+    weights = {link.link: 1.0 / wider.get(link.link, 1.0) ** 2 for link in links}
+    start, root = _unconstrained(R, z, parameters, prior, sigma, weights)
+    T = la.solve_triangular(root, np.eye(len(start)))
     others = np.flatnonzero([each.kind not in INERTIAL for each in parameters.each])
-    for power in POWERS if wider else POWERS[-1:]:
-        weights = {link.link: gamma / wider.get(link.link, 1.0) ** (2 * power) for link in links}
-        start, root = _unconstrained(R, z, parameters, prior, deviations, weights)
-        T = la.solve_triangular(root, np.eye(len(start)))
-        rows = np.vstack([R @ T, T[others] / deviations[others, None]])
-        A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
-        bodies = tuple(_body(link, start, T, corners.get(link.link), weights[link.link]) for link in links)
-        before = root @ (prior - start)
-        problem = MaxdetProblem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], before)
-        try:
-            answer, above = solved(problem)
-            break
-        except UnsolvedError:
-            if not power:
-                raise
-    if wider and power < 1.0:
-        notes = (*notes, f"no body is near what the logs say of {listed(wider)}: they are held nearer to the model.")
-    values = start + T @ answer.v
-    values[bounded] = np.where(answer.at_bounds, least, np.maximum(values[bounded], least))
-    pressed = answer.bounds * np.linalg.norm(T[bounded], axis=1) > PRESSED
-    return ConsistentFit(values, above, tuple(parameters.names[k] for k in bounded[pressed]), notes)
+    rows = np.vstack([R @ T, T[others] / sigma[others, None]])
+    A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / sigma[others]]))
+    bodies = tuple(Body(link.D @ T[link.places], ten_numbers(link.of(start)), weights[link.link]) for link in links)
+    W, w = _faces(hulls or {}, parameters, links)
+    G, g = np.vstack([np.eye(len(start))[bounded], W]), np.concatenate([least, w])
+    G, g = G @ T, g - G @ start
+    size = np.maximum(np.linalg.norm(G, axis=1), np.finfo(float).tiny)
+    problem = MaxdetProblem(A, b, bodies, G / size[:, None], g / size, root @ (prior - start))
+    v, y, above = solved(problem)
+    values, pressed = start + T @ v, y[: len(bounded)]
+    is_at_bound = pressed > (problem.G @ v - problem.g)[: len(bounded)]
+    values[bounded] = np.where(is_at_bound, least, np.maximum(values[bounded], least))
+    return ConsistentFit(values, above, tuple(parameters.names[k] for k in bounded[pressed > PRESSED]), notes)
 
 
-def _checked(
-    R: Floats, z: Floats, parameters: Parameters, gamma: float, sigma: Floats | None
-) -> tuple[Floats, Floats, Floats]:
-    """Check the rows, their right-hand side and the prior deviations.
-
-    Raises:
-        InputError: one of the arguments of `consistent` has the wrong shape or range.
-    """
-    n = len(parameters)
-    if not n:
-        raise InputError("there are no parameters to estimate.")
-    R, z = np.asarray(R, dtype=float), np.asarray(z, dtype=float)
-    if R.ndim != 2 or R.shape[1] != n or z.shape != R.shape[:1]:
-        raise InputError(f"R has shape {R.shape} and z {z.shape}, expected (n_rows, {n}) and (n_rows,).")
-    if not (np.isfinite(R).all() and np.isfinite(z).all()):
-        raise InputError("R or z holds a value that is not finite.")
-    if not 0 < gamma < np.inf:
-        raise InputError(f"gamma is {gamma}. The weight of the prior inertias must be positive and finite.")
-    if sigma is None:
-        sigma = np.array([VAGUE.get(each.kind, 1.0) for each in parameters.each])
-    sigma = np.asarray(sigma, dtype=float)
-    if sigma.shape != (n,) or not (sigma > 0).all():
-        raise InputError(f"sigma must be {n} positive deviations, one of each parameter.")
-    return R, z, sigma
-
-
-def _corners(hulls: Mapping[str, Any], parameters: Parameters) -> dict[str, Floats]:
-    """Points of each link with a hull, as columns [p; 1] (4, n_points).
+def _faces(hulls: Mapping[str, Any], parameters: Parameters, links: Sequence[RelativeInertia]) -> tuple[Floats, Floats]:
+    """Rows W phi >= w (n_faces, n), (n_faces,) of the faces of hulls: a . m c <= d m of each.
 
     Raises:
         InputError: a hull that is no points, or of a link without parameters that move its centre of mass.
         UnknownNameError: a hull of what is no link.
     """
     movable = {each.owner for each in parameters.each if each.kind in ("m", "mc")}
-    found = {}
+    found, least = [np.zeros((0, len(parameters)))], [np.zeros(0)]
     for link, points in hulls.items():
         if link not in parameters.tree.names:
             raise UnknownNameError("link", link, parameters.tree.names, "the hulls")
@@ -187,18 +134,17 @@ def _corners(hulls: Mapping[str, Any], parameters: Parameters) -> dict[str, Floa
         at = np.asarray(points, dtype=float)
         if at.ndim != 2 or at.shape[1] != 3 or not len(at) or not np.isfinite(at).all():
             raise InputError(f"the hull of '{link}' has shape {at.shape}, expected finite points (n_points, 3).")
-        found[link] = np.vstack([at.T, np.ones(len(at))])
-    return found
-
-
-def _bounds(parameters: Parameters) -> tuple[Indices, Floats]:
-    """Indices of the parameters that have a lower bound, and the bounds."""
-    places = np.array(parameters.of_kinds(*LEAST), dtype=np.intp)
-    return places, np.array([LEAST[parameters.each[k].kind] for k in places])
+        own = next(each for each in links if each.link == link)
+        of_ten = np.zeros((len(faces := ConvexHull((at[:, None] + THICK).reshape(-1, 3)).equations), 10))
+        of_ten[:, :4] = -faces[:, [3, 0, 1, 2]]
+        rows = np.zeros((len(faces), len(parameters)))
+        rows[:, own.places] = of_ten[:, own.which]
+        found, least = [*found, rows], [*least, rows[:, own.places] @ own.prior[own.which] - of_ten @ own.prior]
+    return np.vstack(found), np.concatenate(least)
 
 
 def _unconstrained(
-    R: Floats, z: Floats, parameters: Parameters, prior: Floats, deviations: Floats, weights: Mapping[str, float]
+    R: Floats, z: Floats, parameters: Parameters, prior: Floats, sigma: Floats, weights: Mapping[str, float]
 ) -> tuple[Floats, Floats]:
     """Least-squares solution (n,) with |X - 1|^2 / 2 for the divergence, and the root (n, n) of its information.
 
@@ -207,7 +153,7 @@ def _unconstrained(
     Raises:
         InputError: neither the rows nor the prior determine some parameters.
     """
-    known = np.diag([0.0 if each.kind in INERTIAL else 1.0 for each in parameters.each]) / deviations[:, None]
+    known = np.diag([0.0 if each.kind in INERTIAL else 1.0 for each in parameters.each]) / sigma[:, None]
     each = np.repeat(np.sqrt([*weights.values()]), 10)
     B = np.vstack([each[:, None] * pull_back(parameters), known])
     root, right = _triangle(np.vstack([R, B]), np.concatenate([z, B @ prior]))
@@ -216,15 +162,6 @@ def _unconstrained(
         names = ", ".join(np.array(parameters.names)[unknown])
         raise InputError(f"neither the rows nor the prior determine {names}: give it a finite sigma.")
     return la.solve_triangular(root, right), root
-
-
-def _body(link: RelativeInertia, start: Floats, T: Floats, corners: Floats | None, gamma: float) -> Body:
-    """A link in coordinates v, of which the values are start + T v."""
-    C = link.D @ T[link.places]
-    c = ten_numbers(link.of(start))
-    M, m = np.zeros((10, len(start))), link.prior.copy()
-    M[link.which], m[link.which] = T[link.places], start[link.places]
-    return Body(link.link, C, c, M[FIRST], m[FIRST], corners, gamma)
 
 
 def _fewest(A: Floats, b: Floats) -> tuple[Floats, Floats]:

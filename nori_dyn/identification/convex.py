@@ -1,30 +1,29 @@
-"""A determinant-maximisation problem over inertias and bounded coefficients: told to a solver, and its answer judged.
+"""A determinant-maximisation problem over inertias and bounded coefficients: solved by Newton's steps, and judged.
 
     minimise 1/2 |A v - b|^2 + sum of gamma_i d(X_i) over bodies,  X_i = symmetric(C_i v + c_i)
 
-with X_i positive definite, d(X) = tr X - log det X - 4, bounds G v >= g, and centres of mass in hulls.
+with X_i positive definite, d(X) = tr X - log det X - 4, and bounds G v >= g.
 
-What the solver returns is not believed: the least value of the Lagrangian at its multipliers is a bound from below on
+A primal-dual interior-point method begins at the prior, where each X is 1. It relaxes bounds until the prior is well
+within them and brings them back, lets all but log det count more and more, and then lets the barrier of the bounds
+vanish. What it returns is not believed: the least value of the Lagrangian at its multipliers is a bound from below on
 the problem, and Newton's decrement bounds how far that is from the Lagrangian here.
 
-Source: Boyd and Vandenberghe, Convex Optimization, 5.2 for the bound and 9.6 for the decrement.
+Source: Boyd and Vandenberghe, Convex Optimization, 5.2 for the bound, 9.6 for the decrement and 11 for the method.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as la
-import scipy.optimize
 
 from nori_dyn.errors import InputError
+from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.physical import symmetric, ten_numbers
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.typing import Floats
 
 CLOSE = 1e-4
 """Excess of the objective that is taken for none: a fiftieth of a standard deviation of any parameter at most."""
@@ -32,39 +31,35 @@ CLOSE = 1e-4
 CLOSE_SHARE = 1e-7
 """The same as a share of the objective, where rows contradict all bodies by far more than their deviations."""
 
-UNITS = (1.0, 10.0, 100.0)
-"""Units of the coordinates in which the solver is told the problem, one after the other until it solves it."""
-
-STEPS = 30
-"""Steps of Newton at most, after which those that still approach the answer are left."""
+STEPS = 500
+"""Steps of Newton at most."""
 
 NEAR = 0.25
-"""Newton's decrement up to which a whole step is taken."""
+"""Newton's decrement at which the path is followed further."""
+
+AHEAD = 10.0
+"""Factor by which more counts in the next part of the path, where the barrier is less by its square."""
+
+BARRIER = 1e-8
+"""Weight of the barrier of a bound, as a share of the least gamma, at which it has vanished."""
 
 ENOUGH = 0.1
-"""Share of what a step of Newton gains at first that it has to gain in all."""
+"""Share of what a step gains at first that it has to gain in all."""
 
 SHORTEST = 1e-12
-"""Share of a step of Newton that is not halved any more."""
+"""Share of a step that is not halved any more."""
 
-IN_HULL = 1e-12
-"""By how much, of its size, a centre of mass may lie beside its hull."""
+ROUNDING = 1e-13
+"""Share of the objective that is rounding."""
 
-SETTLED = 1e-9
+INSIDE = 0.99
+"""Share of the way to the nearest bound that a step goes at most."""
+
+SETTLED = 1e-6
 """Newton's decrement at which there is nothing left to gain."""
 
-FULL = symmetric(np.eye(10)).reshape(16, 10)
-"""The matrix that makes a symmetric matrix, row by row, of its ten numbers."""
-
-
-class UnsolvedError(InputError):
-    """The solver finds no answer that is close enough."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Clarabel does not solve the problem of inertias that bodies can have. Where rows contradict all such by "
-            "far more than their deviations, larger deviations or a larger gamma help it."
-        )
+STUCK = 0.999
+"""Share of what bounds are relaxed by that is left where nothing keeps them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,21 +67,13 @@ class Body:
     """One link: the symmetric matrix of ten numbers C v + c is its inertia X relative to the prior.
 
     Attributes:
-        link: its name.
         C: (10, n).
         c: (10,).
-        M: rows that give [m c; m] = M v + m (4, n).
-        m: their constants (4,).
-        corners: the points p of its hull as columns [p; 1] (4, n_points); None where it has no hull.
         gamma: weight of its distance.
     """
 
-    link: str
     C: Floats
     c: Floats
-    M: Floats
-    m: Floats
-    corners: Floats | None
     gamma: float = 1.0
 
     def relative(self, v: Floats) -> Floats:
@@ -96,15 +83,14 @@ class Body:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaxdetProblem:
-    """A problem in coordinates v, which are about 1 large or not much more.
+    """A problem in coordinates v, which count standard deviations.
 
     Attributes:
         A: rows (n_rows, n).
         b: their right-hand side (n_rows,).
         bodies: the links.
-        G: rows of bounds G v >= g (n_bounds, n).
+        G: rows of bounds G v >= g (n_bounds, n), of norm 1.
         g: their constants (n_bounds,).
-        lift: changes of v that move one of G v alone (n, n_bounds).
         prior: the prior (n,), which all bodies can have.
     """
 
@@ -113,7 +99,6 @@ class MaxdetProblem:
     bodies: tuple[Body, ...]
     G: Floats
     g: Floats
-    lift: Floats
     prior: Floats
 
     @property
@@ -121,186 +106,150 @@ class MaxdetProblem:
         """The least weight of a distance: what is minimised is self-concordant once divided by it."""
         return min((body.gamma for body in self.bodies), default=1.0)
 
-    def objective(self, v: Floats) -> float:
-        """What is minimised; infinite where it is not defined."""
+    def objective(self, v: Floats, share: float = 1.0) -> float:
+        """What is minimised, a share of all but log det counted; infinite where it is not defined."""
         residual, distance = self.A @ v - self.b, 0.0
         for body in self.bodies:
             eigenvalues = np.linalg.eigvalsh(body.relative(v))
             if eigenvalues[0] <= 0:
                 return math.inf
-            distance += body.gamma * float(np.sum(eigenvalues - np.log(eigenvalues) - 1))
-        return float(residual @ residual / 2 + distance)
+            distance += body.gamma * float(np.sum(share * eigenvalues - np.log(eigenvalues) - 1))
+        return float(share * residual @ residual / 2 + distance)
 
-    def derivatives(self, v: Floats) -> tuple[Floats, Floats]:
-        """Gradient (n,) and Hessian (n, n) of the objective."""
-        slope, H = self.A.T @ (self.A @ v - self.b), self.A.T @ self.A
+    def rows(self, v: Floats, share: float = 1.0) -> tuple[Floats, Floats]:
+        """Rows J (k, n) and r (k,): the objective, a share of it as there, has gradient J^T r and Hessian J^T J."""
+        parts = [(self.A, self.A @ v - self.b, share)]
         for body in self.bodies:
             L = np.linalg.cholesky(body.relative(v))
             root = np.linalg.inv(L)
             changes = ten_numbers(np.einsum("ij,jkn,lk->iln", root, symmetric(body.C), root))
-            slope += body.gamma * changes.T @ ten_numbers(L.T @ L - np.eye(4))
-            H += body.gamma * changes.T @ changes
-        return slope, H
+            parts.append((changes, ten_numbers(share * L.T @ L - np.eye(4)), body.gamma))
+        J = np.vstack([math.sqrt(weight) * rows for rows, _, weight in parts])
+        return J, np.concatenate([math.sqrt(weight) * r for _, r, weight in parts])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """Primal and dual variables that a solver returns.
+def solved(problem: MaxdetProblem) -> tuple[Floats, Floats, float]:
+    """Coordinates v, multipliers of the bounds, and how far above its least value the objective is at most.
+
+    Raises:
+        InputError: nothing keeps all bounds, or no answer was found that is close enough.
+    """
+    path, decrement = _Path.of(problem), math.inf
+    for _ in range(STEPS):
+        try:
+            last, decrement = decrement, path.step()
+        except la.LinAlgError:
+            break
+        if path.is_at_end and (decrement <= SETTLED or last / 2 < decrement < NEAR):
+            break
+        if decrement <= NEAR and not path.is_at_end:
+            path.go_on()
+            decrement = math.inf
+    above = excess(problem, path.v, path.y)
+    if not above <= CLOSE + CLOSE_SHARE * problem.objective(path.v):
+        raise InputError(
+            "no inertias that bodies can have were found near what the logs say. Where rows contradict all such by far "
+            "more than their deviations, larger deviations help."
+        )
+    return path.v, path.y, max(above, 0.0)
+
+
+@dataclass(slots=True, eq=False)
+class _Path:
+    """A point on the way to the answer: a share of the problem counts, and a barrier keeps bounds that are relaxed.
 
     Attributes:
-        v: the coordinates (n,).
-        bounds: multipliers of the bounds (n_bounds,).
-        hulls: for each body with a hull, those of [m c; m] in the cone of its corners (4,).
-        at_bounds: the bounds that hold with equality (n_bounds,).
+        problem: where it ends.
+        v, y: primal and dual variables.
+        share: of all but log det.
+        barrier: weight of minus the logarithm of the distance from each bound.
+        relaxed: by how much each bound is.
     """
 
+    problem: MaxdetProblem
     v: Floats
-    bounds: Floats
-    hulls: Mapping[str, Floats]
-    at_bounds: Booleans
+    y: Floats
+    share: float
+    barrier: float
+    relaxed: Floats
+
+    @staticmethod
+    def of(problem: MaxdetProblem) -> _Path:
+        """The path from the prior on."""
+        v, gamma = problem.prior, problem.gamma
+        within = problem.G @ v - problem.g
+        certain = gamma * (1 + 4 * len(problem.bodies) + len(problem.g))
+        share = min(1.0, certain / max(float(np.sum((problem.A @ v - problem.b) ** 2)), certain))
+        relaxed = np.maximum(1.0 - within, 0.0)
+        return _Path(problem, v, gamma / (within + relaxed), share, gamma, relaxed)
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether this is the problem itself, but for rounding."""
+        return self.share == 1.0 and self.barrier <= BARRIER * self.problem.gamma and not self.relaxed.any()
+
+    def distances(self, v: Floats) -> Floats:
+        """How far v is from each bound (n_bounds,)."""
+        return np.asarray(self.problem.G @ v - self.problem.g + self.relaxed)
+
+    def objective(self, v: Floats) -> float:
+        """What is minimised here; infinite where it is not defined."""
+        s = self.distances(v)
+        if s.min(initial=1.0) <= 0:
+            return math.inf
+        return self.problem.objective(v, self.share) - self.barrier * float(np.sum(np.log(s)))
+
+    def step(self) -> float:
+        """Take a step of Newton, halved until it gains enough; its decrement."""
+        G, s, n = self.problem.G, self.distances(self.v), len(self.v)
+        J, r = self.problem.rows(self.v, self.share)
+        roots = np.sqrt(self.y / s)
+        stacked = np.vstack([np.column_stack([J, r]), np.column_stack([G * roots[:, None], -self.barrier / s / roots])])
+        T = triangular(stacked)
+        dv = -la.solve_triangular(T[:n, :n], T[:n, n])
+        dy = (self.barrier - self.y * (G @ dv)) / s - self.y
+        square = float(np.sum(T[:n, n] ** 2))
+        decrement = math.sqrt(square / self.problem.gamma)
+        length, now = 1.0, self.objective(self.v)
+        while self.objective(self.v + length * dv) > now + ROUNDING * abs(now) - ENOUGH * length * square:
+            length = length / 2.0 if length > SHORTEST else 0.0
+        self.v = self.v + length * dv
+        self.y = np.maximum(self.y + dy, (1.0 - INSIDE) * self.y)
+        return decrement
+
+    def go_on(self) -> None:
+        """Go to the next problem, whose bounds the point is within.
+
+        Raises:
+            InputError: nothing keeps all bounds.
+        """
+        if self.relaxed.any():
+            wide = self.relaxed > 0
+            left = 1.0 - INSIDE * float((self.distances(self.v)[wide] / self.relaxed[wide]).min())
+            if left > STUCK:
+                raise InputError(
+                    "no inertias fulfil all constraints: where only some parameters of a link are free, the others may "
+                    "keep its centre of mass out of its hull. Identify all ten, or widen the hull."
+                )
+            self.relaxed = self.relaxed * max(left, 0.0)
+        elif self.share < 1.0:
+            self.share = min(1.0, AHEAD * self.share)
+        else:
+            self.barrier /= AHEAD**2
 
 
-def solved(problem: MaxdetProblem) -> tuple[Answer, float]:
-    """Answer to a problem, and how far above the least value its objective is at most.
-
-    Raises:
-        InputError: nothing fulfils the constraints.
-        UnsolvedError: the solver does not find an answer that is close enough.
-    """
-    for first in (*(partial(_answer, problem, unit) for unit in UNITS), partial(_prior, problem)):
-        answer = first()
-        if answer is not None:
-            polished = _polished(problem, answer)
-            above, answer = min(
-                ((excess(problem, each), each) for each in (answer, polished)), key=lambda each: each[0]
-            )
-            if math.isfinite(above) and above <= CLOSE + CLOSE_SHARE * problem.objective(answer.v):
-                return answer, max(above, 0.0)
-    raise UnsolvedError
-
-
-def _answer(problem: MaxdetProblem, unit: float) -> Answer | None:
-    """Clarabel's answer to a problem in v / unit and the objective / unit^2, or None.
-
-    Raises:
-        InputError: nothing fulfils the constraints.
-    """
-    import cvxpy as cp
-
-    scaled = cp.Variable(problem.A.shape[1])
-    v = unit * scaled
-    cost = cp.sum_squares(problem.A @ scaled - problem.b / unit) / 2
-    at_least = problem.G @ v >= problem.g
-    in_hulls = {}
-    for body in problem.bodies:
-        X = cp.reshape(FULL @ (body.C @ v + body.c), (4, 4), order="C")
-        cost += body.gamma / unit**2 * (cp.trace(X) - cp.log_det(X) - 4)
-        if body.corners is not None:
-            shares = cp.Variable(body.corners.shape[1], nonneg=True)
-            in_hulls[body.link] = body.M @ v + body.m - body.corners @ shares == 0
-    found = cp.Problem(cp.Minimize(cost), [at_least, *in_hulls.values()])
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found.solve("CLARABEL", equilibrate_enable=False)
-    except cp.error.SolverError:
-        return None
-    if in_hulls and "infeasible" in found.status:
-        raise InputError(
-            "no inertias fulfil all constraints: where only some parameters of a link are free, the others may keep "
-            "its centre of mass out of its hull. Identify all ten, or widen the hull."
-        )
-    if v.value is None:
-        return None
-    multipliers = np.maximum(at_least.dual_value * unit**2, 0.0)
-    at_bounds = multipliers * np.sum(problem.G**2, axis=1) > problem.G @ v.value - problem.g
-    return Answer(
-        _within(problem, v.value, at_bounds),
-        multipliers,
-        {link: -constraint.dual_value * unit**2 for link, constraint in in_hulls.items()},
-        at_bounds,
-    )
-
-
-def _prior(problem: MaxdetProblem) -> Answer | None:
-    """The prior, to start from where nothing else is an answer; None where constraints may exclude it."""
-    if any(body.corners is not None for body in problem.bodies):
-        return None
-    nothing = np.zeros(len(problem.g))
-    return Answer(_within(problem, problem.prior, nothing > 0), nothing, {}, nothing > 0)
-
-
-def _within(problem: MaxdetProblem, v: Floats, at_bounds: Booleans) -> Floats:
-    """Project v so that some bounds hold with equality, and the others at least."""
-    distance = problem.G @ v - problem.g
-    within: Floats = v - problem.lift @ np.where(at_bounds, distance, np.minimum(distance, 0.0))
-    return within
-
-
-def _polished(problem: MaxdetProblem, answer: Answer) -> Answer:
-    """Answer after steps of Newton along its active bounds; itself where other constraints hold it.
-
-    Where the decrement is not small a step is halved until it gains enough: Boyd and Vandenberghe, 9.6.4.
-    """
-    v, held = answer.v, problem.G[answer.at_bounds]
-    bounds = np.zeros(len(answer.bounds))
-    try:
-        for _ in range(STEPS):
-            slope, H = problem.derivatives(v)
-            factor = la.cho_factor(H)
-            free, along = la.cho_solve(factor, slope), la.cho_solve(factor, held.T)
-            y = np.linalg.solve(held @ along, held @ free)
-            step = free - along @ y
-            square = max(float(step @ H @ step), 0.0)
-            decrement = math.sqrt(square / problem.gamma)
-            share, now = 1.0, problem.objective(v)
-            while decrement > NEAR and share > SHORTEST:
-                if problem.objective(v - share * step) <= now - ENOUGH * share * square:
-                    break
-                share /= 2.0
-            v = v - share * step
-            bounds[answer.at_bounds] = np.maximum(y, 0.0)
-            if decrement <= SETTLED:
-                break
-    except (np.linalg.LinAlgError, ValueError):
-        return answer
-    if not all(_is_in_hull(body, v) for body in problem.bodies):
-        return answer
-    unused = {link: np.zeros(4) for link in answer.hulls}
-    return replace(answer, v=_within(problem, v, answer.at_bounds), bounds=bounds, hulls=unused)
-
-
-def _is_in_hull(body: Body, v: Floats) -> bool:
-    """Whether a centre of mass is in its hull."""
-    if body.corners is None:
-        return True
-    moments = body.M @ v + body.m
-    _, off = scipy.optimize.nnls(body.corners, moments)
-    return bool(off <= IN_HULL * np.linalg.norm(moments))
-
-
-def excess(problem: MaxdetProblem, answer: Answer) -> float:
+def excess(problem: MaxdetProblem, v: Floats, y: Floats) -> float:
     """Duality gap: how far the objective at an answer is at most above its least value; infinite where that is unknown.
 
-    With multipliers y the Lagrangian f - y (constraint) is nowhere larger than f where the constraints hold. It is
+    With multipliers y the Lagrangian f - y (G v - g) is nowhere larger than f where the bounds hold. It is
     self-concordant once divided by the least gamma, so that it is at most gamma w(l) above its least value, with
     w(l) = -l - log(1 - l) and Newton's decrement l < 1.
     """
-    v = answer.v
-    if not all(np.linalg.eigvalsh(body.relative(v))[0] > 0 for body in problem.bodies):
-        return math.inf
-    slope, H = problem.derivatives(v)
-    slope -= problem.G.T @ answer.bounds
-    slack = float(answer.bounds @ (problem.G @ v - problem.g))
-    for body in problem.bodies:
-        if body.corners is not None:
-            y = answer.hulls[body.link].copy()
-            y[3] += max(0.0, -float((body.corners.T @ y).min()))
-            slope -= body.M.T @ y
-            slack += float(y @ (body.M @ v + body.m))
     try:
-        square = float(slope @ la.cho_solve(la.cho_factor(H), slope))
+        J, r = problem.rows(v)
+        to_least = la.solve_triangular(triangular(J), J.T @ r - problem.G.T @ y, trans="T")
     except la.LinAlgError:
         return math.inf
-    decrement = math.sqrt(max(square, 0.0) / problem.gamma)
+    decrement = float(np.linalg.norm(to_least)) / math.sqrt(problem.gamma)
+    slack = float(y @ (problem.G @ v - problem.g))
     return slack + problem.gamma * (-decrement - math.log1p(-decrement)) if decrement < 1 else math.inf

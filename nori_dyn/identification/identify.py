@@ -111,7 +111,7 @@ def identify(
         load_on: the link that carries it. Its parameters are called "m:load", "mc:load.x", "I:load.xx" and so on, in
             the frame of that link.
         known: values of parameters that are known, by name, such as {"m:load": 2.5}.
-        physical: whether to return inertias that bodies can have (needs the extra `identify`).
+        physical: whether to return inertias that bodies can have.
         hulls: for links, points (n_points, 3) in the link's frame [m], in whose convex hull its centre of mass is, for
             inertias that bodies can have; "load" is the load, in the frame of its link.
         robust: whether residuals that are far off count less (Huber); reads the logs several times.
@@ -131,7 +131,6 @@ def identify(
         UnknownNameError: a parameter, joint or link that does not exist.
         MappingError: the mapping fits neither the log nor the robot.
         FileFormatError: the log is damaged.
-        MissingExtraError: `physical` without the extra.
 
     Source: Atkeson, An and Hollerbach (1986); Gautier (1991); Lee, Wensing and Park (2020).
 

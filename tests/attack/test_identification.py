@@ -107,7 +107,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path, attack_scale, a
 
 def test_known_values_are_those_of_a_body_or_refused(tmp_path, attack_scale, attack_seed, attacked):
     """What is taken is a body; of what is refused CVXPY finds none, and a proof that there is none."""
-    pytest.importorskip("cvxpy", reason="the extra identify is not installed")
+    pytest.importorskip("cvxpy", reason="CVXPY is not installed")
     for k in range(max(round(KNOWN * attack_scale), 1)):
         draft = drafted("inertias", [attack_seed, len(FAMILIES), k])
         rng, i = draft.rng, int(draft.rng.integers(draft.arm.n_links))
