@@ -5,8 +5,7 @@
 with X_i positive definite, d(X) = tr X - log det X - 4, and bounds G v >= g.
 
 A primal-dual interior-point method begins at the prior, where each X is 1. It relaxes bounds until the prior is well
-within them and brings them back, lets all but log det count more and more, and then lets the barrier of the bounds
-vanish. What it returns is not believed: the least value of the Lagrangian at its multipliers is a bound from below on
+within them and brings them back, and lets a barrier vanish that keeps X definite and bounds. What it returns is not believed: the least value of the Lagrangian at its multipliers is a bound from below on
 the problem, and Newton's decrement bounds how far that is from the Lagrangian here.
 
 Source: Boyd and Vandenberghe, Convex Optimization, 5.2 for the bound, 9.6 for the decrement and 11 for the method.
@@ -38,10 +37,10 @@ NEAR = 0.25
 """Newton's decrement at which the path is followed further."""
 
 AHEAD = 10.0
-"""Factor by which more counts in the next part of the path, where the barrier is less by its square."""
+"""Factor by which the barrier is less in the next part of the path."""
 
 BARRIER = 1e-8
-"""Weight of the barrier of a bound, as a share of the least gamma, at which it has vanished."""
+"""Weight of the barrier, as a share of the least gamma, at which it has vanished."""
 
 ENOUGH = 0.1
 """Share of what a step gains at first that it has to gain in all."""
@@ -106,26 +105,26 @@ class MaxdetProblem:
         """The least weight of a distance: what is minimised is self-concordant once divided by it."""
         return min((body.gamma for body in self.bodies), default=1.0)
 
-    def objective(self, v: Floats, share: float = 1.0) -> float:
-        """What is minimised, a share of all but log det counted; infinite where it is not defined."""
+    def objective(self, v: Floats, barrier: float = 0.0) -> float:
+        """What is minimised, log det weighing so much more; infinite where it is not defined."""
         residual, distance = self.A @ v - self.b, 0.0
         for body in self.bodies:
             eigenvalues = np.linalg.eigvalsh(body.relative(v))
             if eigenvalues[0] <= 0:
                 return math.inf
-            distance += body.gamma * float(np.sum(share * eigenvalues - np.log(eigenvalues) - 1))
-        return float(share * residual @ residual / 2 + distance)
+            logs = (body.gamma + barrier) * np.log(eigenvalues)
+            distance += float(np.sum(body.gamma * (eigenvalues - 1) - logs))
+        return float(residual @ residual / 2 + distance)
 
-    def rows(self, v: Floats, share: float = 1.0) -> tuple[Floats, Floats]:
-        """Rows J (k, n) and r (k,): the objective, a share of it as there, has gradient J^T r and Hessian J^T J."""
-        parts = [(self.A, self.A @ v - self.b, share)]
+    def rows(self, v: Floats, barrier: float = 0.0) -> tuple[Floats, Floats]:
+        """Rows J (k, n) and r (k,): that has the gradient J^T r and the Hessian J^T J."""
+        J, r = [self.A], [self.A @ v - self.b]
         for body in self.bodies:
-            L = np.linalg.cholesky(body.relative(v))
+            L, weight = np.linalg.cholesky(body.relative(v)), body.gamma + barrier
             root = np.linalg.inv(L)
-            changes = ten_numbers(np.einsum("ij,jkn,lk->iln", root, symmetric(body.C), root))
-            parts.append((changes, ten_numbers(share * L.T @ L - np.eye(4)), body.gamma))
-        J = np.vstack([math.sqrt(weight) * rows for rows, _, weight in parts])
-        return J, np.concatenate([math.sqrt(weight) * r for _, r, weight in parts])
+            J.append(math.sqrt(weight) * ten_numbers(np.einsum("ij,jkn,lk->iln", root, symmetric(body.C), root)))
+            r.append(ten_numbers(body.gamma * L.T @ L - weight * np.eye(4)) / math.sqrt(weight))
+        return np.vstack(J), np.concatenate(r)
 
 
 def solved(problem: MaxdetProblem) -> tuple[Floats, Floats, float]:
@@ -156,37 +155,34 @@ def solved(problem: MaxdetProblem) -> tuple[Floats, Floats, float]:
 
 @dataclass(slots=True, eq=False)
 class _Path:
-    """A point on the way to the answer: a share of the problem counts, and a barrier keeps bounds that are relaxed.
+    """A point on the way to the answer: log det weighs more, and a barrier as much keeps bounds that are relaxed.
 
     Attributes:
         problem: where it ends.
         v, y: primal and dual variables.
-        share: of all but log det.
-        barrier: weight of minus the logarithm of the distance from each bound.
+        barrier: weight of the barrier.
         relaxed: by how much each bound is.
     """
 
     problem: MaxdetProblem
     v: Floats
     y: Floats
-    share: float
     barrier: float
     relaxed: Floats
 
     @staticmethod
     def of(problem: MaxdetProblem) -> _Path:
         """The path from the prior on."""
-        v, gamma = problem.prior, problem.gamma
+        v, n = problem.prior, 1 + 4 * len(problem.bodies) + len(problem.g)
         within = problem.G @ v - problem.g
-        certain = gamma * (1 + 4 * len(problem.bodies) + len(problem.g))
-        share = min(1.0, certain / max(float(np.sum((problem.A @ v - problem.b) ** 2)), certain))
+        barrier = max(float(np.sum((problem.A @ v - problem.b) ** 2)) / n, problem.gamma)
         relaxed = np.maximum(1.0 - within, 0.0)
-        return _Path(problem, v, gamma / (within + relaxed), share, gamma, relaxed)
+        return _Path(problem, v, barrier / (within + relaxed), barrier, relaxed)
 
     @property
     def is_at_end(self) -> bool:
         """Whether this is the problem itself, but for rounding."""
-        return self.share == 1.0 and self.barrier <= BARRIER * self.problem.gamma and not self.relaxed.any()
+        return self.barrier <= BARRIER * self.problem.gamma and not self.relaxed.any()
 
     def distances(self, v: Floats) -> Floats:
         """How far v is from each bound (n_bounds,)."""
@@ -197,19 +193,19 @@ class _Path:
         s = self.distances(v)
         if s.min(initial=1.0) <= 0:
             return math.inf
-        return self.problem.objective(v, self.share) - self.barrier * float(np.sum(np.log(s)))
+        return self.problem.objective(v, self.barrier) - self.barrier * float(np.sum(np.log(s)))
 
     def step(self) -> float:
         """Take a step of Newton, halved until it gains enough; its decrement."""
         G, s, n = self.problem.G, self.distances(self.v), len(self.v)
-        J, r = self.problem.rows(self.v, self.share)
+        J, r = self.problem.rows(self.v, self.barrier)
         roots = np.sqrt(self.y / s)
         stacked = np.vstack([np.column_stack([J, r]), np.column_stack([G * roots[:, None], -self.barrier / s / roots])])
         T = triangular(stacked)
         dv = -la.solve_triangular(T[:n, :n], T[:n, n])
         dy = (self.barrier - self.y * (G @ dv)) / s - self.y
         square = float(np.sum(T[:n, n] ** 2))
-        decrement = math.sqrt(square / self.problem.gamma)
+        decrement = math.sqrt(square / (self.problem.gamma + self.barrier))
         length, now = 1.0, self.objective(self.v)
         while self.objective(self.v + length * dv) > now + ROUNDING * abs(now) - ENOUGH * length * square:
             length = length / 2.0 if length > SHORTEST else 0.0
@@ -232,10 +228,8 @@ class _Path:
                     "keep its centre of mass out of its hull. Identify all ten, or widen the hull."
                 )
             self.relaxed = self.relaxed * max(left, 0.0)
-        elif self.share < 1.0:
-            self.share = min(1.0, AHEAD * self.share)
         else:
-            self.barrier /= AHEAD**2
+            self.barrier /= AHEAD
 
 
 def excess(problem: MaxdetProblem, v: Floats, y: Floats) -> float:
