@@ -5,8 +5,9 @@
 with X_i positive definite, d(X) = tr X - log det X - 4, and bounds G v >= g.
 
 A primal-dual interior-point method begins at the prior, where each X is 1. It relaxes bounds until the prior is well
-within them and brings them back, and lets a barrier vanish that keeps X definite and bounds. What it returns is not believed: the least value of the Lagrangian at its multipliers is a bound from below on
-the problem, and Newton's decrement bounds how far that is from the Lagrangian here.
+within them, brings them back, and lets a barrier vanish that keeps X definite and bounds. What it returns is not
+believed: the least value of the Lagrangian at its multipliers is a bound from below on the problem, and Newton's
+decrement bounds how far that is from the Lagrangian here.
 
 Source: Boyd and Vandenberghe, Convex Optimization, 5.2 for the bound, 9.6 for the decrement and 11 for the method.
 """
