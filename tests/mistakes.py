@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nori_dyn as nd
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn.cli import main
-from nori_dyn.descriptions.urdf_writer import to_urdf
 from tests.unit.logs.test_reading import FOOT
 
 DOCUMENT = Path(__file__).parent / "data" / "mistakes.md"

@@ -16,8 +16,8 @@ import numpy as np
 from benchmarks.harness import Run
 from benchmarks.peers.base import Maker, Peer, UnsuitableError, is_floating, load, root_pose, single_joints
 from benchmarks.robots import Robot, States
+from benchmarks.urdf_writer import link_name, to_urdf
 from nori_dyn import interop
-from nori_dyn.descriptions.urdf_writer import link_name, to_urdf
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.typing import Floats
 

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.harness import Run
 from benchmarks.peers.base import Maker, Peer, UnsuitableError, is_floating, load, single_joints
 from benchmarks.robots import Robot, States
+from benchmarks.urdf_writer import ROOT, to_urdf
 from nori_dyn import interop
-from nori_dyn.descriptions.urdf_writer import ROOT, to_urdf
 from nori_dyn.typing import Floats
 
 MODULE = "pydrake.multibody.plant"

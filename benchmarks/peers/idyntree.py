@@ -7,8 +7,8 @@ import numpy as np
 from benchmarks.harness import Run
 from benchmarks.peers.base import Peer, UnsuitableError, is_floating, load, root_pose, single_joints
 from benchmarks.robots import Robot, States
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn import interop
-from nori_dyn.descriptions.urdf_writer import to_urdf
 from nori_dyn.typing import Floats
 
 MODULE = "idyntree.bindings"

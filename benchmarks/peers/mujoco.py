@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.harness import Run
 from benchmarks.peers.base import Maker, Peer, UnsuitableError, is_floating, load, single_joints
 from benchmarks.robots import Robot, States
+from benchmarks.urdf_writer import link_name, to_urdf
 from nori_dyn import interop
-from nori_dyn.descriptions.urdf_writer import link_name, to_urdf
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 

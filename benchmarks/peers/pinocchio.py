@@ -10,9 +10,9 @@ import numpy as np
 from benchmarks.harness import Run
 from benchmarks.peers.base import Maker, Peer, UnsuitableError, is_floating, load
 from benchmarks.robots import Robot, States
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn import interop
 from nori_dyn.components.loop import Loop
-from nori_dyn.descriptions.urdf_writer import to_urdf
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import nori_dyn as nd
+from benchmarks.urdf_writer import link_name, to_urdf
 from nori_dyn.descriptions.surfaces import CLEARANCE, OUTSIDE
-from nori_dyn.descriptions.urdf_writer import link_name, to_urdf
 from nori_dyn.io.extras import needed
 from nori_dyn.model.kinematics import positions
 from nori_dyn.tables import Document, Table

@@ -12,7 +12,7 @@ from benchmarks.robots import Robot, random_states
 from benchmarks.suites import counts, scaling
 from benchmarks.suites.base import Options
 from benchmarks.suites.planning import STAGES, cold_and_warm
-from nori_dyn.descriptions.urdf_writer import to_urdf
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn.model.synthetic import autotree
 
 BUDGET = Budget(3, 1e-4)

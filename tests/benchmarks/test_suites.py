@@ -12,7 +12,7 @@ from benchmarks.peers.registry import PEERS
 from benchmarks.robots import Robot
 from benchmarks.suites import counts, loops, tick
 from benchmarks.suites.registry import SUITES
-from nori_dyn.descriptions.urdf_writer import to_urdf
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn.model.synthetic import autotree
 from tests.words import plain
 

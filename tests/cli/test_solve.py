@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import nori_dyn as nd
-from nori_dyn.descriptions.urdf_writer import to_urdf
+from benchmarks.urdf_writer import to_urdf
 from tests.cli.test_cli import FINGERS, HELD, PANDA, write_gaps, write_states
 from tests.robots import ROBOTS
 from tests.unit.logs.test_reading import FOOT

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import nori_dyn as nd
-from nori_dyn.descriptions.urdf_writer import to_urdf
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn.report.estimate_picture import EstimateLine
 from tests.browser import parsed, text
 from tests.recorded_logs import checked_plan, exact_plan, log_file

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn.components import Friction, Loop, Rotor, Spring
 from nori_dyn.components.config import component_types
 from nori_dyn.descriptions.component_files import components_schema_json, save_components
-from nori_dyn.descriptions.urdf_writer import to_urdf
 from nori_dyn.errors import FileFormatError, ModelError
 from nori_dyn.system import plugins
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nori_dyn.descriptions.urdf_writer import to_urdf
+from benchmarks.urdf_writer import to_urdf
 from nori_dyn.errors import ModelError
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.recursions.rnea import rnea
