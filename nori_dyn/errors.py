@@ -537,7 +537,7 @@ class CompilerError(BackendError):
 class SweepError(NoriError):
     """A sweep that cannot be run where it was asked to, or whose workers failed.
 
-    What to do: run it on this machine, without a scheduler.
+    What to do: run it in this process, with workers=1.
     """
 
 
@@ -546,23 +546,6 @@ class WorkerDiedError(SweepError):
 
     What to do: run with fewer workers, as each needs memory of its own.
     """
-
-
-class UnreachableSchedulerError(SweepError):
-    """A scheduler that does not answer.
-
-    What to do: start a scheduler and workers, or leave the scheduler out.
-
-    Attributes:
-        address: where it was looked for.
-    """
-
-    def __init__(self, address: str, why: str) -> None:
-        self.address = address
-        super().__init__(
-            f"no Dask scheduler answers at '{address}': {why}. Start one with `dask scheduler`, and workers with "
-            "`dask worker ADDRESS`; or leave the scheduler out to use the cores of this machine."
-        )
 
 
 class TransportError(NoriError):

@@ -30,24 +30,6 @@ class Dies:
         return squares(part)
 
 
-@dataclass(frozen=True)
-class Vanishes:
-    """A task whose Dask worker loses its scheduler the first time, as one that is killed does."""
-
-    folder: Path
-
-    def __call__(self, part):
-        if not [*self.folder.iterdir()]:
-            import distributed
-
-            worker = distributed.get_worker()
-            (self.folder / "vanished").touch()
-            worker.loop.add_callback(worker.batched_stream.comm.abort)
-            while worker.status == distributed.Status.running:
-                time.sleep(0.01)
-        return squares(part)
-
-
 class Lacking:
     """A task of a module that workers do not have."""
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 Unseen = Literal["keep", "refuse"]
 """How memory that no reading tells anything of is handled."""
 
-OF_A_PLAN = ("logs", "scheduler", "workers")
+OF_A_PLAN = ("logs", "workers")
 """Parameters that do not go with --robot."""
 
-OF_ONE_PASS = ("logs", "scheduler", "workers", "chunk", "unseen")
+OF_ONE_PASS = ("logs", "workers", "chunk", "unseen")
 """Parameters that do not go with --view, which has all of one log in memory."""
 
 
@@ -49,7 +49,6 @@ def estimate(
     reading: LogOptions,
     unseen: Unseen = "keep",
     chunk: Annotated[int, typer.Option(min=1, metavar="N")] = 512,
-    scheduler: str | None = None,
     workers: Annotated[int | None, typer.Option(min=1)] = None,
     as_json: Json = False,
 ) -> None:
@@ -81,7 +80,7 @@ def estimate(
 
     Example: nori-dyn estimate --plan panda.plan --input log.csv --view log.html tau
 
-    Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates --scheduler tcp://host:8786
+    Example: nori-dyn estimate --plan panda.plan --logs 'runs/*.mcap' --out estimates
 
     Args:
         ctx: The call.
@@ -107,8 +106,6 @@ def estimate(
         unseen: What to do with memory that no reading tells anything of: keep it at what was known at first, and name
             it, or refuse the log.
         chunk: With memory, samples that are worked on at once.
-        scheduler: With --logs, a running Dask scheduler, such as tcp://host:8786, whose workers see the same files
-            (nori_dyn[cluster]).
         workers: With --logs, processes of this machine. All cores when left out.
         as_json: Print the figures as JSON.
     """
@@ -181,10 +178,10 @@ def estimate(
             raise InputError("--input is one log, and --logs are many: give one of the two.")
         from nori_dyn.estimation.many_logs import estimate_logs  # which loads what starts processes
 
-        _show_many(estimate_logs(runner, logs, out, mapping, scheduler, workers), out, as_json)
+        _show_many(estimate_logs(runner, logs, out, mapping, workers), out, as_json)
         return
-    if scheduler is not None or workers is not None:
-        raise InputError("--scheduler and --workers are for many logs: --logs.")
+    if workers is not None:
+        raise InputError("--workers are for many logs: --logs.")
     assert input is not None  # as there are no --logs
     log = read_log(input, mapping) if ready is None else ready.log
     if view is not None:

@@ -35,7 +35,7 @@ SWEPT = 200
 """Number of random poses to sweep."""
 
 
-OF_DYNAMICS = ["contacts", "poses", "where", "samples", "outputs", "failing", "states", "html", "workers", "scheduler"]
+OF_DYNAMICS = ["contacts", "poses", "where", "samples", "outputs", "failing", "states", "html", "workers"]
 """Parameters that do not go with --parameters."""
 
 
@@ -57,7 +57,6 @@ def observe(
     still: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None,
     html: Path | None = None,
     workers: Annotated[int | None, typer.Option(min=1)] = None,
-    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     as_json: Json = False,
 ) -> None:
@@ -97,7 +96,6 @@ def observe(
             which makes one link of two.
         html: Write the report as a web page that stands alone.
         workers: Processes of this machine for the sweep. All cores when left out.
-        scheduler: Sweep on a Dask cluster instead: tcp://host:8786.
         seed: Seed of everything random.
         as_json: Print the figures as JSON.
     """
@@ -121,8 +119,6 @@ def observe(
     from nori_dyn.report.shows.observability import conditioning_document, redundancy_document, report_document
 
     asked: Where = special_poses(where) if where else "auto"
-    if workers is not None and scheduler is not None:
-        raise typer.BadParameter("with --scheduler, the workers are the cluster's.", param_hint="--workers")
     check_writable(html)
     wanted = named(outputs)
     if is_planned(robot):
@@ -149,7 +145,7 @@ def observe(
         report = observability(system, None, asked, seed, states=states, outputs=given_outputs)
         swept = None
         if given is not None or samples:
-            swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, stage)
+            swept = conditioning(system, given, wanted, samples, seed, workers, stage)
         spare = redundancy(system, wanted, failing, seed, stage) if failing else None
     if html is not None:
         save_html(report, html, swept, spare, wanted)

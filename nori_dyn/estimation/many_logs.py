@@ -1,4 +1,4 @@
-"""Many logs through one plan, on the cores of this machine or on a Dask cluster: each to a file of its own."""
+"""Many logs through one plan, on the cores of this machine or on a cluster: each to a file of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nori_dyn.logs.formats.registry import writer_of
 from nori_dyn.logs.log import Log, logs_called, read_log
 from nori_dyn.logs.mapping.log_mapping import LogMapping, load_mapping
 from nori_dyn.logs.report import LogReport
-from nori_dyn.observe.sweep import spread
+from nori_dyn.observe.sweep import Workers, spread
 from nori_dyn.tables.progress import Watched, progress_bar
 
 OTHERWISE = ".parquet"
@@ -66,8 +66,7 @@ def estimate_logs(
     pattern: str,
     folder: str | os.PathLike[str],
     mapping: LogMapping | str | os.PathLike[str] | None = None,
-    scheduler: str | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     watched: Watched = None,
     write: Callable[[LogRunner, Log, Path, Watched], LogReport] = estimate_to_file,
 ) -> list[LogOutcome]:
@@ -81,15 +80,15 @@ def estimate_logs(
         pattern: which logs, "runs/*.mcap" or "runs/**/*.parquet".
         folder: where the estimates go, under the names of the logs.
         mapping: a mapping, or its YAML file, the same for all.
-        scheduler: address of a running Dask scheduler, whose workers see the same files; None is this machine.
-        workers: number of processes on this machine; all cores when None.
+        workers: number of processes on this machine, all cores when None; or an executor of `concurrent.futures`, such
+            as that of a cluster, which sees the same files.
         watched: who watches the progress.
         write: what writes the estimates of each.
 
     Raises:
         InputError: there is no such log, or the estimates would take its place.
         MappingError: the mapping does not follow its schema.
-        SweepError: the scheduler does not answer, or its workers fail.
+        SweepError: workers fail.
         NoriError: what compiling the plan refuses.
     """
     parts = _parts(pattern, Path(folder))
@@ -107,7 +106,7 @@ def estimate_logs(
             done = sum(sizes[k] for k in found) / max(sum(sizes), 1)
             stage(f"running, {len(found)} done, {rate:,.0f} samples a second", done)
 
-        return spread(task, parts, scheduler, workers, tell, lost=_lost)
+        return spread(task, parts, workers, tell, lost=_lost)
 
 
 def _lost(part: tuple[Path, Path]) -> LogOutcome:

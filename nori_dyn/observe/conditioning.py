@@ -11,7 +11,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.observe.deviations import OutputDeviations
 from nori_dyn.observe.numeric import Reduction, checked_configurations
-from nori_dyn.observe.sweep import sweep
+from nori_dyn.observe.sweep import Workers, sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.program.layout import output_names
 from nori_dyn.system.builder import System
@@ -111,8 +111,7 @@ def conditioning(
     outputs: Sequence[str] | None = None,
     n: int = SWEPT,
     seed: int = 0,
-    scheduler: str | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: Watched = None,
 ) -> Conditioning:
     """Assess how well the rows of a system determine d over many configurations.
@@ -126,16 +125,15 @@ def conditioning(
             None.
         n: number of random configurations.
         seed: seed of everything random.
-        scheduler: address of a running Dask scheduler, "tcp://host:8786"; None is this machine.
-        workers: number of processes on this machine; all cores when None, and none where there is little to do.
+        workers: number of processes on this machine, all cores when None, and none where there is little to do; or an
+            executor of `concurrent.futures`, such as that of a cluster.
         progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.
         InputError: configurations of the wrong shape, or not finite; no configurations, or no workers.
         UnknownOutputError: an output that the system does not have.
-        MissingExtraError: a scheduler is named, and the extra `cluster` is not installed.
-        SweepError: a scheduler that does not answer, or workers that fail.
+        SweepError: workers that fail.
 
     Source: own derivation (tests/unit/observe/test_conditioning.py).
 
@@ -159,7 +157,7 @@ def conditioning(
         reduction = Reduction(system, seed)
         has_sigmas = any(row.equation.sigma for row in system.rows)
         deviations = OutputDeviations(reduction, wanted) if has_sigmas else None
-        found = sweep(_Assessment(reduction, deviations), Q, scheduler, workers, stage)
+        found = sweep(_Assessment(reduction, deviations), Q, workers, stage)
         ranks, margins, sigmas = (np.concatenate(parts) for parts in zip(*found, strict=True))
         smallest = np.where(ranks == system.shape[1], margins, 0.0)
         return Conditioning(

@@ -1,4 +1,4 @@
-"""Work in shares: in this process, on all cores of this machine, or on a Dask cluster; sweeps over configurations.
+"""Work in shares: in this process, on all cores of this machine, or by another executor; sweeps of configurations.
 
 One code path over `concurrent.futures.Executor`: the configurations are cut into chunks whose size depends on their
 number alone, and each is a call of its own, on one thread of linear algebra. So results are the same, bit by bit,
@@ -8,7 +8,6 @@ wherever they are computed on machines of one kind, and the share of a worker th
 from __future__ import annotations
 
 import importlib
-import logging
 import math
 import os
 import pickle
@@ -16,25 +15,18 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from nori_dyn.errors import (
-    InputError,
-    SweepError,
-    UnreachableSchedulerError,
-    WorkerDiedError,
-)
-from nori_dyn.io.extras import needed
+from nori_dyn.errors import InputError, SweepError, WorkerDiedError
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
@@ -44,6 +36,9 @@ T = TypeVar("T")
 Task = Callable[[Any], T]
 Submit = Callable[[Any], "Future[Any]"]
 Tell = Callable[[Mapping[int, Any]], None]
+
+Workers: TypeAlias = int | Executor | None
+"""Processes on this machine, all cores when None; or what runs a function elsewhere, such as Dask's executor."""
 
 VERSION: str = importlib.import_module("nori_dyn").__version__
 
@@ -56,20 +51,8 @@ MOST_CHUNKS = 1000
 PATIENCE = 2.0
 """Seconds of work from which on processes are worth starting."""
 
-CONNECT = 5.0
-"""Seconds to wait for a scheduler."""
-
-IDLE = 60.0
-"""Seconds to wait for a cluster without workers."""
-
 ATTEMPTS = 3
 """Times that processes of this machine may die over a sweep before it is given up."""
-
-POLL = 0.5
-"""Seconds between looks at a cluster."""
-
-KILLED = "KilledWorker"
-"""What Dask's error is called where workers die over the same share of the work."""
 
 
 def silent(stage: str, done: float | None = None) -> None:
@@ -94,43 +77,33 @@ def chunks(Q: Floats) -> list[Floats]:
 
 
 def sweep(
-    task: Task[T],
-    Q: Floats,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    progress: Progress = silent,
-    stage: str = "configurations",
+    task: Task[T], Q: Floats, workers: Workers = None, progress: Progress = silent, stage: str = "configurations"
 ) -> list[T]:
     """Results of a task for each chunk of configurations, in their order.
 
     Args:
         task: a picklable function of some configurations (n, nq), whose result for one does not depend on the others.
         Q: the configurations (N, nq).
-        scheduler: address of a running Dask scheduler, "tcp://host:8786"; None is this machine.
-        workers: number of processes on this machine; all cores when None. With 1, and where the first chunk shows that
-            little is to be done, everything runs in this process.
+        workers: see `Workers`. With 1, and where the first chunk shows that little is to be done, everything runs in
+            this process.
         progress: is told of each chunk that is done.
         stage: what it is told that this is.
 
     Raises:
-        InputError: both a scheduler and workers, or fewer than one worker.
-        MissingExtraError: a scheduler is named, and `distributed` is not installed.
-        UnreachableSchedulerError: it does not answer.
-        SweepError: workers of a cluster that lack something, fail or vanish.
+        InputError: fewer than one worker.
+        SweepError: workers that lack something.
         WorkerDiedError: processes of this machine that die again and again.
     """
-    if workers is not None and (scheduler is not None or workers < 1):
-        why = "they are those of the scheduler's cluster" if scheduler is not None else "there must be at least 1"
-        raise InputError(f"workers is {workers}: {why}.")
+    if isinstance(workers, int) and workers < 1:
+        raise InputError(f"workers is {workers}: there must be at least 1.")
     parts = chunks(Q)
-    return spread(task, parts, scheduler, workers, lambda found: progress(stage, len(found) / len(parts)), PATIENCE)
+    return spread(task, parts, workers, lambda found: progress(stage, len(found) / len(parts)), PATIENCE)
 
 
 def spread(
     task: Task[T],
     parts: Sequence[Any],
-    scheduler: str | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     tell: Tell = lambda found: None,
     patience: float = 0.0,
     lost: Callable[[Any], T] | None = None,
@@ -140,8 +113,7 @@ def spread(
     Args:
         task: a picklable function of a part.
         parts: the parts, picklable, too.
-        scheduler: see `sweep`.
-        workers: likewise.
+        workers: see `Workers`.
         tell: is told of what was found, by the numbers of parts, as it comes.
         patience: seconds of work from which on processes are worth starting; with 0 all is done by them.
         lost: what a part gives whose processes die again and again; None raises.
@@ -150,9 +122,9 @@ def spread(
         SweepError: as `sweep`.
     """
     found: dict[int, T] = {}
-    if scheduler is not None:
-        with _cluster(scheduler, task) as (submit, check):
-            _gather(submit, parts, found, tell, check, lost)
+    if isinstance(workers, Executor):
+        executor, content = workers, _pickle_task(task)
+        _gather(lambda part: executor.submit(run_chunk, content, VERSION, part), parts, found, tell)
         return [found[k] for k in range(len(parts))]
     n_workers = min(workers or _cores(), len(parts))
     with one_thread():
@@ -182,14 +154,7 @@ def spread(
     return [found[k] for k in range(len(parts))]
 
 
-def _gather(
-    submit: Submit,
-    parts: Sequence[Any],
-    found: dict[int, T],
-    tell: Tell,
-    check: Callable[[int], None] = lambda done: None,
-    lost: Callable[[Any], T] | None = None,
-) -> None:
+def _gather(submit: Submit, parts: Sequence[Any], found: dict[int, T], tell: Tell) -> None:
     """Find the results of all parts.
 
     Args:
@@ -197,23 +162,11 @@ def _gather(
         parts: all of them.
         found: the results by the number of the part; those that are missing are put there as they come.
         tell: see `spread`.
-        check: is called now and then with how many are done; raises where there is no hope.
-        lost: see `spread`.
     """
     numbers = {submit(part): k for k, part in enumerate(parts) if k not in found}
-    pending = set(numbers)
-    while pending:
-        done, pending = wait(pending, timeout=POLL, return_when="FIRST_COMPLETED")
-        for future in done:
-            k = numbers[future]
-            try:
-                found[k] = future.result()
-            except Exception as error:
-                if lost is None or type(error).__name__ != KILLED:
-                    raise
-                found[k] = lost(parts[k])
+    for future in as_completed(numbers):
+        found[numbers[future]] = future.result()
         tell(found)
-        check(len(found))
 
 
 def _gather_alone(
@@ -300,78 +253,6 @@ def _cores() -> int:
         quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text().split())
         n = min(n, math.ceil(quota / period))
     return max(n, 1)
-
-
-@contextmanager
-def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[int], None]]]:
-    """Yield what submits chunks to a Dask cluster, and what looks after it.
-
-    Raises:
-        MissingExtraError, UnreachableSchedulerError, SweepError: see `sweep`.
-    """
-    distributed = needed("a scheduler", "cluster", "distributed")
-    try:
-        with _quiet():
-            client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
-    except (OSError, ValueError, ImportError) as error:
-        raise UnreachableSchedulerError(address, str(error).partition("\n")[0] or "it timed out") from None
-    start = time.monotonic()
-
-    def check(done: int) -> None:
-        if client.status != "running":
-            raise SweepError(f"the Dask scheduler at '{address}' has stopped.")
-        if done == 0 and time.monotonic() - start > IDLE and not client.ncores():
-            raise SweepError(f"the Dask scheduler at '{address}' has no workers. Start some: `dask worker {address}`.")
-
-    try:
-        for found in client.run(_same, b"", on_error="return").values():
-            if isinstance(found, BaseException):  # given a task, such a worker would end, and the task wait for ever
-                raise SweepError(f"a worker of the Dask cluster at '{address}' cannot load nori_dyn {VERSION}: {found}")
-        # held by the cluster as the result of a task, so that it is sent once, and made again where it is lost
-        content = client.submit(_same, _pickle_task(task), pure=False)
-        executor: Executor = client.get_executor(pure=False)
-        try:
-            yield lambda part: executor.submit(run_chunk, content, VERSION, part), check
-        finally:
-            executor.shutdown(wait=False)  # cancels what is not done
-    except (distributed.KilledWorker, CancelledError, ImportError, pickle.PicklingError, RuntimeError) as error:
-        raise SweepError(_describe_error(address, error)) from error
-    finally:
-        with _quiet():
-            client.close(timeout=CONNECT)
-
-
-def _describe_error(address: str, error: BaseException) -> str:
-    """In words what went wrong on a cluster."""
-    where = f"the Dask cluster at '{address}'"
-    cause: BaseException = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    if isinstance(cause, ImportError):
-        return f"{where} lacks something that is here: {cause}. Its scheduler and its workers need nori_dyn {VERSION}."
-    if type(error).__name__ == KILLED:
-        return f"workers of {where} died over the same share of the work several times. Do they have enough memory?"
-    if isinstance(error, CancelledError):
-        return f"{where} dropped the work: its scheduler stopped or was restarted."
-    return f"{where} failed: {type(cause).__name__}: {cause}"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep what Dask logs to itself: its errors are raised as well."""
-    logger = logging.getLogger("distributed")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-
-
-def _same(content: bytes) -> bytes:
-    return content
 
 
 def run_chunk(content: bytes, version: str, part: Any) -> Any:

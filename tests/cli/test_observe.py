@@ -257,14 +257,10 @@ def test_wrong_use(run, refused):
     assert "there is no such file" in refused("observe", *TALOS, "load_cells_five", "--poses", "none.csv")
 
 
-def test_wrong_use_of_the_sweep(run, refused, monkeypatch):
-    monkeypatch.setattr("nori_dyn.observe.sweep.CONNECT", 0.5)
+def test_wrong_use_of_the_sweep(run, refused):
     ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
     assert "unknown output 'tua'" in refused("observe", *ur5, "--outputs", "tua")
-    assert run("observe", *ur5, "--workers", "2", "--scheduler", "tcp://127.0.0.1:1")[0] == 2
     assert run("observe", *ur5, "--workers", "0")[0] == 2
-    errors = refused("observe", *ur5, "--scheduler", "tcp://127.0.0.1:1")
-    assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in errors
 
 
 OFFSETS = """

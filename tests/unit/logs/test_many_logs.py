@@ -13,7 +13,6 @@ from nori_dyn.estimation.log_run import LogRunner, RunOptions
 from nori_dyn.estimation.many_logs import estimate_logs
 from nori_dyn.logs.log import whole_table
 from tests.mortal import Mortal
-from tests.unit.observe.test_sweep import local_cluster
 from tests.words import plain
 
 SAMPLES = 40_000
@@ -98,13 +97,6 @@ def test_a_log_that_kills_every_worker_is_named(plan, runs, expected, tmp_path, 
     assert "b.csv: the processes that ran it died" in outcomes[1].error
     assert (whole_table(out / "c.csv")["tau:joint1"] == expected["c.csv"]["tau:joint1"]).all()
     assert not (out / "b.csv").exists()
-
-
-def test_on_a_cluster(plan, runs, expected, tmp_path, monkeypatch):
-    with local_cluster(monkeypatch, n_workers=2) as cluster:
-        outcomes = estimate_logs(LogRunner(plan), f"{runs}/*.csv", tmp_path, scheduler=cluster.scheduler_address)
-    assert [each.error for each in outcomes] == ["", "", ""]
-    check(tmp_path, expected)
 
 
 def test_one_that_is_damaged_is_named_and_the_rest_finishes(plan, runs, tmp_path, run, figures):

@@ -1,11 +1,11 @@
-"""Sweeps: the same results in this process, in others and on a Dask cluster, also when workers die."""
+"""Sweeps: the same results in this process, in others and by another executor, also when workers die."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,18 +13,11 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import (
-    InputError,
-    MissingExtraError,
-    SweepError,
-    SystemShapeError,
-    UnreachableSchedulerError,
-    WorkerDiedError,
-)
+from nori_dyn.errors import InputError, SweepError, SystemShapeError, WorkerDiedError
 from nori_dyn.observe import sweep as module
 from nori_dyn.observe.sweep import CHUNK, MOST_CHUNKS, chunks, sweep
 from tests.systems import ACCELERATIONS, TORQUES, sensor_set
-from tests.tasks import Dies, Lacking, Threads, Vanishes, refuses, squares
+from tests.tasks import Dies, Lacking, Threads, refuses, squares
 
 Q = np.random.default_rng(0).normal(size=(50, 3))
 Q[:CHUNK] = 0.0
@@ -165,84 +158,25 @@ def test_ctrl_c_ends_everything(tmp_path):
 def test_wrong_use():
     with pytest.raises(InputError, match="workers is 0"):
         sweep(squares, Q, workers=0)
-    with pytest.raises(InputError, match="those of the scheduler's cluster"):
-        sweep(squares, Q, workers=2, scheduler="tcp://127.0.0.1:1")
 
 
-# ----------------------------------------------------------------------------------------- a Dask cluster
+def test_the_same_by_an_executor_of_others_and_errors_come_back():
+    with ThreadPoolExecutor(2) as executor:
+        found = sweep(squares, Q, executor)
+        assert np.array_equal(values(found), values(sweep(squares, Q, workers=1)))
+        with pytest.raises(SystemShapeError, match="too many rows"):
+            sweep(refuses, Q, executor)
+        with pytest.raises(SweepError, match=r"No module named 'only_here'.*in a module that all workers can import"):
+            sweep(Lacking(), Q, executor)
 
 
-@contextmanager
-def local_cluster(monkeypatch, n_workers):
-    """Run a scheduler and workers in threads of this process, which start at once on however busy a machine."""
-    import dask
-    import distributed
-
-    monkeypatch.setattr(module, "CONNECT", LONG)
-    patient = {f"distributed.comm.timeouts.{what}": f"{LONG} s" for what in ("connect", "tcp")}
-    how = {"threads_per_worker": 1, "processes": False, "protocol": "tcp://", "dashboard_address": ":0"}
-    with dask.config.set(patient), distributed.LocalCluster(n_workers=n_workers, **how) as started:
-        yield started
-
-
-@pytest.fixture
-def cluster(monkeypatch):
-    with local_cluster(monkeypatch, n_workers=2) as started:
-        yield started
-
-
-def test_the_same_on_a_cluster_and_errors_come_back(cluster):
-    found = sweep(squares, Q, scheduler=cluster.scheduler_address)
-    assert sum(worker.state.executed_count for worker in cluster.workers.values()) > len(found)
-    assert np.array_equal(values(found), values(sweep(squares, Q, workers=1)))
-    with pytest.raises(SystemShapeError, match="too many rows"):
-        sweep(refuses, Q, scheduler=cluster.scheduler_address)
-    with pytest.raises(SweepError, match=r"No module named 'only_here'.*in a module that all workers can import"):
-        sweep(Lacking(), Q, scheduler=cluster.scheduler_address)
-
-
-def test_a_worker_of_the_cluster_that_dies(cluster, tmp_path):
-    found = sweep(Vanishes(tmp_path), Q, scheduler=cluster.scheduler_address)
-    assert len([*tmp_path.iterdir()]) == 1
-    assert np.array_equal(values(found), (Q**2).sum(axis=1))
-
-
-def test_conditioning_is_the_same_to_the_last_bit(cluster):
+def test_conditioning_is_the_same_to_the_last_bit():
     tree = nd.autotree(6, skew=0.7)
     sensors = sensor_set(
         ACCELERATIONS | {"sigma": 0.1},
         {"type": "external_wrench", "links": {"except": "link6"}, "value": 0},
         TORQUES | {"sigma": 0.2},
     )
-    system = nd.System(tree, sensors)
-    here, others, far = (
-        nd.conditioning(system, n=20, **where)
-        for where in ({"workers": 1}, {"workers": 2}, {"scheduler": cluster.scheduler_address})
-    )
-    for there in (others, far):
-        for name in ("configurations", "ranks", "smallest", "worst", "sigma"):
-            assert np.array_equal(getattr(here, name), getattr(there, name)), name
-
-
-def test_a_cluster_without_workers_and_one_that_stops(monkeypatch):
-    with local_cluster(monkeypatch, n_workers=0) as cluster:
-        with monkeypatch.context() as patched:
-            patched.setattr(module, "IDLE", 0.0)
-            with pytest.raises(SweepError, match="has no workers"):
-                sweep(squares, Q, scheduler=cluster.scheduler_address)
-        with pytest.raises(SweepError, match=r"has stopped|dropped the work"):
-            sweep(squares, Q, scheduler=cluster.scheduler_address, progress=lambda *told: cluster.close())
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://here", "tcp://no.such.host.invalid:8786"])
-def test_a_scheduler_that_does_not_answer(monkeypatch, address):
-    monkeypatch.setattr(module, "CONNECT", 0.1)
-    with pytest.raises(UnreachableSchedulerError, match="no Dask scheduler answers at") as raised:
-        sweep(squares, Q, scheduler=address)
-    assert raised.value.address == address
-
-
-def test_a_cluster_needs_its_extra(monkeypatch):
-    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"nori_dyn\[cluster\]"):
-        sweep(squares, Q, scheduler="tcp://127.0.0.1:8786")
+    here, there = (nd.conditioning(nd.System(tree, sensors), n=20, workers=workers) for workers in (1, 2))
+    for name in ("configurations", "ranks", "smallest", "worst", "sigma"):
+        assert np.array_equal(getattr(here, name), getattr(there, name)), name
