@@ -10,6 +10,7 @@ that `--help` and wrong usage are told at once.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -35,9 +36,9 @@ from nori_dyn.cli import (
     serve,
 )
 from nori_dyn.cli.options import command_of
-from nori_dyn.cli.output import standard_output
 from nori_dyn.cli.renamed import renamed
 from nori_dyn.errors import NoriError, NoriWarning
+from nori_dyn.io.files import reason
 from nori_dyn.report.terminal import line_width
 
 INTERRUPTED = 130
@@ -128,9 +129,21 @@ def main() -> None:
             show(message, category, *rest, **more)
 
     warnings.showwarning = show_in_one_line
+    status: Any = 0
     try:
-        with standard_output():
+        try:
             app(prog_name="nori-dyn", terminal_width=line_width() or UNFOLDED)
-    except NoriError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        except SystemExit as ended:
+            status = ended.code
+        except NoriError as error:
+            print(f"error: {error}", file=sys.stderr)
+            status = 1
+        sys.stdout.flush()
+    except OSError as error:  # those of files are NoriErrors by now
+        if error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what waits when it ends
+        if not isinstance(error, BrokenPipeError):  # whose reader has gone
+            print(f"error: standard output cannot be written: {reason(error)}.", file=sys.stderr)
+            status = 1
+    sys.exit(status)
