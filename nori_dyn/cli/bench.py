@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import in_contact, is_planned, missing_sensors, named, named_contacts, show_found
 from nori_dyn.cli.options import Json, RobotOptions
 from nori_dyn.tables.progress import progress_bar
@@ -39,24 +40,20 @@ def bench(
         as_json: Print the figures as JSON.
     """
     from nori_dyn.bench import measure
-    from nori_dyn.descriptions.sensor_configs import load_sensors
-    from nori_dyn.estimation.plan import Plan
-    from nori_dyn.estimation.plan import plan as make_plan
-    from nori_dyn.estimation.system import System
 
     if is_planned(what):
         if sensors is not None or outputs is not None:
             raise typer.BadParameter(
                 "a plan has its own; name the robot for others.", param_hint="--sensors, --outputs"
             )
-        plan = Plan.load(what)
+        plan = nd.Plan.load(what)
         plan = plan if contacts is None else plan[named_contacts(contacts)]
     elif sensors is None:
         raise missing_sensors()
     else:
         tree = model.load(what)
-        known = in_contact(load_sensors(sensors, what, tree), contacts)
-        plan = make_plan(System(tree, known), None if outputs is None else named(outputs))
+        known = in_contact(nd.load_sensors(sensors, what, tree), contacts)
+        plan = nd.plan(nd.System(tree, known), None if outputs is None else named(outputs))
     with progress_bar("bench") as stage:
         found = measure(plan, batch, rounds, seed, progress=stage)
     show_found(found.document(), as_json)

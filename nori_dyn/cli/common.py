@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.options import POSES
 from nori_dyn.errors import DoubtfulLogError
 from nori_dyn.io.files import read_bytes
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from nori_dyn.estimation.presets import Preset
     from nori_dyn.logs.log import Log
     from nori_dyn.logs.motion.differentiation import Differentiate
-    from nori_dyn.measurements.sensor_set import SensorSet
 
 
 def named(text: str) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ def special_poses(asked: Sequence[str]) -> dict[str, Sequence[str]]:
     return where
 
 
-def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
+def in_contact(known: nd.SensorSet, contacts: str | None) -> nd.SensorSet:
     """Sensors in the contact state that is named on the command line: "l_foot,r_foot", or "none".
 
     Raises:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import ask, how_differentiated, next_command, print_json, refuse_given, show_found, tied
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json, LogOptions, Missing, Singular
@@ -113,11 +114,8 @@ def estimate(
     from nori_dyn.estimation.log_estimate import estimated, with_peaks
     from nori_dyn.estimation.log_file import estimate_to_file
     from nori_dyn.estimation.log_run import LogRunner, options_of
-    from nori_dyn.estimation.plan import Plan
-    from nori_dyn.logs.log import read_log
     from nori_dyn.report.shows.logs import log_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture
-    from nori_dyn.report.view import view as draw
 
     dt, mapping = reading.dt, reading.mapping
     if dt is not None and not 0 < dt < math.inf:
@@ -152,8 +150,8 @@ def estimate(
     shape = None if meshes is None else Path(meshes) if Path(meshes).exists() else robot_by_name(meshes)
     ready = None
     if by.preset is not None and input is not None:
-        (ready,) = tied(by.preset, read_log(input, mapping), [by.what], yes, as_json)
-    plans = Plan.load(str(by.plan)) if ready is None else ready.plan
+        (ready,) = tied(by.preset, nd.read_log(input, mapping), [by.what], yes, as_json)
+    plans = nd.Plan.load(str(by.plan)) if ready is None else ready.plan
     usual: tuple[Missing, Singular] = ("refuse", "refuse") if view is None else ("drop", "nan")
     way = how_differentiated(reading.differentiate), dt
     way = way if ready is None else ready.way(*way)
@@ -183,12 +181,12 @@ def estimate(
     if workers is not None:
         raise InputError("--workers are for many logs: --logs.")
     assert input is not None  # as there are no --logs
-    log = read_log(input, mapping) if ready is None else ready.log
+    log = nd.read_log(input, mapping) if ready is None else ready.log
     if view is not None:
         found = estimated(runner, log)
         if ready is not None and not yes:
             ask(log.path.name, [doubt.message for doubt in found.report.doubts])
-        report, notes = found.report, draw(found, view, names, shape, log)
+        report, notes = found.report, nd.view(found, view, names, shape, log)
         if out is not None:
             found.save(out)
     elif out is not None:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import named_contacts, refuse_given
 from nori_dyn.cli.options import Gravity, Model, vector
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.presets import Preset
     from nori_dyn.filtering.false_alarms import Alarms
-    from nori_dyn.filtering.hypotheses import Hypotheses
     from nori_dyn.live.engine import StreamOptions
     from nori_dyn.logs.log import Log
     from nori_dyn.model.surface import Surface
-    from nori_dyn.model.tree import KinematicTree
 
 
 @dataclass(frozen=True)
@@ -69,32 +68,28 @@ class EstimatorOptions:
     @cached_property
     def preset(self) -> Preset | None:
         """The preset; None of a plan."""
-        from nori_dyn.estimation.presets import preset
-
         gravity = None if self.gravity is None else vector(self.gravity)
-        return None if self.named is None else preset(self.named, self.model, gravity)
+        return None if self.named is None else nd.preset(self.named, self.model, gravity)
 
     @cached_property
-    def _known(self) -> tuple[Hypotheses | None, Alarms | None, int]:
+    def _known(self) -> tuple[nd.Hypotheses | None, Alarms | None, int]:
         """How the preset, or the file of a tracker, says that contacts are recognised; when collisions count; a lag."""
         from nori_dyn.estimation.tracker import tracking
-        from nori_dyn.filtering.hypotheses import Hypotheses
 
         if self.preset is not None:
             wanted = self.preset.estimand(self.what)
-            return Hypotheses() if wanted.contacts else None, wanted.alarms, 0
+            return nd.Hypotheses() if wanted.contacts else None, wanted.alarms, 0
         tracked = None if self.plan is None else tracking(self.plan)
         return (tracked.hypotheses, tracked.alarms, tracked.lag) if tracked else (None, None, 0)
 
-    def contacts(self, asked: str | None) -> tuple[str, ...] | Hypotheses | None:
+    def contacts(self, asked: str | None) -> tuple[str, ...] | nd.Hypotheses | None:
         """Contacts that are closed throughout, or how they are recognised; None where readings tell them."""
         from nori_dyn.estimation.log_run import RECOGNISE
-        from nori_dyn.filtering.hypotheses import Hypotheses
 
         hypotheses, *_ = self._known
         if asked is None:
             return hypotheses
-        return (hypotheses or Hypotheses()) if asked == RECOGNISE else named_contacts(asked)
+        return (hypotheses or nd.Hypotheses()) if asked == RECOGNISE else named_contacts(asked)
 
     def watching(self) -> Alarms | None:
         """When collisions count as seen; None where nothing is watched."""
@@ -103,28 +98,25 @@ class EstimatorOptions:
         _, known, _ = self._known
         return known if self.alarms is None else replace(known or Alarms(), per_hour=self.alarms)
 
-    def touched(self, tree: KinematicTree, shapes: str | None) -> Mapping[str, Surface] | None:
+    def touched(self, tree: nd.KinematicTree, shapes: str | None) -> Mapping[str, Surface] | None:
         """Surfaces of links that may be touched: of a robot's shapes, or of the preset's model; None where none is."""
-        from nori_dyn.descriptions.surfaces import surfaces
-
         if shapes is not None:
-            return surfaces(shapes, tree)
+            return nd.tools.surfaces(shapes, tree)
         return None if self.preset is None else self.preset.surfaces(self.what)
 
     def free_logs(self, mapping: Path | None) -> list[Log]:
         """Logs in which nothing touches the robot."""
         from nori_dyn.estimation.preset_logs import preset_log
-        from nori_dyn.logs.log import logs_called, read_log
+        from nori_dyn.logs.log import logs_called
 
-        logs = [] if self.untouched is None else [read_log(path, mapping) for path in logs_called(self.untouched)]
+        logs = [] if self.untouched is None else [nd.read_log(path, mapping) for path in logs_called(self.untouched)]
         return logs if self.preset is None else [preset_log(self.preset, log, self.what).log for log in logs]
 
     def stream(self, monitor: bool = False, contacts: str | None = None, lag: int | None = None) -> StreamOptions:
         """How samples of a stream are estimated."""
-        from nori_dyn.filtering.hypotheses import Hypotheses
         from nori_dyn.live.engine import StreamOptions
 
         told = self.contacts(contacts)
         late = self._known[-1] if lag is None else lag
-        closed, recognised = (None, told) if isinstance(told, Hypotheses) else (told, None)
+        closed, recognised = (None, told) if isinstance(told, nd.Hypotheses) else (told, None)
         return StreamOptions(monitor, self.backend, closed, late, recognised, self.watching())

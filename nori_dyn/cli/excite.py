@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import named_contacts, show_found
 from nori_dyn.cli.options import Criterion, RobotOptions
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.model.tree import KinematicTree
     from nori_dyn.typing import Floats
 
 EACH = "NUMBER|JOINT=NUMBER"
@@ -25,6 +25,9 @@ Limit = list[str] | None
 
 LIMITS = ("position", "speed", "acceleration", "torque")
 """The options that are limits."""
+
+AS_THEY_ARE = ("duration", "harmonics", "criterion", "floor", "apart", "rate", "starts", "seed")
+"""The options that `nd.exciting_motion` takes as they are."""
 
 
 @dataclass(frozen=True)
@@ -90,38 +93,29 @@ class MotionOptions:
             out: the table to write.
             as_json: whether figures are printed as JSON.
         """
-        from nori_dyn.descriptions.sensor_configs import load_sensors
-        from nori_dyn.estimation.system import System
-        from nori_dyn.identification.exciting_motion import check_table, exciting_motion
+        from nori_dyn.identification.exciting_motion import check_table
 
         if out is not None:
             check_table(out)
         tree = model.load(robot)
         parts = (name.partition(":") for name in named_contacts(contacts or ""))
         standing: dict[str, Any] = {name: how or "pose" for name, _, how in parts}
-        chosen = None if sensors is None else load_sensors(sensors, robot, tree)
+        chosen = None if sensors is None else nd.load_sensors(sensors, robot, tree)
         if chosen is not None and chosen.contact_names:
             chosen = chosen.in_contact(*standing)
         with progress_bar("excite") as stage:
-            motion = exciting_motion(
-                tree if chosen is None else System(tree, chosen),
+            motion = nd.exciting_motion(
+                tree if chosen is None else nd.System(tree, chosen),
                 parameters,
                 progress=stage,
-                duration=self.duration,
-                harmonics=self.harmonics,
-                criterion=self.criterion,
                 joints=self.joint or None,
+                **{name: getattr(self, name) for name in AS_THEY_ARE},
                 **{name: _limits(f"--{name}", getattr(self, name)) for name in LIMITS},
                 at=configuration(tree, self.at),
                 contacts=standing,
                 shapes=robot if self.shapes else None,
-                floor=self.floor,
-                apart=self.apart,
                 ground_friction=self.ground_friction or None,
                 at_rest=not self.periodic,
-                rate=self.rate,
-                starts=self.starts,
-                seed=self.seed,
             )
         samples = None if out is None else motion.to_csv(out)
         written = "To have it as a table: --out MOTION.csv"
@@ -130,7 +124,7 @@ class MotionOptions:
         show_found(motion, as_json, written, samples=samples)
 
 
-def configuration(tree: KinematicTree, given: Sequence[str] | None) -> Floats | None:
+def configuration(tree: nd.KinematicTree, given: Sequence[str] | None) -> Floats | None:
     """The neutral configuration but for joints that are given, each "JOINT=NUMBER"; None where none are."""
     if not given:
         return None

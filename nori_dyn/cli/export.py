@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import print_json
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json
@@ -64,7 +65,7 @@ def export(
         contacts: With --filter: `recognise` writes one that finds out which contacts are closed.
         as_json: Print the figures as JSON.
     """
-    from nori_dyn.estimation.tracker import Tracker, tracking
+    from nori_dyn.estimation.tracker import tracking
 
     tracked = tracking(plan) if as_filter else None
     if as_filter != (dt is not None or tracked is not None):
@@ -72,7 +73,6 @@ def export(
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
     from nori_dyn.estimation.log_run import RECOGNISE
-    from nori_dyn.estimation.plan import Plan
 
     if contacts not in (None, RECOGNISE):
         raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")
@@ -81,11 +81,11 @@ def export(
     from nori_dyn.export.folder import check_folder
 
     check_folder(out)
-    loaded = Plan.load(plan)
+    loaded = nd.Plan.load(plan)
     if as_filter:
         usual = dt if dt is not None else tracked.dt if tracked else 0.0
         way = EstimatorOptions(plan).stream(contacts=contacts, lag=lag)
-        tracker: Tracker[Any] = Tracker(loaded, usual, way.lag, way.hypotheses, "numpy")
+        tracker: nd.Tracker[Any] = nd.Tracker(loaded, usual, way.lag, way.hypotheses, "numpy")
         made: CExport = tracker.export(out, lang, name)
     else:
         made = loaded.export(out, lang, name, monitor)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import (
     how_differentiated,
     named,
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
     from nori_dyn.filtering.history import History
     from nori_dyn.identification.findings import Identification
     from nori_dyn.logs.log import Log
-    from nori_dyn.logs.mapping.log_mapping import LogMapping
     from nori_dyn.logs.mapping.record import SampleRecord
-    from nori_dyn.measurements.sensor_set import SensorSet
-    from nori_dyn.model.tree import KinematicTree
 
 WANTED = "inertias,friction,rotors,offsets"
 """Parameters that are identified unless others are named."""
@@ -45,6 +43,9 @@ EXCITED = "inertias,friction"
 
 FIXED = "Is its base fixed to the world? Of one that stands on them: --base floating, and --sensors that have contacts"
 """What is asked of robots that have feet and a fixed base."""
+
+AS_THEY_ARE = ("load_on", "physical", "robust", "moving", "cutoff", "dt", "missing", "backend")
+"""The options that `nd.identify` takes as they are."""
 
 
 @dataclass(frozen=True)
@@ -122,24 +123,22 @@ class FitOptions:
     def found(
         self,
         logs: Sequence[Path],
-        tree: KinematicTree,
-        sensors: SensorSet | None,
+        tree: nd.KinematicTree,
+        sensors: nd.SensorSet | None,
         contacts: str | None,
         wanted: str,
         as_json: bool,
-    ) -> tuple[Identification, LogMapping | None]:
+    ) -> tuple[Identification, nd.tools.LogMapping | None]:
         """What is identified from logs, and the mapping of the first.
 
         Raises:
             BadParameter: contacts are told, and recognised.
             DoubtfulLogError: it is doubtful what the columns of a log are.
         """
-        from nori_dyn.identification.identify import identify
         from nori_dyn.logs.mapping.record import SampleRecord
-        from nori_dyn.measurements.sensor_set import SensorSet
 
         given, share = dict(map(_known, self.known or ())), _share(self.held_out)
-        record = SampleRecord.of_sensors(tree, sensors or SensorSet.from_dict(USUAL))
+        record = SampleRecord.of_sensors(tree, sensors or nd.SensorSet.from_dict(USUAL))
         way = how_differentiated(self.differentiate)
 
         def tied(log: Log) -> Log:
@@ -155,7 +154,7 @@ class FitOptions:
             if told is not None:
                 raise typer.BadParameter("contacts are told or recognised.", param_hint="--recognise")
             told = self._recognised(first, self.recognise)
-        found = identify(
+        found = nd.identify(
             read,
             tree,
             named(wanted),
@@ -163,17 +162,10 @@ class FitOptions:
             contacts=told,
             held_out=_logs([Path(self.held_out)], self.mapping, tied) if share is None else share,
             loaded=_logs(self.loaded or (), self.mapping, tied),
-            load_on=self.load_on,
             known=given,
-            physical=self.physical,
-            robust=self.robust,
-            moving=self.moving,
-            cutoff=self.cutoff,
             differentiate=way,
-            dt=self.dt,
-            missing=self.missing,
             curves=self.html is not None,
-            backend=self.backend,
+            **{name: getattr(self, name) for name in AS_THEY_ARE},
         )
         return found, first.mapping
 
@@ -191,46 +183,44 @@ class FitOptions:
 
     def _recognised(self, log: Log, plan: Path) -> History:
         """Contacts of a log, as a plan recognises them."""
-        from nori_dyn.estimation.log_estimate import LogHistory, estimate
+        from nori_dyn.estimation.log_estimate import LogHistory
         from nori_dyn.estimation.log_run import RECOGNISE
-        from nori_dyn.estimation.plan import Plan
 
         way = how_differentiated(self.differentiate), self.dt, self.missing
-        found = estimate(log, Plan.load(plan), *way, contacts=EstimatorOptions(plan).contacts(RECOGNISE))
+        found = nd.estimate(log, nd.Plan.load(plan), *way, contacts=EstimatorOptions(plan).contacts(RECOGNISE))
         assert isinstance(found, LogHistory)  # as what recognises has memory
         return found.history
 
     def write(
-        self, found: Identification, robot: str, out: Path | None, mapping: LogMapping | None
+        self, found: Identification, robot: str, out: Path | None, mapping: nd.tools.LogMapping | None
     ) -> tuple[dict[str, Path], list[str], list[str]]:
         """Write what was found: the files by what they hold, notes on them, and why others are not there."""
-        from nori_dyn.descriptions.component_files import save_components
-        from nori_dyn.descriptions.identified import save_robot
-        from nori_dyn.descriptions.payloads import save_payload
-        from nori_dyn.logs.mapping.log_mapping import save_mapping
-        from nori_dyn.report.html import save_html
-
         notes, source = list[str](), (f"Identified from {', '.join(found.logs)}.",)
-        writers: dict[str, tuple[Path | None, Callable[[Path], Any]]] = {"page": (self.html, partial(save_html, found))}
+        writers: dict[str, tuple[Path | None, Callable[[Path], Any]]] = {
+            "page": (self.html, partial(nd.tools.save_html, found))
+        }
         for name, own in found.robots.items():
             several = len(found.robots) > 1
             paths = (out, self.components_out, self.mapping_out)
             asked = [_of(path, name) if path and several else path for path in paths]
             of = f" of {name}" if several else ""
 
-            def save_own(path: Path, own: KinematicTree = own) -> None:
-                notes.extend(save_robot(own, robot, path))
+            def save_own(path: Path, own: nd.KinematicTree = own) -> None:
+                notes.extend(nd.tools.save_robot(own, robot, path))
 
-            def save_friction(path: Path, name: str = name, own: KinematicTree = own) -> None:
-                save_components(found.with_stiction(name) if self.stiction else own, path, source)
+            def save_friction(path: Path, name: str = name, own: nd.KinematicTree = own) -> None:
+                nd.tools.save_components(found.with_stiction(name) if self.stiction else own, path, source)
 
             def save_calibrated(path: Path, name: str = name) -> None:
-                save_mapping(found.calibrated(mapping, name), path, source)
+                nd.tools.save_mapping(found.calibrated(mapping, name), path, source)
 
             writers["robot" + of] = asked[0], save_own
             writers["components" + of] = asked[1], save_friction
             writers["mapping" + of] = asked[2], save_calibrated
-        writers["payload"] = self.payload_out, lambda path: save_payload(found.payload(self.payload_frame or ""), path)
+        writers["payload"] = (
+            self.payload_out,
+            lambda path: nd.tools.save_payload(found.payload(self.payload_frame or ""), path),
+        )
         written, problems = dict[str, Path](), list[str]()
         for what, (path, write) in writers.items():
             if path is not None:
@@ -298,13 +288,12 @@ def identify(
     refuse_given(ctx, option_names(MotionOptions), "needs --excite.")
     if not logs:
         raise typer.BadParameter("name a log, or find a motion to record by --excite.", param_hint="LOG...")
-    from nori_dyn.descriptions.sensor_configs import load_sensors
 
     fit.check(robot, out)
     tree, wanted = model.load(robot), parameters or WANTED
     if fit.payload_frame is not None:
         tree.frame(fit.payload_frame)  # refused before the work
-    known = None if sensors is None else load_sensors(sensors, robot, tree)
+    known = None if sensors is None else nd.load_sensors(sensors, robot, tree)
     found, mapping = fit.found(logs, tree, known, contacts, wanted, as_json)
     written, notes, problems = fit.write(found, robot, out, mapping)
     loading = _loading(written, model)
@@ -331,18 +320,16 @@ def _logs(paths: Sequence[Path], mapping: Path | None, tied: Callable[[Log], Log
     Raises:
         BadParameter: some are named so, and others are not.
     """
-    from nori_dyn.logs.log import read_log
-
     parted = [("", "", str(path)) if path.exists() else str(path).partition("=") for path in paths]
     if not any(sign for _, sign, _ in parted):
-        return [tied(read_log(path, mapping)) for path in paths]
+        return [tied(nd.read_log(path, mapping)) for path in paths]
     if not all(sign for _, sign, _ in parted):
         raise typer.BadParameter(
             "name the robot of each log, or of none: first=a.csv second=b.csv.", param_hint="LOG..."
         )
     found: dict[str, list[Log]] = {}
     for name, _, path in parted:
-        found.setdefault(name, []).append(tied(read_log(path, mapping)))
+        found.setdefault(name, []).append(tied(nd.read_log(path, mapping)))
     return found
 
 

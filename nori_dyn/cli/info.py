@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import in_contact, is_planned, next_command, refuse_given, show_found
 from nori_dyn.cli.options import Json, RobotOptions
 from nori_dyn.errors import FileFormatError, InputError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from nori_dyn.descriptions.model_sensors import ModelSensor
     from nori_dyn.logs.mapping.draft import Draft
     from nori_dyn.logs.mapping.record import SampleRecord
-    from nori_dyn.model.tree import KinematicTree
 
 
 OF_A_LOG = {"robot", "sensors", "contacts", "draft", "base", "lock", "keep", "components"}
@@ -94,11 +94,10 @@ def info(
     refuse_given(ctx, {"sensors", "contacts", "draft"}, "needs a log and its --robot.")
     from nori_dyn.descriptions.model_sensors import OF_BASE
     from nori_dyn.descriptions.robots import model_sensors
-    from nori_dyn.estimation.plan import Plan
     from nori_dyn.logs.formats.registry import endings
 
     if is_planned(what):
-        plans = Plan.load(what)
+        plans = nd.Plan.load(what)
         y = plans.measurement_names
         show_found(plans, as_json, Facts(((f"y ({len(y):,})", listed(y)),)), measurements=list(y))
         return
@@ -133,32 +132,29 @@ def _draft(
     log: Path, robot: str, sensors: str | None, contacts: str | None, options: RobotOptions, out: Path | None
 ) -> None:
     """Draft the mapping that ties a log to a robot, or to a plan."""
-    from nori_dyn.descriptions.sensor_configs import load_sensors
     from nori_dyn.estimation.log_run import RECOGNISE, LogRunner
-    from nori_dyn.estimation.plan import Plan
-    from nori_dyn.estimation.presets import preset, shipped_presets
+    from nori_dyn.estimation.presets import shipped_presets
     from nori_dyn.logs.formats.registry import open_log
     from nori_dyn.logs.mapping.draft import draft
     from nori_dyn.logs.mapping.record import SampleRecord
-    from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.report.mapping_text import mapping_text
 
     check_writable(out)
     is_preset = sensors is None and not (options.lock or options.keep or options.components)
-    ready = preset(robot) if robot in shipped_presets() or robot.endswith((".yaml", ".yml")) else None
+    ready = nd.preset(robot) if robot in shipped_presets() or robot.endswith((".yaml", ".yml")) else None
     if ready is None and is_preset and options.base == "fixed" and not is_planned(robot):
-        ready = walking if (walking := preset(robot)).walks else None
+        ready = walking if (walking := nd.preset(robot)).walks else None
     are_told = contacts != RECOGNISE
     if ready is not None and is_preset:
         if contacts is not None:
             raise typer.BadParameter("needs --sensors: a preset knows how contacts are told.", param_hint="--contacts")
         record = ready.record()
     elif is_planned(robot):
-        planned = LogRunner(Plan.load(Path(robot)))
+        planned = LogRunner(nd.Plan.load(Path(robot)))
         record = SampleRecord.of(planned.systems, planned.contacts if are_told else ())
     else:
         tree = options.load(robot)
-        known = SensorSet.from_dict(USUAL) if sensors is None else load_sensors(sensors, robot, tree)
+        known = nd.SensorSet.from_dict(USUAL) if sensors is None else nd.load_sensors(sensors, robot, tree)
         if not are_told and not known.contacts:
             raise InputError(f"sensors '{known.name}' have no contacts to recognise.")
         record = SampleRecord.of_sensors(tree, in_contact(known, contacts) if are_told else known, are_told)
@@ -220,7 +216,7 @@ def _fitting_commands(
         yield next_command(*run).replace("Next", "Then", 1)
 
 
-def _frames(tree: KinematicTree) -> Table:
+def _frames(tree: nd.KinematicTree) -> Table:
     """Names of all places for sensors and outputs, and the link that each is fixed to."""
     frames = {name: "world" if frame.on_world else tree.names[frame.link] for name, frame in tree.frames.items()}
     links = {name: name for name in tree.names}
@@ -228,11 +224,9 @@ def _frames(tree: KinematicTree) -> Table:
     return Table(f"Links and frames of {tree.name}", ("name", "fixed to"), rows, left=(0, 1))
 
 
-def _odd(tree: KinematicTree) -> Iterator[str]:
+def _odd(tree: nd.KinematicTree) -> Iterator[str]:
     """Notes on joints without limits in the file, and on those that move no inertia."""
     import numpy as np
-
-    from nori_dyn.recursions import crba
 
     limited = {i for i, joint in enumerate(tree.joints) if np.isfinite(joint.room).any()}
     kinds = ("revolute", "prismatic")
@@ -240,7 +234,7 @@ def _odd(tree: KinematicTree) -> Iterator[str]:
     if names:
         yield f"revolute or prismatic, and without limits: {listed(names, MOST_NAMES)}"
     rotors = tuple(each for each in tree.components if each.type == "rotor")  # of loops the recursions know nothing
-    inertias = crba(tree.replace(components=rotors), tree.random_configuration(0)).diagonal()
+    inertias = nd.crba(tree.replace(components=rotors), tree.random_configuration(0)).diagonal()
     names = [name for name, at in zip(tree.joint_names, tree.v_slices, strict=True) if (inertias[at] <= 0).any()]
     if names:
         yield (
@@ -250,7 +244,7 @@ def _odd(tree: KinematicTree) -> Iterator[str]:
 
 
 def _show_tree(
-    tree: KinematicTree, sensors: Sequence[ModelSensor], notes: Sequence[str], verbose: bool, as_json: bool
+    tree: nd.KinematicTree, sensors: Sequence[ModelSensor], notes: Sequence[str], verbose: bool, as_json: bool
 ) -> None:
     from nori_dyn.descriptions.model_sensors import counted
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import how_differentiated, named, print_json, tied
 from nori_dyn.cli.options import Json, LogOptions, Model
 from nori_dyn.report.terminal import show
@@ -50,16 +51,14 @@ def label(
     """
     from nori_dyn.estimation.label import SHOWN, episode_logs
     from nori_dyn.estimation.label import label as write
-    from nori_dyn.estimation.presets import preset
     from nori_dyn.logs.datasets import open_data_set
-    from nori_dyn.logs.log import read_log
 
-    known, data = preset(robot, model), open_data_set(dataset)
+    known, data = nd.preset(robot, model), open_data_set(dataset)
     names = named(what) if what else tuple(known.data.estimates)
     whole = dataset if dataset.name else dataset.absolute()
     out = out or whole.with_name(f"{whole.stem}.{known.name}{whole.suffix}")
     logs = episode_logs(data, out)
-    ready = dict(zip(names, tied(known, read_log(logs[0], reading.mapping), names, yes, as_json), strict=True))
+    ready = dict(zip(names, tied(known, nd.read_log(logs[0], reading.mapping), names, yes, as_json), strict=True))
     way = how_differentiated(reading.differentiate), reading.dt
     handling: dict[str, Any] = {"missing": reading.missing or "refuse", "singular": reading.singular or "refuse"}
     columns, outcomes = write(data, out, ready, *way, yes, workers, **handling)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import (
     in_contact,
     is_given,
@@ -26,8 +27,6 @@ from nori_dyn.tables import Document
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nori_dyn.measurements.sensor_set import SensorSet
-    from nori_dyn.model.tree import KinematicTree
     from nori_dyn.observe.conditioning import Conditioning
     from nori_dyn.observe.report import ObservabilityReport, Where
 
@@ -105,16 +104,9 @@ def observe(
         _show_identifiable(model.load(robot), robot, sensors or usual, parameters, still, seed, as_json)
         return
     refuse_given(ctx, ("still",), "needs --parameters.")
-    from nori_dyn.descriptions.sensor_configs import load_sensors
-    from nori_dyn.estimation.plan import Plan
-    from nori_dyn.estimation.system import System
     from nori_dyn.logs.log import configurations_in
     from nori_dyn.model.joints import notes_on_limits
-    from nori_dyn.observe.conditioning import conditioning
-    from nori_dyn.observe.redundancy import redundancy
-    from nori_dyn.observe.report import observability
     from nori_dyn.planning.outputs import resolve_outputs
-    from nori_dyn.report.html import save_html
     from nori_dyn.report.shows.models import tree_figures
     from nori_dyn.report.shows.observability import conditioning_document, redundancy_document, report_document
 
@@ -124,17 +116,17 @@ def observe(
     if is_planned(robot):
         if sensors is not None:
             raise typer.BadParameter("a plan has its own; name the robot for others.", param_hint="--sensors")
-        plans = Plan.load(robot)
+        plans = nd.Plan.load(robot)
         tree, known = plans.tree, plans.sensors
     elif sensors is None:
         raise missing_sensors()
     else:
         tree = model.load(robot)
-        known = load_sensors(sensors, robot, tree)
+        known = nd.load_sensors(sensors, robot, tree)
     if known.has_touches and contacts is None:
         _show_touches(ctx, tree, known, seed, as_json)
         return
-    system = System(tree, in_contact(known, contacts))
+    system = nd.System(tree, in_contact(known, contacts))
     if states is not None and not system.memory:
         raise typer.BadParameter("nothing persists: the sensors have no `memory`.", param_hint="--states")
     resolve_outputs(system, wanted)  # before anything is computed
@@ -142,13 +134,13 @@ def observe(
     given = None if poses is None else configurations_in(poses, system)
     with progress_bar("observability") as stage:
         stage("exact rank and special poses")
-        report = observability(system, None, asked, seed, states=states, outputs=given_outputs)
+        report = nd.observability(system, None, asked, seed, states=states, outputs=given_outputs)
         swept = None
         if given is not None or samples:
-            swept = conditioning(system, given, wanted, samples, seed, workers, stage)
-        spare = redundancy(system, wanted, failing, seed, stage) if failing else None
+            swept = nd.conditioning(system, given, wanted, samples, seed, workers, stage)
+        spare = nd.redundancy(system, wanted, failing, seed, stage) if failing else None
     if html is not None:
-        save_html(report, html, swept, spare, wanted)
+        nd.tools.save_html(report, html, swept, spare, wanted)
     at_given = swept if given is not None else None
     found = report_document(report, swept, given is not None)
     found += Document((), {**tree_figures(tree), "workspace": None, "redundancy": None})
@@ -169,7 +161,7 @@ def observe(
 
 
 def _show_identifiable(
-    tree: KinematicTree,
+    tree: nd.KinematicTree,
     robot: str,
     sensors: str,
     parameters: str,
@@ -178,24 +170,18 @@ def _show_identifiable(
     as_json: bool,
 ) -> None:
     """Show which parameters of a robot the sensors tell."""
-    from nori_dyn.descriptions.sensor_configs import load_sensors
-    from nori_dyn.estimation.system import System
-    from nori_dyn.identification.identifiability import identifiability
-
-    known = load_sensors(sensors, robot, tree)
+    known = nd.load_sensors(sensors, robot, tree)
     states = known.contact_states() if known.contact_names else [()]
-    systems = [System(tree, known.in_contact(*state)) for state in states]
-    show_found(identifiability(systems, named(parameters), still or (), seed), as_json)
+    systems = [nd.System(tree, known.in_contact(*state)) for state in states]
+    show_found(nd.identifiability(systems, named(parameters), still or (), seed), as_json)
 
 
-def _show_touches(ctx: typer.Context, tree: KinematicTree, sensors: SensorSet, seed: int, as_json: bool) -> None:
+def _show_touches(ctx: typer.Context, tree: nd.KinematicTree, sensors: nd.SensorSet, seed: int, as_json: bool) -> None:
     """Show on which links a touch is localized, and which links are told apart; exit 1 where these are not all."""
-    from nori_dyn.observe.touches import touch_observability
-
     refuse_given(
         ctx, [name for name in OF_DYNAMICS if name != "workers"], "does not go with sensors that have `touch`."
     )
-    found = touch_observability(tree, sensors, seed)
+    found = nd.tools.touch_observability(tree, sensors, seed)
     show_found(found, as_json)
     if not found.suffices:
         raise typer.Exit(1)

@@ -9,12 +9,11 @@ from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-if TYPE_CHECKING:
-    from nori_dyn.model.tree import KinematicTree
+import nori_dyn as nd
 
 Robot = Annotated[str, typer.Argument(metavar="ROBOT")]
 Json = Annotated[bool, typer.Option("--json")]
@@ -109,15 +108,13 @@ class RobotOptions:
             found["components"] = self.components == "own"
         return found
 
-    def load(self, robot: str) -> KinematicTree:
+    def load(self, robot: str) -> nd.KinematicTree:
         """Load a robot.
 
         Raises:
             NoriError: what `load_robot` refuses.
         """
-        from nori_dyn.descriptions.robots import load_robot
-
-        return load_robot(robot, **self.keywords())
+        return nd.load_robot(robot, **self.keywords())
 
     def words(self) -> tuple[str, ...]:
         """Options by which another command loads the same robot."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import named, named_contacts, next_command, refuse_given, show_found, special_poses
 from nori_dyn.cli.options import Criterion, Json, Robot, RobotOptions
 from nori_dyn.io.files import check_writable, write_bytes
@@ -76,13 +77,8 @@ def place_(
     import yaml
 
     from nori_dyn.logs.log import configurations_in
-    from nori_dyn.placement.candidates import load_candidates
-    from nori_dyn.placement.design import best_sensors
-    from nori_dyn.placement.pareto import ParetoFront, pareto_front
-    from nori_dyn.placement.selection import place
-    from nori_dyn.report.html import save_html
+    from nori_dyn.placement.pareto import ParetoFront
     from nori_dyn.report.shows.models import tree_figures
-    from nori_dyn.system.builder import System
 
     if pareto:
         refuse_given(ctx, ("best", "deviation", "out"), "does not go with --pareto.")
@@ -92,26 +88,28 @@ def place_(
     wanted = None if outputs.strip() == "all" else named(outputs)
     kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
     tree = model.load(robot)
-    choose_from = load_candidates(candidates, robot, tree)
+    choose_from = nd.placement.load_candidates(candidates, robot, tree)
     at: dict[str, Any] = {**special_poses(where or ())}
     if poses is not None:
-        at[poses.name] = configurations_in(poses, System(tree, choose_from.present.in_contact()))
+        at[poses.name] = configurations_in(poses, nd.System(tree, choose_from.present.in_contact()))
     states = None if contacts is None else [named_contacts(state) for state in contacts]
     demand: dict[str, Any] = {"survive": survive, "where": at or None, "states": states, "seed": seed}
     found: Placement | Design | ParetoFront
     with progress_bar("placement") as stage:
         if pareto:
-            found = pareto_front(tree, choose_from, kinds, criterion, effort=effort, progress=stage, **demand)
+            found = nd.placement.pareto_front(
+                tree, choose_from, kinds, criterion, effort=effort, progress=stage, **demand
+            )
         elif best is None:
-            found = place(
+            found = nd.place(
                 tree, choose_from, wanted, effort, progress=stage, deviation=deviation, criterion=criterion, **demand
             )
         else:
-            found = best_sensors(tree, choose_from, best, kinds, criterion, progress=stage, **demand)
+            found = nd.placement.best_sensors(tree, choose_from, best, kinds, criterion, progress=stage, **demand)
     if out is not None and not isinstance(found, ParetoFront):
         write_bytes(out, yaml.safe_dump(_without_empty(found.sensors.to_dict()), sort_keys=False).encode())
     if html is not None:
-        save_html(found, html)
+        nd.tools.save_html(found, html)
     lines = ["To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`."]
     if isinstance(found, ParetoFront):
         lines = ["To buy one of them: --deviation X instead of --pareto takes the cheapest so precise."]

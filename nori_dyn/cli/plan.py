@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import in_contact, missing_sensors, named, next_command, show_found
 from nori_dyn.cli.options import Json, Robot, RobotOptions
 from nori_dyn.io.files import check_writable
@@ -52,16 +53,13 @@ def plan(
         cache: Look the plan up in the cache first.
         as_json: Print the figures as JSON.
     """
-    from nori_dyn.descriptions.sensor_configs import load_sensors
-    from nori_dyn.estimation.plan import plan as make_plan
     from nori_dyn.estimation.plan import plan_set
-    from nori_dyn.estimation.system import System
 
     if sensors is None:
         raise missing_sensors()
     check_writable(out)
     tree = model.load(robot)
-    known = load_sensors(sensors, robot, tree)
+    known = nd.load_sensors(sensors, robot, tree)
     if out is None:
         out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")
         check_writable(out)
@@ -71,7 +69,7 @@ def plan(
             tree, known, names, leave_out_singular=True, ordering=ordering, seed=seed, effort=effort, cache=cache
         )
     else:
-        result = make_plan(System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
+        result = nd.plan(nd.System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
     result.save(out)
     then = next_command("estimate", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
     told: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import next_command, print_json
 from nori_dyn.cli.options import Json
 from nori_dyn.report.terminal import show
@@ -29,10 +30,9 @@ def robots(
     from nori_dyn.descriptions.robot_names import EXTRA
     from nori_dyn.descriptions.robot_names import robots as known_robots
     from nori_dyn.estimation.presets import known_presets
-    from nori_dyn.estimation.presets import preset as preset_named
 
     if preset is not None:
-        one = preset_named(preset)
+        one = nd.preset(preset)
         if as_json:
             print_json(one.data.model_dump(mode="json", by_alias=True))
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import nori_dyn as nd
 from nori_dyn.cli.common import how_differentiated, show_found
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json
@@ -87,19 +88,17 @@ def serve(
 
     from nori_dyn.estimation.log_estimate import with_peaks
     from nori_dyn.estimation.log_run import LogRunner, options_of
-    from nori_dyn.estimation.plan import Plan
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.stop import Stop
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
-    from nori_dyn.logs.mapping.log_mapping import load_mapping
 
     for name, seconds in (("--duration", duration), ("--every", every)):
         if seconds is not None and not seconds > 0:
             raise InputError(f"{name} is {seconds:g}: it must be positive.")
     by.check(ctx)
-    plans = Plan.load(str(by.plan)) if by.preset is None else by.preset.plan(by.what)
-    known = load_mapping(mapping) if mapping is not None else by.preset.live if by.preset else None
+    plans = nd.Plan.load(str(by.plan)) if by.preset is None else by.preset.plan(by.what)
+    known = nd.tools.load_mapping(mapping) if mapping is not None else by.preset.live if by.preset else None
     way = replace(by.stream(monitor, contacts, lag), surfaces=by.touched(plans.tree, meshes))
     if by.untouched is not None:
         options = options_of(how_differentiated(differentiate or "kalman"), alarms=way.alarms, missing="drop")
