@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
-from nori_dyn.live.latency import Latency
 from nori_dyn.tables import Document, Facts, Paragraph, Table, attributes, number, unbroken
+
+A_DECADE = 40
+"""Bins of durations a decade: neighbours are 6 % apart."""
+
+LEAST = 1e-6
+"""Where the first bin of durations ends [s]."""
+
+
+@dataclass(slots=True)
+class Latency:
+    """A histogram of durations, in bins that grow by 6 %.
+
+    Attributes:
+        bins: how many durations are in each bin that has some. Those that ended before they began, by clocks that
+            disagree, are in the first.
+        largest: the longest [s].
+    """
+
+    bins: Counter[int] = field(default_factory=Counter)
+    largest: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count a duration."""
+        self.bins[int(A_DECADE * math.log10(seconds / LEAST)) + 1 if seconds > LEAST else 0] += 1
+        self.largest = max(self.largest, seconds)
+
+    def join(self, other: Latency) -> None:
+        """Count what another one has counted."""
+        self.bins.update(other.bins)
+        self.largest = max(self.largest, other.largest)
+
+    def quantile(self, share: float) -> float:
+        """How long a share of them took at most [s], too long by 6 % at most."""
+        places, wanted = sorted(self.bins), share * self.bins.total()
+        seen = accumulate(self.bins[place] for place in places)
+        place = next(place for place, n in zip(places, seen, strict=True) if n >= wanted)
+        return min(LEAST * math.pow(10.0, place / A_DECADE), self.largest)
+
+    def figures(self) -> dict[str, float]:
+        """p50, p99 and the largest [s], by name; nothing where there are none."""
+        return {"p50": self.quantile(0.5), "p99": self.quantile(0.99), "max": self.largest} if self.bins else {}
 
 
 @dataclass(slots=True)
@@ -81,8 +123,7 @@ class Account:
     def line(self, total: Account) -> str:
         """Return this period in one line, with what has been counted in all."""
         said = [f"{total.seconds:.0f} s", f"{number(self.rate, 4)} Hz"]
-        if self.latency.count:
-            figures = self.latency.figures().items()
+        if figures := self.latency.figures().items():
             said.append(f"latency {', '.join(f'{name} {number(1e3 * x)}' for name, x in figures)} ms")
         said.append(f"dropped {total.dropped:,}")
         said.append(f"overruns {total.overruns:,}")

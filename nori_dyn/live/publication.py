@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
+import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +17,24 @@ from nori_dyn.estimation.log_file import metadata_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.account import Account
-from nori_dyn.live.diagnostics import KIND, diagnostics
 from nori_dyn.live.engine import ALONE, LiveEstimate, StreamOptions
 from nori_dyn.live.transport import Transport
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
 from nori_dyn.logs.messages.estimates import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, EstimateTopic
+from nori_dyn.logs.messages.kinds import typestore_of
 from nori_dyn.logs.messages.topic import STAMP
 from nori_dyn.measurements.contacts import COLLISION, TOUCH_POINT
+from nori_dyn.tables import number
 from nori_dyn.typing import Floats, Indices
 
 DIAGNOSTICS = f"{PREFIX}/diagnostics"
 """The topic that says how the run goes."""
+
+DIAGNOSTIC_ARRAY = "diagnostic_msgs/msg/DiagnosticArray"
+
+OK, WARN, ERROR, STALE = range(4)
+"""Levels of DiagnosticStatus."""
 
 
 class Publication:
@@ -59,7 +68,7 @@ class Publication:
         alike = [*persisting, *(name for name in recognised if name.startswith(COLLISION)), *TOUCH_POINT]
         messages = EstimateMessages(replace(self._schema, fields=_together(self._schema.fields, alike)))
         own = {each.topic: each.kind for each in messages.published}
-        own |= {ABOUT: ABOUT_KIND, DIAGNOSTICS: KIND}
+        own |= {ABOUT: ABOUT_KIND, DIAGNOSTICS: DIAGNOSTIC_ARRAY}
         named = {topic: prefix + topic.removeprefix(PREFIX) for topic in own}
         self.topics = {named[topic]: kind for topic, kind in own.items()}
         send = {topic: transport.advertise(named[topic], kind) for topic, kind in own.items()}
@@ -142,3 +151,69 @@ class _TopicEncoder:
             seconds, nanoseconds = divmod(round(t * 1e9), 10**9)
             self._time.pack_into(self._data, self._stamp, min(max(seconds, -(2**31)), 2**31 - 1), nanoseconds)
         return bytes(self._data)
+
+
+def diagnostics(account: Account, total: Account, robot: str, waiting_for: str = "") -> bytes:
+    """Return a message in CDR on a period of a live run.
+
+    Args:
+        account: what was counted in it.
+        total: in all.
+        robot: the robot.
+        waiting_for: what is to be heard before estimates can begin; "" where they have.
+    """
+    store = typestore_of("cdr")
+    types: Any = store.types
+
+    def status(name: str, level: int, message: str, values: dict[str, Any]) -> Any:
+        pairs = [types["diagnostic_msgs/msg/KeyValue"](key=key, value=str(value)) for key, value in values.items()]
+        make = types["diagnostic_msgs/msg/DiagnosticStatus"]
+        return make(level=level, name=f"nori_dyn: {name}", message=message, hardware_id=robot, values=pairs)
+
+    level, message = _state(account, waiting_for)
+    found = [status("estimates", level, message, _estimates(account, total))]
+    for topic, counts in total.streams.items():
+        now = account.streams.get(topic, Counter())
+        level, message = OK, "heard"
+        if not now["received"]:
+            level, message = STALE, "nothing is heard"
+        elif now.total() > now["received"]:
+            level, message = WARN, "some messages are wrong"
+        found.append(status(topic, level, message, dict(counts)))
+    seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+    stamp = types["builtin_interfaces/msg/Time"](sec=seconds, nanosec=nanoseconds)
+    header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="")
+    return bytes(store.serialize_cdr(types[DIAGNOSTIC_ARRAY](header=header, status=found), DIAGNOSTIC_ARRAY))
+
+
+def _state(account: Account, waiting_for: str) -> tuple[int, str]:
+    """Return the level of a period, and what to say of it."""
+    if waiting_for:
+        return WARN, f"waiting for {waiting_for}"
+    if not account.estimates:
+        return ERROR, "no estimates"
+    if account.dropped:
+        return WARN, f"overload: {account.dropped} messages dropped"
+    if account.skipped:
+        return WARN, f"{account.skipped.total()} samples left out: {account.skipped.most_common(1)[0][0]}"
+    if account.sensors:
+        return WARN, f"sensors left out: {', '.join(account.sensors)}"
+    if account.collisions:
+        return WARN, f"collisions: {', '.join(account.collisions)}"
+    if account.overruns:
+        return WARN, f"{account.overruns} samples took longer than their period"
+    return OK, f"{number(account.rate, 4)} estimates a second"
+
+
+def _estimates(account: Account, total: Account) -> dict[str, Any]:
+    """Return figures by name: of the period, and where that is said of all."""
+    figures: dict[str, Any] = {"rate": f"{account.rate:.1f}"}
+    figures |= {f"latency {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.latency.figures().items()}
+    figures |= {f"work {name} [ms]": f"{1e3 * seconds:.3f}" for name, seconds in account.work.figures().items()}
+    figures |= {"estimates in all": total.estimates, "dropped in all": total.dropped, "overruns in all": total.overruns}
+    figures |= {"fell back in all": total.fell_back}
+    figures |= {f"left out in all: {reason}": n for reason, n in total.skipped.items()}
+    figures |= {f"sensor left out in all: {name}": n for name, n in total.sensors.items()}
+    figures |= {f"suspect in all: {name}": n for name, n in total.suspects.items()}
+    figures |= {f"collisions in all: {name}": n for name, n in total.collisions.items()}
+    return figures
