@@ -13,21 +13,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
 from nori_dyn.model.joints import FORCE
+from nori_dyn.model.kinematics import positions
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.report.curves import Bins, kept
 from nori_dyn.report.log_panels import PanelGroup, log_panels
 from nori_dyn.report.log_verdict import facts, verdict
 from nori_dyn.report.recorded import RecordedLog
-from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
+from nori_dyn.report.skeleton import bone_ends, link_poses
 from nori_dyn.tables import spaced
 from nori_dyn.typing import Floats, Indices
 
 ESTIMATED, MEASURED = (60, 155, 255), (255, 150, 60)
 """The colours of what is estimated, and of what was read."""
+
+ROBOT = "robot"
+"""The entity below which the links are."""
+
+COLLADA = "model/vnd.collada+xml"
+
+GREY = (150, 160, 170)
+
+GLASS = 60
+"""How opaque meshes are, of 255: arrows and suspects are within them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,99 @@ class Recording:
         """An entity whose parts may have any characters."""
         return str(self.rr.new_entity_path([spaced(part) for part in parts]))
 
+    def link(self, link: str, *more: str) -> str:
+        """The entity of a link, or of something on it."""
+        return self.entity(ROBOT, link, *more)
+
+
+def _placed(into: Recording, X: Transform, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> Any:
+    """Where a frame is in another, of the transform to it from there; and how far what is in it is stretched."""
+    turn = np.asarray(X.E, dtype=float).T
+    return into.rr.Transform3D(translation=np.asarray(X.r, dtype=float), mat3x3=turn @ np.diag(scale))
+
+
+def write_poses(into: Recording, poses: Indices) -> None:
+    """Write where the links are in the world at some samples."""
+    tree = into.log.system.tree
+    E, r = link_poses(tree, into.log.q[poses])
+    for i, name in enumerate(tree.names):
+        quaternions = Rotation.from_matrix(np.swapaxes(E[i], 1, 2)).as_quat()
+        columns = into.rr.Transform3D.columns(translation=r[i], quaternion=quaternions)
+        into.stream.send_columns(into.link(name), indexes=[into.when(poses)], columns=columns)
+
+
+def _size(tree: KinematicTree, q: Floats) -> float:
+    """How far apart the links are at a configuration (nq,), at most [m]."""
+    origins = np.array([np.asarray(X.r, dtype=float) for X in positions(tree, q).X_0.values()])
+    own = origins[1:]  # the first is the world's
+    return float(np.linalg.norm(np.ptp(own, axis=0))) or 1.0
+
+
+def write_shapes(into: Recording, shapes: Sequence[Shape], extent: float) -> int:
+    """Write what the links look like, and return how many meshes were not found.
+
+    Shapes of links that are lumped into others are on those. A link without any, or whose meshes are not all found, is
+    drawn as capsules from its joint to those of its children.
+    """
+    tree = into.log.system.tree
+    bare = set(tree.names)
+    lost = 0
+    by_body: dict[str, list[tuple[Transform, Shape]]] = {}
+    for shape in shapes:
+        if shape.link not in tree.names and shape.link not in tree.frames:
+            continue
+        frame = tree.frame(shape.link)
+        body = "world" if frame.on_world else tree.names[frame.link]
+        if shape.kind == "mesh" and shape.mesh is None:
+            lost += 1
+        else:
+            by_body.setdefault(body, []).append((shape.X @ frame.X, shape))
+    for body, own in by_body.items():
+        bare.discard(body)
+        for k, (X, shape) in enumerate(own):
+            path = into.link(body, "shape", str(k))
+            place = _placed(into, X, shape.size) if shape.kind == "mesh" else _placed(into, X)
+            into.stream.log(path, place, *_seen(into.rr, shape), static=True)
+    for name in bare:
+        _write_bones(into, tree.link(name), extent)
+    return lost
+
+
+def _seen(rr: Any, shape: Shape) -> list[Any]:
+    colour = None if shape.colour is None else [round(255 * min(max(x, 0.0), 1.0)) for x in shape.colour]
+    if shape.mesh is not None:
+        media = COLLADA if shape.mesh.suffix.lower() == ".dae" else None
+        seen = [*(colour or [255, 255, 255])[:3], GLASS]
+        return [rr.Asset3D(path=shape.mesh, media_type=media, albedo_factor=seen)]
+    solid = {"colors": [colour or GREY], "fill_mode": "solid"}
+    if shape.kind == "box":
+        return [rr.Boxes3D(sizes=[shape.size], **solid)]
+    if shape.kind == "sphere":
+        return [rr.Ellipsoids3D(radii=[shape.size[0]], **solid)]
+    return [rr.Cylinders3D(radii=[shape.size[0]], lengths=[shape.size[1]], **solid)]
+
+
+def _write_bones(into: Recording, i: int, extent: float) -> None:
+    """Write a link as capsules, see `bone_ends`; one that is too short for any as a ball."""
+    rr, tree, radius = into.rr, into.log.system.tree, 0.015 * extent
+    ends = [end for end in bone_ends(tree, i) if np.linalg.norm(end) > radius]
+    path = into.link(tree.names[i], "shape")
+    if not ends:
+        into.stream.log(path, rr.Points3D([[0.0, 0.0, 0.0]], radii=[1.5 * radius], colors=[GREY]), static=True)
+        return
+    turns = [Rotation.align_vectors([end], [[0.0, 0.0, 1.0]])[0].as_quat() for end in ends]
+    lengths = [float(np.linalg.norm(end)) for end in ends]
+    n = len(ends)
+    capsules = rr.Capsules3D(
+        lengths=lengths,
+        radii=[radius] * n,
+        translations=np.zeros((n, 3)),
+        quaternions=np.array(turns),
+        colors=[GREY] * n,
+        fill_mode="solid",
+    )
+    into.stream.log(path, capsules, static=True)
+
 
 TURN = (210, 110, 255)
 """The colour of moments."""
@@ -82,14 +189,14 @@ def write_wrenches(into: Recording, poses: Indices, longest: float) -> None:
         frame = tree.frame(owner)
         link = tree.names[frame.link]
         if owner != link:
-            into.stream.log(link_path(into.rr, link, "fx", owner), placed(into.rr, frame.X), static=True)
+            into.stream.log(into.link(link, "fx", owner), _placed(into, frame.X), static=True)
         drawn.append((link, owner, "", np.column_stack(_components(log.estimates, owner))[poses]))
         if f"fx:{owner}.{FORCE[0]}" in log.told:
             drawn.append((link, owner, " measured", np.column_stack(_components(log.readings, owner))[poses]))
     for what, part, colour in (("moment", slice(0, 3), TURN), ("force", slice(3, 6), ESTIMATED)):
         scale = longest / max((_largest(x[:, part]) for *_, x in drawn), default=1.0)
         for link, owner, measured, x in drawn:
-            path = link_path(into.rr, link, "fx", owner, what + measured)
+            path = into.link(link, "fx", owner, what + measured)
             known = np.isfinite(x).all(axis=1)
             shown = list(MEASURED if measured else colour)
             arrows = into.rr.Arrows3D.from_fields(colors=[shown], radii=[0.04 * longest])
@@ -166,7 +273,7 @@ def write_suspects(into: Recording, extent: float) -> None:
     rr, log, tree = into.rr, into.log, into.log.system.tree
     for sensor, own in log.suspects.items():
         body = log.body_of(sensor)
-        ball = None if body is None else link_path(rr, tree.names[body], "suspect", sensor)
+        ball = None if body is None else into.link(tree.names[body], "suspect", sensor)
         states: dict[int, str] = {0: FINE}
         for each in own:
             states[each.first] = "clearest" if each.is_first else "disturbed"
@@ -249,13 +356,12 @@ def save_recording(
 
 
 def _write(into: Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
-    rr, stream, log = into.rr, into.stream, into.log
-    tree = log.system.tree
+    stream, log = into.stream, into.log
     poses = _pose_samples(log)
-    stream.log(ROBOT, rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
-    extent = size(tree, log.q[0])
-    lost = log_shapes(rr, stream, tree, shapes, extent)
-    log_poses(rr, stream, tree, log.q[poses], into.when(poses))
+    stream.log(ROBOT, into.rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
+    extent = _size(log.system.tree, log.q[0])
+    lost = write_shapes(into, shapes, extent)
+    write_poses(into, poses)
     write_wrenches(into, poses, ARROW * extent)
     groups = log_panels(log, into.names)
     write_panels(into, groups)
