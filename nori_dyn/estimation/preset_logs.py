@@ -18,7 +18,8 @@ from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.mapping.binding import bind
-from nori_dyn.logs.mapping.draft import Draft, DraftEntry, draft
+from nori_dyn.logs.mapping.draft import Draft, draft
+from nori_dyn.logs.mapping.drafting import DraftEntry
 from nori_dyn.logs.mapping.families import words_of
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.mapping.record import SampleRecord
