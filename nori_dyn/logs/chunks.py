@@ -158,18 +158,10 @@ def _check_has(kind: str, source: LogSource, binding: Binding, made: Sequence[st
 def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState | None) -> Samples:
     """Samples from numbers on one clock."""
     record, n = binding.record, len(rows)
-    numbers = np.empty((len(record.names), n))
-    for k, constant in enumerate(binding.constants):
-        numbers[k] = rows.values.get(k, constant)
-    binding.complete(numbers)
-    q, qd, y, contacts = (numbers[part].T for part in (record.q, record.qd, record.y, record.closed))
+    binding.complete(rows.numbers)
+    q, qd, y, contacts = (rows.numbers[part].T for part in (record.q, record.qd, record.y, record.closed))
     if closed is not None:
         contacts = np.tile([float(name in closed) for name in record.contacts], (n, 1))
-    silent = None
-    if rows.silent:
-        silent = np.zeros((n, len(record.names)), dtype=bool)
-        for targets, is_silent in rows.silent:
-            silent[:, targets] |= is_silent[:, None]
 
     def place(k: int) -> str:
         if binding.is_resampled and rows.t is not None:
@@ -178,7 +170,7 @@ def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState
 
     which = np.arange(rows.first, rows.first + n)
     return Samples(
-        record, which, rows.t, q, qd, y, contacts if record.contacts else None, silent, place, binding.columns
+        record, which, rows.t, q, qd, y, contacts if record.contacts else None, rows.silent, place, binding.columns
     )
 
 

@@ -11,7 +11,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.logs.formats.source import BLOCK, SampleBlock
 from nori_dyn.logs.mapping.binding import Binding, BoundStream
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.typing import Booleans, Floats, Indices
+from nori_dyn.typing import Booleans, Floats
 
 BRIDGED = 5.0
 """How many usual steps of a stream are bridged where its mapping says nothing."""
@@ -79,19 +79,19 @@ class Rows:
     Attributes:
         first: the number of the first of them.
         t: their times (n,) [s], where they are known.
-        values: the numbers of the record (n,), by their places.
-        silent: where a stream says nothing at that time (n,): the places of its numbers, and at which samples.
+        numbers: the numbers of the record (m, n); nan where nothing gives them.
+        silent: where the stream of a number says nothing at that time (n, m); None where all do.
         left_out: samples that are none (n,), by the reason.
     """
 
     first: int
     t: Floats | None
-    values: Mapping[int, Floats]
-    silent: tuple[tuple[Indices, Booleans], ...] = ()
+    numbers: Floats
+    silent: Booleans | None = None
     left_out: Mapping[str, Booleans] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(next(iter(self.values.values()))) if self.t is None else len(self.t)
+        return int(self.numbers.shape[1])
 
 
 def median_step(t: Floats) -> float:
@@ -155,16 +155,13 @@ def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, S
         yield from _resampled(binding, blocks, counts)
         return
     (bound,) = binding.streams.values()
-    places, gap = bound.targets.tolist(), bound.settings.gap
-    counted = counts.setdefault(bound.stream.name, StreamCounts())
+    gap, counted = bound.settings.gap, counts.setdefault(bound.stream.name, StreamCounts())
     last: Sequence[float] | None = None
-    begin: float | None = None
-    for block in blocks:
-        t, left_out = bound.times(block.values, block.first, begin), dict[str, Booleans]()
+    for block, t in _timed(binding, blocks):
+        left_out = dict[str, Booleans]()
         if t is None and binding.rate is not None:
             t = (block.first + np.arange(len(block))) / binding.rate
         if t is not None and len(t):
-            begin = float(t[0]) if begin is None else begin
             gap = BRIDGED * median_step(t) if gap is None else gap
             wrong = invalid_times(t, counted.last)
             counted.count(t, gap)
@@ -173,7 +170,24 @@ def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, S
             last = [float(column[-1]) for column in (t, *block.values)]
         else:
             counted.samples += len(block)
-        yield Rows(block.first, t, dict(zip(places, bound.numbers(block.values), strict=True)), left_out=left_out)
+        numbers = _constants(binding, len(block))
+        numbers[bound.targets] = bound.numbers(block.values)
+        yield Rows(block.first, t, numbers, left_out=left_out)
+
+
+def _timed(binding: Binding, blocks: Iterable[SampleBlock]) -> Iterator[tuple[SampleBlock, Floats | None]]:
+    """Yield blocks with the times of their samples (n,) [s], where their stream has any."""
+    begins: dict[str, float] = {}
+    for block in blocks:
+        t = binding.streams[block.stream].times(block.values, block.first, begins.get(block.stream))
+        if t is not None and len(t):
+            begins.setdefault(block.stream, float(t[0]))
+        yield block, t
+
+
+def _constants(binding: Binding, n: int) -> Floats:
+    """Numbers of the record (m, n) that no column gives; nan for all others."""
+    return np.repeat(binding.constants[:, None], n, axis=1)
 
 
 class _StreamBuffer:
@@ -189,7 +203,6 @@ class _StreamBuffer:
         self._bound, self._counts, self._gap = bound, counts, bound.settings.gap
         self.targets = bound.targets
         self._t, self._values = np.zeros(0), np.zeros((len(self.targets), 0))
-        self._begin: float | None = None
         place = {int(target): k for k, target in enumerate(self.targets)}
         of_quaternions = [[place.get(k) for k in range(part.start, part.stop)] for part in record.quaternions]
         self._quaternions = [np.array(part) for part in of_quaternions if None not in part]
@@ -201,12 +214,8 @@ class _StreamBuffer:
         """The time of the last sample; minus infinity where there was none."""
         return float(self._t[-1]) if len(self._t) else -np.inf
 
-    def push(self, block: SampleBlock) -> Floats:
-        """Take samples, and return the times of those that go on."""
-        values = block.values
-        t = self._bound.times(values, block.first, self._begin)
-        assert t is not None  # `bind` sees to it
-        self._begin = float(t[0]) if self._begin is None and len(t) else self._begin
+    def push(self, t: Floats, values: Sequence[Floats]) -> Floats:
+        """Take samples, their times (n,) and columns, and return the times of those that go on."""
         if self._gap is None and len(t) > 1:
             self._gap = BRIDGED * median_step(t)
         goes_on = self._counts.count(t, np.inf if self._gap is None else self._gap)
@@ -253,18 +262,17 @@ def _resampled(binding: Binding, blocks: Iterable[SampleBlock], counts: Mapping[
     done = 0
 
     def rows(times: Floats) -> Rows:
-        values: dict[int, Floats] = {}
-        silent: list[tuple[Indices, Booleans]] = []
+        numbers = _constants(binding, len(times))
+        silent = np.zeros(numbers.T.shape, dtype=bool)
         for track in tracks.values():
-            numbers, is_silent = track.at(times)
-            values |= zip(track.targets.tolist(), numbers, strict=True)
-            if is_silent.any():
-                silent.append((track.targets, is_silent))
+            numbers[track.targets], is_silent = track.at(times)
+            silent[:, track.targets] = is_silent[:, None]
             track.forget(float(times[-1]))
-        return Rows(done, times, values, tuple(silent))
+        return Rows(done, times, numbers, silent if silent.any() else None)
 
-    for block in blocks:
-        new = tracks[block.stream].push(block)
+    for block, t in _timed(binding, blocks):
+        assert t is not None  # `bind` sees to it
+        new = tracks[block.stream].push(t, block.values)
         if block.stream == binding.reference and len(new):
             if binding.rate is not None:
                 start = float(new[0]) if start is None else start

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -11,16 +12,45 @@ from types import MappingProxyType
 import numpy as np
 
 from nori_dyn.logs.formats.source import LogSource, Stream, abbreviated, goes_on
-from nori_dyn.logs.mapping.conversions import factor
-from nori_dyn.logs.mapping.draft_sensors import contacts, imus, poses, wrenches
-from nori_dyn.logs.mapping.drafting import DraftEntry, Drafting
-from nori_dyn.logs.mapping.families import UNIT_IN_NAME, Family, families_of, words_of
+from nori_dyn.logs.mapping.conversions import STANDARD_GRAVITY, factor
+from nori_dyn.logs.mapping.drafting import IN_NAME, DraftEntry, Drafting, unit_in_name
+from nori_dyn.logs.mapping.families import (
+    NOT_MEASURED,
+    UNIT_IN_NAME,
+    Family,
+    families_of,
+    inertial_kind,
+    kind_of,
+    words_of,
+)
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.mapping.unnamed import TIME, recognised
+from nori_dyn.measurements.contacts import CONTACT
+from nori_dyn.model.joints import FORCE
 from nori_dyn.typing import Floats
 
 LOOKED_AT = 20_000
 """Samples that are looked at for units, at most."""
+
+AXES = ("x", "y", "z")
+
+WRENCH_NAME = re.compile(
+    r"(.*?)(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:force|torque|moment|f|t|m))[._ ]?([xyzXYZ])"
+    r"(?:\s*[\[(][^\])]*[\])])?"
+)
+"""Columns of a wrench by component: what it is called, force or moment, the axis."""
+
+MESSAGE = "a message of a wrench"
+"""Why columns are of a wrench, without a doubt."""
+
+CONTACTS = {"contact", "contacts", "stance", "support", "standing", "closed"}
+"""Words in the names of columns that say whether a contact is closed."""
+
+LOADS = {"force", "forces", "load", "fz", "pressure", "grf"}
+"""Words in the names of columns of what a contact bears."""
+
+FEET = {"foot", "feet", "sole", "leg"}
+"""Words in the names of contacts that logs may leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +124,9 @@ def draft(
     of = Drafting(names, joints, record, families, values, times)
     for kind in ("q", "qd", "qdd", "tau", "current"):
         of.guesses.extend(of.joint_entries(kind))
-    of.guesses.extend([*wrenches(of), *imus(of), *contacts(of)])
+    of.guesses.extend([*_wrenches(of), *_imus(of), *_contacts(of)])
     if not record.estimated:
-        of.guesses[:0] = poses(of)
+        of.guesses[:0] = _poses(of)
     given = of.given
     taken = of.taken | {settings.get("clock") for settings, _ in clocks.values()}
     moving = {joint for joint in joints if any(f"{kind}:{joint}" in given for kind in ("q", "qd", "tau"))}
@@ -164,3 +194,136 @@ def _clock(
         if unit is not None:
             settings["unit"], why = unit, f"{why}{'; ' if why else ''}a step is {step:g}: {unit}"
     return (settings, why) if settings else None
+
+
+# ------------------------------------------------------------------------------------------------ sensors
+
+
+def _wrenches(of: Drafting) -> Iterator[DraftEntry]:
+    """Yield what holds wrenches: columns that are named so, and arrays of six numbers."""
+    sensors = {
+        group: [name.rpartition(".")[2] for name in parts]
+        for group, parts in of.record.groups.items()
+        if len(parts) >= 3 and {name.rpartition(".")[2] for name in parts} <= set(FORCE)
+    }
+    taken, found = of.taken, dict(_named_wrenches(of))
+    for family in of.families:
+        if len(family.columns) == 6 and not set(family.columns) & taken and kind_of(family) is None:
+            components = [f"{letter}{axis}" for letter in "fm" for axis in AXES]
+            by_component = dict(zip(components, family.columns, strict=True))
+            found[family.pattern] = by_component, "six numbers: forces are taken to come first, check it"
+    left = dict(sensors)
+    for stem, (columns, why) in found.items():
+        group = _nearest(stem, left, 0.4)
+        if group is None and len(found) == len(sensors) == 1:
+            group = next(iter(left), None)
+        if group is None:
+            continue
+        wanted, why = left.pop(group), f"{why}, and of the likeliest name"
+        own = {part: column for part, column in columns.items() if part in wanted}
+        units = {part: unit_in_name(column, "N m" if part[0] == "m" else "N") or "" for part, column in own.items()}
+        for unit in dict.fromkeys(units.values()):
+            parts = [part for part in own if units[part] == unit]
+            entry: dict[str, object] = {"of": group, "from": [own[part] for part in parts], "components": parts}
+            told = f"; in {unit}, as the names say" if unit else ""
+            entry |= {"unit": unit} if unit else {}
+            gives = tuple(f"{group}.{part}" for part in parts)
+            yield DraftEntry(entry, why + told, tuple(own[part] for part in parts), gives, MESSAGE not in why)
+
+
+def _named_wrenches(of: Drafting) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
+    """Yield columns named force.x to torque.z, Fx to Tz, f_x to m_z, by component, by their stems, and why."""
+    found: dict[tuple[str, bool], dict[str, str]] = {}
+    taken = of.taken
+    for name in of.names:
+        match = WRENCH_NAME.fullmatch(name)
+        if match and name not in taken and not NOT_MEASURED & set(words_of(match[1])):
+            part = ("f" if match[2][0] in "fF" else "m") + match[3].lower()
+            found.setdefault((match[1].rstrip("._/ "), len(match[2]) > 1), {})[part] = name
+    for (stem, is_spelled), parts in found.items():
+        if set(FORCE[3:]) <= set(parts):
+            own = {part: parts[part] for part in FORCE if part in parts}
+            yield stem, (own, MESSAGE if is_spelled else "named as forces and moments: check their sign")
+
+
+def _imus(of: Drafting) -> Iterator[DraftEntry]:
+    """Yield what holds angular velocities and proper accelerations of inertial units: vectors, by their names."""
+    taken, values, record = of.taken, of.values, of.record
+    vectors = [(stem, own) for stem, own in _vectors(of) if not set(own) & taken]
+    for kind, letter, unit in (("accelerometer", "a", "m/s^2"), ("gyroscope", "w", "rad/s")):
+        parts = [f"{letter}{axis}" for axis in AXES]
+        groups = [
+            group
+            for group, own in record.groups.items()
+            if (three := {f"{group}.{part}" for part in parts}) <= set(own)
+            and all(record.units[record.places[name]] == unit for name in three)
+        ]
+        for stem, columns in vectors:
+            if inertial_kind(words_of(stem)) != kind:
+                continue
+            owner = stem.rstrip(" .").rpartition(".")[0] or stem  # of a message, without its field
+            group = _nearest(owner, groups, 0.3) or (groups[0] if len(groups) == 1 else None)
+            if group is None:
+                continue
+            groups.remove(group)
+            entry: dict[str, object] = {"of": group, "from": list(columns), "components": parts}
+            why = f"named as {'an' if letter == 'a' else 'a'} {kind}"
+            if named := unit_in_name(columns[0], unit):
+                entry["unit"], why = named, f"{why}; {IN_NAME}"
+            elif letter == "a" and all(column in values for column in columns):
+                size = float(np.nanmedian(np.linalg.norm([values[column] for column in columns], axis=0)))
+                if 0.7 < size < 1.4:
+                    entry["unit"] = "g"
+                    why += f"; its size is {size:.2f} and not {STANDARD_GRAVITY:.2f}: in g"
+            gives = tuple(f"{group}.{part}" for part in parts)
+            yield DraftEntry(entry, why, columns, gives, words_of(stem)[-1] == "g")
+
+
+def _contacts(of: Drafting) -> Iterator[DraftEntry]:
+    """Yield what says which contacts are closed, by the contact's name: zeros and ones, or a force."""
+    taken = of.taken
+    for contact in of.record.contacts:
+        name, called = f"{CONTACT}{contact}", {*words_of(contact)} - FEET
+        near = {n: {*words_of(n)} for n in of.values if n not in taken and called and called <= {*words_of(n)}}
+        flags = [n for n, words in near.items() if CONTACTS & words and np.isin(of.values[n], (0.0, 1.0)).all()]
+        forces = [n for n, words in near.items() if LOADS & words and not NOT_MEASURED & words]
+        if len(flags) == 1:
+            entry: dict[str, object] = {"of": name, "from": flags[0]}
+            yield DraftEntry(entry, "named as this contact, zeros and ones", tuple(flags), (name,))
+        elif len(forces) == 1:
+            force = of.values[forces[0]]
+            usual = float(np.median(force[force > np.nanmax(force) / 20])) if np.nanmax(force) > 0 else 0.0
+            entry = {"of": name, "from": forces[0], "above": float(f"{usual / 5:.2g}")}
+            why = "named as the force of this contact: closed above a fifth of what it usually bears, check it"
+            yield DraftEntry(entry, why, tuple(forces), (name,), True)
+
+
+def _vectors(of: Drafting) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and their stem."""
+    for name in of.names:
+        match = re.fullmatch(r"(.*)([xX])((?:_[A-Za-z]+)?\]?\s*(?:[\[(][^\])]*[\])])?)", name)
+        if match:
+            axes = "xyz" if match[2] == "x" else "XYZ"
+            columns = tuple(f"{match[1]}{axis}{match[3]}" for axis in axes)
+            if set(columns) <= set(of.names):
+                yield f"{match[1]} {match[3]}", columns
+    yield from ((family.pattern, family.columns) for family in of.families if len(family.columns) == 3)
+
+
+def _poses(of: Drafting) -> Iterator[DraftEntry]:
+    """Yield the pose of a free joint: a message with position and orientation."""
+    tree, taken = of.record.tree, of.taken
+    free = [f"q:{n}" for n, j in zip(tree.joint_names, tree.joints, strict=True) if j.nq == 7]
+    for stem in (name.removesuffix("position.x") for name in of.names if name.endswith("position.x")):
+        columns = [*(f"{stem}position.{a}" for a in AXES), *(f"{stem}orientation.{a}" for a in (*AXES, "w"))]
+        if free and set(columns) <= {*of.names} - taken:
+            entry = {"of": free[0], "from": columns}
+            yield DraftEntry(entry, "a message with a pose", tuple(columns), of.record.groups[free[0]])
+            return
+
+
+def _nearest(name: str, groups: Iterable[str], cutoff: float) -> str | None:
+    """The group whose name is most like another; None where none is by a ratio of `difflib`."""
+    by_name = {group.lower(): group for group in groups}
+    close = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=cutoff)
+    return by_name[close[0]] if close else None
