@@ -3,8 +3,8 @@
 The arguments of a command's function are its options, and what the docstring says of each is the help. Options that
 several commands have are groups: dataclasses, see `options` and `estimator`.
 
-At its top a module imports what options and tables are made of; what a command works with is loaded when it runs, public
-names by `nd`, others by imports of its own, so that `--help` and wrong usage are told at once.
+At its top a module imports what options and tables are made of. What a command works with is loaded when it runs,
+public names by `nd`, others by imports of its own, so that `--help` and wrong usage are told at once.
 """
 
 from __future__ import annotations
