@@ -5,8 +5,6 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
-from tests.compilers import needs_compiler
-from tests.observers import observer
 from tests.unit.filtering.recorded import DT, WIDE, by_least_squares, columns, felt, planned, recorded
 
 N, LAG = 9, 3
@@ -95,50 +93,6 @@ def test_what_later_readings_tell_is_no_error():
     window.step(ticks.Q[0], ticks.Qd[0], lost, missing="drop")
     with pytest.raises(SingularSystemError, match="at 0 s: fx:link1"):
         window.step(ticks.Q[0], ticks.Qd[0], lost, missing="drop")
-
-
-def moved(name, backend, N=30, lag=4):
-    """Return a window of a robot, and a function that takes its tick of a number into the window's arrays."""
-    of = observer(name)
-    window = nd.Tracker(of.plans, of.dt, lag, backend=backend)
-    rng, tree = np.random.default_rng(6), of.systems[0].tree
-    dt = of.dt * rng.choice([0.5, 1.0, 2.0], N)
-    Q = np.array([tree.random_configuration(seed) for seed in (6, 7)])
-    Qd, Y = rng.normal(size=(N, tree.nv)), rng.normal(size=(N, len(window.inputs.y)))
-    weights = window.inputs.weights.copy()
-
-    def tick(k, y=None, weight=1.0, seconds=None):
-        window.switch(of.states[k // 7 % len(of.states)])
-        window.inputs.q[:], window.inputs.qd[:] = Q[k // 15], Qd[k]
-        window.inputs.y[:], window.inputs.weights[:] = Y[k] if y is None else y, weight * weights
-        return window.tick(dt[k] if seconds is None else seconds)
-
-    return window, tick
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    "name", ["arm", "arm_anywhere", *(pytest.param(x, marks=pytest.mark.long) for x in ("quadruped", "humanoid"))]
-)
-def test_native_and_numpy_windows_know_the_same(name):
-    windows = [moved(name, backend) for backend in ("native", "numpy")]
-    few = np.where(np.arange(len(windows[0][0].inputs.weights)) % 9 == 4, 0.0, 1.0)
-    for k in range(30):
-        hard = {4: {"weight": few}, 11: {"seconds": 50 * windows[0][0].dt}, 16: {"y": np.nan}}.get(k, {})
-        native, other = (tick(k, **hard) for _, tick in windows)
-        assert native.ok == other.ok
-        assert native.ok or k < 4 or k in (8, 20)
-        own, expected = (window for window, _ in windows)
-        for output, values in vars(expected.outputs).items():
-            np.testing.assert_allclose(getattr(own.outputs, output), values, rtol=0, atol=1e-9 * np.abs(values).max())
-        if k in (10, 13, 25):
-            for one, another in zip(own.rest(), expected.rest(), strict=True):
-                np.testing.assert_allclose(one.memory.mean, another.memory.mean, rtol=1e-9, atol=1e-9)
-                np.testing.assert_allclose(one.memory.deviations, another.memory.deviations, rtol=1e-9)
-                for output, values in another.deviations.items():
-                    np.testing.assert_allclose(one.deviations[output], values, rtol=1e-8, atol=1e-9 * values.max())
-    assert own.consistency.ticks == expected.consistency.ticks
-    assert own.consistency.nis == pytest.approx(expected.consistency.nis, rel=1e-9)
 
 
 def test_ticks_and_steps_are_the_same_and_leave_each_other_alone():
