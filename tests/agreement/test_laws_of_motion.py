@@ -1,4 +1,4 @@
-"""Random mixed trees: torques by Pinocchio, all variables by Newton's and Euler's laws."""
+"""Random mixed trees: all variables by Newton's and Euler's laws."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from nori_dyn.model.joints import JOINTS
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from tests.in_pinocchio import in_pinocchio
 from tests.oracles import newton_euler
-from tests.peers import pin
 from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
 from tests.tolerances import RECURSION, assert_close
 from tests.trees import TREES, random_state
@@ -32,39 +30,17 @@ def tree_of(name: str) -> KinematicTree:
     return random_tree(30, 91, chain=LARGE[name]) if name in LARGE else random_tree(3, seed=60, kinds=(name,))
 
 
-def every(*names: str) -> pytest.MarkDecorator:
-    cases = [pytest.param(name, marks=[] if name in FEW else pytest.mark.long) for name in names]
-    return pytest.mark.parametrize("tree", cases, indirect=True)
-
-
-@pytest.fixture
-def tree(request) -> KinematicTree:
-    return tree_of(request.param)
-
-
 def test_every_kind_of_joint_is_tried():
     assert {joint.kind for name in FEW for joint in tree_of(name).joints} == set(JOINTS)
 
 
-def solved(tree: KinematicTree, q, qd, qdd, fx) -> tuple[System, np.ndarray]:
-    """The system with known joint accelerations and wrenches, and its d."""
-    system = System(tree, sensor_set(ACCELERATIONS, WRENCHES))
-    return system, spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.r_[qdd, fx.ravel()]))
-
-
-@every(*TREES, *SINGLE)
-def test_torques_are_pinocchios(tree):
-    """Planar and cylindrical joints are composites there."""
-    q, qd, qdd, fx = random_state(tree, 1)
-    system, d = solved(tree, q, qd, qdd, 0 * fx)
-    model, _, q_order, v_order = in_pinocchio(tree)
-    data, expected = model.createData(), np.empty(tree.nv)
-    expected[v_order] = pin.rnea(model, data, q[q_order], qd[v_order], qdd[v_order])
-    assert_close(np.concatenate([d[v.slice] for v in system.variables if v.kind == "tau"]), expected, RECURSION)
-
-
-@every(*TREES, *SINGLE, *LARGE)
-def test_all_variables_are_those_of_newton_and_euler_in_the_world(tree):
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in FEW else pytest.mark.long) for name in (*TREES, *SINGLE, *LARGE)],
+)
+def test_all_variables_are_those_of_newton_and_euler_in_the_world(name):
+    tree = tree_of(name)
     q, qd, qdd, fx = random_state(tree, 2)
-    system, d = solved(tree, q, qd, qdd, fx)
+    system = System(tree, sensor_set(ACCELERATIONS, WRENCHES))
+    d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.r_[qdd, fx.ravel()]))
     assert_close(d, newton_euler(tree, q, qd, qdd, fx).d(system), RECURSION)

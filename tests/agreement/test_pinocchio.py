@@ -1,4 +1,4 @@
-"""Inverse, forward and hybrid dynamics on real robots, in Python and in C, against Pinocchio."""
+"""Inverse, forward and hybrid dynamics on real robots against Pinocchio."""
 
 from functools import cache
 
@@ -11,7 +11,6 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.system.builder import System
 from tests import covering as arrays
-from tests.compilers import needs_compiler
 from tests.robots import ROBOTS, Pinocchio, load
 from tests.systems import PROBLEMS, Truth, hybrid, random_states, readings
 from tests.tolerances import ILL_SOLVED, SOLVED, Tolerance, assert_close
@@ -76,11 +75,10 @@ def driven(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     return states, *led_by(peer, states)[1:]
 
 
-def planned(name: str, base: str, problem: str, ordering: str = "auto", outputs: tuple[str, ...] = ()) -> Plan:
+def planned(name: str, base: str, problem: str) -> Plan:
     """A plan."""
     tree = robot(name, base)
-    sensors = hybrid(tree, seed=3) if problem == "hybrid" else PROBLEMS[problem]
-    return plan(System(tree, sensors), ordering=ordering, **({"outputs": outputs} if outputs else {}))
+    return plan(System(tree, hybrid(tree, seed=3) if problem == "hybrid" else PROBLEMS[problem]))
 
 
 def asked(name: str, base: str, problem: str) -> tuple[dict[str, np.ndarray], Truth, Tolerance]:
@@ -113,28 +111,6 @@ def test_dynamics(name, base, problem):
     """Hybrid: what is known of a random half of the joints, and unknown, is swapped."""
     known = asked(name, base, problem)
     check(planned(name, base, problem), *known)
-
-
-@needs_compiler
-@pytest.mark.parametrize(("name", "base"), cases(FEW[::2]))
-@pytest.mark.parametrize("problem", ["inverse", "forward"])
-def test_native_code(name, base, problem):
-    """Batches, ticks and single states of plans with one output."""
-    expected, truth, tolerance = asked(name, base, problem)
-    output = {"inverse": "tau", "forward": "qdd"}[problem]
-    solver = planned(name, base, problem, outputs=(output,)).solver("native")
-    y = readings(solver.system, truth)
-    batch = solver.solve_batch(truth.q, truth.qd, y)
-    assert_close(batch[output], expected[output], tolerance)
-    ticked = np.empty_like(expected[output])
-    for k in range(len(ticked)):
-        solver.inputs.q[:] = solver.system.tree.normalised(truth.q[k])
-        solver.inputs.qd[:], solver.inputs.y[:] = truth.qd[k], y[k]
-        solver.tick().raise_for_status()
-        ticked[k] = getattr(solver.outputs, output)
-    assert_close(ticked, expected[output], tolerance)
-    assert_close(solver.solve(truth.q[0], truth.qd[0], y[0])[output], expected[output][0], tolerance)
-    assert batch.fell_back.mean() <= 0.05
 
 
 @pytest.mark.parametrize("name", MASSLESS)

@@ -1,4 +1,4 @@
-"""The recursions and their derivatives on real robots, also with rotors, against Pinocchio, state by state."""
+"""The recursions and their derivatives on real robots against Pinocchio, state by state."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.model.tree import KinematicTree
 from tests.agreement.test_pinocchio import FEW as THREE
 from tests.agreement.test_pinocchio import ILL_CONDITIONED, MASSLESS, N_STATES, cases
 from tests.peers import pin
@@ -85,60 +84,16 @@ class Case:
 N = 20
 
 
-def rotors(tree: KinematicTree, seed: int = 0) -> dict[int, float]:
-    """An inertia for each joint but free ones."""
-    sizes = np.random.default_rng(seed).uniform(0.01, 1.0, tree.n_links)
-    return {i: float(size) for i, size in enumerate(sizes) if tree.joints[i].kind != "free"}
-
-
-class Armoured(Case):
-    """A robot with rotors, and Pinocchio's with armature; the torques are ours."""
-
-    def __init__(self, name: str, base: str, n: int) -> None:
-        super().__init__(name, base, n)
-        self.model = self.model.copy()  # others are given the same one
-        self.data = self.model.createData()
-        inertias = rotors(self.tree)
-        for i, inertia in inertias.items():
-            number = self.model.getJointId(self.tree.joint_names[i])
-            self.model.armature[self.model.idx_vs[number]] = inertia
-        self.tree = self.tree.replace(
-            components=tuple(
-                nd.components.Rotor(joints=self.tree.joint_names[i], inertia=inertia / 16, gear=-4)
-                for i, inertia in inertias.items()
-            )
-        )
-        self.tau = nd.compile(nd.rnea, self.tree, backend="numpy").batch(self.q, self.qd, self.qdd)
-
-
-@pytest.mark.parametrize("make", [Case, Armoured])
 @pytest.mark.parametrize(("name", "base"), cases(THREE))
-def test_the_algorithms_are_pinocchios_with_and_without_armature(name, base, make):
-    if make is Case and name in MASSLESS:
+def test_the_algorithms_are_pinocchios(name, base):
+    if name in MASSLESS:
         pytest.skip(f"{name} has links without mass: see test_pinocchio.py")
-    case = make(name, base, N)
+    case = Case(name, base, N)
     batches = [np.moveaxis(x, 0, -1) for x in (case.q, case.qd, case.qdd, case.tau)]
     expected, tolerance = case.algorithms(), ILL_SOLVED if name in ILL_CONDITIONED else SOLVED
     for ours, reference in zip(everything(case.tree, *batches), expected, strict=True):
         assert_close(np.moveaxis(ours, -1, 0), reference, tolerance)
     assert_close(expected.qdd, case.qdd, tolerance)
-
-
-@pytest.mark.parametrize(("name", "base"), cases(THREE))
-def test_jacobians_of_links(name, base):
-    """Velocities and accelerations of links as Pinocchio has them, linear first there."""
-    case = Case(name, base, n=5)
-    tree, model, data, turned = case.tree, case.model, case.data, [3, 4, 5, 0, 1, 2]
-    for (there, v, *_), q, qd in zip(case.states, case.q, case.qd, strict=True):
-        pin.computeJointJacobiansTimeVariation(model, data, there, v)
-        for link in {tree.names[0], tree.names[tree.n_links // 2], tree.names[-1]}:
-            if not model.existFrame(link, pin.BODY):
-                continue
-            frame = model.getFrameId(link, pin.BODY)
-            J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)[turned] @ case.P
-            rate = pin.getFrameJacobianTimeVariation(model, data, frame, pin.LOCAL)[turned] @ case.P
-            assert_close(nd.recursions.jacobian(tree, q, link), J, SOLVED)
-            assert_close(nd.recursions.jacobian_rate(tree, q, qd, link) @ qd, rate @ qd, SOLVED)
 
 
 @pytest.mark.parametrize(("name", "base"), cases(THREE))
