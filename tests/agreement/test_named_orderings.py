@@ -1,6 +1,6 @@
 """An ordering by name eliminates D in its own P and Q, with the operations that it counts; UMFPACK's drives the tick.
 
-On real robots, against Pinocchio and against solutions in extended precision.
+On real robots, against solutions in extended precision.
 """
 
 import ast
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.algebra.ranges import numbers
 from nori_dyn.estimation import plan as plans_module
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.planning.orderings.problem import ordering_problem
@@ -24,7 +23,7 @@ from nori_dyn.program.python_source import python_source
 from nori_dyn.system.trace import trace
 from tests.compilers import needs_compiler
 from tests.oracles import refined_solution
-from tests.robots import Pinocchio, load
+from tests.robots import load
 from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
 
@@ -43,13 +42,13 @@ OUTPUT = {"inverse_dynamics": "tau", "forward_dynamics": "qdd", "load_cells_squa
 
 
 @cache
-def system_of(robot: str, sensors: str, clean: bool = True) -> nd.System:
-    return nd.System(load(robot, "fixed" if robot == "panda" else "floating", clean=clean), sensors)
+def system_of(robot: str, sensors: str) -> nd.System:
+    return nd.System(load(robot, "fixed" if robot == "panda" else "floating"), sensors)
 
 
 @cache
-def planned(robot: str, sensors: str, ordering: str, clean: bool = True) -> Plan:
-    return nd.plan(system_of(robot, sensors, clean), [OUTPUT[sensors]], ordering)
+def planned(robot: str, sensors: str, ordering: str) -> Plan:
+    return nd.plan(system_of(robot, sensors), [OUTPUT[sensors]], ordering)
 
 
 def counted(plan: Plan) -> int:
@@ -73,41 +72,6 @@ def test_operations_by_ordering(robot, sensors):
     for name, plan in plans.items():
         assert plan.cost.total == counted(plan), name
         assert plan.cost.total >= default, name
-
-
-@pytest.mark.parametrize("ordering", NAMES)
-@pytest.mark.parametrize("robot", ["panda", "talos_reduced", pytest.param(ICUB, marks=pytest.mark.long)])
-def test_forward_dynamics_is_pinocchios_in_every_order(robot, ordering):
-    clean = robot != "talos_reduced"  # its file's angles are rounded, and Pinocchio takes them as they are
-    plan = planned(robot, "forward_dynamics", ordering, clean)
-    tree = plan.system.tree
-    truth = random_states(tree, 50, seed=2)
-    tau = np.random.default_rng(2).normal(size=(50, tree.nv))
-    found = plan.solver("numpy").solve_batch(truth.q, truth.qd, tau)
-    peer = Pinocchio.of(robot, "fixed" if robot == "panda" else "floating", tree)
-    assert_close(found.qdd, list(map(peer.aba, truth.q, truth.qd, tau)), SOLVED)
-    assert found.fell_back.mean() <= 0.1
-    assert plan.solved.guards(output_columns(plan.system, plan.outputs))
-
-
-@cache
-def on_load_cells(robot: str) -> tuple[np.ndarray, ...]:
-    """States of a robot on load cells (q, qd, y), and their joint torques in extended precision."""
-    system = system_of(robot, "load_cells_square")
-    truth, Y = random_states(system.tree, 20, seed=3), np.random.default_rng(3).normal(size=(20, system.ny))
-    columns = [column for i in range(system.tree.n_links) for column in numbers(system.column("tau", i))]
-    states = zip(truth.q, truth.qd, Y, strict=True)
-    return truth.q, truth.qd, Y, np.array([refined_solution(system, *state)[columns] for state in states])
-
-
-@pytest.mark.parametrize("ordering", ["auto", *NAMES])
-@pytest.mark.parametrize("robot", ["talos_reduced", pytest.param(ICUB, marks=pytest.mark.long)])
-def test_square_load_cells_are_solved_to_extended_precision_in_every_order(robot, ordering):
-    *states, expected = on_load_cells(robot)
-    found = planned(robot, "load_cells_square", ordering).solver("numpy").solve_batch(*states)
-    for one, other in zip(found.tau, expected, strict=True):
-        assert_close(one, other, SOLVED)
-    assert found.fell_back.mean() <= 0.1
 
 
 needs_umfpack = pytest.mark.skipif(not has_umfpack(), reason="the extra 'umfpack' is not installed")
