@@ -13,7 +13,7 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
-from nori_dyn.components import Component, Loop, Rotor, Spring, Tendon
+from nori_dyn.components import Component, Loop, Rotor, Spring
 from nori_dyn.descriptions.sensor_configs import sensors
 from nori_dyn.model.closure import closed
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute
@@ -250,16 +250,6 @@ def delta() -> KinematicTree:
             frames[f"end{k}{side}"] = (name, np.array([length, 0, 0]))
             components.append(Loop(name=name, frames=[f"end{k}{side}", f"ball{k}{side}"], constrains="point"))
     return tree_of("delta", links, frames, components)
-
-
-@lru_cache
-def light_delta() -> KinematicTree:
-    """A Delta robot whose rods weigh nothing: six held lengths."""
-    held = [
-        Tendon(name=f"rod{key}", through=[f"elbow{key}", f"ball{key}"], role="held", rest=float(np.linalg.norm(way)))
-        for key, way in delta_rods().items()
-    ]
-    return tree_of("light_delta", [delta_platform(), *map(delta_arm, range(3))], delta_frames(), held)
 
 
 STEWART_REST, STEWART_MASS = np.array([0.0, 0.0, 0.8]), 4.0

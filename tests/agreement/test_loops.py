@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops and coupled joints, against Pinocchio and against equations by hand."""
+"""Mechanisms with closed loops and coupled joints, against Pinocchio and in reduced coordinates."""
 
 from __future__ import annotations
 
@@ -14,26 +14,16 @@ from nori_dyn.recursions import bias_force, crba
 from tests.cassie import CASSIE_SPRINGS, cassie, mjcf_model
 from tests.in_pinocchio import PROXIMAL, constrained_dynamics
 from tests.mechanisms import (
-    DELTA_ARM,
-    DELTA_ARM_MASS,
-    DELTA_AZIMUTHS,
-    DELTA_BASE,
-    DELTA_PLATFORM,
-    DELTA_PLATFORM_MASS,
-    DELTA_REST,
-    DELTA_TILT,
     closed_state,
     delta,
     five_bar,
     forward_dynamics,
     four_bar,
-    light_delta,
     sprung_leg,
     stewart,
-    turn,
     welded_limbs,
 )
-from tests.oracles import derivative, quaternion_matrix
+from tests.oracles import derivative
 from tests.peers import pin
 from tests.tolerances import SOLVED, assert_close
 
@@ -146,30 +136,3 @@ def test_coupled_joints_move_as_in_reduced_coordinates():
     held = H @ qdd + C - tau
     found = np.concatenate([forces[f"coupling:{coupling.name}"] for _, coupling in COUPLED.values()])
     assert_close(found, held[list(COUPLED)], SOLVED)
-
-
-def test_light_delta_robot_equals_its_equations_by_hand():
-    """A platform that is only shifted, and arms; each pair of rods pushes with lambda along both."""
-    tree, L = light_delta(), DELTA_ARM
-    for seed in range(3):
-        q, qd, tau = closed_state(tree, seed)
-        tau[:6] = 0
-        p, v = q[:3] + DELTA_REST, quaternion_matrix(q[3:7]) @ qd[3:6]
-        A, right = np.zeros((9, 9)), np.zeros(9)  # of p'', t'' of the arms, and lambda
-        A[:3, :3], right[:3] = DELTA_PLATFORM_MASS * np.eye(3), [0, 0, -9.81 * DELTA_PLATFORM_MASS]
-        for k, azimuth in enumerate(DELTA_AZIMUTHS):
-            t, rate = DELTA_TILT + q[7 + k], qd[6 + k]
-            R, c, s = turn(azimuth), np.cos(t), np.sin(t)
-            e, e_1, e_2 = R @ [DELTA_BASE + L * c, 0, -L * s], R @ [-L * s, 0, -L * c], R @ [-L * c, 0, L * s]
-            u = p + R @ [DELTA_PLATFORM, 0, 0] - e
-            n, apart = u / np.linalg.norm(u), v - e_1 * rate
-            A[:3, 6 + k], A[3 + k, 3 + k], A[3 + k, 6 + k] = -n, DELTA_ARM_MASS * L**2 / 3, n @ e_1
-            right[3 + k] = tau[6 + k] + DELTA_ARM_MASS * 9.81 * L / 2 * c
-            A[6 + k, :3], A[6 + k, 3 + k] = u, -u @ e_1
-            right[6 + k] = u @ e_2 * rate**2 - apart @ apart
-        x = np.linalg.solve(A, right)
-        qdd, forces = forward_dynamics(tree, q, qd, tau)
-        assert_close(quaternion_matrix(q[3:7]) @ (qdd[3:6] + np.cross(qd[:3], qd[3:6])), x[:3], SOLVED)
-        assert_close(qdd[6:], x[3:6], SOLVED)
-        pairs = [forces[f"tendon:rod{k}l"] + forces[f"tendon:rod{k}r"] for k in range(3)]
-        assert_close(np.concatenate(pairs), x[6:], SOLVED)
