@@ -5,16 +5,12 @@ import re
 from functools import lru_cache
 
 import numpy as np
-import pytest
 
 import nori_dyn as nd
 from nori_dyn.report.pictures import draw_plan
 from nori_dyn.report.tree_drawing import tree_drawing
 from tests.closed_robots import robot_with_all_components
-from tests.compilers import needs_compiler
-from tests.exported import Exported
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
-from tests.tolerances import SAME_PROGRAM, assert_close
 
 PULL = {"type": "linear_relation", "name": "pull", "terms": {"tendon:cable": 1}, "value": None}
 OUTPUTS = ("tau", "qdd", "tau_J", "loop:bar", "coupling", "tendon:cable", "tau_J:joint3", "f:link5")
@@ -67,12 +63,9 @@ def test_files_have_a_column_for_each_number(tmp_path):
         assert np.array_equal(arrays["loop:bar"], estimate["loop:bar"])
 
 
-@needs_compiler
-@pytest.mark.parametrize("is_weighted", [False, pytest.param(True, marks=pytest.mark.long)], ids=["square", "weighed"])
-def test_exported_c_is_what_the_solver_gives(is_weighted, tmp_path):
-    plan = planned(is_weighted)
-    made = Exported.of(plan, tmp_path / "it")
-    header = next(text for name, text in made.export.files.items() if name.endswith(".h"))
+def test_exported_c_has_a_field_for_each_number(tmp_path):
+    files = planned().export(tmp_path / "it").files
+    header = next(text for name, text in files.items() if name.endswith(".h"))
     for line in (
         "double loop_bar[2];",
         "double tau_J[COMPONENTS_NV];",
@@ -82,14 +75,6 @@ def test_exported_c_is_what_the_solver_gives(is_weighted, tmp_path):
         "Constrained, as accelerations: coupling:belt, loop:bar.",
     ):
         assert line in header
-    solver = plan.solver("numpy")
-    weights = (plan.system.weights,) if is_weighted else ()
-    for q, qd, y in zip(*states(5, is_weighted), strict=True):
-        status, found = made.solve(q, qd, y, *weights)
-        assert status == 0
-        estimate = solver.solve(q, qd, y)
-        for output, values in estimate.values.items():
-            assert_close(np.reshape(found[re.sub(r"\W", "_", output)], values.shape), values, SAME_PROGRAM)
 
 
 def test_pictures_and_pages_draw_components(tmp_path):
