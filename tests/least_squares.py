@@ -1,19 +1,17 @@
-"""Weighted least squares with hard constraints in extended precision: dense, by orthogonal matrices, and slow.
+"""Weighted least squares with hard constraints in extended precision, at many states: dense, by orthogonal matrices.
 
     minimise sum_k w_k (Y d + c)_k^2  subject to  D d + b = 0
 
 By the null-space method: D^T = Q R gives every d that obeys the constraints as d_0 + N z, with N the last columns of Q,
 and a second QR, of sqrt(W) Y N, gives z. Nothing is squared: no normal equations and no KKT matrix, so that neither the
-weights' range nor the condition of Y enters twice. Columns are taken in the order that a pivoted QR in double precision
-chooses, and heavy rows come first, which keeps rows of very different weight accurate one by one.
+weights' range nor the condition of Y enters twice. Columns are pivoted, and heavy rows come first, which keeps rows of
+very different weight accurate one by one.
 
 Source: Björck, Numerical Methods for Least Squares Problems, ch. 5.1.3 (null-space method) and 4.4 (weights, order of
-rows and columns); Golub and Van Loan, Matrix Computations, 4th ed., ch. 5.2.3 (blocks of reflectors) and 6.2.
+rows and columns); Golub and Van Loan, Matrix Computations, 4th ed., ch. 5.4.2 and 6.2.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as la
@@ -21,107 +19,19 @@ from numpy.typing import ArrayLike, NDArray
 
 Extended = NDArray[np.longdouble]
 
-PANEL = 32
-"""Columns that are reflected together; the rest of the matrix is then updated by products."""
 
-
-@dataclass(frozen=True)
-class OrthogonalFactors:
-    """A P = Q R of a matrix A (m, n), m >= n: Q (m, m) as blocks I - V T V^T of reflectors, and a permutation P."""
-
-    panels: tuple[tuple[int, Extended, Extended], ...]
-    R: Extended
-    order: NDArray[np.intp]
-
-    def Q_times(self, X: Extended) -> Extended:
-        """Q X for X (m, k)."""
-        X = X.copy()
-        for start, V, T in reversed(self.panels):
-            X[start:] -= V @ (T @ (V.T @ X[start:]))
-        return X
-
-    def QT_times(self, X: Extended) -> Extended:
-        """Q^T X for X (m, k)."""
-        X = X.copy()
-        for start, V, T in self.panels:
-            X[start:] -= V @ (T.T @ (V.T @ X[start:]))
-        return X
-
-    @property
-    def rank(self) -> int:
-        """The number of pivots that are above rounding of double precision."""
-        pivots = np.abs(np.diagonal(self.R))
-        return int(np.sum(pivots > 1e-14 * pivots.max())) if pivots.size else 0
-
-
-def orthogonal_factors(A: ArrayLike) -> OrthogonalFactors:
-    """A P = Q R of a matrix (m, n), m >= n, in extended precision: Golub and Van Loan, algorithm 5.2.2.
-
-    P is the order of columns that a pivoted QR chooses in double precision, whose rounding it survives: any order is
-    correct, and this one shows the rank.
-    """
-    A = np.array(A, dtype=np.longdouble)
-    m, n = A.shape
-    order = np.arange(n)
-    if n:
-        order = la.qr(A.astype(float), mode="r", pivoting=True)[1].astype(np.intp)
-    A = A[:, order]
-    panels = []
-    for k in range(0, n, PANEL):
-        width = min(PANEL, n - k)
-        panel = A[k:, k : k + width]
-        V, T = np.zeros((m - k, width), np.longdouble), np.zeros((width, width), np.longdouble)
-        for j in range(width):
-            v = panel[j:, j].copy()
-            v[0] += np.copysign(np.sqrt(v @ v), v[0])
-            square = v @ v
-            beta = 2 / square if square > 0 else square
-            panel[j:, j:] -= np.outer(beta * v, v @ panel[j:, j:])
-            T[:j, j] = -beta * (T[:j, :j] @ (V[j:, :j].T @ v))
-            T[j, j], V[j:, j] = beta, v
-        rest = A[k:, k + width :]
-        rest -= V @ (T.T @ (V.T @ rest))
-        panels.append((k, V, T))
-    return OrthogonalFactors(tuple(panels), np.triu(A[:n]), order)
-
-
-def solve_upper(R: Extended, X: Extended) -> Extended:
-    """The solution of R Z = X for an upper triangular R (n, n) and X (n, ...)."""
-    Z = X.copy()
-    for k in reversed(range(len(R))):
-        Z[k] /= R[k, k]
-        Z[:k] -= np.multiply.outer(R[:k, k], Z[k])
-    return Z
-
-
-def solve_upper_transposed(R: Extended, X: Extended) -> Extended:
-    """The solution of R^T Z = X for an upper triangular R (n, n) and X (n, ...)."""
-    return solve_upper(R.T[::-1, ::-1], X[::-1])[::-1]
-
-
-@dataclass(frozen=True)
-class WeightedSolution:
-    """The minimiser, and what it came from.
+class WeightedSolution(NamedTuple):
+    """The minimiser of one state.
 
     Attributes:
         d: the minimiser (n,).
-        N: an orthonormal basis of the null space of D (n, n - rows of D).
-        multipliers: of the constraints (rows of D,): D^T multipliers + Y^T W (Y d + c) = 0.
         residual: Y d + c (rows of Y,).
-        factors: of sqrt(W) Y N.
+        covariance: P = N (N^T Y^T W Y N)^-1 N^T (n, n): of the estimate, where the w are 1 / sigma^2.
     """
 
     d: Extended
-    N: Extended
-    multipliers: Extended
     residual: Extended
-    factors: OrthogonalFactors
-
-    @cached_property
-    def covariance(self) -> Extended:
-        """P = N (N^T Y^T W Y N)^-1 N^T (n, n): of the estimate, where the w are 1 / sigma^2."""
-        root = solve_upper_transposed(self.factors.R, self.N[:, self.factors.order].T.copy())
-        return root.T @ root
+    covariance: Extended
 
 
 def constrained_least_squares(
@@ -139,37 +49,87 @@ def constrained_least_squares(
     Raises:
         numpy.linalg.LinAlgError: constraints that depend on each other, or a d that is not determined.
     """
-    D, Y = _dense(D), _dense(Y)
+    D, Y = (np.array(A.toarray() if hasattr(A, "toarray") else A, dtype=np.longdouble) for A in (D, Y))
     b, c, w = (np.asarray(x, dtype=np.longdouble) for x in (b, c, w))
-    m, n = D.shape
+    if len(D) + len(Y) < D.shape[1]:
+        raise np.linalg.LinAlgError(f"{len(D)} constraints and {len(Y)} weighed rows for {D.shape[1]} unknowns")
+    (d,), (root,), (pivots,) = minimised(D[None], b[None], Y[None], c[None], w[None])
+    if len(pivots) and not pivots.min() > 1e-14:
+        raise np.linalg.LinAlgError(f"the rows do not determine {np.sum(~(pivots > 1e-14))} of {D.shape[1]} unknowns")
+    return WeightedSolution(d, Y @ d + c, root @ root.T)
 
-    D_scale = 1 / np.sqrt(np.sum(D * D, axis=1))
-    constraints = orthogonal_factors((D * D_scale[:, None]).T)
-    if constraints.rank < m:
-        raise np.linalg.LinAlgError(f"{m} constraints of rank {constraints.rank}")
-    start = np.zeros((n, 1), np.longdouble)
-    start[:m, 0] = solve_upper_transposed(constraints.R, -(D_scale * b)[constraints.order])
-    d_0 = constraints.Q_times(start)[:, 0]
-    N = constraints.Q_times(np.eye(n, dtype=np.longdouble)[:, m:])
 
+def minimised(D: Extended, b: Extended, Y: Extended, c: Extended, w: Extended) -> tuple[Extended, Extended, Extended]:
+    """The minimisers at N states, and what is known of them.
+
+    Args:
+        D, b: constraints (N, m, n) and (N, m).
+        Y, c, w: weighed rows (N, k, n), (N, k), and their weights (N, k).
+
+    Returns:
+        d: (N, n).
+        root: of the covariance (N, n, n - m), which is root root^T.
+        pivots: of both factorisations over the largest of each (N, n): next to nothing where d is not determined.
+    """
+    N, m, n = D.shape
+    basis = np.broadcast_to(np.eye(n, dtype=np.longdouble), (N, n, n))
+    length = _or_one(np.sqrt(np.sum(D * D, axis=2)))
+    R, Q, order = _qr(np.swapaxes(D / length[..., None], 1, 2), basis)
+    first = _forward(R, np.take_along_axis(-b / length, order, axis=1)[..., None])
+    d = (Q[:, :, :m] @ first)[..., 0]
+    basis = Q[:, :, m:]
     root = np.sqrt(w)
-    A, r = root[:, None] * (Y @ N), root * (Y @ d_0 + c)
-    heavy_first = np.argsort(-np.abs(A).max(axis=1, initial=0), kind="stable")
-    if len(A) < n - m:
-        raise np.linalg.LinAlgError(f"{len(A)} weighed rows for {n - m} unknowns that the constraints leave")
-    factors = orthogonal_factors(A[heavy_first])
-    if factors.rank < n - m:
-        raise np.linalg.LinAlgError(f"the rows determine {factors.rank} of the {n - m} that the constraints leave")
-    z = np.empty(n - m, np.longdouble)
-    z[factors.order] = solve_upper(factors.R, -factors.QT_times(r[heavy_first, None])[: n - m, 0])
-    d = d_0 + N @ z
-
-    residual = Y @ d + c
-    gradient = constraints.QT_times((Y.T @ (w * residual))[:, None])[:m, 0]
-    multipliers = np.empty(m, np.longdouble)
-    multipliers[constraints.order] = -solve_upper(constraints.R, gradient)
-    return WeightedSolution(d, N, multipliers * D_scale, residual, factors)
+    A, r = root[..., None] * (Y @ basis), root * (c + (Y @ d[..., None])[..., 0])
+    heavy = np.argsort(-np.abs(A).max(axis=2, initial=0), axis=1, kind="stable")
+    A, r = np.take_along_axis(A, heavy[..., None], axis=1), np.take_along_axis(r, heavy, axis=1)
+    scale = _or_one(np.sqrt(np.sum(A * A, axis=1)))
+    R_z, QTr, order = _qr(A / scale[:, None, :], -r[..., None], transpose=True)
+    along = np.take_along_axis(basis / scale[:, None, :], order[:, None, :], axis=2)
+    d = d + (along @ _backward(R_z, QTr[:, : n - m]))[..., 0]
+    diagonals = [np.abs(np.diagonal(each, axis1=1, axis2=2)) for each in (R, R_z)]
+    pivots = [each / _or_one(each.max(axis=1, keepdims=True)) for each in diagonals if each.size]
+    spread = np.swapaxes(_forward(R_z, np.swapaxes(along, 1, 2)), 1, 2)
+    return d, spread, np.concatenate([np.zeros((N, 0), np.longdouble), *pivots], axis=1)
 
 
-def _dense(A: Any) -> Extended:
-    return np.array(A.toarray() if hasattr(A, "toarray") else A, dtype=np.longdouble)
+def _or_one(size: Extended) -> Extended:
+    return np.where(size > 0, size, 1)
+
+
+def _qr(A: Extended, X: Extended, transpose: bool = False) -> tuple[Extended, Extended, NDArray[np.intp]]:
+    """R of A P = Q R (N, m, n), X Q or, transposed, Q^T X, and P as the order of the columns.
+
+    P is that of a pivoted QR in double precision: any order is correct, and this one shows the rank.
+    """
+    m, n = A.shape[1:]
+    order = np.zeros((len(A), n), np.intp)
+    for place, each in zip(order, A, strict=True) if A.size else ():
+        place[:] = la.qr(each.astype(float), mode="r", pivoting=True)[1]
+    A, X = np.take_along_axis(A, order[:, None, :], axis=2), X.copy()
+    for k in range(min(m, n)):
+        v = A[:, k:, k].copy()
+        size = np.sqrt(np.sum(v * v, axis=1))
+        v[:, 0] += np.where(v[:, 0] < 0, -size, size)
+        square = np.sum(v * v, axis=1)
+        along = (np.where(square > 0, 2 / _or_one(square), 0)[:, None] * v)[..., None]
+        A[:, k:, k:] -= along * (v[:, None, :] @ A[:, k:, k:])
+        if transpose:
+            X[:, k:] -= along * (v[:, None, :] @ X[:, k:])
+        else:
+            X[:, :, k:] -= (X[:, :, k:] @ v[..., None]) * np.swapaxes(along, 1, 2)
+    return A[:, :n], X, order
+
+
+def _backward(R: Extended, b: Extended) -> Extended:
+    """The solution of R x = b for b (N, n, k)."""
+    x = b.copy()
+    with np.errstate(all="ignore"):
+        for k in reversed(range(b.shape[1])):
+            x[:, k] /= R[:, k, k, None]
+            x[:, :k] -= R[:, :k, k, None] * x[:, k, None]
+    return x
+
+
+def _forward(R: Extended, b: Extended) -> Extended:
+    """The solution of R^T x = b for b (N, n, k)."""
+    return _backward(np.swapaxes(R, 1, 2)[:, ::-1, ::-1], b[:, ::-1])[:, ::-1]

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.least_squares import Extended, minimised
 from tests.oracles import AffineMotion, extended, hat, rodrigues
-
-Extended = NDArray[np.longdouble]
 
 MOTION = ("wx", "wy", "wz", "ax", "ay", "az")
 FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
@@ -132,78 +131,8 @@ def _rotation(rpy: Sequence[float]) -> Extended:
 
 def solve(found: Sequence[Row]) -> Extended:
     """Return the z (N, nz) that minimises the weighed rows where the exact ones hold."""
-    exact = np.concatenate([row.values for row in found if row.weights is None] or [found[0].values[:, :0]], axis=1)
-    soft = np.concatenate([row.values for row in found if row.weights is not None] or [exact[:, :0]], axis=1)
-    weights = np.concatenate([row.weights for row in found if row.weights is not None] or [exact[:, :0, 0]], axis=1)
-    N, n_exact, n = exact.shape[0], exact.shape[1], exact.shape[2] - 1
-    C, c = exact[..., 1:], exact[..., 0]
-    z = np.zeros((N, n), np.longdouble)
-    basis = np.broadcast_to(np.eye(n, dtype=np.longdouble), (N, n, n))
-    if n_exact:
-        length = np.sqrt(np.sum(C * C, axis=2))
-        length[length == 0] = 1
-        scaled = np.swapaxes(C / length[..., None], 1, 2)
-        R, Q, order = _qr(scaled, basis)
-        right = np.take_along_axis(-c / length, order, axis=1)
-        first = _forward(R, right)
-        z = (Q[:, :, :n_exact] @ first[..., None])[..., 0]
-        basis = Q[:, :, n_exact:]
-    if basis.shape[2]:
-        root = np.sqrt(weights)
-        A = root[..., None] * (soft[..., 1:] @ basis)
-        b = root * (soft[..., 0] + (soft[..., 1:] @ z[..., None])[..., 0])
-        heavy = np.argsort(-np.abs(A).max(axis=2), axis=1, kind="stable")
-        A, b = np.take_along_axis(A, heavy[..., None], axis=1), np.take_along_axis(b, heavy, axis=1)
-        scale = np.sqrt(np.sum(A * A, axis=1))
-        scale[scale == 0] = 1
-        R, QTb, order = _qr(A / scale[:, None, :], -b[..., None], transpose=True)
-        t = np.empty((N, basis.shape[2]), np.longdouble)
-        np.put_along_axis(t, order, _backward(R, QTb[:, : basis.shape[2], 0]), axis=1)
-        z = z + (basis @ (t / scale)[..., None])[..., 0]
-    return z
-
-
-def _qr(A: Extended, X: Extended, transpose: bool = False) -> tuple[Extended, Extended, NDArray[np.intp]]:
-    """Return R of A P = Q R (N, m, n), X Q or, transposed, Q^T X, and P as the order of the columns."""
-    A, X = A.copy(), X.copy()
-    N, m, n = A.shape
-    order = np.tile(np.arange(n), (N, 1))
-    each = np.arange(N)
-    for k in range(n):
-        best = k + np.argmax(np.sum(A[:, k:, k:] ** 2, axis=1), axis=1)
-        A[each, :, k], A[each, :, best] = A[each, :, best], A[each, :, k].copy()
-        order[each, k], order[each, best] = order[each, best], order[each, k].copy()
-        if k >= m:
-            continue
-        # heavy rows first: of those left, the largest of the column becomes the pivot's row
-        x = A[:, k:, k]
-        size = np.sqrt(np.sum(x * x, axis=1))
-        v = x.copy()
-        v[:, 0] += np.where(x[:, 0] < 0, -size, size)
-        square = np.sum(v * v, axis=1)
-        factor = np.where(square > 0, 2 / np.where(square > 0, square, 1), 0)
-        A[:, k:, k:] -= (factor[:, None] * v)[..., None] * (v[:, None, :] @ A[:, k:, k:])
-        if transpose:
-            X[:, k:] -= (factor[:, None] * v)[..., None] * (v[:, None, :] @ X[:, k:])
-        else:
-            X[:, :, k:] -= (X[:, :, k:] @ v[..., None]) * (factor[:, None] * v)[:, None, :]
-    return A[:, :n], X, order
-
-
-def _backward(R: Extended, b: Extended) -> Extended:
-    x = b.copy()
-    with np.errstate(all="ignore"):
-        for k in reversed(range(b.shape[1])):
-            x[:, k] = x[:, k] / R[:, k, k]
-            x[:, :k] -= R[:, :k, k] * x[:, k : k + 1]
-    return x
-
-
-def _forward(R: Extended, b: Extended) -> Extended:
-    """Return the solution of R^T x = b."""
-    x = b.copy()
-    with np.errstate(all="ignore"):
-        for k in range(b.shape[1]):
-            x[:, k] = x[:, k] / R[:, k, k]
-            x[:, k + 1 :] -= R[:, k, k + 1 :] * x[:, k : k + 1]
-    return x
+    none = found[0].values[:, :0]
+    exact = np.concatenate([row.values for row in found if row.weights is None] or [none], axis=1)
+    soft = np.concatenate([row.values for row in found if row.weights is not None] or [none], axis=1)
+    weights = np.concatenate([row.weights for row in found if row.weights is not None] or [none[..., 0]], axis=1)
+    return minimised(exact[..., 1:], exact[..., 0], soft[..., 1:], soft[..., 0], weights)[0]
