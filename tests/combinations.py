@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -796,16 +796,17 @@ COMPILED = {
 """On which robot what is written as C is compiled, and run; with `pytest --all` it is on all."""
 
 
-def rows() -> Iterator[tuple[str, str, bool]]:
-    """Yield robots and estimates, and whether they are tried always: half of them, so that each robot and each estimate
-    meets each way; the others with `pytest --all`.
-    """
-    for j, estimate in enumerate(ESTIMATES):
-        for i, robot in enumerate(ROBOTS):
-            yield robot, estimate, (i + j) % 2 == 1
+def rows() -> dict[tuple[str, str], list[str]]:
+    """The ways in which each estimate of each robot is tried: each two of these meet; all three do with `--all`."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for i, j, k in covering.chosen([len(ESTIMATES), len(ROBOTS), len(WAYS)]):
+        found.setdefault(([*ROBOTS][j], [*ESTIMATES][i]), []).append(WAYS[k])
+    for estimate, robot in COMPILED.items():
+        found[robot, estimate] = list(dict.fromkeys([*found[robot, estimate], "C"]))
+    return found
 
 
-def cells(robot: str, estimate: str) -> dict[str, str]:
+def cells(robot: str, estimate: str, ways: Sequence[str] = WAYS) -> dict[str, str]:
     """What comes of a robot and an estimate, by the way.
 
     Raises:
@@ -815,7 +816,7 @@ def cells(robot: str, estimate: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.errors.NoriWarning)
         folder, run = Path(name), None
-        for way in WAYS:
+        for way in ways:
             try:
                 run = run or _made(robot, estimate, folder)
                 getattr(run, way.replace(" ", "_").lower())()
@@ -904,4 +905,6 @@ def _outcomes(cell: str, refusals: Mapping[str, str]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(page_of({(robot, estimate): cells(robot, estimate) for robot, estimate, _ in rows()}))
+    DOCUMENT.write_text(
+        page_of({(robot, estimate): cells(robot, estimate) for estimate in ESTIMATES for robot in ROBOTS})
+    )

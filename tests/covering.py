@@ -26,13 +26,17 @@ def covering(strength: int = 2, **axes: Mapping[str, Any] | Iterable[Any]) -> py
     """
     named = [list(axis.items()) if isinstance(axis, Mapping) else [(None, x) for x in axis] for axis in axes.values()]
     sizes = [len(axis) for axis in named]
-    chosen = product(*map(range, sizes)) if ALL else covering_array(sizes, strength)
     cases = []
-    for places in chosen:
+    for places in chosen(sizes, strength):
         names, values = zip(*(axis[place] for axis, place in zip(named, places, strict=True)), strict=True)
         words = [str(value) if name is None else name for name, value in zip(names, values, strict=True)]
         cases.append(pytest.param(*values, id="-".join(words)))
     return pytest.mark.parametrize(tuple(axes), cases)
+
+
+def chosen(sizes: list[int], strength: int = 2) -> Iterable[tuple[int, ...]]:
+    """Rows of numbers below sizes: the whole product with `--all`, else those that cover."""
+    return product(*map(range, sizes)) if ALL else covering_array(sizes, strength)
 
 
 def covering_array(sizes: list[int], strength: int) -> list[tuple[int, ...]]:

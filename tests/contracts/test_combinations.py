@@ -5,18 +5,13 @@ import pytest
 from tests.combinations import DOCUMENT, ESTIMATES, ROBOTS, WAYS, cells, page_of, rows, table_in
 from tests.compilers import needs_compiler
 
-ROWS = [
-    pytest.param(robot, estimate, id=f"{robot}-{estimate}", marks=[] if is_usual else [pytest.mark.long])
-    for robot, estimate, is_usual in rows()
-]
-
 
 @needs_compiler
-@pytest.mark.parametrize(("robot", "estimate"), ROWS)
-def test_what_goes_together_is_what_the_page_says(robot, estimate):
+@pytest.mark.parametrize(("row", "ways"), rows().items(), ids=map("-".join, rows()))
+def test_what_goes_together_is_what_the_page_says(row, ways):
     """And where it is "yes", numbers are those of an oracle."""
-    said = table_in(DOCUMENT.read_text()).get((robot, estimate))
-    assert cells(robot, estimate) == said, "write it anew: python -m tests.combinations"
+    said = table_in(DOCUMENT.read_text()).get(row, {})
+    assert cells(*row, ways) == {way: said.get(way) for way in ways}, "write it anew: python -m tests.combinations"
 
 
 def test_the_page_has_no_hole_and_nothing_else():
