@@ -1,4 +1,4 @@
-"""Exported filters are what the filter estimates, over hundreds of ticks, stand alone, and keep what they know."""
+"""Exported filters are what the filter estimates, over many ticks, stand alone, and keep what they know."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -165,7 +165,7 @@ def running(tmp_path_factory):
 
 @lru_cache(maxsize=8)
 def ticks(name: str) -> list[tuple[float, dict[str, Any], tuple[str, ...]]]:
-    """Return 300 ticks, each a time, inputs, and the contacts that are closed.
+    """Return 160 ticks, each a time, inputs, and the contacts that are closed.
 
     A motion with noise: the time varies, readings are missing, some are no numbers, and there is a gap.
     """
@@ -173,14 +173,14 @@ def ticks(name: str) -> list[tuple[float, dict[str, Any], tuple[str, ...]]]:
     tree, weights = of.steps.tick.system.tree, of.inputs.weights.copy()
     q, qd, y = tree.random_configuration(1), 0.1 * rng.normal(size=tree.nv), rng.normal(size=len(of.inputs.y))
     closed: tuple[str, ...] = ()
-    for k in range(300):
-        dt = 0.3 if k == 120 else DT * rng.choice([0.5, 1.0, 1.0, 2.0])
+    for k in range(160):
+        dt = 0.3 if k == 80 else DT * rng.choice([0.5, 1.0, 1.0, 2.0])
         qd = qd + 0.02 * rng.normal(size=tree.nv)
         q, y = tree.integrate(q, qd, dt), y + 0.05 * rng.normal(size=len(y))
         given = {"q": q.copy(), "qd": qd, "y": y.copy(), "weights": weights.copy()}
-        if k == 60:
+        if k == 40:
             given["y"][0] = np.nan
-        if k == 200:
+        if k == 120:
             given["q"][:] = np.nan
         if of.contact_names and k % 40 == 20:
             closed = () if closed else of.contact_names
@@ -232,8 +232,8 @@ def test_it_is_what_the_filter_estimates(name, running):
             np.testing.assert_allclose(found["probabilities"], of.probabilities, atol=1e-9)
             assert found["closed"] == bool(of.contacts)
             recognised[of.contacts] += 1
-    assert good > 250
-    assert not of.recognises or min(recognised[state] for state in of.states) > 10
+    assert good > 135
+    assert not of.recognises or min(recognised[state] for state in of.states) > 5
     of_all = of.consistency
     assert_close(list(run.filter.totals), [of_all.nis, of_all.degrees, of_all.ticks], SOLVED)
 
@@ -252,7 +252,7 @@ def test_it_is_what_a_window_estimates(of, running):
         assert_close(found["memory"], window._window.late()[-k:], SOLVED)
         assert_close(found["nis"], slot.nis, SOLVED)
         assert found["degrees"] == slot.degrees
-    assert good > 250
+    assert good > 135
     mean, _ = run.memory()
     assert_close(mean, window.state.mean, SOLVED)
 

@@ -28,7 +28,7 @@ from tests.unit.filtering.recorded import (
     sensors,
 )
 
-N = 12
+N = 8
 
 
 def check(found, system, mean, covariance):
@@ -206,7 +206,7 @@ def test_contacts_that_come_and_go(every_backend):
     plans = nd.plan(TREE, touching, outputs=["qdd", "tau"])
     one = nd.Tracker(plans, DT, backend=every_backend)
     closed = np.zeros((N, 1), dtype=bool)
-    closed[4:8] = True
+    closed[3:6] = True
     ticks = recorded(plans.plans[()].system, N, seed=10)
     Y = np.random.default_rng(1).normal(size=(N, len(one.inputs.y)))
     run = ticks.T, ticks.Q, ticks.Qd, Y

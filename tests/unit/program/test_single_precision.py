@@ -6,15 +6,15 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.scalars import cos, sin, sqrt
 from tests.compilers import needs_compiler
-from tests.robots import load
 from tests.systems import UNLOADED, sensor_set
+from tests.trees import on_a_free_base
 
 N = 33
 NO_DIVISION, FORWARD = 3e-6, 1e-4
 """Largest differences from doubles, relative to the largest number of a state."""
 
 BACKENDS = [pytest.param("native", marks=needs_compiler), "numpy"]
-ROBOTS = {"ur5": "fixed", "solo12": "floating"}
+ROBOTS = {"arm": nd.autotree(4, skew=0.4), "legs": on_a_free_base(nd.autotree(7, branching=2, skew=0.3))}
 
 
 def states(tree, seed=0):
@@ -40,7 +40,7 @@ def weighed():
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_recursions_agree_with_doubles(robot, backend):
-    tree = load(robot, ROBOTS[robot])
+    tree = ROBOTS[robot]
     for function, tolerance in ((nd.rnea, NO_DIVISION), (nd.crba, NO_DIVISION), (nd.aba, FORWARD)):
         program = nd.compile(function, tree, backend=backend)
         given = states(tree)[: len(vars(program.inputs))]
@@ -52,7 +52,7 @@ def test_recursions_agree_with_doubles(robot, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_estimates_agree_with_doubles(robot, backend):
-    tree = load(robot, ROBOTS[robot])
+    tree = ROBOTS[robot]
     for sensors, tolerance in (("inverse_dynamics", NO_DIVISION), ("forward_dynamics", FORWARD)):
         solver = nd.plan(nd.System(tree, sensors)).solver(backend)
         expected = solver.solve_batch(*states(tree))
