@@ -6,8 +6,9 @@ all combinations, and deviations are as much larger as Student's t is wider than
 
 Source: Bester, Conley and Hansen, Inference with dependent data using cluster covariance estimators, 2011, for segments
 of a time series as clusters, with Student's t; Bell and McCaffrey, Bias reduction in standard errors for linear
-regression with multi-stage samples, 2002, for leaving out one after the other and the degrees of freedom; Smyth, Linear
-models and empirical Bayes methods, 2004, for variances that are drawn to that of all.
+regression with multi-stage samples, 2002, for leaving out one after the other, without the bias that it has where
+residuals are independent, and the degrees of freedom; Smyth, Linear models and empirical Bayes methods, 2004, for
+variances that are drawn to that of all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.optimize import brentq
+from scipy.special import digamma, polygamma, stdtrit
 
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.moments import Moments
@@ -28,13 +30,6 @@ FEWEST_SEGMENTS = 8
 MOSTLY, CHANCE = 0.5, 3.0
 """Share of the logs in what is known of a combination from which on its scatter counts for all; and standard deviations
 by which that of all may be above what independent residuals give, by chance."""
-
-ALIKE = 8.0
-"""Degrees of freedom that the scatter of all combinations has in that of each."""
-
-EXCESS = 2.0
-"""Most by which leaving out segments may say too much of independent residuals: one that a single segment nearly
-alone determines would be undetermined without it."""
 
 WITHIN = 0.975
 """Quantile at which a deviation is that of a normal distribution: 1.96 deviations to both sides hold 95 %."""
@@ -49,7 +44,8 @@ def covariance_of(
     only, the prior hides how much the sums scatter. `inverse` (n, n) is that of the triangular factor of information.
     """
     by_number = inverse @ inverse.T
-    if sum(len(log.segments) for log in logs) < FEWEST_SEGMENTS:
+    segments = sum(len(log.segments) for log in logs)
+    if segments < FEWEST_SEGMENTS:
         return by_number
     identified = base @ by_number @ base.T
     variances = np.diag(identified)
@@ -59,18 +55,32 @@ def covariance_of(
         return by_number
     own = base[counts] / np.sqrt(variances[counts])[:, None]
     variance, expected, freedoms = _jackknife(logs, values, inverse, sigma, own)
-    if np.average(variance / expected, weights=freedoms) < 1.0 + CHANCE * np.sqrt(2.0 / np.sum(freedoms)):
-        return by_number  # as independent residuals scatter
-    scatter = variance * np.minimum(1.0 / share[counts], EXCESS / expected)
+    scatter = variance / expected
     usual = np.average(scatter, weights=freedoms)
-    more, certain = np.full(len(base), usual), np.full(len(base), ALIKE)
-    more[counts] = (ALIKE * usual + freedoms * scatter) / (ALIKE + freedoms)
+    if usual < 1.0 + CHANCE * np.sqrt(2.0 / np.sum(freedoms)):
+        return by_number  # as independent residuals scatter
+    common = _common_freedoms(scatter, freedoms, segments - 1.0)
+    more, certain = np.full(len(base), usual), np.full(len(base), common)
+    more[counts] = (common * usual + freedoms * scatter) / (common + freedoms)
     certain[counts] += freedoms
-    wider = stdtrit(certain, WITHIN) / stdtrit(np.inf, WITHIN)
+    wider = stdtrit(np.minimum(certain, np.sum(freedoms)), WITHIN) / stdtrit(np.inf, WITHIN)
     grown = np.sqrt(np.maximum(share * more * wider**2 + 1.0 - share, 1.0))
     of_base = by_number @ base.T @ np.linalg.pinv(identified, hermitian=True)
     covariance: Floats = by_number + of_base @ (identified * (np.outer(grown, grown) - 1.0)) @ of_base.T
     return covariance
+
+
+def _common_freedoms(scatter: Floats, freedoms: Floats, most: float) -> float:
+    """Degrees of freedom of what variances have in common: few where they differ by more than by chance, or the most.
+
+    Source: Smyth (2004), section 6.2, of the logarithms of variances.
+    """
+    half = freedoms / 2.0
+    over = np.log(np.maximum(scatter, np.finfo(float).tiny)) - digamma(half) + np.log(half)
+    spread = np.var(over, ddof=1) - np.mean(polygamma(1, half)) if len(over) > 1 else 0.0
+    if spread <= polygamma(1, most / 2.0):
+        return most
+    return 2.0 * float(brentq(lambda x: polygamma(1, x) - spread, 1.0 / (1.0 + spread), most / 2.0))
 
 
 def _jackknife(

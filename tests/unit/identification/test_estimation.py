@@ -106,7 +106,10 @@ def test_residuals_that_are_alike_for_long_make_the_deviations_larger():
 
 
 def test_deviations_are_those_of_estimates_without_one_segment_after_the_other():
-    """Of a single parameter, with residuals that are alike for 20 samples: by dense least squares."""
+    """Of a single parameter, with residuals that are alike for 20 samples: by dense least squares.
+
+    The scatter is divided by that of independent residuals, which the number of samples tells.
+    """
     rng = np.random.default_rng(5)
     x, noise = (np.repeat(rng.normal(size=120), 20) for _ in range(2))
     x *= np.repeat(rng.uniform(0.2, 2.0, size=24), 100)
@@ -118,8 +121,8 @@ def test_deviations_are_those_of_estimates_without_one_segment_after_the_other()
     variance = 23 / 24 * np.sum((without - without.mean()) ** 2)
     share = np.array([np.sum(np.delete(x, own) ** 2) for own in kept]) / np.sum(x**2)
     part = share / (1 - share)  # of the variance, were residuals independent
-    freedoms = np.sum(part) ** 2 / np.sum(part**2) - 1 + 8
-    expected = np.sqrt(variance) * t.ppf(0.975, freedoms) / norm.ppf(0.975)
+    freedoms = np.sum(part) ** 2 / np.sum(part**2) - 1
+    expected = np.sqrt(variance / (23 / 24 * np.sum(part))) * t.ppf(0.975, freedoms) / norm.ppf(0.975)
     np.testing.assert_allclose(found.deviations, expected, rtol=1e-6)
 
 
