@@ -42,8 +42,7 @@ from nori_dyn.identification.random_motions import (
     unknowns_at,
 )
 from nori_dyn.identification.regression import Regression
-from nori_dyn.observe.field import FieldVector, Span
-from nori_dyn.observe.field_positions import FieldPositions
+from nori_dyn.observe.field import FieldPositions, FieldVector, Span
 from nori_dyn.tables import describe_sum, spaced
 from nori_dyn.typing import Array, Floats
 

@@ -22,7 +22,6 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification.balance import Balance
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.clearance import Clearance
-from nori_dyn.identification.criteria import Criterion, criterion_named
 from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.limits import (
     FAR,
@@ -32,7 +31,7 @@ from nori_dyn.identification.limits import (
     motion_limits,
     resting_posture,
 )
-from nori_dyn.identification.motion_information import MotionInformation
+from nori_dyn.identification.motion_information import Criterion, MotionInformation, criterion_named
 from nori_dyn.identification.motor_torques import MotorTorques
 from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.surroundings import Surroundings, joints_of, torque_sensors

@@ -13,10 +13,8 @@ from nori_dyn.components.friction import Friction, Stiction
 from nori_dyn.descriptions.payloads import Payload
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
-from nori_dyn.identification.combinations import IDENTIFIED, BaseParameterEstimate
-from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.estimation import Solution
-from nori_dyn.identification.fits import ReadingFit
+from nori_dyn.identification.fits import IDENTIFIED, BaseParameterEstimate, Curves, ReadingFit
 from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, IdentificationProblem

@@ -1,4 +1,4 @@
-"""How well parameters explain the readings of logs."""
+"""What logs say: identifiable combinations, how well parameters explain readings, and readings over the time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.moments import LEAST
+from nori_dyn.identification.problem import IdentificationProblem
 from nori_dyn.typing import Floats
 
 
@@ -92,3 +94,116 @@ def _rms(row: int, logs: Sequence[Evidence], values: Floats) -> float:
     """Root mean square over some logs of the residuals of a row, in units of its reading."""
     total = sum(log.rows[row].rms(log.residual(row, values)) ** 2 * log.rows[row].n for log in logs)
     return float(np.sqrt(total / max(sum(log.rows[row].n for log in logs), LEAST)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Readings over the time, beside what the model makes of the motion.
+
+    Attributes:
+        log: name of the log.
+        t: times from its beginning (n,) [s], or numbers of samples.
+        unit: "s", or "sample".
+        read: the readings (rows, n), filtered as for the estimate.
+        before: by the model as it was (rows, n).
+        found: by the parameters found (rows, n).
+    """
+
+    log: str
+    t: Floats
+    unit: str
+    read: Floats
+    before: Floats
+    found: Floats
+
+
+class Thinned:
+    """Rows that come one after the other, of which each second one is left out whenever there are too many.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most, self._step, self._next = most, 1, 0
+        self._parts: list[Floats] = []
+
+    def add(self, rows: Floats) -> None:
+        """Add rows (n, k)."""
+        self._parts.append(rows[self._next :: self._step])
+        self._next = (self._next - len(rows)) % self._step
+        if sum(map(len, self._parts)) > self._most:
+            kept = len(self.rows)
+            self._parts = [self.rows[::2]]
+            self._next += self._step * (kept % 2)
+            self._step *= 2
+
+    @property
+    def rows(self) -> Floats:
+        """Those that are kept."""
+        return np.concatenate(self._parts)
+
+
+IDENTIFIED = 0.5
+"""Share of the prior deviation that is left of a combination that counts as identified by a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseParameterEstimate:
+    """Estimate of an identifiable combination of parameters.
+
+    Attributes:
+        name: its first parameter, with a + where there is more to it.
+        terms: the factor of each parameter.
+        unit: that of the first one.
+        before: what it is by the model as it was.
+        value: the estimate.
+        deviation: its standard deviation.
+        left: the share of the prior deviation that is left; all of it where nothing was open.
+    """
+
+    name: str
+    terms: Mapping[str, float]
+    unit: str
+    before: float
+    value: float
+    deviation: float
+    left: float
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the log determines it much better than it was known."""
+        return self.left < IDENTIFIED
+
+
+def combinations_of(
+    problem: IdentificationProblem, solution: Solution, values: Floats, prior_covariance: Floats
+) -> tuple[BaseParameterEstimate, ...]:
+    """Estimates of the identifiable combinations.
+
+    Args:
+        problem: the parameters.
+        solution: the estimate.
+        values: of all parameters (n,).
+        prior_covariance: of the free parameters (n_free, n_free).
+    """
+    names = [each.name for each in problem.all_parameters]
+    before = problem.before.copy()
+    before[: len(problem.parameters)] = problem.parameters.prior
+    found = []
+    for name, independent, over_all in problem.combinations:
+        free = over_all[problem.free]
+        deviation = float(np.sqrt(free @ solution.covariance @ free))
+        prior = float(np.sqrt(free @ prior_covariance @ free))
+        found.append(
+            BaseParameterEstimate(
+                name=name,
+                terms={names[c]: float(over_all[c]) for c in np.flatnonzero(over_all)},
+                unit=problem.parameters.each[independent].unit,
+                before=float(over_all @ before),
+                value=float(over_all @ values),
+                deviation=deviation,
+                left=deviation / prior if prior > 0 else 1.0,
+            )
+        )
+    return tuple(found)

@@ -18,11 +18,10 @@ from threadpoolctl import threadpool_limits
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.bodies import with_load
-from nori_dyn.identification.combinations import IDENTIFIED, combinations_of
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import Identification
-from nori_dyn.identification.fits import fits_of
+from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
 from nori_dyn.identification.given import Given, in_contact, logs_of
 from nori_dyn.identification.log_reader import LogReader

@@ -8,14 +8,13 @@ from itertools import pairwise
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.identification.curves import Curves, Thinned
 from nori_dyn.identification.elimination import EliminatedRows, Motion
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
-from nori_dyn.identification.filtering import Decimation
+from nori_dyn.identification.fits import Curves, Thinned
 from nori_dyn.identification.formulation import Formulation, LogMoments
 from nori_dyn.identification.joint_accelerations import JointAccelerations
-from nori_dyn.identification.moment_accumulator import HuberPseudoValues, MomentAccumulator, MovingRows
+from nori_dyn.identification.moment_accumulator import Decimation, HuberPseudoValues, MomentAccumulator, MovingRows
 from nori_dyn.identification.regression import torques_of
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log

@@ -1,4 +1,4 @@
-"""Fisher information of parameters from a motion, and its derivatives by the motion, exactly.
+"""Fisher information of parameters from a motion, its derivatives by the motion, exactly, and criteria of it.
 
 With W_k the whitened rows of sample k over the parameters and N_k those over unknown wrenches, what is left
 of W_k where the wrenches are fitted as well is V_k = W_k - N_k C_k, C_k = N_k^+ W_k, and
@@ -9,19 +9,25 @@ where n is how many samples of a log each one stands for, and R0 is the square r
 criterion J(F) with the derivative G, dJ = 2 n sum_k tr(G V_k^T (dW_k - dN_k C_k)): the derivatives of C_k drop out, as
 V_k is what is least. The last step, from factors of the entries to the motion, is one reverse sweep of their program.
 
-Source: Swevers et al. (1997) for the criterion; the derivatives are ours
-(tests/unit/identification/test_motion_information.py).
+Criterion D is the logarithm of the determinant of F, which does not change with the units of the parameters; A the
+negative logarithm of the trace of its inverse, the sum of the variances, which does. Both are large where F is.
+
+Source: Pukelsheim, Optimal Design of Experiments, ch. 6; Swevers et al. (1997) for D on motions of robots; the
+derivatives are ours (tests/unit/identification/test_motion_information.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+import scipy.linalg as la
 
 from nori_dyn.algebra.derivatives import depends_on
-from nori_dyn.errors import InputError
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.elimination import TOLERANCE
 from nori_dyn.identification.motion_gradient import MotionGradient, Pullback
@@ -144,3 +150,46 @@ def _refuse_readings(regression: Regression, columns: Sequence[int]) -> None:
                 "is known after the motion only: no motion can be chosen for it. Leave gains out; those that excite "
                 "inertias and friction serve them as well."
             )
+
+
+Criterion: TypeAlias = Callable[[Floats], tuple[float, Floats]]
+"""Of an information F (n, n) that is symmetric: the criterion, and its derivative by F (n, n), symmetric."""
+
+VAGUE = 1e-12
+"""Prior information of everything, as a share of the largest, so that F is never singular."""
+
+
+def d_optimality(F: Floats) -> tuple[float, Floats]:
+    """Criterion log det F, and F^-1."""
+    factor, inverse = _inverse(F)
+    return 2.0 * float(np.log(np.diag(factor)).sum()), inverse
+
+
+def a_optimality(F: Floats) -> tuple[float, Floats]:
+    """Criterion -log tr F^-1, and F^-2 / tr F^-1."""
+    _, inverse = _inverse(F)
+    trace = float(np.trace(inverse))
+    return -math.log(trace), inverse @ inverse / trace
+
+
+CRITERIA: Mapping[str, Criterion] = {"D": d_optimality, "A": a_optimality}
+"""The criteria by name."""
+
+
+def criterion_named(name: str) -> Criterion:
+    """A criterion by name.
+
+    Raises:
+        UnknownNameError: there is no such criterion.
+    """
+    if not isinstance(name, str) or name not in CRITERIA:
+        raise UnknownNameError("criterion", str(name), CRITERIA)
+    return CRITERIA[name]
+
+
+def _inverse(F: Floats) -> tuple[Floats, Floats]:
+    """Cholesky factor of F with a vague prior, and the inverse of that."""
+    vague = F + VAGUE * (float(np.diag(F).max(initial=0.0)) or 1.0) * np.eye(len(F))
+    factor = la.cholesky(vague, lower=True)
+    root = la.solve_triangular(factor, np.eye(len(F)), lower=True)
+    return factor, root.T @ root

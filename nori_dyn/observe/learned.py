@@ -20,7 +20,7 @@ import scipy.linalg as la
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranks import clear_rank
 from nori_dyn.errors import InputError
-from nori_dyn.observe.field_positions import origins
+from nori_dyn.observe.field import origins
 from nori_dyn.observe.generic import ENTRY_DEGREE
 from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
 from nori_dyn.observe.learned_needs import MotionRequirements, needs

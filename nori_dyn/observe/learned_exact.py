@@ -18,8 +18,7 @@ from nori_dyn.algebra.field_points import FieldPoints
 from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.observe.exact import ExactSystem, exact_system
-from nori_dyn.observe.field import FieldRows, FieldVector, Span, Vector, field_rows
-from nori_dyn.observe.field_positions import FieldPositions
+from nori_dyn.observe.field import FieldPositions, FieldRows, FieldVector, Span, Vector, field_rows
 from nori_dyn.observe.persisting import Persisting
 
 

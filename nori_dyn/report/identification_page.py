@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.findings import Identification
+from nori_dyn.identification.fits import Curves
 from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section, Verdict, side_by_side
 from nori_dyn.report.shows.identification import (
     IN_SUMS,

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nori_dyn.identification.combinations import BaseParameterEstimate
 from nori_dyn.identification.findings import Identification, ParameterEstimate
-from nori_dyn.identification.fits import ReadingFit
+from nori_dyn.identification.fits import BaseParameterEstimate, ReadingFit
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, Parameter, ten_of
 from nori_dyn.tables import (
     Bullets,

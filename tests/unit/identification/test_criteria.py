@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import UnknownNameError
-from nori_dyn.identification.criteria import CRITERIA, criterion_named
+from nori_dyn.identification.motion_information import CRITERIA, criterion_named
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.identification.curves import Thinned
 from nori_dyn.identification.findings import Identification
+from nori_dyn.identification.fits import Thinned
 from nori_dyn.report.shows.identification import with_deviation
 from nori_dyn.tables import spaced
 from tests.robots import load

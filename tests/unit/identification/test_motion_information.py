@@ -8,8 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
-from nori_dyn.identification.criteria import CRITERIA
-from nori_dyn.identification.motion_information import MotionInformation
+from nori_dyn.identification.motion_information import CRITERIA, MotionInformation
 from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.trajectory import MovingJoints
 from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, sensor_set
