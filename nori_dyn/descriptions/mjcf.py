@@ -14,8 +14,15 @@ import numpy as np
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.component_files import takes_own, with_components
 from nori_dyn.descriptions.mjcf_components import beyond_components, components_in, mjcf_components
-from nori_dyn.descriptions.mjcf_model import ROOT, MjcfModel, MjcfPlaces, compiled, rotation
-from nori_dyn.descriptions.mjcf_sensors import mjcf_sensors, sensor_bodies
+from nori_dyn.descriptions.mjcf_model import (
+    ROOT,
+    MjcfModel,
+    MjcfPlaces,
+    compiled,
+    mjcf_sensors,
+    rotation,
+    sensor_bodies,
+)
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError, naming
 from nori_dyn.model.assembly import JointData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner

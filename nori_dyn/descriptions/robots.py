@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from nori_dyn.descriptions.mjcf import load_mjcf
-from nori_dyn.descriptions.mjcf_model import compiled
-from nori_dyn.descriptions.mjcf_sensors import mjcf_sensors
+from nori_dyn.descriptions.mjcf_model import compiled, mjcf_sensors
 from nori_dyn.descriptions.model_sensors import ModelSensor
 from nori_dyn.descriptions.robot_names import robot_by_name, robots
 from nori_dyn.descriptions.urdf import load_urdf

@@ -18,8 +18,7 @@ from nori_dyn.descriptions.corrections import (
     notes_on_left_out,
     widths_by_joint,
 )
-from nori_dyn.descriptions.urdf import ZEROS
-from nori_dyn.descriptions.urdf_components import ROTOR, Transmission, first_of, transmissions, transmitted
+from nori_dyn.descriptions.urdf import ROTOR, ZEROS, Transmission, first_of, transmissions, transmitted
 from nori_dyn.descriptions.urdf_document import IDENTIFIED, YES, UrdfRobot, read_urdf
 from nori_dyn.io.xml_text import LEVEL, XmlElement, XmlText, numbers
 from nori_dyn.model.cleaning import Cleaner

@@ -19,7 +19,6 @@ from nori_dyn.algebra.arrays import numeric
 from nori_dyn.algebra.ranges import width
 from nori_dyn.algebra.ranks import independent_columns
 from nori_dyn.errors import InputError
-from nori_dyn.identification.balance import Balance
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.clearance import Clearance
 from nori_dyn.identification.dependent_joints import MovingJoints
@@ -34,7 +33,7 @@ from nori_dyn.identification.limits import (
 from nori_dyn.identification.motion_information import Criterion, MotionInformation, criterion_named
 from nori_dyn.identification.motor_torques import MotorTorques
 from nori_dyn.identification.regression import Regression
-from nori_dyn.identification.surroundings import Surroundings, joints_of, torque_sensors
+from nori_dyn.identification.surroundings import Balance, Surroundings, joints_of, torque_sensors
 from nori_dyn.identification.trajectory import FourierSeries
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

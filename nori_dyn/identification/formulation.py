@@ -12,7 +12,7 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.base_parameters import base_parameters
-from nori_dyn.identification.bodies import check_known, consistent_estimate
+from nori_dyn.identification.consistent import check_known, consistent_estimate
 from nori_dyn.identification.elimination import row_names
 from nori_dyn.identification.estimation import Solution, solved
 from nori_dyn.identification.evidence import Evidence

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from nori_dyn.errors import InputError
 from nori_dyn.filtering.history import History
-from nori_dyn.identification.bodies import with_load
+from nori_dyn.identification.consistent import with_load
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import Identification

@@ -24,7 +24,7 @@ from typing import Any
 from nori_dyn.observe.additions import Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning, conditioning
 from nori_dyn.observe.learned import Learned, Sum
-from nori_dyn.observe.learned_needs import MotionRequirement, MotionRequirements
+from nori_dyn.observe.learned_exact import MotionRequirement, MotionRequirements
 from nori_dyn.observe.null_space import NullVector, UnobservableSubspace
 from nori_dyn.observe.poses import configurations_where
 from nori_dyn.observe.redundancy import Redundancy, redundancy

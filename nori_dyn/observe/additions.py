@@ -20,9 +20,8 @@ import numpy as np
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.joints import FORCE, Free
-from nori_dyn.observe.contacts import Readings, place_of, wrench_readings
 from nori_dyn.observe.generic import GenericRank, Open
-from nori_dyn.observe.null_space import list_names
+from nori_dyn.observe.null_space import Readings, list_names, place_of, wrench_readings
 from nori_dyn.planning.outputs import Output
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable

@@ -22,8 +22,7 @@ from nori_dyn.algebra.ranks import clear_rank
 from nori_dyn.errors import InputError
 from nori_dyn.observe.field import origins
 from nori_dyn.observe.generic import ENTRY_DEGREE
-from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
-from nori_dyn.observe.learned_needs import MotionRequirements, needs
+from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates, MotionRequirements, needs
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
 from nori_dyn.observe.persisting import MOST_STATES, Persisting, until_nothing_new
 from nori_dyn.system.builder import System

@@ -11,10 +11,9 @@ import numpy as np
 from nori_dyn.errors import InputError, NoConfigurationError
 from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.additions import Addition, additions
-from nori_dyn.observe.contacts import partly_seen
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.observe.learned import Learned, learned
-from nori_dyn.observe.null_space import NullVector, UnobservableSubspace, unseen
+from nori_dyn.observe.null_space import NullVector, UnobservableSubspace, partly_seen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose

@@ -28,7 +28,7 @@ from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.field import Span, Vector
 from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.poses import POSES, configurations_where
-from nori_dyn.observe.readings import Readings, readings, readings_at
+from nori_dyn.observe.redundancy import Readings, readings, readings_at
 from nori_dyn.observe.report import LOOKS, Frames
 from nori_dyn.placement.candidates import Choices
 from nori_dyn.typing import Floats

@@ -23,7 +23,7 @@ import scipy.linalg as la
 
 from nori_dyn.algebra.ranks import independent_columns
 from nori_dyn.errors import InputError, SensorConfigError
-from nori_dyn.observe.deviations import OutputDeviations
+from nori_dyn.observe.conditioning import OutputDeviations
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
 from nori_dyn.placement.candidates import Choices, Offered
 from nori_dyn.placement.cases import Inequality

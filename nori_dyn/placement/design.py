@@ -25,7 +25,7 @@ from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
 from nori_dyn.placement.cases import Demand, Where
 from nori_dyn.placement.cover import CoverProblem, IntegerProgram, cheapest
 from nori_dyn.placement.criterion import AVERAGED, BETTER, Criterion, DeviationLimit, Kind
-from nori_dyn.placement.purchase import Purchase
+from nori_dyn.placement.selection import Purchase
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.learned import Learned, Sum
-from nori_dyn.observe.learned_needs import MotionRequirement
+from nori_dyn.observe.learned_exact import MotionRequirement
 from nori_dyn.observe.null_space import SHOWN, list_names
 from nori_dyn.tables import Bullets, describe_sum, listed, unbroken
 

@@ -10,7 +10,7 @@ from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from nori_dyn.measurements.binding import OffsetReading, without_offset
 from nori_dyn.measurements.sensor_set import measurement_types
 from nori_dyn.model.kinematics import velocities
-from nori_dyn.observe.contacts import wrench_readings
+from nori_dyn.observe.null_space import wrench_readings
 from tests.agreement.test_weighted import reference
 from tests.contracts.test_measurements import ENTRIES, of, torque, wrench
 from tests.noted import noted

@@ -9,8 +9,8 @@ import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.errors import InputError
 from nori_dyn.program.pivoting.solver import PivotingSolver
-from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Judged
+from nori_dyn.solve.monitor import Covariance
 from tests.agreement.test_weighted import reference, unknowns
 from tests.attack.derivative_oracle import Moving, Parts, derivatives
 from tests.compilers import needs_compiler

@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
-from nori_dyn.identification.joint_accelerations import JointAccelerations
+from nori_dyn.identification.log_reader import JointAccelerations
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 

@@ -9,7 +9,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.model.joints import Free
-from nori_dyn.observe.learned_needs import MotionRequirement
+from nori_dyn.observe.learned_exact import MotionRequirement
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.report import findings
 from nori_dyn.report.html import to_html
