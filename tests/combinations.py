@@ -26,7 +26,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Coupling, Friction, Loop, Rotor, Spring, Tendon
 from nori_dyn.estimation.log_run import LogRunner, RunOptions
 from nori_dyn.estimation.many_logs import estimate_logs
-from nori_dyn.live.engine import Engine, StreamOptions, prepared
+from nori_dyn.live.engine import Engine, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.log import whole_table
@@ -239,7 +239,7 @@ class Run:
 
     config: Config
     tolerance = SOLVED
-    way = StreamOptions(backend="numpy")
+    way, lag = RunOptions(backend="numpy"), 0
 
     def __init__(self, robot: nd.KinematicTree, has_contacts: bool, folder: Path, is_compiled: bool) -> None:
         self.robot, self.folder, self.is_compiled = robot, folder, is_compiled
@@ -350,7 +350,7 @@ class Run:
 
     def streamed(self, plan: Any) -> Iterable[Floats]:
         """Yield the estimates of a stream of samples."""
-        solving = prepared(plan, self.way)
+        solving = prepared(plan, self.way, self.lag)
         record = SampleRecord.of(solving.systems, solving.contacts)
         stream = Stream("/robot", ("t", *record.names), clock="t")
         binding = bind(dict.fromkeys(stream.columns, stream), None, record)
@@ -464,7 +464,7 @@ class Map(Run):
 class Judged(Weighed):
     """What a monitor says: estimates, their deviations, and how likely such readings are."""
 
-    way = StreamOptions(backend="numpy", monitor=True)
+    way = RunOptions(backend="numpy", monitor=True)
 
     @cached_property
     def expected(self) -> Floats:
@@ -657,7 +657,7 @@ class Filtered(Run):
     """A filter: each tick by the readings up to it."""
 
     config = REMEMBERING
-    lag, hypotheses = 0, None
+    hypotheses = None
     is_causal = True
 
     def runner_of(self, plan: nd.Plan) -> nd.Tracker[Any]:
@@ -725,7 +725,7 @@ class Filtered(Run):
 class Smoothed(Filtered):
     """A smoother: some ticks late where ticks come one by one, else by the readings of all."""
 
-    lag, way = LAG, StreamOptions(backend="numpy", lag=LAG)
+    lag = LAG
     is_causal = False
 
     @property
@@ -741,7 +741,7 @@ class Recognising(Filtered):
     """A filter that finds out which contacts are closed; an oracle is told them."""
 
     hypotheses = nd.Hypotheses(rate=20.0, acceleration=100.0)
-    way = StreamOptions(backend="numpy", hypotheses=hypotheses)
+    way = RunOptions(backend="numpy", hypotheses=hypotheses)
 
     @cached_property
     def expected(self) -> Floats:

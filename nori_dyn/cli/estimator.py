@@ -17,7 +17,6 @@ from nori_dyn.cli.options import Gravity, Model, vector
 if TYPE_CHECKING:
     from nori_dyn.estimation.presets import Preset
     from nori_dyn.filtering.false_alarms import Alarms
-    from nori_dyn.live.engine import StreamOptions
     from nori_dyn.logs.log import Log
     from nori_dyn.model.surface import Surface
 
@@ -112,11 +111,6 @@ class EstimatorOptions:
         logs = [] if self.untouched is None else [nd.read_log(path, mapping) for path in logs_called(self.untouched)]
         return logs if self.preset is None else [preset_log(self.preset, log, self.what).log for log in logs]
 
-    def stream(self, monitor: bool = False, contacts: str | None = None, lag: int | None = None) -> StreamOptions:
-        """How samples of a stream are estimated."""
-        from nori_dyn.live.engine import StreamOptions
-
-        told = self.contacts(contacts)
-        late = self._known[-1] if lag is None else lag
-        closed, recognised = (None, told) if isinstance(told, nd.Hypotheses) else (told, None)
-        return StreamOptions(monitor, self.backend, closed, late, recognised, self.watching())
+    def late(self, lag: int | None) -> int:
+        """How many samples late estimates of a stream are."""
+        return self._known[-1] if lag is None else lag

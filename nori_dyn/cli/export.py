@@ -84,8 +84,10 @@ def export(
     loaded = nd.Plan.load(plan)
     if as_filter:
         usual = dt if dt is not None else tracked.dt if tracked else 0.0
-        way = EstimatorOptions(plan).stream(contacts=contacts, lag=lag)
-        tracker: nd.Tracker[Any] = nd.Tracker(loaded, usual, way.lag, way.hypotheses, "numpy")
+        by = EstimatorOptions(plan)
+        told = by.contacts(contacts)
+        recognised = told if isinstance(told, nd.Hypotheses) else None
+        tracker: nd.Tracker[Any] = nd.Tracker(loaded, usual, by.late(lag), recognised, "numpy")
         made: CExport = tracker.export(out, lang, name)
     else:
         made = loaded.export(out, lang, name, monitor)

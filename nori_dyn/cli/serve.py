@@ -99,15 +99,17 @@ def serve(
     by.check(ctx)
     plans = nd.Plan.load(str(by.plan)) if by.preset is None else by.preset.plan(by.what)
     known = nd.tools.load_mapping(mapping) if mapping is not None else by.preset.live if by.preset else None
-    way = replace(by.stream(monitor, contacts, lag), surfaces=by.touched(plans.tree, meshes))
+    told, surfaces = by.contacts(contacts), by.touched(plans.tree, meshes)
+    options = options_of(None, None, told, monitor=monitor, backend=by.backend, alarms=by.watching(), surfaces=surfaces)
     if by.untouched is not None:
-        options = options_of(how_differentiated(differentiate or "kalman"), alarms=way.alarms, missing="drop")
-        runner = with_peaks(LogRunner(plans, options), by.free_logs(mapping))
-        way = replace(way, alarms=runner.options.alarms)
+        of_logs = options_of(how_differentiated(differentiate or "kalman"), alarms=options.alarms, missing="drop")
+        runner = with_peaks(LogRunner(plans, of_logs), by.free_logs(mapping))
+        options = replace(options, alarms=runner.options.alarms)
     settings = Settings(
         topics=topics_of(known, topic or ()),
         mapping=known,
-        way=way,
+        options=options,
+        lag=by.late(lag),
         differentiate=how_differentiated(differentiate),
         prefix=f"/{prefix.strip('/')}",
         queue=queue,

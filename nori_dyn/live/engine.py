@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
-from nori_dyn.estimation.plan import Plan, check_plan
+from nori_dyn.estimation.log_run import LogRunner, RunOptions
+from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.tracker import Tracker
 from nori_dyn.filtering.collisions import CollisionChart
-from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.free_coordinates import no_memory
-from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.localization import ContactLocalizer
 from nori_dyn.filtering.tracked import Tracked
@@ -30,7 +28,6 @@ from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
 from nori_dyn.measurements.contacts import COLLISION, CONTACT, TOUCH_POINT, ContactState
-from nori_dyn.model.surface import Surface
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.switching import SwitchingSolver
@@ -164,39 +161,13 @@ class Solving(NamedTuple):
     touched: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOptions:
-    """How samples of a stream are estimated.
-
-    Attributes:
-        monitor: whether readings are judged as well, of a plan without memory.
-        backend: as for `Plan.solver`.
-        closed: the contacts that are closed throughout; None takes them from the stream.
-        lag: how many samples late estimates are, of a plan with memory: a smoother with a fixed lag.
-        hypotheses: how contacts are recognised, of a plan with memory; None where they are told.
-        alarms: when collisions count as seen, of a plan with memory, without contacts; None where none is.
-        surfaces: of links that may be touched, where contacts are recognised, see `nd.tools.surfaces`.
-    """
-
-    monitor: bool = False
-    backend: str = "auto"
-    closed: ContactState | None = None
-    lag: int = 0
-    hypotheses: Hypotheses | None = None
-    alarms: Alarms | None = None
-    surfaces: Mapping[str, Surface] | None = None
-
-
-ALONE = StreamOptions()
-"""Each sample by itself, or where there is memory by a filter; its contacts as the stream tells them."""
-
-
-def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
+def prepared(plans: Plan, options: RunOptions, lag: int = 0) -> Solving:
     """Return a plan compiled for one sample at a time: one with memory runs as a tracker.
 
     Args:
         plans: the plan.
-        way: how samples are estimated.
+        options: how samples are estimated, as those of a log.
+        lag: how many samples late estimates are, of a plan with memory: a smoother with a fixed lag.
 
     Raises:
         WrongKindError: no plan.
@@ -204,40 +175,34 @@ def prepared(plans: Plan, way: StreamOptions = ALONE) -> Solving:
         UnknownSensorNameError: there is no such contact.
         BackendError: there is no such backend.
     """
-    check_plan(plans, "a live stream")
-    systems = plans.systems
-    has_memory = bool(next(iter(systems.values())).memory)
-    if way.closed is not None and not plans.contact_names:
-        raise InputError("contacts can be told of a plan with contact states; this plan is for one contact state.")
-    if way.closed is not None and way.hypotheses is not None:
-        raise InputError("contacts are told or recognised, not both.")
-    if way.alarms is not None and (not has_memory or plans.contact_names or way.lag):
-        raise InputError("collisions are seen by a plan of sensors with `memory`, without contacts and without a lag.")
-    closed = None if way.closed is None else plans.sensors.contact_state(way.closed)
-    if way.monitor and (plans.contact_names or has_memory):
-        what = "has memory, and judges its readings by itself" if has_memory else "is for contact states"
-        raise InputError(f"a monitor is for one contact state and single instants; this plan {what}.")
+    runner = LogRunner(plans, options)  # which refuses what does not go together
+    systems, has_memory = runner.systems, bool(runner.system.memory)
+    if options.alarms is not None and lag:
+        raise InputError("collisions are seen without a lag.")
+    if options.monitor and has_memory:
+        raise InputError("a monitor is for single instants; this plan has memory, and judges its readings by itself.")
+    closed = None if options.closed is None else runner.closed
     if not has_memory:
-        if way.lag or way.hypotheses is not None:
+        if lag:
             raise no_memory(plans.sensors.name)
         if plans.contact_names:
-            solver = plans.solver(way.backend)
+            solver = plans.solver(options.backend)
             assert isinstance(solver, SwitchingSolver)
             solver.prepare(None if closed is None else [closed])  # no message waits for a compiler
             return Solving(systems, plans.contact_names, closed, SolverEstimator(solver.solve, True))
         one = plans.states.first
-        judge = one.monitor(way.backend) if way.monitor else None
-        only = one.solver(way.backend) if judge is None else judge.solver
+        judge = one.monitor(options.backend) if options.monitor else None
+        only = one.solver(options.backend) if judge is None else judge.solver
         only.prepare()
         return Solving(systems, (), None, SolverEstimator(only.solve if judge is None else judge.check, False))
-    tracker: Tracker[Any] = Tracker(plans, USUAL, way.lag, way.hypotheses, way.backend)
-    told, recognised = (plans.contact_names, ()) if way.hypotheses is None else ((), plans.contact_names)
+    tracker: Tracker[Any] = Tracker(plans, USUAL, lag, options.hypotheses, options.backend)
+    told, recognised = (plans.contact_names, ()) if options.hypotheses is None else ((), plans.contact_names)
     names = [f"{CONTACT}{name}" for name in recognised]
-    if way.surfaces is not None:
-        ContactLocalizer(tracker, way.surfaces)
+    if options.surfaces is not None:
+        ContactLocalizer(tracker, options.surfaces)
         names += TOUCH_POINT
     touched = tracker.steps.touched if isinstance(tracker.steps, HypothesisSteps) else ()
-    chart = None if way.alarms is None else CollisionChart(tracker.steps.tick, SHORT, way.alarms)
+    chart = None if options.alarms is None else CollisionChart(tracker.steps.tick, SHORT, options.alarms)
     if chart is not None:
         _ = chart.threshold  # the first time takes longer
         names += [f"{COLLISION}{name}" for name in chart.readings]

@@ -17,7 +17,7 @@ from nori_dyn.estimation.log_file import metadata_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.account import Account
-from nori_dyn.live.engine import ALONE, LiveEstimate, StreamOptions
+from nori_dyn.live.engine import LiveEstimate
 from nori_dyn.live.transport import Transport
 from nori_dyn.logs.fields import FELL_BACK, not_estimated, remembered, schema_of, written
 from nori_dyn.logs.formats.writer import SIGMA, Field, FileSchema
@@ -47,8 +47,8 @@ class Publication:
         transport: what carries messages.
         plans: the plan, or the plans of contact states.
         prefix: what the topics begin with.
-        way: how samples are estimated. Standard deviations and the p-value of a monitor or a tracker are published
-            too, and of a tracker what persists.
+        monitor: whether a monitor judges estimates. Standard deviations and the p-value of a monitor or a tracker are
+            published too, and of a tracker what persists.
         recognised: the names of probabilities that are published, see `Tracked.recognised`.
     """
 
@@ -57,13 +57,13 @@ class Publication:
         transport: Transport,
         plans: Plan,
         prefix: str = PREFIX,
-        way: StreamOptions = ALONE,
+        monitor: bool = False,
         recognised: Sequence[str] = (),
     ) -> None:
         one = plans.states.first
         self._memory = not_estimated([each.variable for each in one.system.memory], one.outputs)
         self._recognised = recognised
-        self._schema = self._of(plans, way.monitor or bool(one.system.memory))
+        self._schema = self._of(plans, monitor or bool(one.system.memory))
         persisting = [f"{before}{v.name}" for before in ("", SIGMA) for v in self._memory if len(v.components) == 1]
         alike = [*persisting, *(name for name in recognised if name.startswith(COLLISION)), *TOUCH_POINT]
         messages = EstimateMessages(replace(self._schema, fields=_together(self._schema.fields, alike)))

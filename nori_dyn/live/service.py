@@ -6,16 +6,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nori_dyn.errors import InputError, NoriError
+from nori_dyn.estimation.log_run import RunOptions
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.filtering.tracked import Recognised
 from nori_dyn.filtering.watched import Watched
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
 from nori_dyn.live.differentiation import live_derivative
-from nori_dyn.live.engine import ALONE, Engine, LiveEstimate, Solving, StreamOptions, prepared, warm_up
+from nori_dyn.live.engine import Engine, LiveEstimate, Solving, prepared, warm_up
 from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
@@ -50,7 +51,8 @@ class Settings:
     Attributes:
         topics: the topics to listen to, with the types of their messages.
         mapping: what ties their columns to the robot; None goes by usual names.
-        way: how samples are estimated.
+        options: how samples are estimated, as those of a log.
+        lag: how many samples late estimates are, of a plan with memory.
         differentiate: how accelerations that nothing tells are made of velocities, see `live_derivative`; None refuses.
         prefix: what the topics of estimates begin with.
         queue: messages that wait, at most.
@@ -59,7 +61,8 @@ class Settings:
 
     topics: Mapping[str, str]
     mapping: LogMapping | None = None
-    way: StreamOptions = ALONE
+    options: RunOptions = field(default_factory=RunOptions)
+    lag: int = 0
     differentiate: Differentiate = AUTO
     prefix: str = PREFIX
     queue: int = LIMIT
@@ -97,10 +100,12 @@ class Service:
     ) -> None:
         self._transport, self._settings, self._tell, self._watch = transport, settings, tell, watch
         live_derivative(settings.differentiate, 0)  # what cannot be is refused at once
-        self._solving: Solving = prepared(plans, settings.way)
+        self._solving: Solving = prepared(plans, settings.options, settings.lag)
         self._record = SampleRecord.of(self._solving.systems, self._solving.contacts)
         warm_up(self._solving, self._record)
-        self.publication = Publication(transport, plans, settings.prefix, settings.way, self._solving.recognised)
+        self.publication = Publication(
+            transport, plans, settings.prefix, settings.options.monitor, self._solving.recognised
+        )
         self._inbox = Inbox(settings.queue)
         self._decoders = {name: Decoder(name, kind) for name, kind in settings.topics.items()}
         self._before: dict[str, Message] = {}

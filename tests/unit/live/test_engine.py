@@ -5,8 +5,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
+from nori_dyn.estimation.log_run import RunOptions
 from nori_dyn.live.differentiation import COLLECTED, AdaptiveFilter, live_derivative
-from nori_dyn.live.engine import Engine, StreamOptions, prepared
+from nori_dyn.live.engine import Engine, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.formats.source import Stream
 from nori_dyn.logs.mapping.binding import bind
@@ -20,9 +21,9 @@ def joints(kind):
     return [f"{kind}:joint{k + 1}" for k in range(N)]
 
 
-def made(plans, columns, closed=None, differentiate=None, way=None):
+def made(plans, columns, closed=None, differentiate=None, lag=0, **options):
     """An engine and its state for a stream with columns of the usual names."""
-    solving = prepared(plans, way or StreamOptions(closed=closed))
+    solving = prepared(plans, RunOptions(closed=closed, **options), lag)
     record = SampleRecord.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
     binding = bind(dict.fromkeys(stream.columns, stream), None, record)
@@ -145,7 +146,7 @@ def test_contacts_switch_plans_or_are_given_for_good(touch):
     with pytest.raises(InputError, match=r"'fx:link1\.mx'"):
         made(touch, [*STILL], closed=("tip",))
     with pytest.raises(InputError, match="one contact state"):
-        prepared(touch, StreamOptions(monitor=True))
+        prepared(touch, RunOptions(monitor=True))
 
 
 def observer() -> nd.Plan:
@@ -167,7 +168,7 @@ def moving(rng):
 @pytest.mark.parametrize("lag", [0, 3])
 def test_a_plan_with_memory_runs_as_a_tracker(lag):
     plan, rng = observer(), np.random.default_rng(0)
-    engine, state = made(plan, MOVING, way=StreamOptions(lag=lag))
+    engine, state = made(plan, MOVING, lag=lag)
     one = nd.Tracker(plan, 1.0, lag)
     last = None
     for k, t in enumerate(TIMES):
@@ -190,25 +191,22 @@ def test_a_plan_with_memory_runs_as_a_tracker(lag):
 def test_contacts_are_recognised_in_a_stream():
     plan = nd.plan(nd.autotree(1), braked(0.1, 0.1, 0.01), outputs=["fx"])
     columns = [*MOVING, "qdd:joint1"]
-    engine, state = made(plan, columns, way=StreamOptions(hypotheses=nd.Hypotheses()))
+    engine, state = made(plan, columns, hypotheses=nd.Hypotheses())
     still = dict.fromkeys(columns, 0.0)
     free = ticked(engine, state, 1.0, still)
     held = ticked(engine, state, 1.001, still | {"tau:joint1": 3.0})
     assert (free.judged.contacts, held.judged.contacts) == ((), ("brake",))
     assert held.judged.probability_of("brake") > 0.9
     assert held.estimate["fx"][0, 2] == pytest.approx(-3.0, abs=0.1)
-    engine, state = made(plan, columns, way=StreamOptions(lag=2, hypotheses=nd.Hypotheses(lag=0)))
+    engine, state = made(plan, columns, lag=2, hypotheses=nd.Hypotheses(lag=0))
     torques = 0.0, 3.0, 3.0, 3.0
     late = [ticked(engine, state, 1 + 0.001 * k, still | {"tau:joint1": tau}) for k, tau in enumerate(torques)]
     assert [one is None for one in late] == [True, True, False, False]
     assert [(one.t, one.judged.contacts) for one in late[2:]] == [(1.0, ()), (1.001, ("brake",))]
-    for way in (
-        StreamOptions(hypotheses=nd.Hypotheses(), closed=("brake",)),
-        StreamOptions(monitor=True),
-        StreamOptions(lag=1),
-    ):
-        with pytest.raises((InputError, PlanError)):
-            prepared(plan if way.lag == 0 else nd.plan(nd.System(nd.autotree(1), "inverse_dynamics")), way)
+    with pytest.raises(InputError, match="judges its readings by itself"):
+        prepared(plan, RunOptions(monitor=True))
+    with pytest.raises(PlanError, match="memory"):
+        prepared(nd.plan(nd.System(nd.autotree(1), "inverse_dynamics")), RunOptions(), lag=1)
 
 
 def test_it_begins_anew_where_time_goes_back_or_has_no_step():

@@ -7,9 +7,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.cli.estimator import EstimatorOptions
+from nori_dyn.estimation.log_run import RunOptions
 from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.differentiation import COLLECTED
-from nori_dyn.live.engine import StreamOptions
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.model.surface import box
@@ -207,7 +207,7 @@ def test_diagnostics_say_how_it_goes(arm, inverse):
 
 def test_a_monitor_publishes_what_it_finds(arm):
     plan = nd.plan(nd.System(arm, sensor_set(MOTION, EFFORT, UNLOADED)), outputs=["tau"])
-    rig = Rig(plan, {"columns": HAND["columns"][:4]}, way=StreamOptions(monitor=True))
+    rig = Rig(plan, {"columns": HAND["columns"][:4]}, options=RunOptions(monitor=True))
     t, q = time.time(), np.ones(3)
     tau = nd.rnea(arm, q, np.zeros(3), np.zeros(3))
     for k in range(4):
@@ -223,7 +223,7 @@ def test_a_monitor_publishes_what_it_finds(arm):
 def test_what_persists_and_contacts_that_are_recognised_are_published():
     plan = nd.plan(nd.autotree(1), braked(0.1, 0.1, 0.01, offset={"sigma": 0.01}), outputs=["fx:link1"])
     columns = [*of_states(tau="effort"), STILL]
-    rig = Rig(plan, {"columns": columns}, way=StreamOptions(hypotheses=nd.Hypotheses()))
+    rig = Rig(plan, {"columns": columns}, options=RunOptions(hypotheses=nd.Hypotheses()))
     one, t = nd.Tracker(plan, 0.001, hypotheses=nd.Hypotheses()), time.time()
     for k in range(3):
         rig.send(STATES, joint_state(t + 0.001 * k, ["joint1"], [0.0], [0.0], [3.0 * (k == 2)]))
@@ -243,10 +243,10 @@ def test_collisions_are_published_told_and_counted(tmp_path):
     content["memory"] = {"constant": {"of": "offset"}}
     plan, alarms = nd.plan(nd.autotree(2), nd.SensorSet.from_dict(content), outputs=["tau"]), nd.tools.Alarms(2.0)
     nd.Tracker(plan, 0.01).save(tmp_path / "arm.plan", alarms)
-    way = EstimatorOptions(tmp_path / "arm.plan").stream()
-    assert way.alarms == alarms
+    by = EstimatorOptions(tmp_path / "arm.plan")
+    assert by.watching() == alarms
     columns = [*of_states(tau="effort"), {"of": "qdd:{joint}", "value": 0.0}]
-    rig, t = Rig(plan, {"columns": columns}, way=way), time.time()
+    rig, t = Rig(plan, {"columns": columns}, options=RunOptions(alarms=by.watching())), time.time()
     detector, zeros = nd.tools.CollisionDetector(nd.Tracker(plan, 0.01), 2.0), np.zeros(2)
     still = nd.rnea(plan.tree, zeros, zeros, zeros)
     for k in range(120):
@@ -272,7 +272,7 @@ def test_a_touch_is_told_with_its_place():
     plan = nd.plan(tree, sensors, outputs=["fx:link4"])
     surfaces = {"link4": nd.tools.Surface.of(box([1.0, 0.1, 0.1]) + np.array([0.5, 0.0, 0.0]), spacing=0.02)}
     columns = [*of_states(tau="effort"), {"of": "qdd:{joint}", "value": 0.0}]
-    rig = Rig(plan, {"columns": columns}, way=StreamOptions(hypotheses=nd.Hypotheses(), surfaces=surfaces))
+    rig = Rig(plan, {"columns": columns}, options=RunOptions(hypotheses=nd.Hypotheses(), surfaces=surfaces))
     q, zeros, fx, t = np.array([0.1, 0.4, -0.3, 0.2]), np.zeros(4), np.zeros((4, 6)), time.time()
     fx[3] = *np.cross([0.7, 0.05, 0.0], [0.0, -20.0, 0.0]), 0.0, -20.0, 0.0
     held = nd.rnea(tree, q, zeros, zeros, fx)
