@@ -11,7 +11,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.estimation.log_run import LogRunner, RunOptions
-from nori_dyn.estimation.plan import Plan
+from nori_dyn.estimation.plan import Plan, check_plan
 from nori_dyn.estimation.tracker import Tracker
 from nori_dyn.filtering.collisions import CollisionChart
 from nori_dyn.filtering.free_coordinates import no_memory
@@ -175,6 +175,7 @@ def prepared(plans: Plan, options: RunOptions, lag: int = 0) -> Solving:
         UnknownSensorNameError: there is no such contact.
         BackendError: there is no such backend.
     """
+    check_plan(plans, "a live stream")
     runner = LogRunner(plans, options)  # which refuses what does not go together
     systems, has_memory = runner.systems, bool(runner.system.memory)
     if options.alarms is not None and lag:
