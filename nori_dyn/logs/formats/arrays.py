@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.formats.source import BLOCK, TIMES, LogSource, SampleBlock, Stream, goes_on
+from nori_dyn.logs.formats.source import BLOCK, TIMES, LogSource, SampleBlock, Stream, goes_on, refusing
 from nori_dyn.typing import Array, Floats
 
 CONSTANT = 10
@@ -57,6 +58,13 @@ class ArraySeries:
     group: str = ""
     labels: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, name: str, array: Array, group: str = "", labels: tuple[str, ...] = (), units: tuple[str, ...] = ()
+    ) -> ArraySeries:
+        """Series of an array in memory."""
+        return cls(name, array.shape, partial(part_of, array), group, labels, units)
 
     @property
     def is_times(self) -> bool:
@@ -202,11 +210,9 @@ class ArraySource(LogSource):
         return tuple(tables[member.series.name][:, k] for member, k in (self._places[column] for column in columns))
 
     def _read(self, member: _SampledArray, start: int, stop: int) -> Floats:
-        try:
+        where = f"samples {start} to {stop - 1} of '{member.series.name}'"
+        with refusing(f"{self.path}: is damaged: {where} cannot be read"):
             return member.read(start, stop)
-        except Exception as error:  # libraries of formats raise all kinds of them for damaged files
-            where = f"samples {start} to {stop - 1} of '{member.series.name}'"
-            raise FileFormatError(f"{self.path}: is damaged: {where} cannot be read: {error}.") from None
 
 
 def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrow_headers import batch_headers
-from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, time_column
+from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, refusing, time_column
 from nori_dyn.logs.formats.writer import FileSchema, Writer, columns_of
 from nori_dyn.typing import Floats
 
@@ -34,6 +32,8 @@ LARGEST_BATCH, EXPANDS = 1 << 30, 16
 LONGEST_LIST, LARGEST_BLOCK = 1 << 16, BLOCK << 10
 """Numbers of a list in a sample, and of a block, at most."""
 
+DAMAGE = ": is damaged, or not what its name says"
+
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -44,7 +44,7 @@ class ArrowSource(LogSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _damage(path):
+        with refusing(f"{path}{DAMAGE}"):
             schema, samples = self._opened()
             head = next(self._batches(schema.names), None) if any(map(_varies, schema.types)) else None
             if head is not None:
@@ -54,10 +54,8 @@ class ArrowSource(LogSource):
         self.metadata = {key: value for key, value in metadata.items() if key not in ("pandas", "ARROW:schema")}
         for each in schema:
             sample = head.column(each.name)[:1] if head is not None and len(head) else None
-            try:
+            with refusing(str(path)):
                 columns = _columns(each.name, each.type, sample)
-            except ValueError as error:
-                raise FileFormatError(f"{path}: {error}.") from None
             for column in columns:
                 if column in self._places:
                     raise self._twice(column)
@@ -74,7 +72,7 @@ class ArrowSource(LogSource):
         fields = list(dict.fromkeys(self._places[column] for column in columns))
         start, samples = 0, self.streams[0].samples
         step = max(1, min(BLOCK, LARGEST_BLOCK // sum(name in fields for name in self._places.values())))
-        with _damage(self.path):
+        with refusing(f"{self.path}{DAMAGE}"):
             for batch in self._batches(fields):
                 batch.validate(full=True)
                 for begin in range(0, batch.num_rows, step):
@@ -131,16 +129,6 @@ class ParquetSource(ArrowSource):
         with pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False) as file:
             rows = max(1024, min(BLOCK, NUMBERS // max(1, len(fields))))
             yield from file.iter_batches(rows, columns=list(fields), use_threads=True)
-
-
-@contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Turn errors of Arrow into `FileFormatError`."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, MemoryError) as error:
-        why = " ".join(reason(error).split()).rstrip(".")
-        raise FileFormatError(f"{path}: is damaged, or not what its name says: {why}.") from None
 
 
 def _told(of: Any) -> dict[str, str]:

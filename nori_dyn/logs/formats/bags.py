@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,8 +18,7 @@ from rosbags.rosbag1 import Writer as Bag1File
 from rosbags.rosbag2 import Reader as Bag2
 from rosbags.rosbag2 import Writer as Bag2File
 
-from nori_dyn.errors import FileFormatError
-from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.source import LogSource, refusing, told
 from nori_dyn.logs.formats.topics import MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages.kinds import Encoding, parsed_types, typestore_of
 from nori_dyn.logs.messages.topic import Topic
@@ -32,25 +31,19 @@ class BagSource(MessageSource):
     """
 
     encoding: ClassVar[Encoding] = "cdr"
-    _unpacked: tempfile.TemporaryDirectory[str] | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            self._bag = self._opened(path)
-        except Exception as error:  # rosbags and SQLite raise all kinds of them
-            self._forget()
-            raise FileFormatError(f"{path}: is damaged, or no bag: {_told(error)}") from None
-        try:
+        with ExitStack() as self._held:
+            with refusing(f"{path}: is damaged, or no bag"):
+                self._bag = self._opened(path)
+            self._held.callback(self._bag.close)
             self._learn()
-        except BaseException:
-            self.close()
-            raise
+            self._held = self._held.pop_all()
 
     def _opened(self, path: Path) -> Any:
         if path.name.endswith(".gz"):
-            self._unpacked = tempfile.TemporaryDirectory(prefix="nori_dyn-")
-            unpacked = Path(self._unpacked.name) / path.stem
+            unpacked = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="nori_dyn-"))) / path.stem
             with gzip.open(path) as packed, unpacked.open("wb") as file:
                 shutil.copyfileobj(packed, file, 1 << 22)
             path = unpacked
@@ -82,22 +75,12 @@ class BagSource(MessageSource):
         connections = [each for topic in topics for each in self._connections.get(topic, ())]
         if not connections:
             return
-        try:
+        with refusing(f"{self.path}: is damaged"):
             for connection, time, data in self._bag.messages(connections):
                 yield connection.topic, time, data
-        except GeneratorExit:
-            raise
-        except Exception as error:
-            raise FileFormatError(f"{self.path}: is damaged: {_told(error)}") from None
 
     def close(self) -> None:
-        if getattr(self._bag, "is_open", True):
-            self._bag.close()
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._unpacked is not None:
-            self._unpacked.cleanup()
+        self._held.close()
 
 
 def open_folder(path: Path) -> LogSource:
@@ -124,14 +107,10 @@ class Bag1Source(BagSource):
             bag = Bag1(path)
             bag.open()
         except Exception as error:  # the index is at its end
-            told = _told(error).rstrip(".")
-            raise ValueError(f"{told}. If its recording was cut off, `rosbag reindex` writes a new index") from None
+            raise ValueError(
+                f"{told(error)}. If its recording was cut off, `rosbag reindex` writes a new index"
+            ) from None
         return bag
-
-
-def _told(error: Exception) -> str:
-    text = str(error).rstrip(".") or "a record in it is not what it should be"
-    return f"{text}."
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import warnings
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,9 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.cells import Head, cells, is_number, parse_slowly, read_head
-from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, time_column
+from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, refusing, time_column
 from nori_dyn.logs.formats.writer import DIGEST, FileSchema, Writer, digest_of, flat
 from nori_dyn.typing import Floats
 
@@ -90,7 +88,7 @@ class CsvSource(LogSource):
             FileFormatError: the file cannot be read, or has no lines.
         """
         n, rest = 1, b""
-        try:
+        with refusing(f"{self.path}: is damaged or not text"):
             size = max(self.path.stat().st_size, 1)
             with self.path.open("rb") as raw:
                 file: Any = gzip.GzipFile(fileobj=raw) if self.path.name.endswith(".gz") else raw
@@ -107,10 +105,6 @@ class CsvSource(LogSource):
                     rest = content[end:]
                 if rest and not self._ends_early:
                     yield n, rest
-        except (EOFError, zlib.error, gzip.BadGzipFile, MemoryError) as error:
-            raise FileFormatError(f"{self.path}: is damaged or not text: {error}.") from None
-        except (OSError, ValueError) as error:
-            raise FileFormatError(f"{self.path}: cannot be read: {reason(error)}.") from None
 
     def _read(self, file: Any, is_first: bool) -> bytes:
         """Read the next megabytes of a file, of a truncated one what is left.
@@ -207,10 +201,8 @@ def _lines(path: Path, piece: Piece) -> list[tuple[int, str]]:
         FileFormatError: they are no text.
     """
     n, content = piece
-    try:
+    with refusing(f"{path}: is damaged or not text"):
         text = content.decode("utf-8-sig" if n == 1 else "utf-8")  # Excel marks the beginning
-    except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path}: is damaged or not text: {error}.") from None
     return [(k, line) for k, line in enumerate(text.split("\n"), start=n) if line.strip()]
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
+from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource
 from nori_dyn.logs.formats.csv_table import METADATA
 from nori_dyn.logs.formats.registry import FORMATS, open_log
 
@@ -51,4 +50,4 @@ def _columns(file: Path) -> Iterator[ArraySeries]:
                 of = re.fullmatch(rf"(?:column|{re.escape(stem)})(\[\d+\])?", name)  # as of velocity in velocity.mat
                 unit = (stream.units.get(name, ""),)
                 own = f"{stem}.{name}" if of is None else stem if len(stream.columns) == 1 else f"{stem}{of[1] or ''}"
-                yield ArraySeries(own, values.shape, partial(part_of, values), stem, units=unit)
+                yield ArraySeries.of(own, values, stem, units=unit)

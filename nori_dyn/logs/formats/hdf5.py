@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,9 +14,8 @@ import h5py
 import numpy as np
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.files import reason
 from nori_dyn.logs.formats.arrays import LONGEST, TEXT, ArraySeries, ArraySource, object_of, part_of
-from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.source import LogSource, refusing
 from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Array, Floats
 
@@ -53,23 +52,16 @@ class Hdf5Source(ArraySource):
 
     def __init__(self, path: Path, turns: bool = False) -> None:
         self.path = path
-        try:
-            self._file, self._size = h5py.File(path, "r"), path.stat().st_size
-            self._kept: dict[str, Any] = {}
-            self._cached = 0
-        except Exception as error:  # h5py raises all kinds of them for damaged files
-            raise FileFormatError(f"{path}: is damaged, or no HDF5 file: {reason(error)}.") from None
-        try:
-            self._objects: dict[str, str] = {}
+        self._kept: dict[str, Any] = {}
+        self._cached = 0
+        self._objects: dict[str, str] = {}
+        with ExitStack() as stack:
+            stack.enter_context(refusing(f"{path}: is damaged, or no HDF5 file"))
+            self._file, self._size = stack.enter_context(h5py.File(path, "r")), path.stat().st_size
             series = list(self._series(self._file, turns))
             metadata = {str(key): value for key, value in self._file.attrs.items() if isinstance(value, str)}
             super().__init__(path, series, metadata, turns, self._objects)
-        except FileFormatError:
-            self._file.close()
-            raise
-        except Exception as error:
-            self._file.close()
-            raise FileFormatError(f"{path}: is damaged: {reason(error)}.") from None
+            stack.pop_all()
 
     def close(self) -> None:
         self._kept.clear()
@@ -135,15 +127,9 @@ class Hdf5Source(ArraySource):
                     raise FileFormatError(f"{self.path}: '{name}' is in more groups than {DEEPEST}, one in the other.")
                 yield from self._names(each, f"{name}/", seen, depth + 1)
 
-    @contextmanager
-    def _naming(self, name: str) -> Iterator[None]:
-        """Let errors of h5py, which raises all kinds of them, say of which array they are."""
-        try:
-            yield
-        except FileFormatError:
-            raise
-        except Exception as error:
-            raise FileFormatError(f"{self.path}: '{name}' is damaged: {reason(error)}.") from None
+    def _naming(self, name: str) -> AbstractContextManager[None]:
+        """Let errors of h5py say of which array they are."""
+        return refusing(f"{self.path}: '{name}' is damaged")
 
     def _one(self, file: Any, name: str, each: Any, is_matlab: bool) -> ArraySeries | None:
         """An array of numbers, or None; it is opened again where it is read, as open arrays take memory."""

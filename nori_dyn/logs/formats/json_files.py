@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
-from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
+from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource
+from nori_dyn.logs.formats.source import refusing
 from nori_dyn.typing import Floats
 
 
@@ -20,14 +18,9 @@ class JsonSource(ArraySource):
     """The arrays of numbers in JSON, by the names of what they are in: `arm.position[0]`; null is nan."""
 
     def __init__(self, path: Path) -> None:
-        try:
+        with refusing(f"{path}: is damaged, or not JSON"):
             content = _parsed(path.read_text(encoding="utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise FileFormatError(f"{path}: is damaged, or not JSON: {reason(error)}.") from None
-        found = [
-            ArraySeries(name or "column", each.shape, partial(part_of, each), name.rpartition(".")[0])
-            for name, each in _arrays(content)
-        ]
+        found = [ArraySeries.of(name or "column", each, name.rpartition(".")[0]) for name, each in _arrays(content)]
         super().__init__(path, found)
 
 

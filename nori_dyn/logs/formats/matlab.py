@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from importlib import util
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,10 +14,9 @@ import scipy.io
 from scipy.io.matlab import MatlabOpaque, mat_struct
 
 from nori_dyn.errors import FileFormatError, MissingExtraError
-from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import TEXT, ArraySeries, ArraySource, object_of, part_of
+from nori_dyn.logs.formats.arrays import TEXT, ArraySeries, ArraySource, object_of
 from nori_dyn.logs.formats.numpy_files import ABOUT, about, read_about
-from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.source import LogSource, refusing
 from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Floats
 
@@ -30,24 +28,14 @@ class Mat5Source(ArraySource):
     """The arrays of numbers in a file of MATLAB before 7.3, by the names of structures and fields: `joints.q[0]`."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                content: Any = scipy.io.loadmat(path, struct_as_record=False, squeeze_me=True)
-        except Exception as error:  # SciPy raises all kinds of them for damaged files
-            raise FileFormatError(f"{path}: is damaged, or no file of MATLAB: {reason(error)}.") from None
+        with refusing(f"{path}: is damaged, or no file of MATLAB"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            content: Any = scipy.io.loadmat(path, struct_as_record=False, squeeze_me=True)
         told = content.pop(ABOUT, "")
         labels, units, shapes, metadata = read_about(told if isinstance(told, str) else "")
         refused: dict[str, str] = {}
         series = [
-            ArraySeries(
-                name,
-                each.shape,
-                partial(part_of, each),
-                name.rpartition(".")[0],
-                labels.get(name, ()),
-                units.get(name, ()),
-            )
+            ArraySeries.of(name, each, name.rpartition(".")[0], labels.get(name, ()), units.get(name, ()))
             for name, each in _arrays(content, shapes, refused)
         ]
         super().__init__(path, series, metadata, turns=not shapes, refused=refused)

@@ -7,6 +7,7 @@ import struct
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from mcap.writer import CompressionType
 from mcap.writer import Writer as McapFile
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.source import LogSource, refusing
 from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages.kinds import MalformedMessage, parsed_types, typestore_of
 from nori_dyn.logs.messages.topic import Topic
@@ -42,12 +43,10 @@ class McapSource(MessageSource):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._index: list[ChunkIndex] | None = None
-        self._file = path.open("rb")
-        try:
+        with ExitStack() as stack:
+            self._file = stack.enter_context(path.open("rb"))
             self._learn()
-        except BaseException:
-            self._file.close()
-            raise
+            stack.pop_all()
 
     def _learn(self) -> None:
         counts: dict[str, int] = {}
@@ -91,23 +90,20 @@ class McapSource(MessageSource):
 
     def _chunk(self, index: ChunkIndex, wanted: Mapping[int, str]) -> Iterator[Recorded]:
         """Yield the wanted messages of a chunk."""
-        try:
+        with refusing(f"{self.path}: is damaged: the chunk at byte {index.chunk_start_offset} cannot be read"):
             self._file.seek(index.chunk_start_offset)
             opcode, length = RECORD.unpack(self._file.read(RECORD.size))
             if opcode != Opcode.CHUNK or length > LARGEST:
                 raise McapError("there is no chunk")
             stream, size = get_chunk_data_stream(Chunk.read(ReadDataStream(self._file)), validate_crc=True)
             content = stream.read(size)
-        except Exception as error:  # the library, and those of compression, raise all kinds of them
-            place = f"the chunk at byte {index.chunk_start_offset}"
-            raise FileFormatError(f"{self.path}: is damaged: {place} cannot be read: {error}.") from None
         yield from self._records(content, wanted, index.chunk_start_offset)
 
     def _records(self, content: bytes, wanted: Mapping[int, str], offset: int) -> Iterator[Recorded]:
         """Yield the wanted messages among records."""
         at, end = 0, len(content)
         unpack_record, unpack_message = RECORD.unpack_from, MESSAGE.unpack_from
-        try:
+        with refusing(f"{self.path}: the chunk at byte {offset} is damaged"):
             while at < end:
                 opcode, length = unpack_record(content, at)
                 at += 9
@@ -116,8 +112,6 @@ class McapSource(MessageSource):
                     if channel in wanted:
                         yield wanted[channel], time, content[at + 22 : at + length]
                 at += length
-        except struct.error as error:
-            raise FileFormatError(f"{self.path}: the chunk at byte {offset} is damaged: {error}.") from None
 
     def _whole(self, definitions: dict[int, Definition], is_first: bool = False) -> Iterator[Recorded]:
         """Yield all messages of a file without an index, as far as it is whole; learn its channels on the way."""
@@ -147,11 +141,9 @@ class McapSource(MessageSource):
     def _metadata(self, summary: Any) -> dict[str, str]:
         if summary is None or not summary.metadata_indexes:
             return {}
-        try:
+        with refusing(f"{self.path}: is damaged: its metadata cannot be read"):
             found = SeekingReader(self._file, record_size_limit=LARGEST).iter_metadata()
             return {key: value for each in found if each.name == "nori_dyn" for key, value in each.metadata.items()}
-        except Exception as error:
-            raise FileFormatError(f"{self.path}: is damaged: its metadata cannot be read: {error}.") from None
 
 
 def _topic(channel: Channel, definition: Definition | None) -> Topic:

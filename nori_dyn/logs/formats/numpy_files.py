@@ -8,7 +8,6 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -17,7 +16,7 @@ from numpy.lib import format as npy
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
-from nori_dyn.logs.formats.source import LogSource
+from nori_dyn.logs.formats.source import LogSource, refusing
 from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
 from nori_dyn.typing import Array, Floats
 
@@ -29,12 +28,10 @@ class NpzSource(ArraySource):
     """The arrays of numbers of an NPZ; text is left out, and so are objects, with a warning."""
 
     def __init__(self, path: Path) -> None:
-        try:
+        with refusing(f"{path}: is not an NPZ file of plain numbers"):
             self._archive = zipfile.ZipFile(path)
             members = [Member(self._archive, info) for info in self._archive.infolist()]
             told = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
-        except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
-            raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
         refused = {m.name: f"it holds {m.dtype}, not plain numbers" for m in members if m.dtype.kind not in "biufUS"}
         labels, units, _, metadata = read_about(told)
         series = [
@@ -94,16 +91,14 @@ class NpySource(ArraySource):
     """A table in an NPY: with fields by their names, else by numbers, as a text table without names."""
 
     def __init__(self, path: Path) -> None:
-        try:
+        with refusing(f"{path}: is not an NPY file of plain numbers"):
             array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:
-            raise FileFormatError(f"{path}: is not an NPY file of plain numbers: {error}.") from None
         fields = array.dtype.names
         arrays = {name: array[name] for name in fields} if fields else {"column": np.atleast_2d(array.T).T}
         wrong = next((name for name, each in arrays.items() if each.dtype.kind not in "biuf"), None)
         if wrong is not None:
             raise FileFormatError(f"{path}: its array '{wrong}' holds {arrays[wrong].dtype}, not plain numbers.")
-        super().__init__(path, [ArraySeries(name, each.shape, partial(part_of, each)) for name, each in arrays.items()])
+        super().__init__(path, [ArraySeries.of(name, each) for name, each in arrays.items()])
 
 
 Texts = dict[str, tuple[str, ...]]

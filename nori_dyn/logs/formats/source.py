@@ -6,6 +6,7 @@ import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -13,7 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriError
+from nori_dyn.io.files import reason
 from nori_dyn.typing import Floats
 
 BLOCK = 1 << 14
@@ -118,6 +120,26 @@ class LogSource(ABC):
     def columns(self) -> Mapping[str, Stream]:
         """The stream of each column."""
         return {column: stream for stream in self.streams for column in stream.columns}
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Make errors of the libraries of formats, which raise all kinds of them for damaged files, `FileFormatError`.
+
+    Args:
+        what: what is wrong with which file: "log.mat: is damaged".
+    """
+    try:
+        yield
+    except NoriError:
+        raise
+    except Exception as error:
+        raise FileFormatError(f"{what}: {told(error)}.") from None
+
+
+def told(error: Exception) -> str:
+    """What an error says, in one line without a point at its end."""
+    return " ".join(reason(error).split()).rstrip(".") or "a record in it is not what it should be"
 
 
 def suggestion(columns: Iterable[str], name: str, known: Iterable[str] = ()) -> str:
