@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -180,45 +181,32 @@ def configurations_where(
     """
     pose = special_pose(condition)
     rng = np.random.default_rng(seed)
-    if pose.draw is not None:
-        return _draw_closed(tree, condition, pose.draw, n, rng)
-    given = (frames,) if isinstance(frames, str) else frames
+    given = () if pose.draw is not None else (frames,) if isinstance(frames, str) else frames
     named = [NamedFrame(frame, tree.frame(frame)) if isinstance(frame, str) else frame for frame in given]
-    problem = _PoseProblem.of(tree, condition, named, normals, distance)
+    attempt: Callable[[np.random.Generator], tuple[Floats, float]]
+    if pose.draw is not None:
+        attempt, precision = partial(_drawn, tree, pose.draw), CLOSED
+    else:
+        attempt, precision = _PoseProblem.of(tree, condition, named, normals, distance).near_drawn, PRECISION
     found: list[Floats] = []
     nearest = np.inf
     for start in range(STARTS * max(n, 1)):
         if len(found) == n or (start >= STARTS and not found):
             break
-        q, residual = problem.solve(tree.draw(rng))
+        q, residual = attempt(rng)
         nearest = min(nearest, residual) if not found else nearest
-        if residual <= PRECISION:
+        if residual <= precision:
             found.append(q)
     if len(found) < n:
-        meaning, names = POSES[condition].meaning, [frame.name for frame in named]
-        raise NoConfigurationError(tree.name, condition, meaning, names, nearest, len(found))
+        names = [frame.name for frame in named]
+        raise NoConfigurationError(tree.name, condition, pose.meaning, names, nearest, len(found))
     return np.array(found).reshape(n, tree.nq)
 
 
-def _draw_closed(tree: KinematicTree, condition: str, draw: Draw, n: int, rng: np.random.Generator) -> Floats:
-    """Drawn configurations (n, nq) at which loops and couplings are closed.
-
-    Raises:
-        NoConfigurationError: too few of those drawn are closed.
-    """
-    found: list[Floats] = []
-    nearest = np.inf
-    for _ in range(STARTS * n if tree.closing_parts else n):
-        q = draw(tree, rng)
-        gap = float(np.abs(gaps(positions(tree, q))).max(initial=0.0))
-        nearest = min(nearest, gap)
-        if gap <= CLOSED:
-            found.append(q)
-        if len(found) == n:
-            break
-    if len(found) < n:
-        raise NoConfigurationError(tree.name, condition, special_pose(condition).meaning, (), nearest, len(found))
-    return np.array(found).reshape(n, tree.nq)
+def _drawn(tree: KinematicTree, draw: Draw, rng: np.random.Generator) -> tuple[Floats, float]:
+    """A drawn configuration (nq,), and how far loops and couplings are from closed there."""
+    q = draw(tree, rng)
+    return q, float(np.abs(gaps(positions(tree, q))).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,6 +289,10 @@ class _PoseProblem:
         if not self.tree.closing_parts:
             return holds
         return np.concatenate([holds, gaps(positions(self.tree, self._normalised(Q)))])
+
+    def near_drawn(self, rng: np.random.Generator) -> tuple[Floats, float]:
+        """What `solve` finds near a drawn configuration."""
+        return self.solve(self.tree.draw(rng))
 
     def solve(self, q: Floats) -> tuple[Floats, float]:
         """A configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""

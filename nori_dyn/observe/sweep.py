@@ -76,9 +76,7 @@ def chunks(Q: Floats) -> list[Floats]:
     return [Q[k : k + size] for k in range(0, len(Q), size)]
 
 
-def sweep(
-    task: Task[T], Q: Floats, workers: Workers = None, progress: Progress = silent, stage: str = "configurations"
-) -> list[T]:
+def sweep(task: Task[T], Q: Floats, workers: Workers = None, progress: Progress = silent) -> list[T]:
     """Results of a task for each chunk of configurations, in their order.
 
     Args:
@@ -87,7 +85,6 @@ def sweep(
         workers: see `Workers`. With 1, and where the first chunk shows that little is to be done, everything runs in
             this process.
         progress: is told of each chunk that is done.
-        stage: what it is told that this is.
 
     Raises:
         InputError: fewer than one worker.
@@ -97,7 +94,7 @@ def sweep(
     if isinstance(workers, int) and workers < 1:
         raise InputError(f"workers is {workers}: there must be at least 1.")
     parts = chunks(Q)
-    return spread(task, parts, workers, lambda found: progress(stage, len(found) / len(parts)), PATIENCE)
+    return spread(task, parts, workers, lambda found: progress("configurations", len(found) / len(parts)), PATIENCE)
 
 
 def spread(

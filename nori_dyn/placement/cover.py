@@ -12,17 +12,17 @@ Source: Edmonds (1971), Matroids and the greedy algorithm; for the inequalities 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.observe.field import Span
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
-from nori_dyn.placement.cases import Case, Demand, Inequality, cases_of
-from nori_dyn.placement.criterion import Criterion, DeviationLimit
+from nori_dyn.placement.cases import Case, Demand, Inequality, Rank, cases_of
+from nori_dyn.placement.criterion import Criterion, DeviationLimit, Precision
 from nori_dyn.program.silence import silent_stdout
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress
@@ -37,34 +37,11 @@ SHOWN = 6
 """Most names that are listed."""
 
 
-class Coverage(Protocol):
-    """What some choices do for a requirement."""
+Coverage: TypeAlias = Rank | Precision
+"""What some choices do for a requirement. Laws: every set that suffices obeys its inequalities, and they do not."""
 
-    @property
-    def suffices(self) -> bool:
-        """Whether they meet it."""
-
-    def beside(self, name: str) -> Coverage:
-        """What they do together with a further one."""
-
-    def next(self, allowed: Iterable[str], costs: Mapping[str, float]) -> str | None:
-        """The further choice that is worth its cost most; None where none helps."""
-
-    def inequality(self, names: Iterable[str] | None = None) -> Inequality:
-        """What every set that meets it obeys and they do not, of all choices or some, if none fails."""
-
-    def inequalities(self, failed: Sequence[str]) -> Iterator[Inequality]:
-        """Yield what every set that suffices obeys; and they do not, once these have failed."""
-
-
-class Requirement(Protocol):
-    """What is asked of choices."""
-
-    def outcome(self, chosen: Iterable[str]) -> Coverage:
-        """What some choices do for it."""
-
-    def failing(self, chosen: Sequence[str]) -> tuple[str, ...] | None:
-        """Choices without which the others of some do not meet it; None where any may fail that are to."""
+Requirement: TypeAlias = Case | DeviationLimit
+"""What is asked of choices."""
 
 
 @dataclass(slots=True, eq=False)
