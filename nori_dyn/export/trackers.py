@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import PlanError
-from nori_dyn.export.c_function import CFunction, c_function, solving_program
-from nori_dyn.export.files import CExport, assembled
+from nori_dyn.export.files import CExport, CFunction, assembled, c_function, solving_program
 from nori_dyn.export.interface import Interface
 from nori_dyn.export.text import rendered
 from nori_dyn.filtering.base_reference import FADED, NOISE, SECOND_ORDER, SURE, TILT, TURNING, BaseReference

@@ -31,10 +31,9 @@ from nori_dyn.identification.limits import (
     resting_posture,
 )
 from nori_dyn.identification.motion_information import Criterion, MotionInformation, criterion_named
-from nori_dyn.identification.motor_torques import MotorTorques
 from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.surroundings import Balance, Surroundings, joints_of, torque_sensors
-from nori_dyn.identification.trajectory import FourierSeries
+from nori_dyn.identification.trajectory import FourierSeries, MotorTorques
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.tables.progress import Progress

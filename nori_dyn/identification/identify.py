@@ -7,15 +7,18 @@ Options and parameters make a regression (`Formulation`); logs give their moment
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
-from nori_dyn.errors import InputError
+from nori_dyn.descriptions.sensor_configs import load_sensors
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.history import History
 from nori_dyn.identification.consistent import with_load
 from nori_dyn.identification.estimation import Solution
@@ -23,7 +26,6 @@ from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import Identification
 from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
-from nori_dyn.identification.given import Given, in_contact, logs_of
 from nori_dyn.identification.log_reader import LogReader
 from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.physical import is_physical
@@ -39,8 +41,12 @@ from nori_dyn.identification.plausibility import (
 )
 from nori_dyn.identification.prior import ParameterPrior
 from nori_dyn.identification.regression import force_readings_of
+from nori_dyn.logs.log import Log, read_log
+from nori_dyn.logs.mapping.record import ALWAYS
 from nori_dyn.logs.motion.differentiation import Differentiate, differentiator
+from nori_dyn.logs.reading import SampleReader
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
@@ -314,3 +320,79 @@ def _end(moments: LogMoments, share: float) -> int:
     """Number of segments before the last ones that hold a share of the samples."""
     counts = np.cumsum([sum(row.n for row in segment) for segment in moments.segments])
     return int(np.searchsorted(counts, (1.0 - share) * counts[-1], side="right"))
+
+
+OneLog: TypeAlias = Log | str | os.PathLike[str]
+"""A log as it is given."""
+
+Given: TypeAlias = OneLog | Sequence[OneLog] | Mapping[str, OneLog | Sequence[OneLog]]
+"""Logs as they are given: one, several, or those of each robot by its name."""
+
+SENSORS = {False: "identification", True: "identification_floating"}
+"""The shipped set of sensors that is taken where only a robot is given, by whether its base floats."""
+
+
+def in_contact(
+    system: System | KinematicTree,
+    sensors: SensorSet | str | None,
+    contacts: Iterable[str] | History | None,
+    logs: Sequence[Log],
+) -> dict[str, Any]:
+    """The systems of the contact states that occur, the names of the contacts, and what tells which are closed.
+
+    Raises:
+        InputError: contacts of sensors that have none; contacts of several logs that were recognised in one.
+        UnknownSensorNameError: there is no such contact.
+    """
+    if isinstance(system, System):
+        if sensors is not None:
+            raise InputError("a System has its sensors: give the robot, to name others.")
+        tree, chosen = system.tree, None
+    else:
+        tree = system
+        named = SENSORS[any(isinstance(joint, Free) for joint in tree.joints)] if sensors is None else sensors
+        chosen = load_sensors(named) if isinstance(named, str) else named
+    names = () if chosen is None else chosen.contact_names
+    if chosen is None or not names:
+        if contacts is not None:
+            raise InputError("the sensors have no contacts. Give the robot, and `sensors` that have.")
+        if not isinstance(system, System):
+            assert chosen is not None
+            system = System(tree, chosen)
+        return {"systems": {ALWAYS: system}, "contact_names": (), "contacts": None}
+    if isinstance(contacts, History):
+        if contacts.contacts is None or contacts.contacts.names != names or len(logs) != 1:
+            raise InputError(
+                f"the contacts were not recognised by sensors with the contacts {', '.join(names)}, or not in one log "
+                "alone. Write what was recognised into the logs: a column contact:NAME, 1 where it is closed."
+            )
+        states = {tuple(np.array(names)[row]) for row in np.unique(contacts.contacts.closed, axis=0)}
+    elif contacts is not None:
+        contacts = chosen.contact_state(contacts)
+        states = {contacts}
+    else:
+        every = {state: System(tree, chosen.in_contact(*state)) for state in ((), names)}  # have all readings
+        states = set().union(*(SampleReader(every, names).states(log) for log in logs))
+    systems = {state: System(tree, chosen.in_contact(*state)) for state in sorted(states)}
+    return {"systems": systems, "contact_names": names, "contacts": contacts}
+
+
+def logs_of(given: Given, robots: tuple[str, ...]) -> list[tuple[int, Log]]:
+    """Logs, with the number of the robot that each is of.
+
+    Raises:
+        InputError: of several robots, it is not said which these are of.
+        UnknownNameError: of a robot that has no other log.
+    """
+    if not isinstance(given, Mapping):
+        each = [given] if isinstance(given, Log | str | os.PathLike) else given
+        if len(each) and len(robots) > 1:
+            raise InputError(f"of which robot are they? Give the logs of each by its name: {{'{robots[0]}': ...}}.")
+        given = {robots[0]: each}
+    found = []
+    for name, own in given.items():
+        if name not in robots:
+            raise UnknownNameError("robot", name, robots, "the logs")
+        logs = [own] if isinstance(own, Log | str | os.PathLike) else own
+        found += [(robots.index(name), log if isinstance(log, Log) else read_log(log)) for log in logs]
+    return found

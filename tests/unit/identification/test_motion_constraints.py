@@ -5,8 +5,8 @@ import pytest
 
 from nori_dyn.identification.dependent_joints import MovingJoints
 from nori_dyn.identification.limits import JointLimits, MotionConstraint, motion_limits
-from nori_dyn.identification.motor_torques import MotorTorques
 from nori_dyn.identification.surroundings import Balance
+from nori_dyn.identification.trajectory import MotorTorques
 from tests.standing import robot
 from tests.unit.identification import test_dependent_joints, test_motor_torques
 from tests.unit.identification.test_dependent_joints import following, motions

@@ -5,7 +5,7 @@ import pytest
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.dependent_joints import MovingJoints
-from nori_dyn.identification.motor_torques import MotorTorques
+from nori_dyn.identification.trajectory import MotorTorques
 from tests import mechanisms
 from tests.in_pinocchio import constrained_dynamics
 from tests.unit.identification.test_dependent_joints import following, motions
