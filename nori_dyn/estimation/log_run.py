@@ -26,7 +26,7 @@ from nori_dyn.filtering.hypothesis_passes import HypothesisPasses, RecognisedStr
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import ContactPrograms
 from nori_dyn.filtering.localization import TouchedSurfaces
-from nori_dyn.filtering.smoother import STRETCH, ContactPasses, Stretch, Stretches
+from nori_dyn.filtering.smoother import STRETCH, ContactPasses, Passes, Stretch, Stretches
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -344,7 +344,13 @@ class _LogRun:
         with self.preparing():
             imm = None if hypotheses is None else self.runner.hypothesis_steps(hypotheses, clock.usual)
             ticks = self.runner.ticks if imm is None or is_backward else None
-            (imm.tick if imm is not None and ticks is None else self.runner.ticks.first).prepare()
+            said = clock.usual, options.missing, options.singular
+            run = None if ticks is None else ContactPasses(ticks, said[0], ticks.first.beginning(), *said[1:])
+            one = first[0].at(slice(0, 1)), first[1][:1]
+            if imm is not None:
+                _rehearse(self.hypothesis_passes(imm, *said), self.stretch(imm, 0, *one))
+            if run is not None:
+                _rehearse(run, self.stretch(run.ticks, 0, *one))
         numbers: deque[Indices] = deque()
 
         def cut() -> Iterator[tuple[int, Samples, Floats]]:
@@ -357,13 +363,12 @@ class _LogRun:
                     yield n + start, samples.at(part), steps[part]
                 n += len(samples)
 
-        said = clock.usual, options.missing, options.singular
-        if ticks is None:
+        if run is None:
             assert imm is not None
             for history in self.hypothesis_passes(imm, *said).filtered(self.stretch(imm, *one) for one in cut()):
                 yield LogPart(numbers.popleft(), history.t, history.estimate, history)
             return
-        run = ContactPasses(ticks, said[0], ticks.first.beginning(), *said[1:])
+        ticks = run.ticks
         chart = None if options.alarms is None else CollisionChart(ticks.first, clock.usual, options.alarms)
         run.judges = options.monitor or chart is not None
         if not is_backward:
@@ -445,6 +450,12 @@ class _LogRun:
         took = time.perf_counter() - begun
         self.report.preparing += took
         self.report.seconds -= took
+
+
+def _rehearse(passes: Passes, stretch: Stretch) -> None:
+    """Compile what runs over samples, as one shows; the run itself begins anew, and meets its errors again."""
+    with suppress(NoriError):
+        deque(passes.filtered([stretch]), maxlen=0)
 
 
 def _timed(items: Iterator[Any], report: LogReport, sign: int) -> Iterator[Any]:
