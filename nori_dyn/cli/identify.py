@@ -205,16 +205,13 @@ class FitOptions:
             asked = [_of(path, name) if path and several else path for path in paths]
             of = f" of {name}" if several else ""
 
-            def save_own(path: Path, own: nd.KinematicTree = own) -> None:
-                notes.extend(nd.tools.save_robot(own, robot, path))
-
             def save_friction(path: Path, name: str = name, own: nd.KinematicTree = own) -> None:
                 nd.tools.save_components(found.with_stiction(name) if self.stiction else own, path, source)
 
             def save_calibrated(path: Path, name: str = name) -> None:
                 nd.tools.save_mapping(found.calibrated(mapping, name), path, source)
 
-            writers["robot" + of] = asked[0], save_own
+            writers["robot" + of] = asked[0], partial(nd.tools.save_robot, own, robot)
             writers["components" + of] = asked[1], save_friction
             writers["mapping" + of] = asked[2], save_calibrated
         writers["payload"] = (
@@ -225,7 +222,7 @@ class FitOptions:
         for what, (path, write) in writers.items():
             if path is not None:
                 try:  # what was found is worth more than the file that cannot hold it
-                    write(path)
+                    notes += write(path) or ()  # save_robot has some
                     written[what] = path
                 except NoriError as error:
                     problems.append(str(error))

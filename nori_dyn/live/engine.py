@@ -21,10 +21,8 @@ from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.live.account import Account
 from nori_dyn.live.differentiation import live_derivative
 from nori_dyn.live.state import State
-from nori_dyn.logs.chunks import lacking
-from nori_dyn.logs.formats.source import suggestion
+from nori_dyn.logs.chunks import lacking, lacks
 from nori_dyn.logs.mapping.binding import Binding
-from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
 from nori_dyn.measurements.contacts import COLLISION, CONTACT, TOUCH_POINT, ContactState
@@ -373,11 +371,5 @@ def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...])
     missing = [name for name in always if name in binding.lacking] + list(needed)
     if not missing:
         return
-    shown = ", ".join(f"'{name}'" for name in missing[:6]) + (", ..." if len(missing) > 6 else "")
-    is_made = any(name in record.freedoms and record.freedoms[name].kind == "qdd" for name in needed)
-    advice = " Joint accelerations can be made from the velocities: --differentiate auto." if is_made else ""
     columns = {column: bound.stream for bound in binding.streams.values() for column in bound.stream.columns}
-    raise InputError(
-        f"{binding.where}: lacks {len(missing)} numbers that are needed: {shown}.{advice} "
-        f"{suggestion(columns, missing[0], KINDS)} A mapping says what they are called: --mapping."
-    )
+    raise lacks(binding, missing, columns, "numbers that are needed")

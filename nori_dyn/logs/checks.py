@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,7 @@ def _is_any_wrong(values: Floats) -> bool:
     return not (np.max(values, initial=0.0) < LARGEST and np.min(values, initial=0.0) > -LARGEST)
 
 
-def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], left_out: dict[str, int]) -> Samples:
+def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], left_out: Counter[str]) -> Samples:
     """The samples that can be estimated, without those in gaps of streams or without a motion.
 
     Args:
@@ -37,7 +38,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     def leave_out(reason: str, which: Booleans | np.bool_) -> None:
         new = np.asarray(which & ~left)
         if new.any():
-            left_out[reason] = left_out.get(reason, 0) + int(np.count_nonzero(new))
+            left_out[reason] += int(np.count_nonzero(new))
             left[new] = True
 
     if samples.silent is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.clock import Rows, StreamCounts, is_wrong, rows_of
-from nori_dyn.logs.formats.source import BLOCK, LogSource, suggestion
+from nori_dyn.logs.formats.source import BLOCK, LogSource, Stream, suggestion
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
@@ -40,7 +41,7 @@ class LogCounts:
     """
 
     streams: dict[str, StreamCounts] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
     differentiated: tuple[str, ...] = ()
     dt: float | None = None
     made_by: str = ""
@@ -128,6 +129,30 @@ def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> 
     return tuple(name for name in binding.lacking if name in needed and name not in given)
 
 
+def lacks(binding: Binding, names: Sequence[str], columns: Mapping[str, Stream], of: str) -> InputError:
+    """The error of numbers that are needed, and that a log or a stream has no columns for.
+
+    Args:
+        binding: what is taken of it.
+        names: the numbers.
+        columns: its columns.
+        of: of how many of what they are: "of 12 measurements".
+    """
+    freedoms, shown = binding.record.freedoms, quoted(names)
+    is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
+    hint = " Joint accelerations can be made from the velocities: --differentiate auto." if is_derivative else ""
+    mapped = f" The mapping has entries for {', '.join(binding.ignored[:6])}." if binding.ignored else ""
+    what, how = ("the mapping lacks", "") if binding.is_mapped else ("lacks", " A mapping says what they are called.")
+    return InputError(
+        f"{binding.where}: {what} {len(names)} {of}: {shown}.{hint}{mapped} {suggestion(columns, names[0], KINDS)}{how}"
+    )
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Some names, the first of many."""
+    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+
+
 def _check_has(kind: str, source: LogSource, binding: Binding, made: Sequence[str] = ()) -> None:
     """Check that the log has q, or qd, but for what is made.
 
@@ -175,13 +200,13 @@ def _built(rows: Rows, source: LogSource, binding: Binding, closed: ContactState
 
 
 def _valid_samples(
-    rows: Iterable[Rows], source: LogSource, binding: Binding, closed: ContactState | None, left_out: dict[str, int]
+    rows: Iterable[Rows], source: LogSource, binding: Binding, closed: ContactState | None, left_out: Counter[str]
 ) -> Iterator[Samples]:
     """Yield the samples that numbers on one clock make, but those that are none, which are counted."""
     for each in rows:
         samples, left = _built(each, source, binding, closed), np.zeros(len(each), dtype=bool)
         for reason, which in each.left_out.items():
-            left_out[reason] = left_out.get(reason, 0) + int(np.count_nonzero(which & ~left))
+            left_out[reason] += int(np.count_nonzero(which & ~left))
             left |= which
         if not left.all():
             yield samples.at(~left) if left.any() else samples
@@ -303,11 +328,10 @@ def _step(t: Floats | None, differentiation: Differentiator, counts: LogCounts, 
     dt = step(t) if dt is None and t is not None else dt
     if dt is None:
         lacking, n = binding.derivable, len(binding.record.names[binding.record.y])
-        shown = ", ".join(f"'{name}'" for name in lacking[:6]) + (", ..." if len(lacking) > 6 else "")
         raise InputError(
-            f"{binding.where}: lacks {len(lacking)} of {n} measurements: {shown}. To make them of the velocities, the "
-            "time between samples must be known: the log has no column 't' that increases. Give it: --dt 0.001, in "
-            "seconds."
+            f"{binding.where}: lacks {len(lacking)} of {n} measurements: {quoted(lacking)}. To make them of the "
+            "velocities, the time between samples must be known: the log has no column 't' that increases. Give it: "
+            "--dt 0.001, in seconds."
         )
     return dt
 
@@ -326,7 +350,7 @@ def _motion(
     for k, rows in enumerate(rows_of(binding, source.read(binding.wanted), {})):
         if k % every:
             continue
-        for samples in _valid_samples([rows], source, binding, (), {}):
+        for samples in _valid_samples([rows], source, binding, (), Counter()):
             dt = dt or _step(samples.t, part.by, counts, binding)
             even = np.asarray(dt * samples.numbers)
             t = even if samples.t is None or part.by.dt is not None else samples.t

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.logs.chunks import configurations
 from nori_dyn.logs.formats.registry import open_log
@@ -139,6 +137,4 @@ def whole_table(path: str | os.PathLike[str]) -> dict[str, Floats]:
         if len(source.streams) != 1:
             names = ", ".join(repr(stream.name) for stream in source.streams[:6])
             raise FileFormatError(f"{path}: has {len(source.streams)} streams ({names}); a single table is needed.")
-        (stream,) = source.streams
-        blocks = [block.values for block in source.read({stream.name: stream.columns})]
-    return {name: np.concatenate([values[k] for values in blocks]) for k, name in enumerate(stream.columns)}
+        return source.table(source.streams[0])

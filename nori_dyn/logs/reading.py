@@ -12,8 +12,8 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.logs.ahead import prefetched
 from nori_dyn.logs.checks import check_readings, samples_by_state, usable
-from nori_dyn.logs.chunks import LogCounts, lacking, raw_samples, samples_of
-from nori_dyn.logs.formats.source import LogSource, abbreviated, suggestion
+from nori_dyn.logs.chunks import LogCounts, lacking, lacks, raw_samples, samples_of
+from nori_dyn.logs.formats.source import abbreviated
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.motion.differentiation import Differentiator
@@ -100,7 +100,8 @@ class SampleReader:
                     for state, places in samples_by_state(samples).items():
                         without = lacking(binding, state, made)
                         if without:
-                            raise self._lacks(without, binding, source, state)
+                            of = f"of {len(self.systems[state].measurement_names)} measurements"
+                            raise lacks(binding, without, source.columns, of)
                         own = binding.record.own_readings(state, samples.y[places])
                         check_readings(samples, self.systems[state], own, places, self.missing)
                     is_empty = False
@@ -121,16 +122,3 @@ class SampleReader:
                 f"{binding.where}: has no column '{CONTACT}{without}', 1 where that contact is closed and 0 where it "
                 f"is open. Or say which contacts are closed throughout: --contacts {','.join(self.contacts)}, or none."
             )
-
-    def _lacks(self, names: tuple[str, ...], binding: Binding, source: LogSource, state: ContactState) -> InputError:
-        freedoms = binding.record.freedoms
-        shown = ", ".join(f"'{name}'" for name in names[:6]) + (", ..." if len(names) > 6 else "")
-        is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
-        hint = " Joint accelerations can be made from the velocities: --differentiate auto." if is_derivative else ""
-        needed = len(self.systems[state].measurement_names)
-        mapped = f" The mapping has entries for {', '.join(binding.ignored[:6])}." if binding.ignored else ""
-        lacks = "the mapping lacks" if binding.is_mapped else "lacks"
-        return InputError(
-            f"{binding.where}: {lacks} {len(names)} of {needed} measurements: {shown}.{hint}{mapped} "
-            f"{suggestion(source.columns, names[0])}"
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +88,7 @@ def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str]
         InputError: there are none at all, or too many for a picture.
     """
     check_picture_name(path)
-    columns = _named_columns(whole_table(estimates))
+    columns = whole_table(estimates)
     known = [name for name in columns if name not in (TIME, *EXTRAS) and not name.startswith(SIGMA)]
     if not known:
         raise InputError(f"{estimates}: holds no estimates. Name a file that `nori-dyn estimate` wrote.")
@@ -106,16 +105,6 @@ def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str]
         )
     _draw(panels, columns, Path(estimates).name, path)
     return drawn
-
-
-def _named_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Columns by the names of a CSV: those of an NPZ's wrenches and accelerations have numbers instead."""
-    found: dict[str, Floats] = {}
-    for name, column in columns.items():
-        match = re.fullmatch(rf"((?:{SIGMA})?(fx?|a):.*)\[([0-5])\]", name)
-        components = MOTION if match and match[2] == "a" else FORCE
-        found[f"{match[1]}.{components[int(match[3])]}" if match else name] = column
-    return found
 
 
 def _draw(

@@ -27,9 +27,7 @@ from nori_dyn.placement.pareto import ParetoFront
 from nori_dyn.placement.selection import Placement
 from nori_dyn.report.identification_page import identification_page
 from nori_dyn.report.layout import Page
-from nori_dyn.report.log_page import log_page
 from nori_dyn.report.page import front_page, observability_page, placement_page
-from nori_dyn.report.recorded import RecordedLog
 from nori_dyn.tables import spaced
 
 if TYPE_CHECKING:
@@ -58,16 +56,6 @@ def to_html(
     expected = "what nd.observability, nd.place, nd.placement.best_sensors, .pareto_front or nd.identify returns"
     example = "nd.tools.save_html(nd.observability(system), 'page.html')"
     raise WrongKindError("nd.tools.save_html", expected, found, example)
-
-
-def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
-    """Render the page of a log; equal logs give equal pages. It needs no script to be seen, and has one to look closer.
-
-    Args:
-        log: the log, run through a plan.
-        names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
-    """
-    return rendered(log_page(log, names))
 
 
 def rendered(page: Page) -> str:

@@ -17,7 +17,6 @@ from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.descriptions.urdf_shapes import Shape, urdf_shapes
-from nori_dyn.io.extras import needed
 from nori_dyn.io.files import write_bytes
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import positions
@@ -315,15 +314,6 @@ ARROW = 0.4
 """Length of the longest arrow, as a share of how large the robot is."""
 
 
-def check_rerun() -> None:
-    """Check that recordings can be written.
-
-    Raises:
-        MissingExtraError: the extra is not installed.
-    """
-    needed("a Rerun recording", "rerun", "rerun")
-
-
 def save_recording(
     log: RecordedLog, path: str | Path, names: Sequence[str] = (), robot: str | Path | None = None
 ) -> tuple[str, ...]:
@@ -339,10 +329,8 @@ def save_recording(
         What is to be said of it: meshes that were not found.
 
     Raises:
-        MissingExtraError: the extra `rerun` is not installed.
         FileFormatError: the URDF cannot be read, or the file not written.
     """
-    check_rerun()
     import rerun as rr
 
     shapes = () if robot is None else urdf_shapes(robot)

@@ -13,6 +13,7 @@ from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindErr
 from nori_dyn.estimation.log_estimate import LogEstimate, LogHistory
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.system import System
+from nori_dyn.io.extras import needed
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.chunks import samples_of
 from nori_dyn.logs.fields import EXTRAS
@@ -25,9 +26,10 @@ from nori_dyn.measurements.contacts import COLLISION
 from nori_dyn.measurements.contacts import CONTACT as PROBABILITY
 from nori_dyn.measurements.floating_base import floating_root
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.report.html import log_to_html
+from nori_dyn.report.html import rendered
+from nori_dyn.report.log_page import log_page
 from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, RecordedLog, StateSeries, chosen
-from nori_dyn.report.recording import check_rerun, save_recording
+from nori_dyn.report.recording import save_recording
 from nori_dyn.report.shows.logs import notes_on_streams
 from nori_dyn.solve.over_ticks import joined
 from nori_dyn.system.inputs import unusable
@@ -83,7 +85,7 @@ def view(
     chosen(drawn.estimates, names, drawn.name)  # refused before anything is drawn
     if path.suffix in RECORDING:
         return save_recording(drawn, path, names, None if robot is None else Path(robot))
-    write_bytes(path, log_to_html(drawn, names).encode())
+    write_bytes(path, rendered(log_page(drawn, names)).encode())
     return ()
 
 
@@ -95,7 +97,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
         MissingExtraError: a recording, and the extra `rerun` is not installed.
     """
     if str(path).endswith(RECORDING):
-        check_rerun()
+        needed("a Rerun recording", "rerun", "rerun")
     elif not str(path).endswith(PAGE):
         raise FileFormatError(f"{path}: must end in .html, for a page, or .rrd, for a recording of the Rerun viewer.")
     check_writable(Path(path))

@@ -155,7 +155,7 @@ def test_names_choose_what_is_drawn(run, tmp_path, monkeypatch):
     assert "need 20 panels, more than a picture holds (12)" in run("info", "many.csv", "--plot", "many.png")[2]
     assert not Path("many.png").exists()
     np.savez("e.npz", **{"fx:foot": np.ones((3, 6)), "tau": np.ones((3, 2))})
-    assert run("info", "e.npz", "fx:foot.mz", "tau", "--plot", "e.png")[1] == "3 estimates drawn: e.png.\n"
+    assert run("info", "e.npz", "fx:foot[2]", "tau", "--plot", "e.png")[1] == "3 estimates drawn: e.png.\n"
 
 
 def test_pictures_need_their_extra(run, tmp_path, monkeypatch):

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource
 from nori_dyn.logs.formats.csv_table import METADATA
@@ -44,9 +42,7 @@ def _columns(file: Path) -> Iterator[ArraySeries]:
     stem = file.name.split(".")[0]
     with open_log(file) as source:
         for stream in source.streams if "nori_dyn.fingerprint" not in source.metadata else ():  # of an earlier run
-            blocks = [block.values for block in source.read({stream.name: stream.columns})]
-            for k, name in enumerate(stream.columns):
-                values = np.concatenate([block[k] for block in blocks]) if blocks else np.zeros(0)
+            for name, values in source.table(stream).items():
                 of = re.fullmatch(rf"(?:column|{re.escape(stem)})(\[\d+\])?", name)  # as of velocity in velocity.mat
                 unit = (stream.units.get(name, ""),)
                 own = f"{stem}.{name}" if of is None else stem if len(stream.columns) == 1 else f"{stem}{of[1] or ''}"

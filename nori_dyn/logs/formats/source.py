@@ -95,6 +95,15 @@ class LogSource(ABC):
             FileFormatError: the file is damaged; says where.
         """
 
+    def table(self, stream: Stream) -> dict[str, Floats]:
+        """Read a stream as a whole: its columns (n,), by name.
+
+        Raises:
+            FileFormatError: the file is damaged; says where.
+        """
+        blocks = [block.values for block in self.read({stream.name: stream.columns})]
+        return {name: np.concatenate([np.zeros(0), *(b[k] for b in blocks)]) for k, name in enumerate(stream.columns)}
+
     def place(self, stream: str, sample: int) -> str:
         """Location of a sample: "log.csv:17", "log.npz, sample 15" (from 0)."""
         return f"{self.path}, sample {sample}" + (f" of {stream}" if stream else "")

@@ -63,15 +63,22 @@ class JointNoise:
 
     def __post_init__(self) -> None:
         for name in ("jerk", "sigma_q", "sigma_qd"):
-            value = getattr(self, name)
-            if value is not None and not np.all((value > 0) & (value < np.inf)):
-                wrong = float(value[~((value > 0) & (value < np.inf))][0])
-                raise InputError(f"{name} is {wrong:g}: it must be positive.")
+            check_positive(name, getattr(self, name))
         if self.sigma_q is None and self.sigma_qd is None:
             raise InputError("nothing is read: positions, velocities, or both are needed, each with its sigma.")
 
     def __len__(self) -> int:
         return len(self.jerk)
+
+
+def check_positive(name: str, values: Floats | None) -> None:
+    """Check noise (n,), where there is some.
+
+    Raises:
+        InputError: a number of it is not positive, or infinite.
+    """
+    for wrong in [] if values is None else values[~((values > 0) & (values < np.inf))][:1].tolist():
+        raise InputError(f"{name} is {wrong:g}: it must be positive.")
 
 
 class JointModel:

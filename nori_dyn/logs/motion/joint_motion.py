@@ -11,7 +11,7 @@ from nori_dyn.algebra.arrays import numeric
 from nori_dyn.errors import InputError
 from nori_dyn.logs.clock import median_step
 from nori_dyn.logs.motion.joint_filter import even_step, filtered, smoothed
-from nori_dyn.logs.motion.joint_model import JointNoise
+from nori_dyn.logs.motion.joint_model import JointNoise, check_positive
 from nori_dyn.logs.motion.joint_noise import likeliest, stretches
 from nori_dyn.typing import Floats
 
@@ -149,11 +149,9 @@ def _usual(t: Floats) -> float:
 
 
 def _noise(name: str, value: ArrayLike, n: int) -> Floats:
-    """Noise of each joint (n,); its sign is checked elsewhere."""
+    """Noise of each joint (n,)."""
     found = numeric(name, value)
     if found.ndim > 1 or (found.ndim == 1 and len(found) != n):
         raise InputError(f"{name} must be one number, or one for each of {n} joints: it is {found.shape}.")
-    if not np.all((found > 0) & (found < np.inf)):
-        wrong = float(np.atleast_1d(found)[~((np.atleast_1d(found) > 0) & (np.atleast_1d(found) < np.inf))][0])
-        raise InputError(f"{name} is {wrong:g}: it must be positive.")
+    check_positive(name, np.atleast_1d(found))
     return np.broadcast_to(found, (n,)).copy()

@@ -19,15 +19,12 @@ from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.registry import is_compiled
 from nori_dyn.program.layout import output_parts
 from nori_dyn.report.shows.models import tree_figures
-from nori_dyn.report.shows.systems import robot_in_words
+from nori_dyn.report.shows.systems import MOST_READINGS, robot_in_words
 from nori_dyn.solve.solver import Solver
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
 from nori_dyn.tables import Bullets, Document, Facts, Table, attributes, listed, number, shows, unbroken
-
-MOST_READINGS = 24
-"""Names of readings that are shown."""
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.report.curves import SIZE
-from nori_dyn.report.html import log_to_html
+from nori_dyn.report.html import rendered
+from nori_dyn.report.log_page import log_page
 from nori_dyn.report.log_verdict import verdict
 from nori_dyn.report.recorded import SINGULAR, RecordedLog, alarm, misfit, suspicions, windows
 from nori_dyn.report.skeleton import skeleton
@@ -34,6 +36,10 @@ FIRST, SECOND = "second:panda_joint2", "third:panda_joint4"
 @cache
 def log(name: str = "faulty") -> RecordedLog:
     return recorded(estimated(name))
+
+
+def log_to_html(log: RecordedLog, names: Sequence[str] = ()) -> str:
+    return rendered(log_page(log, names))
 
 
 @cache
