@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,7 +106,8 @@ class AllCases:
         return self.sensors.dynamics_sigma(equation, n)
 
 
-class Everything(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Everything:
     """The system of all cases, and what is asked of it, as of a plan."""
 
     system: System

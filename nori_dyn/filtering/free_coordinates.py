@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.linalg as la
@@ -241,6 +242,17 @@ def free_coordinates(plan: Asked) -> FreeCoordinates:
         raise no_memory(system.sensors.name)
     if note := system.note_on_offsets:
         warnings.warn(f"sensors '{system.sensors.name}': {note}", NoriWarning, stacklevel=2)
+    if (found := _FOUND.get(plan)) is None:
+        found = _FOUND[plan] = _found(plan)
+    return found
+
+
+_FOUND: WeakKeyDictionary[Asked, FreeCoordinates] = WeakKeyDictionary()
+"""What is free by each plan that is alive: trackers of one plan have the same equations."""
+
+
+def _found(plan: Asked) -> FreeCoordinates:
+    system = plan.system
     weighed, columns, kept = free_columns(system)
     memory = sorted(system.memory, key=lambda one: one.rate is None)
     n_v = sum(len(one.variable.components) for one in memory if one.rate is not None)

@@ -287,10 +287,9 @@ def test_smoother_is_least_squares_over_ticks_between_which_axes_turn(every_back
 
 @needs_compiler
 def test_smoothed_base_is_nearer_the_truth_and_as_sure_as_told():
-    n, errors, scaled = 150, np.zeros(2), list[float]()
+    n, errors, scaled, tracker = 150, np.zeros(2), list[float](), nd.Tracker(plan(), DT)
     for seed in range(12):
         motion, run = run_of(n, TILTS[seed % 3], seed)
-        tracker = nd.Tracker(plan(), DT)
         for which, causal in enumerate((True, False)):
             base = tracker.over(*run, causal=causal).base
             off = np.array([error(base.at(k), motion, k) for k in range(n)])
