@@ -14,14 +14,13 @@ from nori_dyn.system.builder import System
 from tests import oracles
 from tests.agreement.test_weighted import redundant, state
 from tests.compilers import needs_compiler
-from tests.covering import covering
 from tests.least_squares import Extended, constrained_least_squares
 from tests.mechanisms import closed_state, four_bar, sprung_leg
 from tests.oracles import extended_rows, refined_solution
 from tests.robots import load
-from tests.systems import FORWARD, PROBLEMS, Figure2, hybrid, paper_chain, sensor_set
-from tests.tolerances import EXACT, RECURSION, SAME_PROGRAM, SOLVED, Tolerance, assert_close
-from tests.trees import on_a_free_base, three_children
+from tests.systems import FORWARD, PROBLEMS, hybrid, sensor_set
+from tests.tolerances import EXACT, SAME_PROGRAM, SOLVED, Tolerance, assert_close
+from tests.trees import on_a_free_base
 from tests.unit.planning.test_repeats import closed_state as closed_hinged
 from tests.unit.planning.test_repeats import four_bar as hinged_four_bar
 from tests.unit.recursions.test_joint_terms import WITH_MOTORS
@@ -108,19 +107,7 @@ def random_state(system, seed=0):
     return system.tree.random_configuration(rng), rng.normal(size=system.tree.nv), rng.normal(size=system.ny)
 
 
-TREES = {
-    "mixed": three_children(),
-    "floating": on_a_free_base(nd.autotree(3, branching=2, skew=0.4)),
-    "branched": nd.autotree(3, branching=2, skew=0.4),
-}
-"""With every joint that has a name of its own, with a quaternion, and with neither."""
-
-
-@covering(strength=1, tree=TREES, problem=["inverse", "forward", "hybrid"])
-def test_exact_sets_with_wrenches_measured(tree, problem):
-    system = nd.System(tree, hybrid(tree, 1) if problem == "hybrid" else PROBLEMS[problem])
-    plan = nd.plan(system, outputs=["tau", "qdd", f"fx:{tree.names[-1]}", "a", "f"])
-    check(plan, random_state(system), ("q", "qd", "y"), tolerance=RECURSION if problem == "inverse" else SOLVED)
+BRANCHED = nd.autotree(3, branching=2, skew=0.4)
 
 
 def wrenches_in_parts(tree):
@@ -139,22 +126,10 @@ def wrenches_in_parts(tree):
     )
 
 
-READING_JOINTS = ["inverse", "forward", "hybrid", "parts"]
-
-
-@pytest.mark.parametrize("problem", READING_JOINTS)
+@pytest.mark.parametrize("problem", ["inverse", "forward", "hybrid", "parts"])
 def test_sets_that_read_joints_of_every_kind(problem):
-    check_closed_form(WITH_MOTORS["two_roots"], problem)
-
-
-@pytest.mark.long
-@covering(strength=1, tree=TREES, problem=READING_JOINTS)
-def test_sets_that_read_joints(tree, problem):
-    check_closed_form(tree, problem)
-
-
-def check_closed_form(tree, problem):
     """The derivatives are those of hybrid dynamics."""
+    tree = WITH_MOTORS["two_roots"]
     sets = {**PROBLEMS, "hybrid": hybrid(tree, 2), "parts": wrenches_in_parts(tree)}
     system = nd.System(tree, sets[problem])
     assert HybridReadings.of(system) is not None
@@ -163,7 +138,7 @@ def check_closed_form(tree, problem):
     check(plan, random_state(system), ("y",), outputs=[f"tau:{tree.joint_names[1]}"], n=2)
 
 
-@pytest.mark.parametrize("make", [four_bar, sprung_leg, lambda: TREES["branched"]])
+@pytest.mark.parametrize("make", [four_bar, sprung_leg, lambda: BRANCHED])
 def test_sets_that_read_more_are_eliminated(make):
     tree = make()
     sensors = FORWARD if tree.components else sensor_set({"type": "accelerometer", "links": "all"})
@@ -187,19 +162,6 @@ def test_pivots_that_vanish_are_solved_afresh():
         check(plan, (q, qd, y), ("q", "qd", "y") if is_trusted else ("qd", "y"))
 
 
-def test_load_cells():
-    system = nd.System(paper_chain(6, 0.9), Figure2())
-    plan = nd.plan(system, outputs=["tau", "fx", "qdd"])
-    check(plan, random_state(system), ("q", "qd", "y"))
-
-
-def test_a_weighed_set_of_a_floating_base():
-    system = nd.System(TREES["floating"], redundant(TREES["floating"]))
-    q, qd, y, _ = state(system, 0)
-    plan = nd.plan(system, outputs=["tau", "qdd"])
-    check(plan, (q, qd, y, system.weights), WRT, n=1)
-
-
 @pytest.mark.parametrize("make", [four_bar, sprung_leg])
 def test_components(make):
     tree = make()
@@ -210,11 +172,12 @@ def test_components(make):
 
 
 def weighed_plan():
-    tree = TREES["branched"]
-    return nd.plan(nd.System(tree, redundant(tree)), outputs=["tau", "qdd", "fx"])
+    return nd.plan(nd.System(BRANCHED, redundant(BRANCHED)), outputs=["tau", "qdd", "fx"])
 
 
-@pytest.mark.parametrize("make", [weighed_plan, lambda: nd.plan(nd.System(TREES["floating"], "forward_dynamics"))])
+@pytest.mark.parametrize(
+    "make", [weighed_plan, lambda: nd.plan(nd.System(on_a_free_base(BRANCHED), "forward_dynamics"))]
+)
 def test_states_solved_afresh_have_the_same_derivatives(make):
     plan = make()
     by = plan.derivative(*WRT[: len(plan.system.input_sizes)], backend="numpy")
