@@ -112,20 +112,22 @@ def possible_motions(
 
 def rows_at(regression: Regression, values: Values) -> Floats:
     """Rows (n_rows, columns) of W at some motions, unknown wrenches eliminated."""
-    entries = regression.graph.evaluate([*regression.W.values(), *regression.N.values(), *regression.c], values)
-    n = max(len(value) for value in values.values())
-    W, N, _ = regression.dense(np.broadcast_to(entries, (len(entries), n)).T)
+    W, N = _dense(regression, values)
     rows: Floats = annihilator(N, np.zeros(regression.n_rows, dtype=bool)) @ W if regression.unknowns else W
     return rows.reshape(-1, W.shape[2])
 
 
 def unknowns_at(regression: Regression, values: Values) -> int:
     """How many of the unknown wrenches of a sample its rows determine."""
-    entries = regression.graph.evaluate([*regression.N.values()], values)
-    N = np.zeros((entries.shape[-1] if entries.size else 1, regression.n_rows, len(regression.unknowns)))
-    for (row, column), entry in zip(regression.N, entries, strict=True):
-        N[:, row, column] = entry
+    _, N = _dense(regression, values)
     return int(np.max(np.linalg.matrix_rank(N, rtol=REPEATED), initial=0)) if N.size else 0
+
+
+def _dense(regression: Regression, values: Values) -> tuple[Floats, Floats]:
+    """W (n, rows, columns) and N (n, rows, unknowns) at n motions."""
+    entries = regression.graph.evaluate([*regression.W.values(), *regression.N.values(), *regression.c], values)
+    n = max(len(value) for value in values.values())
+    return regression.dense(np.broadcast_to(entries, (len(entries), n)).T)[:2]
 
 
 def enough(regression: Regression, rank: int) -> int:
