@@ -33,6 +33,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.convex import Body, MaxdetProblem, solved
 from nori_dyn.identification.estimation import Solution
+from nori_dyn.identification.moments import triangular
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters, ten_parameters
 from nori_dyn.identification.physical import (
     RelativeInertia,
@@ -115,7 +116,7 @@ def consistent(
     T = la.solve_triangular(root, np.eye(len(start)))
     others = np.flatnonzero([each.kind not in INERTIAL for each in parameters.each])
     rows = np.vstack([R @ T, T[others] / sigma[others, None]])
-    A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / sigma[others]]))
+    A, b = _triangle(rows, np.concatenate([z - R @ start, (prior - start)[others] / sigma[others]]))
     bodies = tuple(Body(link.D @ T[link.places], ten_numbers(link.of(start)), weights[link.link]) for link in links)
     W, w = _faces(hulls or {}, parameters, links)
     G, g = np.vstack([np.eye(len(start))[bounded], W]), np.concatenate([least, w])
@@ -176,15 +177,9 @@ def _unconstrained(
     return la.solve_triangular(root, right), root
 
 
-def _fewest(A: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Rows, (n, n) at most, with the same sum of squares but for a constant."""
-    return (A, b) if len(A) <= A.shape[1] else _triangle(A, b)
-
-
 def _triangle(A: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Upper triangle (n, n) and right-hand side (n,) of rows, n of them at least."""
-    n = A.shape[1]
-    triangle = np.asarray(la.qr(np.column_stack([A, b]), mode="r")[0], dtype=float)
+    """Upper triangle (n, n) and right-hand side (n,) with the sum of squares of rows but for a constant."""
+    n, triangle = A.shape[1], triangular(np.column_stack([A, b]))
     return triangle[:n, :n], triangle[:n, n]
 
 
