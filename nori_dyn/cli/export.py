@@ -13,7 +13,7 @@ from nori_dyn.cli.common import print_json
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json
 from nori_dyn.errors import IdentifierError
-from nori_dyn.export.text import checked_identifier
+from nori_dyn.export.names import checked_identifier
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import attributes, listed, unbroken
 

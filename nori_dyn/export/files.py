@@ -19,7 +19,8 @@ from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import PlanError, named_contacts
 from nori_dyn.export.interface import Enumeration, Interface
 from nori_dyn.export.members import CMember, Element
-from nori_dyn.export.text import MARK, comment_text, rendered, table
+from nori_dyn.export.names import comment_text
+from nori_dyn.export.text import MARK, rendered, table
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from nori_dyn.errors import PlanError, named_contacts
 from nori_dyn.export.members import CMember, Element, inputs_of, is_whole, outputs_of
-from nori_dyn.export.text import (
+from nori_dyn.export.names import (
     checked_identifier,
     comment_text,
     default_identifier,

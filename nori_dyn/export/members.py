@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nori_dyn.export.text import comment_text, distinct_identifiers, table
+from nori_dyn.export.names import comment_text, distinct_identifiers
+from nori_dyn.export.text import table
 from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree

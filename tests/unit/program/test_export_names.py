@@ -3,7 +3,7 @@
 import pytest
 
 from nori_dyn.errors import InputError
-from nori_dyn.export.text import (
+from nori_dyn.export.names import (
     PATTERN,
     checked_identifier,
     comment_text,
