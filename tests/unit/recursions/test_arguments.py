@@ -92,7 +92,7 @@ DEGREES = {
     "coriolis": (coriolis, 2),  # Echeandia and Wensing, algorithm 1
     "christoffel": (christoffel, 3),  # Echeandia and Wensing, algorithm 2
 }
-SIZES = range(6, 12)
+SIZES = range(4, 10)
 
 
 @covering(strength=1, name=[*DEGREES], taper=[1.0, 0.9])
