@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.arrays import LONGEST, TEXT, ArraySeries, ArraySource, object_of, part_of
 from nori_dyn.logs.formats.source import LogSource, refusing
-from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
+from nori_dyn.logs.formats.writer import FileSchema, Writer, with_time
 from nori_dyn.typing import Array, Floats
 
 CLASSES = ("double", "single", "logical", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))
@@ -243,25 +243,20 @@ class Hdf5Writer(Writer):
         self._file = h5py.File(self._disk, "w")
         self._arrays: dict[str, Any] = {}
         self._file.attrs.update(schema.metadata)
-        if schema.has_time:
-            self._create(TIME, (), (TIME,), ("s",))
-        for each in schema.fields:
-            self._create(each.name, each.shape, each.labels, each.units)
-
-    def _create(self, name: str, shape: tuple[int, ...], labels: Sequence[str], units: Sequence[str]) -> None:
-        rows = max(1, ROW_BYTES // (8 * max(1, int(np.prod(shape)))))
-        limits, pieces = (None, *shape), (rows, *(max(1, n) for n in shape))
-        array = self._file.create_dataset(
-            name.replace("/", "_"), (0, *shape), dtype="f8", maxshape=limits, chunks=pieces
-        )
-        array.attrs["labels"] = np.array(labels, dtype=h5py.string_dtype())
-        array.attrs["units"] = np.array(units, dtype=h5py.string_dtype())
-        self._arrays[name] = array
+        for each in schema.arrays:
+            rows = max(1, ROW_BYTES // (8 * max(1, int(np.prod(each.shape)))))
+            limits, pieces = (None, *each.shape), (rows, *(max(1, n) for n in each.shape))
+            array = self._file.create_dataset(
+                each.name.replace("/", "_"), (0, *each.shape), dtype="f8", maxshape=limits, chunks=pieces
+            )
+            array.attrs["labels"] = np.array(each.labels, dtype=h5py.string_dtype())
+            array.attrs["units"] = np.array(each.units, dtype=h5py.string_dtype())
+            self._arrays[each.name] = array
 
     def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        values = with_time(t, values)
         for name, array in self._arrays.items():
-            own = t if name == TIME and t is not None else values[name]
-            n = len(array)
+            n, own = len(array), values[name]
             array.resize(n + len(own), axis=0)
             array[n:] = own
             self._disk.check()

@@ -17,7 +17,7 @@ from nori_dyn.errors import FileFormatError, MissingExtraError
 from nori_dyn.logs.formats.arrays import TEXT, ArraySeries, ArraySource, object_of
 from nori_dyn.logs.formats.numpy_files import ABOUT, about, read_about
 from nori_dyn.logs.formats.source import LogSource, refusing
-from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
+from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer, with_time
 from nori_dyn.typing import Floats
 
 LONGEST_NAME = 63
@@ -92,23 +92,22 @@ class MatWriter(Writer):
 
     def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
-        self._waiting: list[tuple[Floats | None, dict[str, Floats]]] = []
+        self._waiting: list[dict[str, Floats]] = []
 
     def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
-        self._waiting.append((t, {each.name: np.array(values[each.name]) for each in self.schema.fields}))
+        values = with_time(t, values)
+        self._waiting.append({each.name: np.array(values[each.name]) for each in self.schema.arrays})
 
     def close(self) -> None:
-        names: dict[str, str] = {}
+        names = {TIME: TIME, ABOUT: ABOUT}
         for each in self.schema.fields:
             name = re.sub(r"\W", "_", each.name, flags=re.ASCII)[: LONGEST_NAME - 3]
             name = name if name[:1].isalpha() else f"x{name}"
-            same = sum(other == name or other.startswith(f"{name}_") for other in (TIME, ABOUT, *names.values()))
-            names[each.name] = f"{name}_{same + 1}" if name in (TIME, ABOUT, *names.values()) else name
+            same = sum(other == name or other.startswith(f"{name}_") for other in names.values())
+            names[each.name] = f"{name}_{same + 1}" if name in names.values() else name
         content: dict[str, Any] = {ABOUT: about(self.schema, names)}
-        if self.schema.has_time:
-            content[TIME] = np.concatenate([np.zeros(0), *(t for t, _ in self._waiting if t is not None)])
-        for each in self.schema.fields:
-            parts = [np.zeros((0, *each.shape)), *(values[each.name] for _, values in self._waiting)]
+        for each in self.schema.arrays:
+            parts = [np.zeros((0, *each.shape)), *(values[each.name] for values in self._waiting)]
             content[names[each.name]] = np.concatenate(parts)
         try:
             with self.path.open("wb") as file:  # SciPy does not tell why it cannot open one

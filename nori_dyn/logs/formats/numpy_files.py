@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource, part_of
 from nori_dyn.logs.formats.source import LogSource, refusing
-from nori_dyn.logs.formats.writer import TIME, FileSchema, Writer
+from nori_dyn.logs.formats.writer import FileSchema, Writer, with_time
 from nori_dyn.typing import Array, Floats
 
 ABOUT = "nori_dyn"
@@ -122,13 +122,11 @@ def about(schema: FileSchema, names: Mapping[str, str]) -> str:
 
     Args:
         schema: what it holds.
-        names: what the array of each field is called.
+        names: what each array is called.
     """
     arrays = {
-        names[each.name]: {"labels": each.labels, "units": each.units, "shape": each.shape} for each in schema.fields
+        names[each.name]: {"labels": each.labels, "units": each.units, "shape": each.shape} for each in schema.arrays
     }
-    if schema.has_time:
-        arrays[TIME] = {"labels": (TIME,), "units": ("s",), "shape": ()}
     return json.dumps({"metadata": dict(schema.metadata), "arrays": arrays}, ensure_ascii=False)
 
 
@@ -142,13 +140,14 @@ class NpzWriter(Writer):
 
     def __init__(self, path: Path, schema: FileSchema) -> None:
         super().__init__(path, schema)
-        self._arrays = {**({TIME: ()} if schema.has_time else {}), **{each.name: each.shape for each in schema.fields}}
+        self._arrays = {each.name: each.shape for each in schema.arrays}
         self._waiting = {name: _spool(path) for name in self._arrays}
         self._n = 0
 
     def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        values = with_time(t, values)
         for name, file in self._waiting.items():
-            array = np.ascontiguousarray(t if name == TIME and t is not None else values[name], dtype=float)
+            array = np.ascontiguousarray(values[name], dtype=float)
             file.write(array.tobytes())
             n = len(array)
         self._n += n
@@ -165,8 +164,8 @@ class NpzWriter(Writer):
                     npy.write_array_header_1_0(file, header)
                     shutil.copyfileobj(self._waiting[name], file, 1 << 22)
             with archive.open(_entry(ABOUT), "w") as file:
-                names = {each.name: each.name for each in self.schema.fields}
-                npy.write_array(file, np.array(about(self.schema, names)), allow_pickle=False)
+                told = about(self.schema, {name: name for name in self._arrays})
+                npy.write_array(file, np.array(told), allow_pickle=False)
 
 
 def _spool(path: Path) -> IO[bytes]:

@@ -62,14 +62,19 @@ class FileSchema:
     metadata: Mapping[str, str]
 
     @property
+    def arrays(self) -> tuple[Field, ...]:
+        """The fields, and before them the time where it is known."""
+        return (*((Field(TIME, (), (TIME,), ("s",)),) if self.has_time else ()), *self.fields)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The names of all columns, the time first where it is known."""
-        return (*((TIME,) if self.has_time else ()), *(label for each in self.fields for label in each.labels))
+        return tuple(label for each in self.arrays for label in each.labels)
 
     @property
     def units(self) -> tuple[str, ...]:
         """The unit of each column."""
-        return (*(("s",) if self.has_time else ()), *(unit for each in self.fields for unit in each.units))
+        return tuple(unit for each in self.arrays for unit in each.units)
 
 
 class Writer(ABC):
@@ -113,6 +118,11 @@ class Writer(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def with_time(t: Floats | None, values: Mapping[str, Floats]) -> Mapping[str, Floats]:
+    """The arrays of samples by name, their times too where they are known."""
+    return values if t is None else {TIME: t, **values}
 
 
 def columns_of(schema: FileSchema, t: Floats | None, values: Mapping[str, Floats]) -> Iterator[Floats]:
