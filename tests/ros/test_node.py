@@ -131,11 +131,11 @@ def test_the_parameters_are_the_options_of_serve(node, plan, tmp_path):
         usual | {"mapping": str(tmp_path / "arm.yaml"), "topics": "/ft=geometry_msgs/msg/WrenchStamped"}
     )
     assert set(settings.topics) == {"/ft", "/arm"}
-    assert (settings.way.closed, settings.differentiate, settings.queue) == (None, "auto", 256)
-    assert (settings.way.lag, settings.way.hypotheses) == (0, None)
-    assert module.settings_of(usual | {"contacts": "none"}).way.closed == ()
-    assert module.settings_of(usual | {"contacts": "l_foot, r_foot"}).way.closed == ("l_foot", "r_foot")
-    assert module.settings_of(usual | {"lag": 8}).way.lag == 8
+    assert (settings.options.closed, settings.differentiate, settings.queue) == (None, "auto", 256)
+    assert (settings.lag, settings.options.hypotheses) == (0, None)
+    assert module.settings_of(usual | {"contacts": "none"}).options.closed == ()
+    assert module.settings_of(usual | {"contacts": "l_foot, r_foot"}).options.closed == ("l_foot", "r_foot")
+    assert module.settings_of(usual | {"lag": 8}).lag == 8
 
 
 def test_an_error_is_told_and_ends_it(node, tmp_path):

@@ -13,6 +13,7 @@ from rclpy.node import Node
 from nori_dyn.cli.common import how_differentiated
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.errors import NoriError
+from nori_dyn.estimation.log_run import options_of
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
@@ -51,9 +52,14 @@ def settings_of(parameters: dict[str, object]) -> Settings:
     return Settings(
         topics=topics_of(mapping, str(parameters["topics"]).split()),
         mapping=mapping,
-        way=by.stream(
-            bool(parameters["monitor"]), None if contacts == "stream" else contacts, None if lag < 0 else lag
+        options=options_of(
+            None,
+            contacts=by.contacts(None if contacts == "stream" else contacts),
+            monitor=bool(parameters["monitor"]),
+            backend=by.backend,
+            alarms=by.watching(),
         ),
+        lag=by.late(None if lag < 0 else lag),
         differentiate=how_differentiated(str(parameters["differentiate"])),
         prefix=str(parameters["prefix"]),
         queue=int(str(parameters["queue"])),
