@@ -135,7 +135,7 @@ def test_an_interrupt_is_one_line(run, monkeypatch, tmp_path, arguments):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nori_dyn.descriptions.robots.load_robot", interrupted)
+    monkeypatch.setattr(nd, "load_robot", interrupted)
     assert run(*arguments) == (130, "", "interrupted; nothing was written\n")
     assert not list(tmp_path.iterdir())
 
@@ -177,7 +177,7 @@ def test_what_was_found_is_written_where_it_can_be(run, tmp_path, monkeypatch):
     def refuse(*arguments):
         raise ModelError("the friction of 'j1' cannot be in a file: coulomb is -0.004.")
 
-    monkeypatch.setattr("nori_dyn.descriptions.component_files.save_components", refuse)
+    monkeypatch.setattr(nd.tools, "save_components", refuse)
     files = {
         "--out": tmp_path / "found.urdf",
         "--html": tmp_path / "page.html",
