@@ -34,8 +34,6 @@ TOPIC, KIND = "/joint_states", "sensor_msgs/msg/JointState"
 MOTION = 997
 """Messages after which the motion repeats."""
 
-DIFFERENTIATED = ("--differentiate", "21")
-
 TOUCHED = {
     "name": "touched",
     "measurements": [
@@ -77,8 +75,8 @@ def plans(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     (folder / "icub.yaml").write_text(json.dumps({"columns": [*read, *fixed]}))
     (folder / "even.yaml").write_text(json.dumps({"columns": [*read, effort, {"of": "qdd:{joint}", "value": 0.0}]}))
     return {
-        "Panda, touch": (folder / "panda.plan", [*DIFFERENTIATED]),
-        "iCub, inverse dynamics": (folder / "icub.plan", [*DIFFERENTIATED, "--mapping", str(folder / "icub.yaml")]),
+        "Panda, touch": (folder / "panda.plan", []),
+        "iCub, inverse dynamics": (folder / "icub.plan", ["--mapping", str(folder / "icub.yaml")]),
         "Panda, touch recognised": (folder / "touched.plan", ["--contacts", "recognise"]),
         "Panda, monitor": (folder / "panda.plan", ["--monitor", "--mapping", str(folder / "even.yaml")]),
     }
