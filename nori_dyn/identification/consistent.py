@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from scipy.spatial import ConvexHull
+from scipy.spatial import ConvexHull, QhullError
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, UnknownNameError
@@ -55,7 +55,7 @@ LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "mu": 0.0, "rotor
 """Lower bounds of parameters."""
 
 THICK = 1e-9 * np.array([*product((-1.0, 1.0), repeat=3)])
-"""Corners (8, 3) [m] of a cube that points of a hull are taken for, so that it has faces also where they are flat."""
+"""Corners (8, 3) [m] of a cube that points of a flat hull are taken for, so that it has faces."""
 
 PRESSED = 0.1
 """Standard deviations by which a parameter would be less without its bound, from which it is named as at it."""
@@ -148,7 +148,11 @@ def _faces(hulls: Mapping[str, Any], parameters: Parameters, links: Sequence[Rel
         if at.ndim != 2 or at.shape[1] != 3 or not len(at) or not np.isfinite(at).all():
             raise InputError(f"the hull of '{link}' has shape {at.shape}, expected finite points (n_points, 3).")
         own = next(each for each in links if each.link == link)
-        of_ten = np.zeros((len(faces := ConvexHull((at[:, None] + THICK).reshape(-1, 3)).equations), 10))
+        try:
+            faces = ConvexHull(at).equations
+        except QhullError:  # they are flat
+            faces = ConvexHull((at[:, None] + THICK).reshape(-1, 3)).equations
+        of_ten = np.zeros((len(faces), 10))
         of_ten[:, :4] = -faces[:, [3, 0, 1, 2]]
         rows = np.zeros((len(faces), len(parameters)))
         rows[:, own.places] = of_ten[:, own.which]

@@ -31,8 +31,8 @@ CLOSE = 1e-4
 CLOSE_SHARE = 1e-7
 """The same as a share of the objective, where rows contradict all bodies by far more than their deviations."""
 
-STEPS = 500
-"""Steps of Newton at most."""
+STEPS = 5000
+"""Steps of Newton at most: dozens are usual, thousands where hulls of thousands of faces leave out where priors are."""
 
 NEAR = 0.25
 """Newton's decrement at which the path is followed further."""
