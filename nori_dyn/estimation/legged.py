@@ -18,18 +18,25 @@ FOOT, ANKLE, IMU = re.compile("(?i)sole|foot"), re.compile("(?i)ankle"), re.comp
 FEWEST_OF_A_SOLE = 5
 """Freedoms of a limb from which on it can place a flat sole; others stand on points."""
 
-FEWEST_OF_A_POINT = 3
-"""Freedoms of a limb from which on its torques tell each force on a point."""
+FEWEST_OF_A_POINT, FEWEST_OF_A_WRENCH = 3, 6
+"""Freedoms of a limb from which on its torques tell each force on a point, and each wrench on a sole."""
 
 TORQUE = 0.007
 """Standard deviation of torques, by the robot's weight times the length of its legs."""
 
 
+INERTIAL = "imu", "gyroscope", "accelerometer"
+"""Readings of inertial units."""
+
 UNREAD = 100.0
 """By how many of their deviations torques may be off zero where none are read."""
 
-MOTION = "motion"
-"""What is estimated of a legged robot without torques."""
+MOTION, POSE = "motion", "pose"
+"""What is estimated of a legged robot without torques; and without an IMU, where the pose of its base is read."""
+
+OF_BASE, OF_JOINTS, OF_FEET, OF_SPEEDS = 2.0, 20.0, 5.0, 0.02
+"""Standard deviations where a pose is read: of accelerations of the base and of joints that a log lacks, of those of
+standing feet [m/s^2, rad/s^2], and of velocities [m/s, rad/s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Legs:
 
     Attributes:
         points, soles: the frames of the feet that are points, and flat.
-        planar: those of them at limbs whose torques do not tell all of the force.
+        planar: those of them at limbs whose torques do not tell all of the force, or of the wrench.
         imu: the frame of the IMU; the link of the base where the model has none.
         torque: a likely standard deviation of torques [N m].
         weight: what the robot weighs [N].
@@ -133,30 +140,74 @@ def legs_of(tree: KinematicTree) -> Legs | None:
     return Legs(
         tuple(foot for foot, n in found.items() if n < FEWEST_OF_A_SOLE),
         tuple(foot for foot, n in found.items() if n >= FEWEST_OF_A_SOLE),
-        tuple(foot for foot, n in found.items() if n < FEWEST_OF_A_POINT),
+        tuple(
+            foot for foot, n in found.items() if n < (FEWEST_OF_A_POINT if n < FEWEST_OF_A_SOLE else FEWEST_OF_A_WRENCH)
+        ),
         units[0] if units else tree.names[0],
         float(f"{TORQUE * weight * length:.1g}"),
         weight,
     )
 
 
-def with_motion(estimates: Mapping[str, Estimand]) -> dict[str, Estimand]:
-    """Estimates with one that needs no torques, where a base is state and contacts are recognised by them.
+def with_fewer(estimates: Mapping[str, Estimand]) -> dict[str, Estimand]:
+    """Estimates with those that need less, where a base is state and contacts are recognised by torques.
 
-    A robot's own joints may give any torque then; which feet stand is told by the log.
+    Without torques, `motion`, a robot's own joints may give any; which feet stand is told by the log. Without an IMU,
+    `pose`, a log holds pose and velocity of the base, and accelerations are made of these.
     """
     for wanted in estimates.values():
         known = wanted.sensors
         if wanted.contacts is None or isinstance(known, str) or not _has_base(known):
             continue
-        free = [
-            row | {"value": 0, "sigma": UNREAD * row["sigma"]} if _reads_torques(row) else row
-            for row in known["measurements"]
-        ]
-        about = "attitude and velocity of the base, from encoders, IMU and which feet stand, without torques"
-        sensors = known | {"name": f"{known['name']}_{MOTION}", "measurements": free}
-        return {**estimates, MOTION: Estimand(about=about, sensors=sensors, outputs=["qdd"])}
+        base = "attitude and velocity of the base, from encoders, IMU and which feet stand, without torques"
+        forces = "forces on the feet, which feet stand, from encoders, torques, pose and velocity of the base"
+        motion = Estimand(about=base, sensors=_without_torques(known), outputs=["qdd"])
+        pose = wanted.model_copy(update={"about": forces, "sensors": _by_pose(known)})
+        return {**estimates, MOTION: motion, POSE: pose}
     return dict(estimates)
+
+
+def _without_torques(known: Mapping[str, Any]) -> dict[str, Any]:
+    free = [
+        row | {"value": 0, "sigma": UNREAD * row["sigma"]} if _reads_torques(row) else row
+        for row in known["measurements"]
+    ]
+    return {**known, "name": f"{known['name']}_{MOTION}", "measurements": free}
+
+
+def _by_pose(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Sensors whose accelerations are read, in place of an IMU and of a base that is state."""
+    rest = [row for row in known["measurements"] if row["type"] not in (*INERTIAL, "joint_acceleration")]
+    read = {"type": "joint_acceleration"}
+    accelerations = [
+        read | {"joints": {"except": "actuated"}, "sigma": OF_BASE},
+        read | {"joints": "actuated", "sigma": OF_JOINTS},
+    ]
+    contacts = {
+        foot: {**states, "closed": [_held(row) if row["type"] == "zero_velocity" else row for row in states["closed"]]}
+        for foot, states in known["contacts"].items()
+    }
+    has_offsets = any("offset" in row for row in rest)
+    memory = {
+        name: own
+        for name, own in known["memory"].items()
+        if own["of"] != "base" and (own["of"] != "offset" or has_offsets)
+    }
+    speeds = {"speeds": {"of": "qd", "rate": "qdd", "noise": OF_SPEEDS}}
+    name = f"{known['name']}_{POSE}"
+    return {
+        **known,
+        "name": name,
+        "measurements": [*accelerations, *rest],
+        "contacts": contacts,
+        "memory": memory | speeds,
+    }
+
+
+def _held(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A foot without a velocity, as one without an acceleration."""
+    components = [part.replace("v", "a") for part in row.get("components", ["vx", "vy", "vz"])]
+    return {**row, "type": "rigid_contact", "components": components, "sigma": OF_FEET}
 
 
 def _has_base(sensors: Mapping[str, Any]) -> bool:

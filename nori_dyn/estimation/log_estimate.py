@@ -172,7 +172,7 @@ class LogHistory(LogEstimate, Shown):
 
 def estimate(
     log: Log | str | os.PathLike[str],
-    plan: Plan | Preset | str,
+    plan: Plan | Preset | str | os.PathLike[str],
     differentiate: Differentiate = "auto",
     dt: float | None = None,
     missing: Missing = "refuse",
@@ -235,7 +235,7 @@ def estimate(
         [3.5  1.17]
     """
     options: dict[str, Any] = {"missing": missing, "singular": singular, "monitor": monitor, "backend": backend}
-    if not isinstance(plan, Preset | str):
+    if not isinstance(plan, Preset | str | os.PathLike):
         runner = LogRunner(plan, options_of(differentiate, dt, contacts, alarms=alarms, surfaces=surfaces, **options))
         free = [one if isinstance(one, Log) else read_log(one) for one in untouched]
         return estimated(with_peaks(runner, free), log if isinstance(log, Log) else read_log(log), progress)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from nori_dyn.errors import MappingError, ModelError
-from nori_dyn.estimation.legged import MOTION
+from nori_dyn.estimation.legged import MOTION, POSE
 from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.preset_data import VendorLog
@@ -25,6 +25,12 @@ from nori_dyn.logs.mapping.log_mapping import LogMapping
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiate
 from nori_dyn.tables import listed
+
+LESS = (
+    ("tau", MOTION, "joint torques", "columns that say which feet stand"),
+    (("acc:", "gyro:"), POSE, "readings of the whole IMU", "columns of the pose and the velocity of the base"),
+)
+"""What a log may lack, by how its numbers begin; what is estimated without; what it lacks; and by what instead."""
 
 MOST_NAMES = 6
 """Joints that a question names."""
@@ -104,13 +110,13 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
                     "Is it a log of this robot? If so, a mapping ties its columns to the joints."
                 ) from error
             made = draft(source, record, preset.data.order, preset.data.called)
-    if any(name.startswith("tau") for name in made.lacking) and MOTION in {*preset.data.estimates} - {
-        *preset.runs(what)[0]
-    }:
-        raise MappingError(
-            f"{given.path}: holds no joint torques, by which {', '.join(preset.runs(what)[0])} is estimated. Without "
-            f"them: --what {MOTION}, in Python what='{MOTION}', by columns that say which feet stand."
-        )
+    asked = preset.runs(what)[0]
+    for lacked, wanted, what_it_lacks, by in LESS:
+        if wanted in {*preset.data.estimates} - {*asked} and any(name.startswith(lacked) for name in made.lacking):
+            raise MappingError(
+                f"{given.path}: holds no {what_it_lacks}, by which {', '.join(asked)} is estimated. Without: "
+                f"--what {wanted}, in Python what='{wanted}', by {by}."
+            )
     tied = replace(given, mapping=_completed(LogMapping.from_dict(made.data()), given.mapping))
     return PresetLog(
         tied,

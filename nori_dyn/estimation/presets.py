@@ -37,7 +37,7 @@ from nori_dyn.errors import (
     UnknownPresetError,
     WrongKindError,
 )
-from nori_dyn.estimation.legged import legs_of, with_motion
+from nori_dyn.estimation.legged import legs_of, with_fewer
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.plan import plan as make_plan
 from nori_dyn.estimation.preset_data import SCHEMA, Estimand, PresetData, VendorLog
@@ -72,7 +72,7 @@ class Preset(Shown):
     Example:
         >>> go2 = nd.preset("go2")
         >>> list(go2.data.estimates)
-        ['contacts', 'base', 'motion']
+        ['contacts', 'base', 'motion', 'pose']
     """
 
     data: PresetData
@@ -332,7 +332,7 @@ def preset(
     except ValidationError as error:
         found = config_error(error, file.data, SCHEMA)
         raise PresetError(f"{file.path}:{file.line(found.path)}: {found}") from None
-    more = {"estimates": with_motion(data.estimates)} | ({} if gravity is None else {"gravity": [*gravity]})
+    more = {"estimates": with_fewer(data.estimates)} | ({} if gravity is None else {"gravity": [*gravity]})
     data = data.model_copy(update=more)
     return Preset(data, Path(file.path), None if model is None else os.fspath(model))
 
@@ -374,7 +374,7 @@ def _of_model(
         gravity=None if gravity is None else [*gravity],
         locked=dict(locked),
         doubts={"": question} if (question := asked if legs is None else legs.question) else {},
-        estimates=of_arm if legs is None else with_motion(legs.estimates()),
+        estimates=of_arm if legs is None else with_fewer(legs.estimates()),
     )
     return Preset(data, Path(model), model)
 

@@ -23,6 +23,7 @@ from nori_dyn.logs.mapping.families import (
     kind_of,
     words_of,
 )
+from nori_dyn.logs.mapping.free_joints import poses, split
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.mapping.unnamed import TIME, recognised
 from nori_dyn.measurements.contacts import CONTACT
@@ -117,7 +118,7 @@ def draft(
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
     values = _sample(source)
-    families = [*recognised(families_of(names, joints, order, called), len(joints), values)]
+    families = [*split(recognised(families_of(names, joints, order, called), len(joints), values), record.tree)]
     times_of = {source.columns[f.columns[0]].name: f for f in families if f.words == (TIME,)}
     clocks = {s.name: found for s in source.streams if (found := _clock(s, values, times_of.get(s.name))) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
@@ -126,7 +127,7 @@ def draft(
         of.guesses.extend(of.joint_entries(kind))
     of.guesses.extend([*_wrenches(of), *_imus(of), *_contacts(of)])
     if not record.estimated:
-        of.guesses[:0] = _poses(of)
+        of.guesses[:0] = poses(of)
     given = of.given
     taken = of.taken | {settings.get("clock") for settings, _ in clocks.values()}
     moving = {joint for joint in joints if any(f"{kind}:{joint}" in given for kind in ("q", "qd", "tau"))}
@@ -249,7 +250,7 @@ def _named_wrenches(of: Drafting) -> Iterator[tuple[str, tuple[dict[str, str], s
 def _imus(of: Drafting) -> Iterator[DraftEntry]:
     """Yield what holds angular velocities and proper accelerations of inertial units: vectors, by their names."""
     taken, values, record = of.taken, of.values, of.record
-    vectors = [(stem, own) for stem, own in _vectors(of) if not set(own) & taken]
+    vectors = [(stem, own) for stem, own in of.vectors() if not set(own) & taken]
     for kind, letter, unit in (("accelerometer", "a", "m/s^2"), ("gyroscope", "w", "rad/s")):
         parts = [f"{letter}{axis}" for axis in AXES]
         groups = [
@@ -296,30 +297,6 @@ def _contacts(of: Drafting) -> Iterator[DraftEntry]:
             entry = {"of": name, "from": forces[0], "above": float(f"{usual / 5:.2g}")}
             why = "named as the force of this contact: closed above a fifth of what it usually bears, check it"
             yield DraftEntry(entry, why, tuple(forces), (name,), True)
-
-
-def _vectors(of: Drafting) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and their stem."""
-    for name in of.names:
-        match = re.fullmatch(r"(.*)([xX])((?:_[A-Za-z]+)?\]?\s*(?:[\[(][^\])]*[\])])?)", name)
-        if match:
-            axes = "xyz" if match[2] == "x" else "XYZ"
-            columns = tuple(f"{match[1]}{axis}{match[3]}" for axis in axes)
-            if set(columns) <= set(of.names):
-                yield f"{match[1]} {match[3]}", columns
-    yield from ((family.pattern, family.columns) for family in of.families if len(family.columns) == 3)
-
-
-def _poses(of: Drafting) -> Iterator[DraftEntry]:
-    """Yield the pose of a free joint: a message with position and orientation."""
-    tree, taken = of.record.tree, of.taken
-    free = [f"q:{n}" for n, j in zip(tree.joint_names, tree.joints, strict=True) if j.nq == 7]
-    for stem in (name.removesuffix("position.x") for name in of.names if name.endswith("position.x")):
-        columns = [*(f"{stem}position.{a}" for a in AXES), *(f"{stem}orientation.{a}" for a in (*AXES, "w"))]
-        if free and set(columns) <= {*of.names} - taken:
-            entry = {"of": free[0], "from": columns}
-            yield DraftEntry(entry, "a message with a pose", tuple(columns), of.record.groups[free[0]])
-            return
 
 
 def _nearest(name: str, groups: Iterable[str], cutoff: float) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -87,6 +88,17 @@ class Drafting:
     def given(self) -> set[str]:
         """The numbers of the record that they give."""
         return {name for guess in self.guesses for name in guess.gives}
+
+    def vectors(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield three columns each that are a vector, gyro_x to gyro_z or gyro[0] to gyro[2], and their stem."""
+        for name in self.names:
+            match = re.fullmatch(r"(.*)([xX])((?:_[A-Za-z]+)?\]?\s*(?:[\[(][^\])]*[\])])?)", name)
+            if match:
+                axes = "xyz" if match[2] == "x" else "XYZ"
+                columns = tuple(f"{match[1]}{axis}{match[3]}" for axis in axes)
+                if set(columns) <= set(self.names):
+                    yield f"{match[1]} {match[3]}", columns
+        yield from ((family.pattern, family.columns) for family in self.families if len(family.columns) == 3)
 
     def joint_entries(self, kind: str) -> Iterator[DraftEntry]:
         """Yield what holds positions, velocities, accelerations, torques or currents of joints."""

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 WORDS: Mapping[str, frozenset[str]] = {
-    "qdd": frozenset({"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot", "ddot", "dotdot"}),
-    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "dot"}),
+    "qdd": frozenset(
+        {"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot", "ddot", "dotdot", "qacc"}
+    ),
+    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "dot", "qvel"}),
     "tau": frozenset({"tau", "torque", "torques", "effort", "efforts", "trq"}),
     "current": frozenset({"current", "currents", "curr", "cur", "amps", "i"}),
-    "q": frozenset({"q", "pos", "position", "positions", "ang", "angle", "angles", "encoder", "encoders"}),
+    "q": frozenset({"q", "pos", "position", "positions", "ang", "angle", "angles", "encoder", "encoders", "qpos"}),
 }
 """What names of columns say of what they hold, the clearest first."""
 

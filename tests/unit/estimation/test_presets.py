@@ -1,7 +1,10 @@
 """Presets: robots that are ready to use, and logs that are tied to them without a mapping."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.errors import (
@@ -15,7 +18,12 @@ from nori_dyn.errors import (
 )
 from nori_dyn.estimation.legged import legs_of
 from nori_dyn.estimation.presets import known_presets
+from nori_dyn.logs.formats.registry import open_log
+from nori_dyn.logs.mapping.draft import draft
+from nori_dyn.logs.motion.differentiation import differentiator
+from tests.logs import samples_in
 from tests.robots import ROBOTS, load
+from tests.walking import Walk, walk
 
 RATE = 200.0
 
@@ -172,7 +180,7 @@ def test_feet_and_the_imu_of_a_robot_without_a_preset_are_found_by_their_names(n
     load(name)
     points, soles, imu = FEET[name]
     known = nd.preset(ROBOTS[name])
-    assert [*known.data.estimates] == ["contacts", "base", "motion"]
+    assert [*known.data.estimates] == ["contacts", "base", "motion", "pose"]
     assert known.data.estimates["contacts"].outputs == [f"fx:{foot}" for foot in points + soles]
     kinds = [f"{kind} {', '.join(own)}," for kind, own in (("points", points), ("flat soles", soles)) if own]
     assert all(f"{told} with an IMU at {imu}" in known.data.doubts[""] for told in kinds)
@@ -191,7 +199,7 @@ def without_torques(path):
 
 def test_a_log_of_a_legged_robot_without_torques_says_what_it_tells(tmp_path):
     with pytest.raises(
-        MappingError, match=r"holds no joint torques, by which contacts is estimated\. Without them: --what"
+        MappingError, match=r"holds no joint torques, by which contacts is estimated\. Without: --what motion"
     ):
         nd.estimate(without_torques(tmp_path / "log.csv"), "go2")
 
@@ -204,6 +212,65 @@ def test_a_log_of_a_legged_robot_without_torques_has_its_base_estimated(tmp_path
     base = nd.estimate(path, "go2", what="motion", accept=True).history.base
     np.testing.assert_allclose(base.gravity[-1], [0, 0, -9.81], atol=0.05)
     np.testing.assert_allclose(base.velocity[-1], 0, atol=0.01)
+
+
+BIPED = Path(__file__).parents[3] / "benchmarks" / "over_time" / "biped.xml"
+
+LAYOUTS = {  # of position, quaternion (x, y, z, w), angular and linear velocity in its own axes, and those of the world
+    "MuJoCo's arrays": ("wxyz", "mujoco", lambda p, o, w, v, W, V: {"qpos": (p, o[:, [3, 0, 1, 2]]), "qvel": (V, w)}),
+    "Isaac's array": ("xyzw", "world", lambda p, o, w, v, W, V: {"root_states": (p, o, V, W)}),
+    "arrays": (
+        "wxyz",
+        "body",
+        lambda p, o, w, v, W, V: {"pos": (p,), "quat": (o[:, [3, 0, 1, 2]],), "lin": (v,), "ang": (w,)},
+    ),
+}
+
+
+def simulated(path, layout: str) -> Walk:
+    """The log of a biped of MuJoCo, of whose base pose and velocity are read."""
+    of, rng = walk("biped", 6.4)[1000:2000:2], np.random.default_rng(0)
+    turned = Rotation.from_quat(of.q[:, 3:7])
+    in_world = turned.apply(of.qd[:, :3]), turned.apply(of.qd[:, 3:6])
+    columns = LAYOUTS[layout][2](of.q[:, :3], of.q[:, 3:7], of.qd[:, :3], of.qd[:, 3:6], *in_world)
+    whole = "qpos" in columns
+    columns |= {} if whole else {"joint_pos": (), "joint_vel": ()}
+    for name, own in (
+        ("qpos" if whole else "joint_pos", of.q[:, 7:]),
+        ("qvel" if whole else "joint_vel", of.qd[:, 6:]),
+    ):
+        columns[name] = (*columns[name], own)
+    arrays = {name: np.hstack(parts) for name, parts in columns.items()}
+    np.savez(path, time=2e-3 * np.arange(of.n), torques=of.tau[:, 6:] + 0.1 * rng.normal(size=(of.n, 10)), **arrays)
+    return of
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_pose_of_a_base_is_found_by_its_numbers_and_its_velocity_by_how_it_moves(tmp_path, layout):
+    of = simulated(tmp_path / "log.npz", layout)
+    known = nd.preset(BIPED)
+    with open_log(tmp_path / "log.npz") as source:
+        made = draft(source, known.record("pose"))
+    entries = {guess.entry["of"]: guess.entry for guess in made.guesses}
+    assert (entries["q:root"]["orientation"], entries["qd:root"]["axes"]) == LAYOUTS[layout][:2]
+    system = nd.System(of.tree, known.sensors("pose").in_contact("l_sole"))
+    read = samples_in(tmp_path / "log.npz", system, differentiator("smoother"), mapping=made.data())
+    np.testing.assert_allclose(read.q, of.q, atol=1e-9)
+    np.testing.assert_allclose(read.qd, of.qd, atol=1e-9)
+
+
+def test_forces_on_feet_are_estimated_by_the_pose_of_the_base(tmp_path):
+    """Without an IMU, beside MuJoCo's own contact forces."""
+    of = simulated(tmp_path / "log.npz", "MuJoCo's arrays")
+    with pytest.raises(MappingError, match=r"holds no readings of the whole IMU, .* Without: --what pose"):
+        nd.estimate(tmp_path / "log.npz", BIPED)
+    found = nd.estimate(tmp_path / "log.npz", BIPED, what="pose", accept=True)
+    off = np.array(
+        [found.estimate[f"fx:{foot}"][:, 3:] - of.fx[:, k, 3:] for k, foot in enumerate(("l_sole", "r_sole"))]
+    )
+    size = np.sqrt(np.mean(of.fx[..., 3:] ** 2))
+    assert np.median(np.abs(off)) < 0.01 * size
+    assert np.sqrt(np.mean(off**2)) < 0.08 * size  # feet that hit the ground are faster than a smoother follows
 
 
 def test_forces_on_legs_in_a_plane_are_shared_by_a_prior():

@@ -1,0 +1,158 @@
+"""Drafts of the pose and the velocity of a free joint: columns that move as they do, whatever they are called."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise, product
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from nori_dyn.logs.mapping.drafting import DraftEntry, Drafting
+from nori_dyn.logs.mapping.families import Family, inertial_kind, kind_of, words_of
+from nori_dyn.logs.mapping.log_mapping import Axes
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats
+
+UNIT = 1e-2
+"""How far the size of a quaternion may be from one."""
+
+RATES = {"vel", "velocity", "velocities", "v", "qd", "dq", "acc", "acceleration", "force", "torque", "twist", "speed"}
+"""Words in the names of vectors that are no positions."""
+
+FITS = 0.3
+"""What may be left of the rate of a pose, of its size, where a column is taken for it."""
+
+WHOLE = 7, 13
+"""Numbers of an array that is a pose, and of one with a velocity, linear first, as simulators write them."""
+
+AXES: Mapping[tuple[bool, bool], Axes] = {(False, False): "body", (True, True): "world", (False, True): "mujoco"}
+"""The axes of a velocity, by whether the angular part is in those of the world, and the linear."""
+
+OWN = {"q": (7,), "qd": (3, 3)}
+"""The first numbers of arrays of all of a robot's positions, and velocities: those of its free joint."""
+
+Columns = tuple[str, ...]
+
+
+def split(families: Iterable[Family], tree: KinematicTree) -> Iterator[Family]:
+    """Yield families; those of all of q, or qd, of a robot with a free joint in two: its numbers, and the others'."""
+    n = sum(joint.nq == joint.nv == 1 for joint in tree.joints)
+    for family in families:
+        sizes = OWN.get(kind_of(family) or "", ())
+        if family.joints is None and sizes and len(family.columns) == sum(sizes) + n and tree.joints[0].nq == 7:
+            ends = np.cumsum([0, *sizes]).tolist()
+            yield from (Family(f"{family.pattern}:{a}", family.columns[a:b], None) for a, b in pairwise(ends))
+            family = replace(family, columns=family.columns[ends[-1] :])
+        yield family
+
+
+def poses(of: Drafting) -> Iterator[DraftEntry]:
+    """Yield the pose of a free joint, and its velocity: the vectors that are the rates of the pose."""
+    tree, record = of.record.tree, of.record
+    free = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nq == 7]
+    vectors = {stem.lower(): own for stem, own in of.vectors() if not {*own} & of.taken and {*own} <= of.values.keys()}
+    likely = [*_poses(of, vectors)] if free else []
+    if not likely:
+        return
+    moving = ((pose, _velocity(of, *pose, vectors)) for pose in likely)
+    (place, turned, order), velocity = next((found for found in moving if found[1] is not None), (likely[0], None))
+    entry: dict[str, object] = {"of": f"q:{free[0]}", "from": [*place, *turned]}
+    why = "a position, and four numbers of size one"
+    if order:
+        entry, why = entry | {"orientation": order}, f"{why}, {order}"
+    yield DraftEntry(entry, why, (*place, *turned), record.groups[f"q:{free[0]}"], bool(order))
+    if velocity is not None and f"qd:{free[0]}" in record.groups:
+        columns, axes = velocity
+        entry = {"of": f"qd:{free[0]}", "from": [*columns], "axes": axes}
+        yield DraftEntry(entry, f"as the pose moves, in axes '{axes}'", columns, record.groups[f"qd:{free[0]}"])
+
+
+def _poses(of: Drafting, vectors: dict[str, Columns]) -> Iterator[tuple[Columns, Columns, str]]:
+    """Yield likely positions, orientations and the orders of these, "" where letters tell it.
+
+    The vectors of arrays with a velocity are added to the others.
+    """
+    untaken = [family for family in of.families if not {*family.columns} & of.taken]
+    for family in untaken:
+        columns = family.columns
+        if len(columns) in WHOLE and _is_unit(of, columns[3:7]):
+            vectors |= {f"{family.pattern}:{k}": columns[k : k + 3] for k in range(7, len(columns), 3)}
+            yield from ((columns[:3], columns[3:7], order) for order in _orders(of, columns[3:7]))
+    places = {stem: own for stem, own in vectors.items() if _is_place(words_of(stem))}
+    turned = [*_lettered(of), *((family.pattern, family.columns) for family in untaken if len(family.columns) == 4)]
+    for stem, columns in turned:
+        beside = {each: own for each, own in places.items() if not {*own} & {*columns}}
+        if beside and _is_unit(of, columns):
+            orders = [""] if f"{stem}w" in columns[3].lower() else _orders(of, columns)
+            near = difflib.get_close_matches(stem.lower(), beside, n=len(beside), cutoff=0.0)
+            yield from ((beside[each], columns, order) for each in near for order in orders)
+
+
+def _is_place(words: Sequence[str]) -> bool:
+    return not inertial_kind(words) and not RATES & {*words}
+
+
+def _lettered(of: Drafting) -> Iterator[tuple[str, Columns]]:
+    """Yield four columns each that are called x, y, z, w, and their stems."""
+    for name in of.names:
+        for match in filter(None, [re.fullmatch(r"(.*)([wW])((?:_[A-Za-z]+)?\]?)", name)]):
+            letters = "xyzw" if match[2] == "w" else "XYZW"
+            columns = tuple(f"{match[1]}{letter}{match[3]}" for letter in letters)
+            if {*columns} <= {*of.names} - of.taken:
+                yield match[1].lower(), columns
+
+
+def _is_unit(of: Drafting, columns: Columns) -> bool:
+    """Whether columns are a vector of size one."""
+    known = {*columns} <= of.values.keys()
+    return known and bool(abs(np.nanmedian(np.linalg.norm([of.values[c] for c in columns], axis=0)) - 1.0) < UNIT)
+
+
+def _orders(of: Drafting, columns: Columns) -> list[str]:
+    """The orders of a quaternion without letters, the likelier first: most hardly turn, and are real. None of flags."""
+    values = np.array([of.values[column] for column in columns])
+    if np.isin(values, (0.0, 1.0)).all():
+        return []
+    return ["wxyz", "xyzw"] if np.argmax(np.nanmedian(np.abs(values), axis=1)) == 0 else ["xyzw", "wxyz"]
+
+
+def _velocity(
+    of: Drafting, place: Columns, turned: Columns, order: str, vectors: Mapping[str, Columns]
+) -> tuple[Columns, Axes] | None:
+    """The columns of the velocity, angular first, and its axes: those whose numbers are the rates of the pose."""
+    t = of.times.get(place[0])
+    position, quaternions = (np.array([of.values[column] for column in own]) for own in (place, turned))
+    if t is None or len(t) != position.shape[1] or not (np.diff(t) > 0).all() or not np.isfinite(quaternions).all():
+        return None
+    R = Rotation.from_quat(np.roll(quaternions, -1, axis=0).T if order == "wxyz" else quaternions.T)
+    step, middle = t[2:] - t[:-2], R[1:-1]
+    angular = (R[:-2].inv() * R[2:]).as_rotvec() / step[:, None]
+    linear = ((position[:, 2:] - position[:, :-2]) / step).T
+    rates = {
+        (0, False): angular,
+        (0, True): middle.apply(angular),
+        (1, True): linear,
+        (1, False): middle.inv().apply(linear),
+    }
+
+    def left(motion: Floats, own: Columns) -> float:
+        read = np.array([of.values[column] for column in own]).T[1:-1]
+        size = max(float(np.mean(motion**2)), 1e-12)
+        return float(np.nanmean((read - motion) ** 2)) / size if read.shape == motion.shape else np.inf
+
+    rest = [own for own in vectors.values() if not {*own} & {*place, *turned}]
+    likely = {key: min((left(motion, own), own) for own in rest) for key, motion in rates.items() if rest}
+    both = [
+        (likely[0, a], likely[1, b], AXES[a, b])
+        for a, b in product((False, True), repeat=2)
+        if likely and (a, b) in AXES
+    ]
+    fitting = [(first, second, axes) for first, second, axes in both if max(first[0], second[0]) < FITS**2]
+    if not fitting:
+        return None
+    first, second, axes = min(fitting, key=lambda found: found[0][0] + found[1][0])
+    return (*first[1], *second[1]), axes
