@@ -56,7 +56,8 @@ def test_turned_rows_have_the_same_sum_of_squares(tree, name):
     d = np.random.default_rng(1).normal(size=n)
     for seed in range(2):
         (given, g), (found, g_found) = (squares(refined, rows, d, seed) for rows in (refined.weighed, refined.summed))
-        np.testing.assert_allclose(found, given, rtol=1e-12)
+        near = 1e-11 if name == "prior" else 1e-12  # 5e-13 of one processor's sines are 1.2e-12 of another's
+        np.testing.assert_allclose(found, given, rtol=near)
         np.testing.assert_allclose(g_found, g, atol=1e-11 * np.abs(g).max())
         conditions = valued(refined, refined.symbolic.b, seed)
         weighed = [*{column for row in refined.weighed for column in row.entries}]
