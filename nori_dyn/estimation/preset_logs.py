@@ -94,7 +94,7 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
             tied = replace(given, mapping=_completed(kind, given.mapping))
             return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind, alarms)
         made = draft(source, record, preset.data.order, preset.data.called)
-        still, is_bare = made.still, preset.is_bare and not (preset.walks or made.has_torques)
+        still, is_bare = made.still, preset.is_bare and not (preset.walks or made.holds("tau"))
         if still or is_bare:
             asked, preset = preset.runs(what)[0], preset.fitted(still, not is_bare)
             if not {*asked} <= {*preset.data.estimates}:
@@ -111,7 +111,7 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
                 ) from error
             made = draft(source, record, preset.data.order, preset.data.called)
     asked = preset.runs(what)[0]
-    for lacked, wanted, what_it_lacks, by in LESS:
+    for lacked, wanted, what_it_lacks, by in LESS if made.holds("q:") else ():
         if wanted in {*preset.data.estimates} - {*asked} and any(name.startswith(lacked) for name in made.lacking):
             raise MappingError(
                 f"{given.path}: holds no {what_it_lacks}, by which {', '.join(asked)} is estimated. Without: "

@@ -83,10 +83,9 @@ class Draft:
         """Whether there is a velocity that no column was found for."""
         return any(re.match("qd[^d]", name) for name in self.lacking)
 
-    @property
-    def has_torques(self) -> bool:
-        """Whether columns were found for torques of joints."""
-        return any(str(guess.entry["of"]).startswith("tau") for guess in self.guesses)
+    def holds(self, kind: str) -> bool:
+        """Whether columns were found for what begins so: tau, torques of joints."""
+        return any(str(guess.entry["of"]).startswith(kind) for guess in self.guesses)
 
     def data(self) -> dict[str, object]:
         """The mapping as data."""

@@ -178,6 +178,8 @@ class Drafting:
         q, qd = guesses.get("q:{joint}"), guesses.get("qd:{joint}")
         if q is None or qd is None or len(q.columns) != len(qd.columns) or self.times.keys() & {*q.columns}:
             return None
+        if not {*q.columns, *qd.columns} <= self.values.keys():
+            return None
         is_same = f"{q.entry.get('unit', 'rad')}/s" == qd.entry.get("unit", "rad/s")
         columns = ([self.values[column] for column in guess.columns] for guess in (q, qd))
         step = step_between(*columns) if is_same else None

@@ -11,10 +11,12 @@ WORDS: Mapping[str, frozenset[str]] = {
     "qdd": frozenset(
         {"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot", "ddot", "dotdot", "qacc"}
     ),
-    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "dot", "qvel"}),
+    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot", "dot", "qvel", "gv"}),
     "tau": frozenset({"tau", "torque", "torques", "effort", "efforts", "trq"}),
     "current": frozenset({"current", "currents", "curr", "cur", "amps", "i"}),
-    "q": frozenset({"q", "pos", "position", "positions", "ang", "angle", "angles", "encoder", "encoders", "qpos"}),
+    "q": frozenset(
+        {"q", "pos", "position", "positions", "ang", "angle", "angles", "encoder", "encoders", "qpos", "gc"}
+    ),
 }
 """What names of columns say of what they hold, the clearest first."""
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.spatial.transform import Rotation
 
 from nori_dyn.logs.mapping.drafting import DraftEntry, Drafting
-from nori_dyn.logs.mapping.families import Family, inertial_kind, kind_of, words_of
+from nori_dyn.logs.mapping.families import WORDS, Family, inertial_kind, kind_of, words_of
 from nori_dyn.logs.mapping.log_mapping import Axes
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
@@ -26,8 +27,14 @@ RATES = {"vel", "velocity", "velocities", "v", "qd", "dq", "acc", "acceleration"
 FITS = 0.3
 """What may be left of the rate of a pose, of its size, where a column is taken for it."""
 
+SPAN = 0.2
+"""Time over which rates are averaged [s]: poses of motion capture are noisy."""
+
 WHOLE = 7, 13
-"""Numbers of an array that is a pose, and of one with a velocity, linear first, as simulators write them."""
+"""Numbers of an array that is a pose, and of one with a velocity, as simulators write them."""
+
+PLACED = (slice(0, 3), slice(3, 7)), (slice(4, 7), slice(0, 4))
+"""Where position and quaternion are in an array of a pose: that is first, or this, as Drake has it."""
 
 AXES: Mapping[tuple[bool, bool], Axes] = {(False, False): "body", (True, True): "world", (False, True): "mujoco"}
 """The axes of a velocity, by whether the angular part is in those of the world, and the linear."""
@@ -42,7 +49,7 @@ def split(families: Iterable[Family], tree: KinematicTree) -> Iterator[Family]:
     """Yield families; those of all of q, or qd, of a robot with a free joint in two: its numbers, and the others'."""
     n = sum(joint.nq == joint.nv == 1 for joint in tree.joints)
     for family in families:
-        sizes = OWN.get(kind_of(family) or "", ())
+        sizes = OWN.get(kind_of(family) or ("qd" if family.words == ("v",) else ""), ())
         if family.joints is None and sizes and len(family.columns) == sum(sizes) + n and tree.joints[0].nq == 7:
             ends = np.cumsum([0, *sizes]).tolist()
             yield from (Family(f"{family.pattern}:{a}", family.columns[a:b], None) for a, b in pairwise(ends))
@@ -79,9 +86,10 @@ def _poses(of: Drafting, vectors: dict[str, Columns]) -> Iterator[tuple[Columns,
     untaken = [family for family in of.families if not {*family.columns} & of.taken]
     for family in untaken:
         columns = family.columns
-        if len(columns) in WHOLE and _is_unit(of, columns[3:7]):
-            vectors |= {f"{family.pattern}:{k}": columns[k : k + 3] for k in range(7, len(columns), 3)}
-            yield from ((columns[:3], columns[3:7], order) for order in _orders(of, columns[3:7]))
+        for place, quaternion in PLACED:
+            if len(columns) in WHOLE and _is_unit(of, columns[quaternion]):
+                vectors |= {f"{family.pattern}:{k}": columns[k : k + 3] for k in range(7, len(columns), 3)}
+                yield from ((columns[place], columns[quaternion], order) for order in _orders(of, columns[quaternion]))
     places = {stem: own for stem, own in vectors.items() if _is_place(words_of(stem))}
     turned = [*_lettered(of), *((family.pattern, family.columns) for family in untaken if len(family.columns) == 4)]
     for stem, columns in turned:
@@ -93,7 +101,7 @@ def _poses(of: Drafting, vectors: dict[str, Columns]) -> Iterator[tuple[Columns,
 
 
 def _is_place(words: Sequence[str]) -> bool:
-    return not inertial_kind(words) and not RATES & {*words}
+    return not RATES & {*words} and (bool(WORDS["q"] & {*words}) or not inertial_kind(words))
 
 
 def _lettered(of: Drafting) -> Iterator[tuple[str, Columns]]:
@@ -139,10 +147,14 @@ def _velocity(
         (1, False): middle.inv().apply(linear),
     }
 
+    span = min(max(round(SPAN / float(np.median(np.diff(t)))), 1), len(step))
+
     def left(motion: Floats, own: Columns) -> float:
         read = np.array([of.values[column] for column in own]).T[1:-1]
-        size = max(float(np.mean(motion**2)), 1e-12)
-        return float(np.nanmean((read - motion) ** 2)) / size if read.shape == motion.shape else np.inf
+        if read.shape != motion.shape:
+            return np.inf
+        off, size = (sliding_window_view(x, span, axis=0).mean(axis=-1) for x in (read - motion, motion))
+        return float(np.nanmean(off**2)) / max(float(np.mean(size**2)), 1e-12)
 
     rest = [own for own in vectors.values() if not {*own} & {*place, *turned}]
     likely = {key: min((left(motion, own), own) for own in rest) for key, motion in rates.items() if rest}

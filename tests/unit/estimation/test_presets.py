@@ -204,6 +204,19 @@ def test_a_log_of_a_legged_robot_without_torques_says_what_it_tells(tmp_path):
         nd.estimate(without_torques(tmp_path / "log.csv"), "go2")
 
 
+def test_a_log_of_another_robot_is_not_told_to_lack_torques_alone(tmp_path):
+    t = np.arange(20) / RATE
+    arm = {f"{kind}{k}": np.sin(k * t) for kind in ("pos", "vel", "tau") for k in (1, 2)}
+    with pytest.raises(InputError, match="has no column 'q:FL_hip_joint'"):
+        nd.estimate(written(tmp_path / "arm.csv", {"time": t, **arm}), "go2")
+
+
+def test_a_log_that_ends_with_its_names_holds_no_samples(tmp_path):
+    (tmp_path / "log.csv").write_text("time,pos1,pos2,vel1,vel2\n")
+    with pytest.raises(InputError, match="holds no samples"):
+        nd.estimate(tmp_path / "log.csv", "double_pendulum", accept=True)
+
+
 @pytest.mark.long
 def test_a_log_of_a_legged_robot_without_torques_has_its_base_estimated(tmp_path):
     path = without_torques(tmp_path / "log.csv")
@@ -219,6 +232,20 @@ BIPED = Path(__file__).parents[3] / "benchmarks" / "over_time" / "biped.xml"
 LAYOUTS = {  # of position, quaternion (x, y, z, w), angular and linear velocity in its own axes, and those of the world
     "MuJoCo's arrays": ("wxyz", "mujoco", lambda p, o, w, v, W, V: {"qpos": (p, o[:, [3, 0, 1, 2]]), "qvel": (V, w)}),
     "Isaac's array": ("xyzw", "world", lambda p, o, w, v, W, V: {"root_states": (p, o, V, W)}),
+    "IsaacLab's arrays": (
+        "wxyz",
+        "world",
+        lambda p, o, w, v, W, V: {
+            "projected_gravity_b": (p[:, [1, 0, 2]],),
+            "root_pos_w": (p,),
+            "root_quat_w": (o[:, [3, 0, 1, 2]],),
+            "root_lin_vel_w": (V,),
+            "root_ang_vel_w": (W,),
+        },
+    ),
+    "Pinocchio's arrays": ("xyzw", "body", lambda p, o, w, v, W, V: {"q": (p, o), "v": (v, w)}),
+    "Drake's arrays": ("wxyz", "world", lambda p, o, w, v, W, V: {"q": (o[:, [3, 0, 1, 2]], p), "v": (W, V)}),
+    "RaiSim's arrays": ("wxyz", "world", lambda p, o, w, v, W, V: {"gc": (p, o[:, [3, 0, 1, 2]]), "gv": (V, W)}),
     "arrays": (
         "wxyz",
         "body",
@@ -227,27 +254,25 @@ LAYOUTS = {  # of position, quaternion (x, y, z, w), angular and linear velocity
 }
 
 
-def simulated(path, layout: str) -> Walk:
-    """The log of a biped of MuJoCo, of whose base pose and velocity are read."""
+def simulated(path, layout: str, noise: float = 0.0) -> Walk:
+    """The log of a biped of MuJoCo, of whose base pose, with noise [m, rad], and velocity are read."""
     of, rng = walk("biped", 6.4)[1000:2000:2], np.random.default_rng(0)
     turned = Rotation.from_quat(of.q[:, 3:7])
     in_world = turned.apply(of.qd[:, :3]), turned.apply(of.qd[:, 3:6])
-    columns = LAYOUTS[layout][2](of.q[:, :3], of.q[:, 3:7], of.qd[:, :3], of.qd[:, 3:6], *in_world)
-    whole = "qpos" in columns
-    columns |= {} if whole else {"joint_pos": (), "joint_vel": ()}
-    for name, own in (
-        ("qpos" if whole else "joint_pos", of.q[:, 7:]),
-        ("qvel" if whole else "joint_vel", of.qd[:, 6:]),
-    ):
-        columns[name] = (*columns[name], own)
+    off = noise * rng.normal(size=(2, of.n, 3))
+    pose = of.q[:, :3] + off[0], (turned * Rotation.from_rotvec(off[1])).as_quat()
+    columns = LAYOUTS[layout][2](*pose, of.qd[:, :3], of.qd[:, 3:6], *in_world)
+    whole = [*columns] if len(columns) == 2 else ["joint_pos", "joint_vel"]
+    for name, own in zip(whole, (of.q[:, 7:], of.qd[:, 6:]), strict=True):
+        columns[name] = (*columns.get(name, ()), own)
     arrays = {name: np.hstack(parts) for name, parts in columns.items()}
     np.savez(path, time=2e-3 * np.arange(of.n), torques=of.tau[:, 6:] + 0.1 * rng.normal(size=(of.n, 10)), **arrays)
     return of
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_pose_of_a_base_is_found_by_its_numbers_and_its_velocity_by_how_it_moves(tmp_path, layout):
-    of = simulated(tmp_path / "log.npz", layout)
+@pytest.mark.parametrize(("layout", "noise"), [*((name, 0.0) for name in LAYOUTS), ("arrays", 1e-3)])
+def test_the_pose_of_a_base_is_found_by_its_numbers_and_its_velocity_by_how_it_moves(tmp_path, layout, noise):
+    of = simulated(tmp_path / "log.npz", layout, noise)
     known = nd.preset(BIPED)
     with open_log(tmp_path / "log.npz") as source:
         made = draft(source, known.record("pose"))
@@ -255,7 +280,7 @@ def test_the_pose_of_a_base_is_found_by_its_numbers_and_its_velocity_by_how_it_m
     assert (entries["q:root"]["orientation"], entries["qd:root"]["axes"]) == LAYOUTS[layout][:2]
     system = nd.System(of.tree, known.sensors("pose").in_contact("l_sole"))
     read = samples_in(tmp_path / "log.npz", system, differentiator("smoother"), mapping=made.data())
-    np.testing.assert_allclose(read.q, of.q, atol=1e-9)
+    np.testing.assert_allclose(read.q, of.q, atol=1e-9 + 6 * noise)
     np.testing.assert_allclose(read.qd, of.qd, atol=1e-9)
 
 
