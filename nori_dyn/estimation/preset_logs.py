@@ -82,49 +82,64 @@ def preset_log(preset: Preset, log: Log | str | os.PathLike[str], what: str | It
         ModelError, UnknownPresetError, PlanError: as `Preset.plan`.
     """
     given = log if isinstance(log, Log) else read_log(log)
-    contacts, alarms = preset.estimand(what).contacts and RECOGNISE, preset.estimand(what).alarms
+    wanted = preset.estimand(what)
     if given.mapping is not None and given.mapping.columns:
-        return PresetLog(given, preset.plan(what), contacts, ("as its mapping says",), alarms=alarms)
-    record = preset.record(what)
-    with open_log(given.path) as source:
-        fitting = min(_fitting(preset.data.logs, source, record), key=lambda found: found[0], default=None)
-        if fitting is not None:
-            _, name, kind = fitting
-            why, doubts = (f"{name}: {kind.about}",), filter(None, (kind.doubt,))
-            tied = replace(given, mapping=_completed(kind, given.mapping))
-            return PresetLog(tied, preset.plan(what), contacts, why, tuple(doubts), kind, alarms)
-        made = draft(source, record, preset.data.order, preset.data.called)
-        still, is_bare = made.still, preset.is_bare and not (preset.walks or made.holds("tau"))
-        if still or is_bare:
-            asked, preset = preset.runs(what)[0], preset.fitted(still, not is_bare)
-            if not {*asked} <= {*preset.data.estimates}:
-                raise MappingError(
-                    f"{given.path}: {', '.join(asked)} is estimated by the torques of six joints or more that carry a "
-                    f"single tool, which it does not hold. Without them: --what {next(iter(preset.data.estimates))}."
-                )
-            try:
-                record = preset.record(what)
-            except ModelError as error:
-                raise MappingError(
-                    f"{given.path}: has no column of {listed(still, MOST_NAMES)}, which '{preset.name}' needs. "
-                    "Is it a log of this robot? If so, a mapping ties its columns to the joints."
-                ) from error
-            made = draft(source, record, preset.data.order, preset.data.called)
-    asked = preset.runs(what)[0]
+        found = PresetLog(given, preset.plan(what), None, ("as its mapping says",))
+    else:
+        with open_log(given.path) as source:
+            found = _by_vendor(preset, given, source, what) or _by_draft(preset, given, source, what)
+    return replace(found, contacts=wanted.contacts and RECOGNISE, alarms=wanted.alarms)
+
+
+def _by_vendor(preset: Preset, log: Log, source: LogSource, what: str | Iterable[str] | None) -> PresetLog | None:
+    """A log tied by the one of a preset's mappings that lacks least; None where none has its positions."""
+    fitting = min(_fitting(preset.data.logs, source, preset.record(what)), key=lambda found: found[0], default=None)
+    if fitting is None:
+        return None
+    _, name, kind = fitting
+    tied = replace(log, mapping=_completed(kind, log.mapping))
+    doubts = tuple(filter(None, (kind.doubt,)))
+    return PresetLog(tied, preset.plan(what), None, (f"{name}: {kind.about}",), doubts, kind)
+
+
+def _by_draft(preset: Preset, log: Log, source: LogSource, what: str | Iterable[str] | None) -> PresetLog:
+    """A log tied by a draft, of a robot whose joints stand still where the log says nothing of them.
+
+    Raises:
+        MappingError: it holds nothing of joints that are needed, or lacks what another estimate does without.
+    """
+
+    def made_for(preset: Preset) -> Draft:
+        return draft(source, preset.record(what), preset.data.order, preset.data.called)
+
+    asked, made = preset.runs(what)[0], made_for(preset)
+    still, is_bare = made.still, preset.is_bare and not (preset.walks or made.holds("tau"))
+    if still or is_bare:
+        preset = preset.fitted(still, not is_bare)
+        if not {*asked} <= {*preset.data.estimates}:
+            raise MappingError(
+                f"{log.path}: {', '.join(asked)} is estimated by the torques of six joints or more that carry a "
+                f"single tool, which it does not hold. Without them: --what {next(iter(preset.data.estimates))}."
+            )
+        try:
+            made = made_for(preset)
+        except ModelError as error:
+            raise MappingError(
+                f"{log.path}: has no column of {listed(still, MOST_NAMES)}, which '{preset.name}' needs. "
+                "Is it a log of this robot? If so, a mapping ties its columns to the joints."
+            ) from error
     for lacked, wanted, what_it_lacks, by in LESS if made.holds("q:") else ():
         if wanted in {*preset.data.estimates} - {*asked} and any(name.startswith(lacked) for name in made.lacking):
             raise MappingError(
-                f"{given.path}: holds no {what_it_lacks}, by which {', '.join(asked)} is estimated. Without: "
+                f"{log.path}: holds no {what_it_lacks}, by which {', '.join(asked)} is estimated. Without: "
                 f"--what {wanted}, in Python what='{wanted}', by {by}."
             )
-    tied = replace(given, mapping=_completed(LogMapping.from_dict(made.data()), given.mapping))
     return PresetLog(
-        tied,
+        replace(log, mapping=_completed(LogMapping.from_dict(made.data()), log.mapping)),
         preset.plan(what),
-        contacts,
+        None,
         (*reasons_of(made), *(("no torques of joints: those that the motion asks for",) if is_bare else ())),
         tuple(questions_of(made, preset.data.doubts, still)),
-        alarms=alarms,
         has_velocities=not made.lacks_velocities,
     )
 
