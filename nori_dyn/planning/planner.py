@@ -9,6 +9,7 @@ Source: Nori, problem 2 and remark 4; docs/design.md, 4.3.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -155,6 +156,13 @@ class EliminationPlan(Shown):
         if self.regrouped is None:
             return as_given(system, self.seed)
         return refine(system, self.seed, self.regrouped)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """All that its programs depend on."""
+        order = self.program_rows.tobytes() + self.program_columns.tobytes()
+        names, settings = repr([output.name for output in self.outputs]), repr((self.regrouped, self.seed))
+        return self.system.fingerprint, names, hashlib.sha256(order).hexdigest(), settings
 
     def check_at_once(self) -> None:
         """Check that the system is determined at one instant.

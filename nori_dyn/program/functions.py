@@ -5,10 +5,11 @@ Source: docs/design.md, 4.8; the functions are those of `recursions`, or anybody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ import numpy as np
 from nori_dyn.algebra.arrays import DOUBLE, SINGLE, checked, checked_out, counted, shaped
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
-from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
@@ -29,10 +29,10 @@ from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.record import record_key
 from nori_dyn.program.program import Program
 from nori_dyn.program.row_plan import row_plan
-from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
+from nori_dyn.program.tracing import Function, Shapes, Traced, Untraced, jacobian, traced
 from nori_dyn.system.limbs import of_joints
 from nori_dyn.tables.progress import progress_bar
-from nori_dyn.typing import Array, Floats
+from nori_dyn.typing import Floats
 
 
 class CompiledFunction(Compiled):
@@ -55,29 +55,38 @@ class CompiledFunction(Compiled):
          [0.77 0.33]]
     """
 
-    def __init__(self, function: Traced, backend: str = "auto", watch: Watch = unwatched) -> None:
+    def __init__(self, function: Traced | Untraced, backend: str = "auto", watch: Watch = unwatched) -> None:
         self._function, self._tree, self._watch = function, function.tree, watch
-        self._no_result = "is not finite, or loses its digits," if function.guards else "is not finite"
+        guards = function.guards if isinstance(function, Traced) else ()
+        self._no_result = "is not finite, or loses its digits," if guards else "is not finite"
         self._kind = function.kind
-        self._parts = _parts(function.outputs)
-        flat = tuple(x for array in function.outputs.values() for x in array.flat)
-        self._straight = program = _straight(function, flat)
-        limits = np.array([least for _, least in function.guards])
+        limits = np.array([least for _, least in guards])
         ways: dict[str, Callable[[], Kernel]] = {
             NATIVE: partial(self._native, limits),
-            NUMPY: partial(NumpyKernel, program, limits),
+            NUMPY: lambda: NumpyKernel(self._straight, limits),
         }
-        shapes = {name: array.shape for name, array in function.inputs.items()}
-        super().__init__(chosen(backend, ways, "The function"), shapes, len(flat))
-        state, values = aligned(len(program.scalars)), aligned(len(flat))
-        places = zip(shapes, _parts(function.inputs), strict=True)
-        self.inputs = Arrays(**{name: state[part].reshape(shape) for name, (part, shape) in places})
+        shapes = function.input_shapes
+        places, self._parts = _parts(shapes), _parts(function.output_shapes)
+        size = self._parts[-1][0].stop
+        super().__init__(chosen(backend, ways, "The function"), shapes, size)
+        state, values = aligned(places[-1][0].stop if places else 0), aligned(size)
+        self.inputs = Arrays(**{k: state[part].reshape(shape) for k, (part, shape) in zip(shapes, places, strict=True)})
         if "q" in shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
         self.tick: Callable[[], int] = self.kernel.bound(self.kernel.bind(state, values))
         values = values.view()
         values.flags.writeable = False
         self.outputs = self._formed(values)
+
+    @cached_property
+    def _traced(self) -> Traced:
+        """The expressions."""
+        return self._function if isinstance(self._function, Traced) else self._function.trace()
+
+    @cached_property
+    def _straight(self) -> Program:
+        """The program without row operations."""
+        return _straight(self._traced)
 
     @cached_property
     def _program(self) -> Program:
@@ -221,7 +230,7 @@ class CompiledFunction(Compiled):
         """
         with self._watch(f"compiling derivatives of {self._function.name}") as stage:
             stage("differentiating")
-            found = jacobian(self._function, wrt, mode)
+            found = jacobian(self._traced, wrt, mode)
             stage("compiling")
             return CompiledFunction(found, self.backend, self._watch)
 
@@ -246,18 +255,20 @@ class CompiledFunction(Compiled):
     def _native(self, limits: Floats) -> NativeKernel:
         compiler = needed_compiler("a native function")
         before_batch = partial(self._watch, "compiling for batches")
-        key = record_key(compiler, self._straight.digest, limits.tobytes().hex())
+        of = self._function
+        parts = (self._straight.digest, limits.tobytes().hex()) if isinstance(of, Traced) else (of.name, *of.identity)
+        key = record_key(compiler, *parts)
         return NativeKernel(lambda: self._program, lambda: limits, compiler, key, before_batch)
 
 
-def _straight(function: Traced, outputs: tuple[Expr, ...]) -> Program:
-    """The program of some outputs, without row operations."""
+def _straight(function: Traced) -> Program:
+    """The program of a function, without row operations."""
     inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
     scalars = [x.index for array in inputs.values() for x in array]
     pivots, q = tuple(guarded for guarded, _ in function.guards), function.inputs.get("q")
     return Program(
         inputs=inputs,
-        outputs=outputs,
+        outputs=tuple(x for array in function.outputs.values() for x in array.flat),
         pivots=pivots,
         quaternions=() if q is None else tuple(scalars.index(q[s.start].index) for s in function.tree.quaternions),
         n_weights=function.n_weights,
@@ -280,10 +291,10 @@ def _limbs(function: Traced) -> Limbs:
     return corresponding(isomorphic_limbs(tree), found)
 
 
-def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:
+def _parts(shapes: Shapes) -> list[tuple[slice, tuple[int, ...]]]:
     """Return where arrays lie, one after the other, and their shapes."""
-    ends = np.cumsum([0, *(array.size for array in arrays.values())]).tolist()
-    return [(slice(*edges), array.shape) for edges, array in zip(pairwise(ends), arrays.values(), strict=True)]
+    edges = pairwise(accumulate(map(prod, shapes.values()), initial=0))
+    return [(slice(*ends), shape) for ends, shape in zip(edges, shapes.values(), strict=True)]
 
 
 def compile(

@@ -97,6 +97,35 @@ class Traced:
     n_weights: int = 0
     n_noise_weights: int = 0
 
+    @property
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each input."""
+        return {name: array.shape for name, array in self.inputs.items()}
+
+    @property
+    def output_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each output."""
+        return {name: array.shape for name, array in self.outputs.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Untraced:
+    """A function of a robot whose expressions are made only where the cache lacks its program.
+
+    Attributes:
+        name, tree, kind, input_shapes, output_shapes: see `Traced`.
+        identity: all that its program depends on.
+        trace: returns the expressions, the same each time.
+    """
+
+    name: str
+    tree: KinematicTree
+    input_shapes: Shapes
+    output_shapes: Shapes
+    identity: tuple[str, ...]
+    trace: Callable[[], Traced]
+    kind: Callable[..., Any] | None = None
+
 
 def traced(
     function: Function,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from nori_dyn.program.kernel.base import NATIVE, Outcome
 from nori_dyn.program.layout import as_rows
 from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, MonitoredReadings
 from nori_dyn.program.remade import Remade
-from nori_dyn.program.tracing import Traced
+from nori_dyn.program.tracing import Traced, Untraced
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, Judged
 from nori_dyn.solve.estimate import Estimate, OutputLayout
 from nori_dyn.solve.solver import Singular, Solver
@@ -81,10 +82,8 @@ class Monitor(Remade):
         self._weight_of, self._needed = judged.weight_of, judged.needed
         self.solver = Solver(plan, backend, watch=watch)
         with watch("planning the monitor") as stage:
-            stage("variances")
-            traced = _traced(judged)
             stage("compiling")
-            self.function = CompiledFunction(traced, "auto" if backend == "umfpack" else backend, watch)
+            self.function = CompiledFunction(_untraced(judged), "auto" if backend == "umfpack" else backend, watch)
             self._natively = judged.judgement() if self.function.backend == NATIVE else None
         self._covariance = Covariance(system, as_rows(judged.directions, system.shape[1]))
         self._layout, self._usual = OutputLayout(system, plan.outputs), system.weights
@@ -239,8 +238,17 @@ class Monitor(Remade):
         return self._rooms[:, :N]
 
 
+def _untraced(judged: MonitoredReadings) -> Untraced:
+    """Variances of the outputs, residuals, and variances along the readings; traced where they are not compiled."""
+    plan = judged.plan
+    inputs = {name: (n,) for name, n in plan.system.input_sizes.items()}
+    outputs = {"found": (len(judged.directions) + 2 * len(judged.readings),)}
+    trace = lambda: _traced(replace(judged, plan=plan.untouched()))  # noqa: E731
+    return Untraced("monitor", plan.system.tree, inputs, outputs, plan.identity, trace)
+
+
 def _traced(judged: MonitoredReadings) -> Traced:
-    """Return variances of the outputs, residuals, and variances along the readings, over the expressions of a plan."""
+    """The same over the expressions of a plan."""
     symbolic, found = judged.plan.symbolic, judged.uncertainty
     outputs = {"found": np.array([*found.variances, *found.innovations, *found.explained], dtype=object)}
     inputs = {name: np.array(scalars, dtype=object) for name, scalars in symbolic.inputs.items()}

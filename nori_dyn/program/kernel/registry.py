@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -110,7 +109,4 @@ def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
         compiler: the compiler.
         checked: whether the program computes the residual.
     """
-    order = plan.program_rows.tobytes() + plan.program_columns.tobytes()
-    names = repr([output.name for output in plan.outputs])
-    settings = repr((plan.regrouped, plan.seed, checked))
-    return record_key(compiler, plan.system.fingerprint, names, hashlib.sha256(order).hexdigest(), settings)
+    return record_key(compiler, *plan.identity, repr(checked))
