@@ -102,67 +102,64 @@ def _of_joint(
     unit = dt ** -(DERIVATIVES - 0.5 - first)
     is_free = jerk is None and sigmas == [None]
 
-    def noise(ratio: float) -> tuple[float, list[float]]:
-        """Walk of the jerk and deviations of the readings, by the ratio of a step's jerk to the first deviation."""
+    def noise(ratios: Floats) -> tuple[Floats, list[Floats]]:
+        """Walk of the jerk and deviations of the readings, by ratios of a step's jerk to the first deviation."""
         if is_free:
-            return ratio * unit, [1.0]
+            return ratios * unit, [np.ones_like(ratios)]
         if jerk is not None:
-            return jerk, [jerk / (ratio * unit)]
-        own = [float(sigma) for sigma in sigmas if sigma is not None]
-        return ratio * unit * own[0], own
+            return np.full_like(ratios, jerk), [jerk / (ratios * unit)]
+        own = [np.full_like(ratios, sigma) for sigma in sigmas]
+        return ratios * unit * own[0], own
 
-    def scale(ratio: float) -> float:
-        """Factor that makes a noise the likeliest."""
-        squares, _, count = _innovations(y, dt, first, *noise(ratio))
-        return max(float(np.sqrt(squares / count)), float(floor[0])) if is_free else 1.0
-
-    def unlikely(logarithm: float) -> float:
-        own = noise(np.exp(logarithm))
-        squares, logs, count = _innovations(y, dt, first, *own)
+    def unlikely(logarithms: Floats) -> Floats:
+        squares, logs, count = _innovations(y, dt, first, *noise(np.exp(logarithms)))
         if not is_free:
             return squares + logs
-        return float(count * np.log(max(squares / count, float(floor[0]) ** 2)) + logs)
+        found: Floats = count * np.log(np.maximum(squares / count, floor[0] ** 2)) + logs
+        return found
 
     low, high = (DERIVATIVES - first) * np.log(BANDWIDTHS)
-    best = np.exp(_least(unlikely, low, high))
-    by, (found, others) = scale(best), noise(best)
-    return found * by, [sigma * by for sigma in others]
+    found, others = noise(np.exp([_least(unlikely, low, high)]))
+    squares, _, count = _innovations(y, dt, first, found, others)
+    by = max(float(np.sqrt(squares[0] / count)), float(floor[0])) if is_free else 1.0
+    return float(found[0]) * by, [float(sigma[0]) * by for sigma in others]
 
 
-def _least(f: Callable[[float], float], low: float, high: float) -> float:
-    """Global minimum of a function with several local ones."""
+def _least(f: Callable[[Floats], Floats], low: float, high: float) -> float:
+    """Global minimum of a function of one number, given many at once, with several local ones."""
     from scipy.optimize import minimize_scalar  # takes long to load
 
     tried = np.linspace(low, high, TRIED)
-    k = int(np.argmin([f(x) for x in tried]))
+    k = int(np.argmin(f(tried)))
     around = float(tried[max(k - 1, 0)]), float(tried[min(k + 1, TRIED - 1)])
-    found = minimize_scalar(f, bounds=around, method="bounded", options={"xatol": 1e-3})
+    found = minimize_scalar(lambda x: f(np.array([x]))[0], bounds=around, method="bounded", options={"xatol": 1e-3})
     return float(found.x)
 
 
-def _innovations(y: Floats, dt: float, first: int, jerk: float, sigmas: list[float]) -> tuple[float, float, int]:
-    """Squared normalised innovations, the log of their deviations, and their number.
+def _innovations(y: Floats, dt: float, first: int, jerk: Floats, sigmas: list[Floats]) -> tuple[Floats, Floats, int]:
+    """Squared normalised innovations (c,), the log of their deviations (c,), and their number, of c noises.
 
     Args:
         y: readings of one joint (s, N, 1, p).
         dt: time between samples [s].
         first: as for `likeliest`.
-        jerk: how far the jerk walks in a second.
-        sigmas: standard deviations of the readings (p,).
+        jerk: how far the jerk walks in a second (c,).
+        sigmas: standard deviations (c,) of each reading (p,).
     """
     stretches, N, _, p = y.shape
-    model = JointModel(_noise(np.array([jerk]), [np.array([sigma]) for sigma in sigmas], first), dt)
+    model = JointModel(_noise(jerk, list(sigmas), first), dt)
     settled, read = model.settled, list(model.read)
     own = y[:, :, 0].transpose(1, 0, 2) * dt ** np.array(read, dtype=float)  # (N, s, p)
     before = np.zeros((stretches, model.order))
     before[:, read] = own[0]
-    A = np.broadcast_to(settled.A[0], (stretches, *settled.A.shape[1:]))
-    x = linear_recursion(A, own @ settled.K[0].T, before)
-    expected = (x[:-1] @ model.F(1.0).T)[..., read]
-    off = (own[1:] - expected)[int(BEGUN * N) :]
-    white = off @ np.linalg.inv(settled.E[0]).T
-    count = off.shape[0] * off.shape[1]
-    return float(np.sum(white**2)), 2 * count * float(np.log(np.abs(np.diag(settled.E[0]))).sum()), count * p
+    F, squares = model.F(1.0), []
+    for each, K, whitened in zip(settled.A, settled.K, np.linalg.inv(settled.E), strict=True):  # one by one in memory
+        x = linear_recursion(np.broadcast_to(each, (stretches, *each.shape)), own @ K.T, before)
+        off = (own[1:] - (x[:-1] @ F.T)[..., read])[int(BEGUN * N) :]
+        squares.append(np.sum((off @ whitened.T) ** 2))
+    count = stretches * (N - 1 - int(BEGUN * N))
+    logs = np.log(np.abs(np.diagonal(settled.E, axis1=1, axis2=2))).sum(axis=1)
+    return np.array(squares), 2 * count * logs, count * p
 
 
 def _noise(jerk: Floats, sigmas: list[Floats | None], first: int) -> JointNoise:
