@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
@@ -242,15 +243,19 @@ def installed_robots() -> dict[str, Path]:
         folder = robots_folder(package)
         if folder is None:
             continue
-        for path in sorted(folder.rglob("*.urdf")):
-            if b"<link" not in path.read_bytes():
-                continue
+        for path in _files_of(folder):
             own = path.relative_to(folder).parts[0].removesuffix("_description")
             name = own if path.stem == "model" or path.stem in found else path.stem
             if found.setdefault(name, path) != path or name in SHORT:
                 taken[f"{package}:{path.stem}"] = path
     known = {**found, **{short: found[name] for short, name in SHORT.items() if name in found}}
     return {**known, **{name: path for name, path in taken.items() if path not in known.values()}}
+
+
+@cache
+def _files_of(folder: Path) -> tuple[Path, ...]:
+    """URDF files of a package that have links; the files of installed packages stay as they are."""
+    return tuple(path for path in sorted(folder.rglob("*.urdf")) if b"<link" in path.read_bytes())
 
 
 def robots_folder(package: str) -> Path | None:

@@ -250,10 +250,11 @@ class LogRunner:
                 _ = self.ticks
             return
         tree, record = self.system.tree, SampleRecord.of(self.systems, self.contacts)
-        rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
+        q = tree.draw(np.random.default_rng(0))  # stretched out, as it may be at rest, an arm is often singular
+        still = q[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
         for state in self.plans.states:
             closed = [np.array([[name in state for name in self.contacts]])] if self.contacts else []
-            self.prepared((*rest, *closed))
+            self.prepared((*still, *closed))
 
     def weights(self, samples: Samples) -> Floats | None:
         """Return the weights of samples (n, n_weights) whose readings have deviations of their own; None without any.
