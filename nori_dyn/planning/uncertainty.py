@@ -43,7 +43,7 @@ def uncertainty(plan: EliminationPlan, directions: Sequence[Mapping[int, float]]
         plan: the plan of a system with weighed rows.
         directions: sums of unknowns, as factors by column.
     """
-    refined = plan.refined
+    refined, d = plan.refined, dict(enumerate(plan.solved.unknowns))  # before equal expressions with probes are known
     symbolic, weighed = refined.symbolic, refined.weighed
     graph = symbolic.graph
     rows = [{column: graph.expr(x) for column, x in direction.items()} for direction in directions]
@@ -59,7 +59,6 @@ def uncertainty(plan: EliminationPlan, directions: Sequence[Mapping[int, float]]
     pivots = [(step.value, step.reciprocal) for step in work.pivots if not step.value.is_constant]
     slopes = gradient([value for value, _ in pivots], [reciprocal for _, reciprocal in pivots], probes)
     found = replaced(slopes, {probe.index: graph.zero for probe in probes})
-    d = dict(enumerate(plan.solved.unknowns))
     return Uncertainty(
         variances=tuple(found[: len(directions)]),
         explained=tuple(found[len(directions) :]),
