@@ -86,6 +86,10 @@ class Bins:
         return np.sort(np.column_stack(where), axis=1)
 
 
+ROUND_OFF = 1e-12
+"""Numbers in SI that differ by less are the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """The numbers at the bottom and at the top of a drawing."""
@@ -98,7 +102,7 @@ class Scale:
         """A scale with a little room about some numbers."""
         if not (math.isfinite(low) and math.isfinite(high)):
             low, high = 0.0, 1.0
-        room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+        room = next((x for x in (0.06 * (high - low), 0.1 * abs(high)) if x > ROUND_OFF), 1.0)
         return Scale(low - room, high + room)
 
     def at(self, x: Floats) -> Floats:

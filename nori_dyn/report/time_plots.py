@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.report.curves import SIZE, Bins, Scale, band, line, spans, ticks
+from nori_dyn.report.curves import ROUND_OFF, SIZE, Bins, Scale, band, line, spans, ticks
 from nori_dyn.tables import number
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -244,6 +244,6 @@ def _in_words(panel: Panel) -> str:
 
 
 def is_constant(x: Floats) -> bool:
-    """Whether numbers, infinite ones left out, are all the same."""
+    """Whether numbers, infinite ones left out, are all the same but for rounding."""
     x = _finite(x)
-    return not len(x) or float(np.ptp(x)) == 0.0
+    return not len(x) or float(np.ptp(x)) < ROUND_OFF

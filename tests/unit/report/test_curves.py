@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.report.curves import SIZE, Bins, Scale, band, kept, line, spans, ticks
-from nori_dyn.report.time_plots import Curve, Panel, Plots
+from nori_dyn.report.time_plots import Curve, Panel, Plots, is_constant
 
 STEP = re.compile(r"([Mlv])(-?\d+)(?: (-?\d+))?")
 
@@ -37,6 +37,13 @@ def test_few_samples_are_all_drawn_and_read_back():
     assert len(at) == 300
     np.testing.assert_allclose(t[0] + at[:, 0] / SIZE * (t[-1] - t[0]), t, atol=(t[-1] - t[0]) / SIZE)
     np.testing.assert_allclose(scale.high - at[:, 1] / SIZE * (scale.high - scale.low), x, atol=1e-4 * np.ptp(x))
+
+
+def test_rounding_is_drawn_as_a_line():
+    x = 4e-16 * np.random.default_rng(0).normal(size=300)
+    assert is_constant(x)
+    scale = Scale.around(float(x.min()), float(x.max()))
+    np.testing.assert_allclose(scale.at(x), SIZE / 2, atol=1e-9)
 
 
 @pytest.mark.parametrize("count", [1, 7, 200, 1000])
