@@ -26,7 +26,7 @@ from nori_dyn.interop.peer_states import from_convention
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from tests.oracles import hat, newton_euler
+from tests.oracles import newton_euler
 from tests.peers import mujoco
 
 Floats = NDArray[np.float64]
@@ -281,17 +281,18 @@ def _recorded(name: str, duration: float) -> Walk:
 
 def contact_wrenches(model: mujoco.MjModel, data: mujoco.MjData, bodies: Sequence[int]) -> Floats:
     """The wrenches (n, 6) of contacts on bodies, in their axes, about their origins, couple first."""
-    fx, wrench = np.zeros((len(bodies), 6)), np.zeros(6)
-    for number, contact in enumerate(data.contact):
+    fx, contact = np.zeros((len(bodies), 6)), data.contact
+    wrenches = np.zeros((len(contact), 6))
+    for number, wrench in enumerate(wrenches):
         mujoco.mj_contactForce(model, data, number, wrench)
-        pushes = wrench.reshape(2, 3) @ contact.frame.reshape(3, 3)  # its first axis points to the second geom
-        for geom, sign in ((contact.geom1, -1.0), (contact.geom2, 1.0)):
-            body = int(model.geom_bodyid[geom])
-            if body == 0:  # the world
-                continue
-            force, couple = sign * pushes
-            couple = couple + hat(contact.pos - data.xpos[body]) @ force
-            fx[bodies.index(body)] += (np.array([couple, force]) @ data.xmat[body].reshape(3, 3)).ravel()
+    pushes = wrenches.reshape(-1, 2, 3) @ contact.frame.reshape(-1, 3, 3)  # its first axis points to the second geom
+    for geom, sign in ((0, -1.0), (1, 1.0)):
+        own = model.geom_bodyid[contact.geom[:, geom]]
+        on = own != 0  # the world
+        body, (force, couple) = own[on], sign * pushes[on].swapaxes(0, 1)
+        couple = couple + np.cross(contact.pos[on] - data.xpos[body], force)
+        found = np.stack([couple, force], axis=1) @ data.xmat[body].reshape(-1, 3, 3)
+        np.add.at(fx, [bodies.index(k) for k in body.tolist()], found.reshape(-1, 6))
     return fx
 
 

@@ -3,12 +3,14 @@
 import json
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.demo import run_demo
 from nori_dyn.measurements.sensor_set import SensorSet
 from tests.peers import pin
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, load, pinocchio_model
@@ -380,6 +382,7 @@ def test_inertias_that_no_mass_has(run, refused, tmp_path):
 
 def test_demo_runs_the_main_job(told, figures, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("nori_dyn.demo.run_demo", cache(run_demo))  # both commands tell of one run
     picture = tmp_path / "demo.png"
     output = told("demo", "--ticks", 20, "--out", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
