@@ -23,7 +23,7 @@ from nori_dyn.cli.common import (
 from nori_dyn.cli.options import Json, RobotOptions
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import Document
+from nori_dyn.tables import Document, unbroken
 from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def observe(
             found += Document(tuple(f"note: {note}" for note in notes_on_limits(tree.joint_names, tree.joints)))
     if spare is not None:
         found += redundancy_document(spare, wanted, "If sensors fail.").under("redundancy")
-    show_found(found, as_json)
+    show_found(found, as_json, *(() if html is None else (f"Page written to {unbroken(str(html))}.",)))
     if _fails(report, at_given, poses_count=strict or asked != "auto"):
         raise typer.Exit(1)
     if sensors is not None and not as_json:

@@ -117,6 +117,8 @@ def place_(
         options = *model.words(), "--outputs", outputs, *(("--contacts", "all") if found.sensors.contacts else ())
         then = next_command("plan", robot, "--sensors", out, *options)
         lines = [f"Sensors written to {unbroken(str(out))}.", then]
+    if html is not None:
+        lines.insert(0, f"Page written to {unbroken(str(html))}.")
     show_found(found, as_json, *lines, **tree_figures(tree))
 
 

@@ -119,6 +119,7 @@ def test_the_workspace_and_failures(told, weighed, tmp_path):
     assert "Of 12 random poses within joint limits, none leave something undetermined" in text
     assert "Expected standard deviations" in text
     assert "If sensors fail. Any one of" in text
+    assert "Page written to" in output
     assert "</html>" in page.read_text()
 
 

@@ -64,6 +64,7 @@ def test_the_page_and_the_best_as_it_is_read(told, refused, ur5, tmp_path):
     page = tmp_path / "page.html"
     output = told("place", ROBOTS["ur5"], "--candidates", ur5, "--html", page)
     assert output.startswith("6 sensors for 42: the cheapest possible.")
+    assert "Page written to" in output
     assert "6 sensors for 42" in page.read_text()
     refused("place", ROBOTS["ur5"], "--candidates", ur5, "--html", tmp_path / "none" / "page.html")
     output = told("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "6", "--criterion", "D")
