@@ -134,7 +134,9 @@ def _velocity(
     """The columns of the velocity, angular first, and its axes: those whose numbers are the rates of the pose."""
     t = of.times.get(place[0])
     position, quaternions = (np.array([of.values[column] for column in own]) for own in (place, turned))
-    if t is None or len(t) != position.shape[1] or not (np.diff(t) > 0).all() or not np.isfinite(quaternions).all():
+    if t is None or not 2 < len(t) == position.shape[1] or not (np.diff(t) > 0).all():
+        return None
+    if not (np.linalg.norm(quaternions, axis=0) > 0).all():  # nor a number
         return None
     R = Rotation.from_quat(np.roll(quaternions, -1, axis=0).T if order == "wxyz" else quaternions.T)
     step, middle = t[2:] - t[:-2], R[1:-1]

@@ -284,6 +284,17 @@ def test_the_pose_of_a_base_is_found_by_its_numbers_and_its_velocity_by_how_it_m
     np.testing.assert_allclose(read.qd, of.qd, atol=1e-9)
 
 
+@pytest.mark.parametrize("kept", [1, 2, 10])
+def test_poses_of_which_nothing_can_be_differentiated_have_no_velocity(tmp_path, kept):
+    simulated(tmp_path / "log.npz", "arrays")
+    arrays = {name: values[:kept] for name, values in np.load(tmp_path / "log.npz").items()}
+    arrays["quat"][kept // 3] = 0.0  # of a camera that sees nothing yet
+    np.savez(tmp_path / "log.npz", **arrays)
+    with open_log(tmp_path / "log.npz") as source:
+        made = draft(source, nd.preset(BIPED).record("pose"))
+    assert not any(guess.entry["of"] == "qd:root" for guess in made.guesses)
+
+
 def test_forces_on_feet_are_estimated_by_the_pose_of_the_base(tmp_path):
     """Without an IMU, beside MuJoCo's own contact forces."""
     of = simulated(tmp_path / "log.npz", "MuJoCo's arrays")
