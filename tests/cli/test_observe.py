@@ -29,7 +29,7 @@ def test_sensors_that_do_not_suffice(run):
     assert (status, errors) == (1, "")
     lines = output.splitlines()
     assert lines[0].startswith("No, these sensors do not suffice. Whatever the pose, 92 of the 270 unknowns of")
-    assert max(len(line) for line in lines if str(page) not in line) <= 80
+    assert max(map(len, lines)) <= 80
     text = plain(output)
     assert "rank 269 of 270, 1 short" in text
     assert "- an internal force along the line in which the planes of r_sole and l_sole meet" in text
@@ -113,7 +113,7 @@ def test_the_workspace_and_failures(told, weighed, tmp_path):
     page = tmp_path / "page.html"
     output = told("observe", *weighed, "--outputs", "tau", "--html", page)
     *lines, last = output.splitlines()
-    assert max(map(len, lines)) <= 80
+    assert max(len(line) for line in lines if str(page) not in line) <= 80
     assert last.startswith("Next: nori-dyn plan ")
     text = plain(output)
     assert "Of 12 random poses within joint limits, none leave something undetermined" in text
