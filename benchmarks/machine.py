@@ -25,7 +25,7 @@ def machine() -> dict[str, str | int]:
         "vectors": vectors(),
         "caches": ", ".join(f"{name} {size}" for name, size in caches(CACHES).items()) or "unknown",
         "cores": os.cpu_count() or 0,
-        "system": platform.platform(),
+        "system": " ".join(filter(None, (platform.system(), *platform.libc_ver()))),
         "compiler": "none" if compiler is None else " ".join(compiler.command),
     }
 

@@ -243,7 +243,10 @@ def _untraced(judged: MonitoredReadings) -> Untraced:
     plan = judged.plan
     inputs = {name: (n,) for name, n in plan.system.input_sizes.items()}
     outputs = {"found": (len(judged.directions) + 2 * len(judged.readings),)}
-    trace = lambda: _traced(replace(judged, plan=plan.untouched()))  # noqa: E731
+
+    def trace() -> Traced:
+        return _traced(replace(judged, plan=plan.untouched()))
+
     return Untraced("monitor", plan.system.tree, inputs, outputs, plan.identity, trace)
 
 

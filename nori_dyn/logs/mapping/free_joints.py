@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
+from typing import TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -42,7 +43,8 @@ AXES: Mapping[tuple[bool, bool], Axes] = {(False, False): "body", (True, True): 
 OWN = {"q": (7,), "qd": (3, 3)}
 """The first numbers of arrays of all of a robot's positions, and velocities: those of its free joint."""
 
-Columns = tuple[str, ...]
+Columns: TypeAlias = tuple[str, ...]
+"""Names of columns."""
 
 
 def split(families: Iterable[Family], tree: KinematicTree) -> Iterator[Family]:
@@ -148,7 +150,6 @@ def _velocity(
         (1, True): linear,
         (1, False): middle.inv().apply(linear),
     }
-
     span = min(max(round(SPAN / float(np.median(np.diff(t)))), 1), len(step))
 
     def left(motion: Floats, own: Columns) -> float:
