@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,39 +15,22 @@ from nori_dyn.cli.options import Criterion, RobotOptions
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
 
-if TYPE_CHECKING:
-    from nori_dyn.typing import Floats
-
-EACH = "NUMBER|JOINT=NUMBER"
-"""How a limit is written: for all joints, or for one."""
-
-Limit = list[str] | None
-
-LIMITS = ("position", "speed", "acceleration", "torque")
-"""The options that are limits."""
-
-AS_THEY_ARE = ("duration", "harmonics", "criterion", "floor", "apart", "rate", "starts", "seed")
+AS_THEY_ARE = ("duration", "harmonics", "criterion", "speed", "acceleration", "torque", "rate", "starts", "seed")
 """The options that `nd.exciting_motion` takes as they are."""
 
 
 @dataclass(frozen=True)
 class MotionOptions:
-    """What a motion that excites a robot is to be.
+    """What a motion that excites a robot is to be; limits of single joints, and what else there is, take Python.
 
     Attributes:
         duration: With --excite: of the motion [s].
         harmonics: With --excite: of the Fourier series; 5 in 10 s is up to 0.5 Hz.
         criterion: With --excite: D for the determinant of the information, A for the sum of variances.
-        joint: With --excite: a joint that moves; repeatable. All when left out.
-        position: With --excite: how far joints go [rad or m].
-        speed: With --excite: largest speeds [rad/s or m/s]; repeatable.
-        acceleration: With --excite: largest accelerations [rad/s^2 or m/s^2]; repeatable.
-        torque: With --excite: largest torques [N m or N]; repeatable.
-        at: With --excite: where a joint stands still, or near which it moves [rad or m]; repeatable.
+        speed: With --excite: largest speed of any joint [rad/s or m/s].
+        acceleration: With --excite: largest acceleration of any joint [rad/s^2 or m/s^2].
+        torque: With --excite: largest torque of any joint [N m or N].
         shapes: With --excite: whether collision shapes of the robot's file stay apart.
-        floor: With --excite: of a floor [m]; that of contacts when left out.
-        apart: With --excite: how far shapes stay apart [m].
-        ground_friction: With --excite: under contacts, which keep balance; 0 leaves that open.
         rate: With --excite: samples a second of the table, and of the log that is to be.
         periodic: With --excite: not at rest at both ends.
         starts: With --excite: random motions that are improved.
@@ -57,16 +40,10 @@ class MotionOptions:
     duration: float = 10.0
     harmonics: int = 5
     criterion: Criterion = "D"
-    joint: Annotated[list[str] | None, typer.Option(metavar="JOINT")] = None
-    position: Annotated[Limit, typer.Option(metavar="NUMBER|JOINT=NUMBER|JOINT=LOW:HIGH")] = None
-    speed: Annotated[Limit, typer.Option(metavar=EACH)] = None
-    acceleration: Annotated[Limit, typer.Option(metavar=EACH)] = None
-    torque: Annotated[Limit, typer.Option(metavar=EACH)] = None
-    at: Annotated[list[str] | None, typer.Option(metavar="JOINT=NUMBER")] = None
+    speed: float | None = None
+    acceleration: float | None = None
+    torque: float | None = None
     shapes: bool = True
-    floor: Annotated[float | None, typer.Option(metavar="HEIGHT")] = None
-    apart: float = 0.01
-    ground_friction: Annotated[float, typer.Option(min=0.0)] = 0.5
     rate: float = 100.0
     periodic: bool = False
     starts: Annotated[int, typer.Option(min=1)] = 3
@@ -108,13 +85,9 @@ class MotionOptions:
                 tree if chosen is None else nd.System(tree, chosen),
                 parameters,
                 progress=stage,
-                joints=self.joint or None,
                 **{name: getattr(self, name) for name in AS_THEY_ARE},
-                **{name: _limits(f"--{name}", getattr(self, name)) for name in LIMITS},
-                at=configuration(tree, self.at),
                 contacts=standing,
                 shapes=robot if self.shapes else None,
-                ground_friction=self.ground_friction or None,
                 at_rest=not self.periodic,
             )
         samples = None if out is None else motion.to_csv(out)
@@ -122,43 +95,3 @@ class MotionOptions:
         if out is not None:
             written = f"{samples:,} samples written to {unbroken(str(out))}."
         show_found(motion, as_json, written, samples=samples)
-
-
-def configuration(tree: nd.KinematicTree, given: Sequence[str] | None) -> Floats | None:
-    """The neutral configuration but for joints that are given, each "JOINT=NUMBER"; None where none are."""
-    if not given:
-        return None
-    q = tree.neutral_configuration()
-    for text in given:
-        joint, _, number = text.rpartition("=")
-        try:
-            position = float(number)
-        except ValueError:
-            raise typer.BadParameter(f"'{text}' is not a position: write elbow=1.5.", param_hint="--at") from None
-        i = tree.joint(joint)
-        if tree.joints[i].nq != 1:
-            raise typer.BadParameter(f"'{joint}' has no position of one number.", param_hint="--at")
-        q[tree.q_slices[i]] = position
-    return q
-
-
-def _limits(option: str, given: Sequence[str] | None) -> Any:
-    found: dict[str, Any] = {}
-    for text in given or ():
-        joint, is_of_one, number = text.rpartition("=")
-        ends = number.split(":")
-        try:
-            numbers = [float(end) for end in ends]
-        except ValueError:
-            numbers = []
-        if not 1 <= len(numbers) <= (2 if option == "--position" else 1):
-            raise typer.BadParameter(f"'{text}' is not a limit: write 1.5, or elbow=1.5.", param_hint=option)
-        if not is_of_one and len(given or ()) > 1:
-            raise typer.BadParameter(
-                f"'{text}' is for all joints, and others are given: name joints.", param_hint=option
-            )
-        value = numbers[0] if len(numbers) == 1 else tuple(numbers)
-        if not is_of_one:
-            return value
-        found[joint] = value
-    return found or None

@@ -5,7 +5,7 @@ HTML are made. Names are never broken: where a table is too wide, sentences in i
 folded.
 """
 
-from nori_dyn.tables.document import Document, Part, Shown, attributes, shows
+from nori_dyn.tables.document import Document, Part, Shown, attributes
 from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
 from nori_dyn.tables.words import WIDTH, characters, describe_sum, listed, number, numbers, spaced, unbroken, wrapped
 
@@ -25,7 +25,6 @@ __all__ = [
     "listed",
     "number",
     "numbers",
-    "shows",
     "spaced",
     "unbroken",
     "wrapped",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
 from nori_dyn.tables.words import WIDTH, spaced
@@ -17,10 +17,7 @@ from nori_dyn.tables.words import WIDTH, spaced
 Part: TypeAlias = Paragraph | Bullets | Facts | Table
 
 SHOWS = "nori_dyn.report.shows"
-"""The package whose modules register functions by `shows`: above all that is shown, and imported when needed."""
-
-T = TypeVar("T")
-P = ParamSpec("P")
+"""The package whose modules make documents, by its `DOCUMENTS`: above all that is shown, and imported when needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ def _value(cell: Cell) -> str | float | None:
 class Shown:
     """A thing that `print` shows as tables of text, and notebooks as HTML; `repr` stays one line.
 
-    What is shown is the document of its type, see `shows`.
+    What is shown is the document of its type, see `SHOWS`.
 
     Laws, tested in tests/contracts/test_shown.py: no line is wider than 80 columns, no name is broken, and none of its
     characters is markup in the HTML.
@@ -112,13 +109,13 @@ class Shown:
 
     def shown(self) -> Document:
         """Make the document that `print` shows."""
-        modules: Mapping[str, str] = importlib.import_module(SHOWS).MODULES
-        for kind in type(self).__mro__:
-            if kind.__name__ in modules:
-                importlib.import_module(f"{SHOWS}.{modules[kind.__name__]}")
-            if kind in BY_TYPE:
-                return BY_TYPE[kind](self)
-        raise NotImplementedError(f"{type(self).__name__} has no document: write one in {SHOWS}, see `shows`.")
+        known: Mapping[str, str] = importlib.import_module(SHOWS).DOCUMENTS
+        name = next((kind.__name__ for kind in type(self).__mro__ if kind.__name__ in known), None)
+        if name is None:
+            raise NotImplementedError(f"{type(self).__name__} has no document: write one in {SHOWS}.")
+        module, _, function = known[name].partition(".")
+        made: Document = getattr(importlib.import_module(f"{SHOWS}.{module}"), function)(self)
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """The figures of what is shown, as JSON has them."""
@@ -129,17 +126,3 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return self.shown().html()
-
-
-BY_TYPE: dict[type, Callable[..., Document]] = {}
-"""What makes the documents, by type."""
-
-
-def shows(kind: type[T]) -> Callable[[Callable[Concatenate[T, P], Document]], Callable[Concatenate[T, P], Document]]:
-    """Register a function as the one that makes the document of a type and of what is derived from it."""
-
-    def register(make: Callable[Concatenate[T, P], Document]) -> Callable[Concatenate[T, P], Document]:
-        BY_TYPE[kind] = make
-        return make
-
-    return register

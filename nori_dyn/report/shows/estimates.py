@@ -14,7 +14,7 @@ from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import OF_JOINTS, SPATIAL, WORDS, Kind, Variable, component_names
-from nori_dyn.tables import Document, Facts, Table, listed, number, numbers, shows, unbroken
+from nori_dyn.tables import Document, Facts, Table, listed, number, numbers, unbroken
 from nori_dyn.typing import Floats
 
 NOT_CLOSED = 1e-6
@@ -31,7 +31,6 @@ MOST_LINKS = 10
 """Joints and links that are shown, of larger robots, where lines have a width."""
 
 
-@shows(Estimate)
 def estimate_document(estimate: Estimate) -> Document:
     """The document of an estimate."""
     system = estimate.system
@@ -182,7 +181,6 @@ def _owners(system: System, output: Output) -> Iterator[str]:
         yield output.name.partition(":")[2]
 
 
-@shows(Diagnosis)
 def diagnosis_document(found: Diagnosis) -> Document:
     """The document of a monitor's diagnosis."""
     estimate = found.estimate
@@ -209,7 +207,6 @@ def _diagnosis_facts(found: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "unchecked", listed(found.unchecked, MOST_NAMES) or "none"
 
 
-@shows(Status)
 def status_document(status: Status) -> Document:
     """The document of the status of a tick."""
     outcome = "solved with pivoting" if status.fell_back else "solved as planned"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nori_dyn.identification.exciting_motion import ExcitingMotion
-from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, attributes, listed, number, shows, unbroken
+from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, attributes, listed, number, unbroken
 
 SAMPLES = 2000
 """Samples of which the largest values are shown."""
@@ -21,7 +21,6 @@ PARAMETER = ("name", "combination", "unit", "model", "deviation")
 """What JSON has of each parameter."""
 
 
-@shows(ExcitingMotion)
 def motion_document(motion: ExcitingMotion) -> Document:
     """The document of an exciting motion."""
     series = motion.trajectory.series

@@ -16,7 +16,6 @@ from nori_dyn.tables import (
     describe_sum,
     listed,
     number,
-    shows,
     unbroken,
 )
 
@@ -30,7 +29,6 @@ SHOWN = 12
 """Most combinations that are listed as text, and most names in a sentence."""
 
 
-@shows(Identifiability)
 def identifiability_document(found: Identifiability) -> Document:
     """What is shown: how many combinations are identifiable, link by link and joint by joint how, and which."""
     n = len(found.parameters)

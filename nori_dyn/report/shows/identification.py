@@ -22,7 +22,6 @@ from nori_dyn.tables import (
     describe_sum,
     listed,
     number,
-    shows,
     unbroken,
 )
 from nori_dyn.typing import Floats
@@ -53,7 +52,6 @@ IN_SUMS, OPEN = "in sums", "open"
 """What stands for the value of a parameter that is identified only together with others, or not at all."""
 
 
-@shows(Identification)
 def identification_document(found: Identification) -> Document:
     """What is shown: the verdict, doubts, the fit by reading, parameters, what is identified least, and notes."""
     parts: list[Part | str] = [Paragraph(*verdict(found))]

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from nori_dyn.logs.clock import NO_TIME
 from nori_dyn.logs.report import LogReport
 from nori_dyn.report.shows.trackers import summary_document
-from nori_dyn.tables import Cell, Document, Table, attributes, number, shows, unbroken
+from nori_dyn.tables import Cell, Document, Table, attributes, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.estimation.many_logs import LogOutcome  # which loads what starts processes
 
 
-@shows(LogReport)
 def log_document(report: LogReport, log: str = "the log") -> Document:
     """The document of a log that was run, by the name that it goes by."""
     return Document(

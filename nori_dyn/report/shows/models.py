@@ -14,7 +14,7 @@ from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.tables import Document, Facts, Table, attributes, listed, number, numbers, shows, unbroken
+from nori_dyn.tables import Document, Facts, Table, attributes, listed, number, numbers, unbroken
 
 MOST_LINKS = 60
 """Links that are shown, of longer robots, where lines have a width."""
@@ -29,7 +29,6 @@ PLACES = ("joint", "joints", "frames", "through")
 """The fields of components that say where they are."""
 
 
-@shows(KinematicTree)
 def tree_document(tree: KinematicTree) -> Document:
     """The document of a robot."""
     depths: list[int] = []
@@ -107,7 +106,6 @@ def _limits(joint: Joint) -> str:
     return "" if low == high == "any" else f"{low} to {high}"
 
 
-@shows(SensorSet)
 def sensors_document(sensors: SensorSet) -> Document:
     """The document of a set of sensors."""
     dynamics = sensors.dynamics
@@ -153,7 +151,6 @@ def _in_a_line(value: Any, most: int | None = None) -> str:
     return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else unbroken(str(value))
 
 
-@shows(Preset)
 def preset_document(preset: Preset) -> Document:
     """The document of a robot that is ready to use."""
     data = preset.data
@@ -176,7 +173,6 @@ def preset_document(preset: Preset) -> Document:
     )
 
 
-@shows(Robots)
 def robots_document(known: Robots) -> Document:
     """The document of the robots that are known by name."""
     rows = tuple((", ".join(map(unbroken, (one.name, *one.aliases))), one.package, one.about) for one in known.robots)

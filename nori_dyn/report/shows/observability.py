@@ -52,7 +52,6 @@ from nori_dyn.tables import (
     attributes,
     listed,
     number,
-    shows,
     spaced,
     unbroken,
 )
@@ -69,7 +68,6 @@ MOST_NAMED = 12
 DEVIATIONS = "Expected standard deviations"
 
 
-@shows(ObservabilityReport)
 def report_document(report: ObservabilityReport, found: Conditioning | None = None, is_given: bool = False) -> Document:
     """The document of a report: the verdict, what to add, why, what is not determined, and the special poses.
 
@@ -156,7 +154,6 @@ def _unseen(parts: Sequence[UnobservableSubspace]) -> list[dict[str, Any]]:
     ]
 
 
-@shows(Conditioning)
 def conditioning_document(found: Conditioning, rank: int | None = None, title: str = "") -> Document:
     """The document of conditioning over the workspace: margins, the worst poses, expected deviations.
 
@@ -244,7 +241,6 @@ def _bars(line: DeviationLine, lines: Sequence[DeviationLine]) -> tuple[float, f
     return min(line.worst / most, 1.0), min(line.median / most, 1.0)
 
 
-@shows(Redundancy)
 def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, title: str = "") -> Document:
     """The document of redundancy: which sensors may fail.
 

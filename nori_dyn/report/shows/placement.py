@@ -13,7 +13,7 @@ from nori_dyn.placement.selection import Placement
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.shows.observability import deviations_parts
 from nori_dyn.report.workspace import describe_worst
-from nori_dyn.tables import Document, Paragraph, Part, Table, attributes, listed, number, shows, unbroken
+from nori_dyn.tables import Document, Paragraph, Part, Table, attributes, listed, number, unbroken
 
 SHOWN = 8
 """Most outputs that are named in a sentence."""
@@ -78,7 +78,6 @@ def _describe_others(others: Sequence[str] | None, costs: Mapping[str, float]) -
     return f"{least} for {costs[least]:,g}" + (f", or {len(others) - 1:,} others" if len(others) > 1 else "")
 
 
-@shows(Placement)
 def placement_document(found: Placement) -> Document:
     """The document of the cheapest sensors."""
     others = {name: list(others) for name, others in found.exchanges.items()}
@@ -127,7 +126,6 @@ def front_table(front: ParetoFront, spread: bool = False) -> Table:
     return Table("", columns, tuple(rows), left=() if spread else (len(columns) - 1,))
 
 
-@shows(ParetoFront)
 def front_document(front: ParetoFront) -> Document:
     """The document of a Pareto front."""
     better, *sentences = front_verdict(front).sentences
@@ -155,7 +153,6 @@ def _asked(demand: Demand) -> dict[str, Any]:
     }
 
 
-@shows(Design)
 def design_document(found: Design) -> Document:
     """The document of the best sensors."""
     sigma = dict(zip(found.outputs, found.sigma.tolist(), strict=True))

@@ -24,13 +24,12 @@ from nori_dyn.solve.solver import Solver
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
-from nori_dyn.tables import Bullets, Document, Facts, Table, attributes, listed, number, shows, unbroken
+from nori_dyn.tables import Bullets, Document, Facts, Table, attributes, listed, number, unbroken
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""
 
 
-@shows(EliminationPlan)
 def state_document(plan: EliminationPlan) -> Document:
     """The document of a plan."""
     system, best = plan.system, plan.tried[0]
@@ -174,7 +173,6 @@ def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
     return Table("Operations per tick", columns, rows, tuple(notes), left=(0, 1, 5))
 
 
-@shows(Plan)
 def plan_document(plan: Plan) -> Document:
     """The document of a plan: of its one state, or of several contact states."""
     return states_document(plan) if plan.contact_names else state_document(plan)
@@ -217,7 +215,6 @@ def states_document(plan: Plan) -> Document:
     return Document((Facts(facts), table, *((Bullets(why, "Left out:"),) if why else ())), figures)
 
 
-@shows(Solver)
 def solver_document(solver: Solver) -> Document:
     """The document of a solver."""
     system = solver.system
@@ -250,7 +247,6 @@ def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:
         yield unbroken(part.output.name), str(part.shape)
 
 
-@shows(SwitchingSolver)
 def switching_document(solver: SwitchingSolver) -> Document:
     """The document of a solver that switches between contact states."""
     facts = (

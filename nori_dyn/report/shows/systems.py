@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import kind_in_words
-from nori_dyn.tables import Document, Facts, Table, listed, shows, unbroken
+from nori_dyn.tables import Document, Facts, Table, listed, unbroken
 
 MOST_READINGS = 24
 """Names of readings that are shown."""
 
 
-@shows(System)
 def system_document(system: System) -> Document:
     """The document of a system."""
     rows, columns = system.shape

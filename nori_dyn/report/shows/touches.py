@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from nori_dyn.filtering.localization import LinkContact, LocalizedContact
 from nori_dyn.observe.touches import AT_A_POINT, TouchedLink, TouchObservability
-from nori_dyn.tables import Document, Facts, Paragraph, Table, attributes, listed, number, shows
+from nori_dyn.tables import Document, Facts, Paragraph, Table, attributes, listed, number
 
 MOST_LISTED = 6
 """Links that are listed in a sentence, or a cell."""
 
 
-@shows(LocalizedContact)
 def localized_document(found: LocalizedContact) -> Document:
     """The document of where a robot is touched."""
     where = "no link" if found.contact is None else found.contact.link
@@ -34,7 +33,6 @@ def _row(one: LinkContact) -> tuple[str, ...]:
     return one.link, number(one.probability, 3), force, " ".join(f"{x:.3f}" for x in one.point), f"{one.deviation:.3f}"
 
 
-@shows(TouchObservability)
 def touch_observability_document(found: TouchObservability) -> Document:
     """The document of what sensors tell of touches."""
     n, localized = len(found.links), found.localized

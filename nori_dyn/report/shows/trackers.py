@@ -13,7 +13,7 @@ from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.tracked import Recognised, Tracked
 from nori_dyn.filtering.watched import Watched, WatchedHistory
-from nori_dyn.tables import Document, Facts, Paragraph, Table, listed, number, shows
+from nori_dyn.tables import Document, Facts, Paragraph, Table, listed, number
 
 MOST_NUMBERS = 60
 """Numbers of a memory, and outputs, that are shown where lines have a width."""
@@ -25,14 +25,12 @@ MOST_GAPS = 4
 """Gaps that are shown."""
 
 
-@shows(Tracked)
 def tracked_document(found: Tracked) -> Document:
     """The document of the estimate of a tick."""
     facts = Facts((("readings", f"chi-square {number(found.nis, 3)} of {found.degrees} degrees of freedom"),))
     return Document((facts, *found.estimate.shown().parts, *found.memory.shown().parts))
 
 
-@shows(Recognised)
 def recognised_document(found: Recognised) -> Document:
     """The document of the estimate of a tick whose contact state was recognised."""
     ranked = sorted(found.probabilities.items(), key=lambda one: -one[1])
@@ -41,7 +39,6 @@ def recognised_document(found: Recognised) -> Document:
     return Document((Facts(facts), Table("Contact states", ("closed", "probability"), rows, left=(0,))))
 
 
-@shows(Watched)
 def watched_document(found: Watched) -> Document:
     """The document of a tick that was watched for collisions."""
     says = "yes" if found.collision else "no"
@@ -52,7 +49,6 @@ def watched_document(found: Watched) -> Document:
     return Document((Facts((("collision", words),)), *found.tracked.shown().parts))
 
 
-@shows(WatchedHistory)
 def watched_history_document(found: WatchedHistory) -> Document:
     """The document of ticks that were watched for collisions."""
     rows = tuple(
@@ -65,7 +61,6 @@ def watched_history_document(found: WatchedHistory) -> Document:
     return Document((Facts(facts), table, Paragraph(words)))
 
 
-@shows(MemoryState)
 def memory_document(found: MemoryState) -> Document:
     """The document of the state of the memory."""
     rows = zip(found.names, found.mean.tolist(), found.deviations.tolist(), found.units, strict=True)
@@ -74,7 +69,6 @@ def memory_document(found: MemoryState) -> Document:
     return Document((facts, Table("Memory", ("of", "is", "+-", "unit"), table, left=(0, 3), most=MOST_NUMBERS)))
 
 
-@shows(Delays)
 def delays_document(found: Delays) -> Document:
     """The document of delays."""
     rows = [(name, shown_delay(seconds)) for name, seconds in zip(found.names, found.seconds.tolist(), strict=True)]
@@ -85,7 +79,6 @@ def delays_document(found: Delays) -> Document:
     return Document((memory, outputs, Paragraph(words)), found.to_dict())
 
 
-@shows(Consistency)
 def consistency_document(found: Consistency) -> Document:
     """The document of how well readings fit the noise model."""
     facts = (
@@ -97,13 +90,11 @@ def consistency_document(found: Consistency) -> Document:
     return Document((Facts(facts),))
 
 
-@shows(History)
 def history_document(found: History) -> Document:
     """The document of estimates of many ticks."""
     return summary_document(found.summary)
 
 
-@shows(LogHistory)
 def log_history_document(found: LogHistory) -> Document:
     """The document of estimates of a log over time."""
     return summary_document(found.history.summary)
@@ -125,7 +116,6 @@ def _place(point: tuple[float, ...]) -> tuple[str, str]:
     return (", ".join(f"{x:.3f}" for x in point[:3]), number(point[3], 2)) if point else ("", "")
 
 
-@shows(Summary)
 def summary_document(found: Summary) -> Document:
     """The document of estimates over time, as a whole."""
     how = "each from the readings up to it" if found.is_causal else "each from all readings"
