@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import next_command, print_json
+from nori_dyn.cli.common import next_command, show_found
 from nori_dyn.cli.options import Json
 from nori_dyn.io.files import check_writable, read_bytes, write_bytes
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import Paragraph, Table, number
+from nori_dyn.tables import Document, Paragraph, Table, number
 from nori_dyn.tables.progress import progress_bar
 
 
@@ -53,24 +53,21 @@ def demo(
         draw_plan(found.plan, out)
     plan = found.plan
     tree = plan.system.tree
-    if as_json:
-        print_json(
-            {
-                **plan.to_dict(),
-                "planning_seconds": found.planning_seconds,
-                "ticks": ticks,
-                "tick_seconds": found.timings,
-                "largest_difference": found.largest_difference,
-                "picture": str(out),
-            }
-        )
-        return
     timings = tuple((name, *(number(1e6 * each) for each in times)) for name, times in found.timings.items())
-    show(
+    parts = (
         Paragraph(f"with a floating base, inverse dynamics, planned in {found.planning_seconds:.2f} s.", tree.name),
-        plan.shown(),
+        *plan.shown().parts,
         Table(f"Time a tick [us], {ticks:,} ticks", ("backend", "25 %", "median", "75 %"), timings),
         f"Largest difference from Newton-Euler: {number(found.largest_difference, 2)} of the largest torque.",
         f"Picture of D, its permutation and its factors: {out}",
         *(f"note: {line}" for line in (*found.warnings, *tree.notes)),
     )
+    figures = {
+        **plan.to_dict(),
+        "planning_seconds": found.planning_seconds,
+        "ticks": ticks,
+        "tick_seconds": found.timings,
+        "largest_difference": found.largest_difference,
+        "picture": str(out),
+    }
+    show_found(Document(parts, figures), as_json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from nori_dyn.cli.common import named_contacts, show_found
 from nori_dyn.cli.options import Criterion, RobotOptions
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
+
+if TYPE_CHECKING:
+    from nori_dyn.typing import Floats
 
 AS_THEY_ARE = ("duration", "harmonics", "criterion", "speed", "acceleration", "torque", "rate", "starts", "seed")
 """The options that `nd.exciting_motion` takes as they are."""
@@ -30,6 +33,7 @@ class MotionOptions:
         speed: With --excite: largest speed of any joint [rad/s or m/s].
         acceleration: With --excite: largest acceleration of any joint [rad/s^2 or m/s^2].
         torque: With --excite: largest torque of any joint [N m or N].
+        at: With --excite: where a joint stands still, or near which it moves [rad or m]; repeatable.
         shapes: With --excite: whether collision shapes of the robot's file stay apart.
         rate: With --excite: samples a second of the table, and of the log that is to be.
         periodic: With --excite: not at rest at both ends.
@@ -43,6 +47,7 @@ class MotionOptions:
     speed: float | None = None
     acceleration: float | None = None
     torque: float | None = None
+    at: Annotated[list[str] | None, typer.Option(metavar="JOINT=NUMBER")] = None
     shapes: bool = True
     rate: float = 100.0
     periodic: bool = False
@@ -86,6 +91,7 @@ class MotionOptions:
                 parameters,
                 progress=stage,
                 **{name: getattr(self, name) for name in AS_THEY_ARE},
+                at=configuration(tree, self.at),
                 contacts=standing,
                 shapes=robot if self.shapes else None,
                 at_rest=not self.periodic,
@@ -95,3 +101,21 @@ class MotionOptions:
         if out is not None:
             written = f"{samples:,} samples written to {unbroken(str(out))}."
         show_found(motion, as_json, written, samples=samples)
+
+
+def configuration(tree: nd.KinematicTree, given: Sequence[str] | None) -> Floats | None:
+    """The neutral configuration but for joints that are given, each "JOINT=NUMBER"; None where none are."""
+    if not given:
+        return None
+    q = tree.neutral_configuration()
+    for text in given:
+        joint, _, number = text.rpartition("=")
+        try:
+            position = float(number)
+        except ValueError:
+            raise typer.BadParameter(f"'{text}' is not a position: write elbow=1.5.", param_hint="--at") from None
+        i = tree.joint(joint)
+        if tree.joints[i].nq != 1:
+            raise typer.BadParameter(f"'{joint}' has no position of one number.", param_hint="--at")
+        q[tree.q_slices[i]] = position
+    return q

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import nori_dyn as nd
-from nori_dyn.cli.common import print_json
+from nori_dyn.cli.common import show_found
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.cli.options import Json
 from nori_dyn.errors import IdentifierError
 from nori_dyn.export.names import checked_identifier
-from nori_dyn.report.terminal import show
-from nori_dyn.tables import attributes, listed, unbroken
+from nori_dyn.tables import Document, attributes, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.export.files import CExport
@@ -91,22 +90,19 @@ def export(
         made: CExport = tracker.export(out, lang, name)
     else:
         made = loaded.export(out, lang, name, monitor)
-    if as_json:
-        print_json(_figures(made, lang, out))
-        return
     states = f" in each of {len(made.states)} contact states" if len(made.states) > 1 else ""
     up_to = "up to " if states else ""
     function, struct = ("step", "filter") if as_filter else ("solve", "workspace")
     besides = " beside the filter's own" if as_filter else ""
-    show(
+    lines = [
         f"{made.name}_{function}: {up_to}{made.cost.total:,} operations{besides}{states}, {made.n_sines:,} sines and "
         f"cosines, {made.n_pivots:,} guarded pivots, a {struct} of {8 * made.n_work / 1000:,.1f} kB. Outputs: "
         f"{listed(made.outputs)}.",
         *([] if made.monitor is None else [f"{made.name}_check: {made.monitor.function.cost.total:,} operations."]),
         f"Written to {unbroken(str(out))}: {listed(made.files)}. {made.name}.h says how to call it.",
-    )
+    ]
     build = f"cmake -S {shlex.quote(str(out))} -B build && cmake --build build && build/{made.name}_example"
-    typer.echo(f"Next: {build}")
+    show_found(Document(tuple(lines), _figures(made, lang, out)), as_json, unbroken(f"Next: {build}"))
 
 
 def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:

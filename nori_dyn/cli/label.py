@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 
 import nori_dyn as nd
-from nori_dyn.cli.common import how_differentiated, named, print_json, tied
+from nori_dyn.cli.common import how_differentiated, named, show_found, tied
 from nori_dyn.cli.options import Json, LogOptions, Model
-from nori_dyn.report.terminal import show
-from nori_dyn.tables import unbroken
+from nori_dyn.tables import Document, unbroken
 
 
 def label(
@@ -68,7 +67,5 @@ def label(
     for line in said if len(said) <= SHOWN else [*said[:SHOWN], f"and {len(said) - SHOWN} more"]:
         typer.echo(line, err=True)
     added = {each.name: each.labels for each in columns}
-    if as_json:
-        print_json({"out": str(out), "episodes": len(logs), "columns": added})
-    else:
-        show(f"{len(logs)} episodes written to {unbroken(str(out))}, with {', '.join(added)}.")
+    words = f"{len(logs)} episodes written to {unbroken(str(out))}, with {', '.join(added)}."
+    show_found(Document((words,), {"out": str(out), "episodes": len(logs), "columns": added}), as_json)

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 import nori_dyn as nd
-from nori_dyn.cli.common import next_command, print_json
+from nori_dyn.cli.common import next_command, show_found
 from nori_dyn.cli.options import Json
-from nori_dyn.report.terminal import show
-from nori_dyn.tables import Table
+from nori_dyn.tables import Document, Table
 
 
 def robots(
@@ -32,28 +31,20 @@ def robots(
     from nori_dyn.estimation.presets import known_presets
 
     if preset is not None:
-        one = nd.preset(preset)
-        if as_json:
-            print_json(one.data.model_dump(mode="json", by_alias=True))
-        else:
-            show(one.shown(), next_command("estimate", "LOG", "--robot", preset))
+        show_found(nd.preset(preset), as_json, next_command("estimate", "LOG", "--robot", preset))
         return
     known, presets = known_robots(), known_presets()
-    if as_json:
-        ready = {
-            name: {"estimates": [*one.data.estimates], "model": str(one.file or "")} for name, one in presets.items()
-        }
-        print_json({**known.to_dict(), "presets": ready})
-        return
     rows = tuple(
         (name, ", ".join(one.data.estimates), "here" if one.file else "not here yet", one.data.about)
         for name, one in presets.items()
     )
     columns = ("preset", "estimates", "model", "what")
-    show(
+    ready = {name: {"estimates": [*one.data.estimates], "model": str(one.file or "")} for name, one in presets.items()}
+    parts = (
         Table("Robots that are ready to use", columns, rows, left=(0, 1, 2, 3)),
         next_command("robots", "PRESET") + " says where its model and its numbers are from.",
         next_command("estimate", "LOG", "--robot", "PRESET").replace("Next", "Then", 1),
-        known.shown(),
-        "Next: nori-dyn info NAME" if known else f"Next: {EXTRA}, or name a file: nori-dyn info ROBOT.urdf",
     )
+    found = Document(parts) + known.shown()
+    then = "Next: nori-dyn info NAME" if known else f"Next: {EXTRA}, or name a file: nori-dyn info ROBOT.urdf"
+    show_found(found, as_json, then, presets=ready)

@@ -249,6 +249,8 @@ def test_json(figures):
 IMPOSSIBLE = [
     (("--speed", "fast"), 2, "Invalid value"),
     (("--duration", "0"), 1, "duration is 0 s"),
+    (("--at", "elbow_joint"), 2, "'elbow_joint' is not a position"),
+    (("--at", "elbow=1"), 1, "Did you mean 'elbow_joint'?"),
     (("--contacts", "tool0:soft"), 1, "stands in no way called 'soft'"),
     (("--torque", "0.1"), 1, "no posture in which robot 'ur5' can rest"),
     (("--sensors", "nothing"), 1, "unknown set of sensors"),

@@ -169,7 +169,8 @@ def preset_document(preset: Preset) -> Document:
             Facts(facts),
             Table("Estimates", ("name", "what it is", "outputs"), estimates, left=(0, 1, 2)),
             *((Table("Logs that are known", ("name", "what they are"), logs, left=(0, 1)),) if logs else ()),
-        )
+        ),
+        data.model_dump(mode="json", by_alias=True),
     )
 
 
