@@ -91,12 +91,6 @@ def test_inverse_dynamics(file):
         assert_close(tau.T, list(map(Pinocchio(tree, model).rnea, *given)), RECURSION)
 
 
-def test_what_does_not_move_says_what_to_do():
-    for file in ONE_BODY:
-        with pytest.raises(nd.errors.ModelError, match=f"{Path(file).name}: .* has no moving link: .*base='floating'"):
-            loaded(file, "fixed")
-
-
 def test_what_describes_nothing_says_so():
     for file, base in product(WITHOUT_LINKS, BASES):
         with pytest.raises(nd.errors.ModelError, match=f"{Path(file).name}: .* has no links"):

@@ -41,10 +41,6 @@ def test_a_joint_without_room_moves_as_one_without_limits():
         assert tight.random(np.random.default_rng(3)) == free.random(np.random.default_rng(3)), (joint, limits)
 
 
-def test_the_tree_says_so(system):
-    assert "limits of zero range ignored: joint1, joint2" in system.tree.notes
-
-
 def test_what_the_report_calls_observable_is_so_at_the_poses_that_it_samples(system):
     report = nd.observability(system)
     assert report.is_observable

@@ -1,4 +1,4 @@
-"""Logs of a robot whose base is state: encoders and an IMU are enough, in a file and live."""
+"""Logs of a robot whose base is state: encoders and an IMU are enough."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from nori_dyn.errors import InputError
 from nori_dyn.logs.log import whole_table
 from tests.standing import robot
 from tests.unit.filtering.test_base import DT, TILTS, plan, run_of
-from tests.unit.live.test_engine import made, ticked
 
 N = 60
 
@@ -50,17 +49,6 @@ def test_a_log_without_the_root_tells_the_base(run, tmp_path):
     np.savez(tmp_path / "few.npz", t=t, q=q[:, 9:], qd=qd[:, 6:], y=y)
     with pytest.raises(InputError, match="has no column 'q:r_pitch'"):
         nd.estimate(tmp_path / "few.npz", one)
-
-
-def test_live_it_is_the_same(run):
-    one, arrays = run
-    told, times = columns(one, arrays), arrays[0]
-    engine, state = made(one, [name for name in told if name != "t"])
-    for k in range(N):
-        tick = ticked(engine, state, times[k], {name: values[k] for name, values in told.items()})
-    expected = nd.Tracker(one, DT).over(*arrays)
-    np.testing.assert_allclose(tick.judged.base.mean, expected.base.mean[-1], rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(tick.estimate["fx"], expected["fx"][-1], rtol=1e-6, atol=1e-6)
 
 
 def test_a_page_draws_the_base_and_judges_the_whole(run, tmp_path):

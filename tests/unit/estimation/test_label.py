@@ -335,14 +335,6 @@ def test_encoders_alone(tmp_path):
     assert np.array_equal(np.array(rows(tmp_path / "arm.panda")[ADDED[0]].to_pylist()), found.astype(np.float32))
 
 
-def test_torques_that_are_not_there_are_named(tmp_path):
-    recorded = [episode(0)]
-    old = lerobot_set(tmp_path / "arm", "v2.1", recorded)
-    for file in old.glob("data/**/*.parquet"):
-        pq.write_table(pq.read_table(file).drop_columns(["observation.effort"]), file)
-    assert "'tau:panda_joint1'" in str(refused(old, "--what", "contacts"))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [({"codebase_version": "v1.6"}, "format v1.6"), ({"features": 3}, "is not LeRobot's"), (None, "neither")],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import FileFormatError, UnknownConfigError, WrongKindError
+from nori_dyn.errors import WrongKindError
 from nori_dyn.system.builder import System as Built
 
 TREE = nd.autotree(3)
@@ -32,13 +32,6 @@ def test_sensors_by_name_or_file(mine, monkeypatch):
         system = nd.System(TREE, named)
         assert system.fingerprint == expected.fingerprint
         assert system.sensors.name == "mine"
-
-
-def test_sensors_that_do_not_exist():
-    with pytest.raises(UnknownConfigError, match=r"neither shipped nor a file.*Did you mean 'inverse_dynamics'"):
-        nd.System(TREE, "inverse_dynamic")
-    with pytest.raises(FileFormatError, match=r"absent\.yaml.*no such file"):
-        nd.System(TREE, "absent.yaml")
 
 
 def test_the_systems_of_plans_are_public_ones(tmp_path):

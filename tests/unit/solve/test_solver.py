@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from nori_dyn.errors import BackendError, InputError, SingularSystemError
+from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.estimation.plan import Plan, plan
 from nori_dyn.planning.orderings.umfpack import has_umfpack, umfpack_module
 from nori_dyn.program.compiler import find_compiler
@@ -102,11 +102,6 @@ def test_readings_are_taken_by_name_and_numbers_as_lists_of_integers(solver, sta
     q, qd, y = TREE.neutral_configuration(), np.zeros(TREE.nv), np.zeros(solver.system.ny)
     estimate = solver.solve(q.tolist(), [0] * TREE.nv, [0] * solver.system.ny)
     assert_close(estimate.qdd, solver.solve(q, qd, y).qdd, EXACT)
-
-
-def test_unknown_backend_is_refused():
-    with pytest.raises(BackendError, match=r"unknown backend 'nupy'.*Did you mean 'numpy'"):
-        planned().solver("nupy")
 
 
 def test_an_estimate_has_its_shapes_and_solves_the_system(solver, state):
