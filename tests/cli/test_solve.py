@@ -1,6 +1,7 @@
 """nori-dyn solve: what it says about an unlikely log, and what a monitor adds; contact states on the command line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tests.robots import ROBOTS
 from tests.unit.logs.test_reading import FOOT
 
 N, DT = 60, 0.02
-CENTRE = np.array([0.0, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0])
+RATES = np.array([2.0, 3.0, 4.0])
 
 SOFT = """
 name: soft
@@ -24,49 +25,54 @@ measurements:
 """
 
 
-@pytest.fixture
-def soft_plan(run, tmp_path):
-    path, sensors = tmp_path / "soft.plan", tmp_path / "soft.yaml"
-    sensors.write_text(SOFT)
-    assert run("plan", PANDA, "--sensors", sensors, "--out", path, "--outputs", "tau,qdd", *FINGERS)[0] == 0
+@pytest.fixture(scope="module")
+def soft_plan(tmp_path_factory):
+    arm = nd.autotree(len(RATES), skew=0.4)
+    arm = arm.replace(joints=tuple(replace(joint, limits=(-2.8, 2.8)) for joint in arm.joints))
+    path = tmp_path_factory.mktemp("soft") / "soft.plan"
+    nd.plan(nd.System(arm, nd.SensorSet.from_dict(yaml.safe_load(SOFT))), outputs=["tau", "qdd"]).save(path)
     return path
+
+
+@pytest.fixture
+def solve(run, soft_plan, tmp_path):
+    """Solve the log of a folder by its plan; no test here is about the backend."""
+
+    def call(*options, out="out.npz"):
+        files = ("--plan", soft_plan, "--input", tmp_path / "log.npz", "--out", tmp_path / out)
+        return run("solve", *files, "--backend", "numpy", *options)
+
+    return call
 
 
 def write_log(path, plan, units=(1.0, 1.0, 1.0), **more):
     """Write a swing of the arm, with q, qd and torques in units of one's own."""
     tree = nd.Plan.load(plan).system.tree
     t = DT * np.arange(N)
-    phases = np.multiply.outer(t, np.linspace(2, 4, 7)) + np.arange(7)
-    q = CENTRE + 0.5 * np.sin(phases)
-    qd, qdd = 0.5 * np.linspace(2, 4, 7) * np.cos(phases), -0.5 * np.linspace(2, 4, 7) ** 2 * np.sin(phases)
+    phases = np.multiply.outer(t, RATES) + np.arange(len(RATES))
+    q, qd, qdd = 0.5 * np.sin(phases), 0.5 * RATES * np.cos(phases), -0.5 * RATES**2 * np.sin(phases)
     tau = nd.rnea(tree, q.T, qd.T, qdd.T).T
     tau += np.random.default_rng(0).normal(scale=0.5, size=tau.shape)
     np.savez(path, q=q * units[0], qd=qd * units[1], y=np.column_stack([qdd, tau * units[2]]), **more)
     return t
 
 
-def solve(run, folder, *options, out="out.npz"):
-    """Solve the log of a folder by its plan; no test here is about the backend."""
-    files = ("--plan", folder / "soft.plan", "--input", folder / "log.npz", "--out", folder / out)
-    return run("solve", *files, "--backend", "numpy", *options)
-
-
-def test_a_likely_log_is_solved_without_a_word(run, soft_plan, tmp_path):
+def test_a_likely_log_is_solved_without_a_word(solve, soft_plan, tmp_path):
     write_log(tmp_path / "log.npz", soft_plan)
-    status, _, errors = solve(run, tmp_path, "--dt", DT)
+    status, _, errors = solve("--dt", DT)
     assert (status, errors) == (0, "")
-    assert json.loads(solve(run, tmp_path, "--json")[1])["warnings"] == []
+    assert json.loads(solve("--json")[1])["warnings"] == []
 
 
-def test_an_unlikely_log_is_solved_and_doubted(run, soft_plan, tmp_path):
+def test_an_unlikely_log_is_solved_and_doubted(solve, soft_plan, tmp_path):
     write_log(tmp_path / "log.npz", soft_plan, units=(180 / np.pi, 1.0, 1.0))
-    status, output, errors = solve(run, tmp_path, "--dt", DT)
+    status, output, errors = solve("--dt", DT)
     assert status == 0
     assert "60 samples" in output
     lines = errors.splitlines()
     assert all(line.startswith("warning: ") for line in lines)
     assert any("Angles look like degrees" in line for line in lines)
-    told = json.loads(solve(run, tmp_path, "--dt", DT, "--json")[1])["warnings"]
+    told = json.loads(solve("--dt", DT, "--json")[1])["warnings"]
     assert {"limits", "rates", "consistency"} <= {doubt["check"] for doubt in told}
     assert all(0 < doubt["share"] <= 1 for doubt in told)
     with np.load(tmp_path / "out.npz") as found, np.load(tmp_path / "log.npz") as log:
@@ -75,28 +81,28 @@ def test_an_unlikely_log_is_solved_and_doubted(run, soft_plan, tmp_path):
             expected = solver.solve_batch(log["q"], log["qd"], log["y"])
         np.testing.assert_array_equal(found["tau"], expected.tau)  # as it was given
     write_log(tmp_path / "log.npz", soft_plan, units=(1.0, 1.0, 1000.0))
-    assert "joint_torque looks a thousand times too large (mN m for N m" in solve(run, tmp_path)[2]
+    assert "joint_torque looks a thousand times too large (mN m for N m" in solve()[2]
 
 
-def test_the_step_of_time_is_that_of_the_log_or_given(run, soft_plan, tmp_path):
+def test_the_step_of_time_is_that_of_the_log_or_given(solve, soft_plan, tmp_path):
     t = DT * np.arange(N)
     write_log(tmp_path / "log.npz", soft_plan, time=t)
-    assert solve(run, tmp_path)[2] == ""
-    assert "They agree with 0.02 s between samples" in solve(run, tmp_path, "--dt", 1)[2]
+    assert solve()[2] == ""
+    assert "They agree with 0.02 s between samples" in solve("--dt", 1)[2]
     write_log(tmp_path / "log.npz", soft_plan, time=1000 * t)
-    assert "They agree with 0.02 s between samples" in solve(run, tmp_path)[2]
-    assert "must be positive" in solve(run, tmp_path, "--dt", 0)[2]
+    assert "They agree with 0.02 s between samples" in solve()[2]
+    assert "must be positive" in solve("--dt", 0)[2]
 
 
-def test_a_monitor_adds_what_the_estimates_are_worth(run, soft_plan, tmp_path):
+def test_a_monitor_adds_what_the_estimates_are_worth(solve, soft_plan, tmp_path):
     write_log(tmp_path / "log.npz", soft_plan)
     for ending in ("csv", "npz"):
-        assert solve(run, tmp_path, "--monitor", out=f"out.{ending}")[0] == 0
+        assert solve("--monitor", out=f"out.{ending}")[0] == 0
     with np.load(tmp_path / "log.npz") as log:
         expected = nd.Plan.load(soft_plan).monitor("numpy").check_batch(log["q"], log["qd"], log["y"])
     table = np.genfromtxt(tmp_path / "out.csv", delimiter=",", names=True, deletechars="", replace_space=" ")
     tau, sigma = (
-        np.column_stack([table[f"{kind}tau:panda_joint{k + 1}"] for k in range(7)]) for kind in ("", "sigma:")
+        np.column_stack([table[f"{kind}tau:joint{k + 1}"] for k in range(len(RATES))]) for kind in ("", "sigma:")
     )
     with np.load(tmp_path / "out.npz") as found:
         read = {"csv": (tau, sigma, table["p_value"]), "npz": (found["tau"], found["sigma:tau"], found["p_value"])}

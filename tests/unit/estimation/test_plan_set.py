@@ -1,4 +1,4 @@
-"""Plan sets: which states are planned, what is singular, one file of data, and the cache of plans."""
+"""Plan sets: which states are planned, what is singular, their file, the cache of plans, and what `print` says."""
 
 import copy
 import json
@@ -18,8 +18,6 @@ from nori_dyn.errors import (
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.estimation.test_plan import assert_forged_is_refused
 from tests.unit.solve.test_switching import TREE, data, planned, sensors, soft
-
-pytestmark = pytest.mark.usefixtures("own_cache")
 
 ALL = (("a", "b", "c"), ("a", "b"), ("a", "c"), ("b", "c"), ("a",), ("b",), ("c",), ())
 
@@ -136,7 +134,7 @@ def test_a_singular_state_is_named_or_left_out(leaf, error, why):
         nd.plan(TREE, known, outputs=("tau",), states=[("b",), ()], leave_out_singular=True)
 
 
-def test_planning_again_is_a_look_up(counted):
+def test_planning_again_is_a_look_up(own_cache, counted):
     for _ in range(2):
         assert len(list(nd.plan(TREE, soft(0.5), outputs=("tau",)).states.values())) == 2
     assert len(counted) == 2
@@ -211,3 +209,20 @@ def test_a_file_of_one_of_the_states_is_that_of_a_plan(tmp_path):
     planned("tau")[("a",)].save(tmp_path / "plan")
     one = nd.Plan.load(tmp_path / "plan")
     assert (one.system.sensors.name, one.contact_names) == ("leaves (a)", ())
+
+
+def test_they_and_their_solver_as_text():
+    plans = planned()
+    rows = [" ".join(line.split()) for line in str(plans).splitlines()]
+    assert "contacts a, b, c" in rows
+    for state, name in ((ALL[0], "a, b, c"), ((), "no contact")):
+        one = plans[state]
+        expected = f"{name} {one.system.ny} {one.system.shape[1]} {one.ordering} {one.cost.total:,} "
+        assert any(row.startswith(expected) for row in rows), rows
+    solver = plans.solver("numpy")
+    solver.switch("b")
+    rows = [" ".join(line.split()) for line in str(solver).splitlines()]
+    assert "closed now b" in rows
+    assert "* b yes" in rows
+    assert "no contact" in rows
+    assert "2 of 8 are prepared, the others when first needed." in rows

@@ -1,12 +1,17 @@
-"""Files that take the place of others: all or none, wherever it fails, and whole somewhere wherever it stops."""
+"""Files that take the place of others: all or none, wherever it fails, and whole somewhere wherever it stops.
+
+And where the user's cache is.
+"""
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from nori_dyn.errors import FileFormatError
+from nori_dyn.io.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.io.files import BEFORE, put_files
 
 OLD = {"a": "old a", "b": "old b", "sub/c": "old c", "stale": "old", "last": "old last"}
@@ -132,3 +137,17 @@ def test_one_file_is_put_in_one_step(tmp_path, monkeypatch):
     assert calls[-1] == {"a": "old"}
     assert contents(folder) == {"a": "new"}
     assert not list(folder.glob(".*"))
+
+
+def test_the_cache_is_where_the_platform_or_a_variable_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "named"))
+    assert cache_root() == tmp_path / "named"
+    monkeypatch.delenv(CACHE_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_root() == tmp_path / "xdg" / "nori_dyn"
+    for ignored in ("", "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        for platform, folder in (("linux", ".cache"), ("darwin", "Library/Caches")):
+            monkeypatch.setattr(sys, "platform", platform)
+            assert cache_root() == Path.home() / folder / "nori_dyn"
