@@ -24,7 +24,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction, checked_configurations
 from nori_dyn.observe.sweep import Workers, sweep
 from nori_dyn.planning.outputs import Output, resolve_outputs
-from nori_dyn.program.layout import output_names, sums_of
+from nori_dyn.program.layout import as_rows, output_names, sums_of
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.system.sources import NONE, Reduced
@@ -248,8 +248,6 @@ class OutputDeviations:
     """Standard deviations of numbers of d, of sensors whose noise is that of their sigmas.
 
     Attributes:
-        names: the numbers of d, "tau:l_knee" (n_outputs).
-        units: the SI unit of each (n_outputs).
         noisy: rows of D that are noisy equations of motion.
         weighed_rows: the other rows that are weighed.
 
@@ -260,12 +258,8 @@ class OutputDeviations:
 
     def __init__(self, reduction: Reduction, outputs: Sequence[Output]) -> None:
         system = reduction.system
-        self.names, self.units, directions = output_rows(system, outputs)
-        self._reduction = reduction
-        self._of_sources, self._of_others = (
-            directions[:, reduction.split.sources],
-            directions[:, reduction.split.others],
-        )
+        sums = [terms for output in outputs for terms in sums_of(system, output)]
+        self._reduction, self._directions = reduction, as_rows(sums, system.shape[1])
         roots = np.zeros(system.shape[0])  # 1 / sigma, and 0 where a row holds exactly
         for row in system.rows:
             if not row.is_exact:
@@ -303,7 +297,7 @@ class OutputDeviations:
         """The rows that `whiten` gives, `unseen` left out, and the outputs in natural units."""
         scale = np.concatenate([self._reduction.column_scale, self._error_sigmas])
         M = np.hstack([found.M, found.M_errors]) * scale
-        d = np.hstack([self._of_others @ found.X + self._of_sources, self._of_others @ found.X_errors]) * scale
+        d = self._directions @ np.hstack([found.X, found.X_errors]) * scale
         n_errors = len(self.noisy)
         hidden = np.hstack([unseen, np.zeros((len(unseen), n_errors))])
         exact = self._roots == 0
@@ -327,12 +321,3 @@ def _root_of_variance(A: Floats, rows: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         sigma = np.linalg.norm(la.solve_triangular(R, rows[:, order].T, trans="T"), axis=0)
     return np.where(np.isfinite(sigma), sigma, np.inf)
-
-
-def output_rows(system: System, outputs: Sequence[Output]) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-    """The names and units of the numbers of outputs, and each as a sum of numbers of d (n_outputs, n)."""
-    names, units = output_names(system, outputs)
-    rows = np.zeros((len(names), system.shape[1]))
-    for row, terms in zip(rows, (terms for output in outputs for terms in sums_of(system, output)), strict=True):
-        row[list(terms)] = list(terms.values())
-    return names, units, rows

@@ -27,7 +27,6 @@ from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
 from nori_dyn.observe.persisting import MOST_STATES, Persisting, until_nothing_new
 from nori_dyn.system.builder import System
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.sources import Reduced
 from nori_dyn.typing import Booleans, Floats
 
 SEEN = 1e-7
@@ -90,7 +89,7 @@ class NumericStates:
         self._persisting, self._reduction = persisting, reduction
         self._rng = np.random.default_rng(seed)
         self._rows = np.isin(reduction.split.measured, persisting.told)
-        sizes = np.linalg.norm(self._over_sources(reduction.at(self._configuration())), axis=1)
+        sizes = np.linalg.norm(reduction.at(self._configuration()).X * reduction.column_scale, axis=1)
         self._sizes = np.where(sizes > 0, sizes, 1.0)
 
     def told(self) -> Iterator[NumericallyTold]:
@@ -112,19 +111,12 @@ class NumericStates:
         q[origins(tree)] = 0.0
         return np.asarray(q)
 
-    def _over_sources(self, at: Reduced) -> Floats:
-        """The numbers of d over the sources in natural units (n, n_sources)."""
-        split, scale = self._reduction.split, self._reduction.column_scale
-        d = np.zeros((self._reduction.system.shape[1], len(scale)))
-        d[split.sources, np.arange(len(scale))], d[split.others] = scale, at.X * scale
-        return d
-
     def _open_at(self, q: Floats) -> tuple[Floats, float]:
         """The changes of d in natural units (n, dimension) that a configuration leaves open, and how clearly."""
-        at = self._reduction.at(q)
-        M = self._reduction.row_scale[self._rows, None] * at.M[self._rows] * self._reduction.column_scale
+        at, scale = self._reduction.at(q), self._reduction.column_scale
+        M = self._reduction.row_scale[self._rows, None] * at.M[self._rows] * scale
         S, gap = _null(M, float(np.linalg.norm(M, 2)) if M.size else 1.0)
-        return self._over_sources(at) @ S / self._sizes[:, None], gap
+        return at.X * scale @ S / self._sizes[:, None], gap
 
     def _carried(self, d: Floats, m: Floats, kept: Floats) -> Floats:
         """The combinations of the memory that are observed at the next state, before that state."""

@@ -84,7 +84,7 @@ class Reduction:
             return where
 
         M = pattern(rows.measured[row] for row in self.split.measured.tolist())
-        return M, pattern(rows.variables[column] for column in self.split.others.tolist())
+        return M, pattern(rows.variables[column] for column in range(self.system.shape[1]))
 
     def _natural_units(self, seed: int) -> tuple[Floats, Floats]:
         """The factors of the rows and columns of M that bring their largest entries to size 1, on the whole."""
@@ -185,10 +185,8 @@ class Reduction:
         basis = np.linalg.solve(V[:, free], V).T
         basis[np.abs(basis) < RANK_TOLERANCE] = 0.0
         basis *= self.column_scale[:, None] / self.column_scale[free]
-        d = np.zeros((self.system.shape[1], dimension))
-        d[self.split.sources], d[self.split.others] = basis, X @ basis
-        size = np.abs(X) @ np.abs(basis)
-        d[self.split.others] *= np.abs(d[self.split.others]) > RANK_TOLERANCE * size
+        d = X @ basis
+        d *= np.abs(d) > RANK_TOLERANCE * (np.abs(X) @ np.abs(basis))
         for kind in self.system.kinds:  # rounding that is left of a sum that is zero
             own = numbers_in(v.slice for v in self.system.variables if v.kind == kind)
             d[own] *= np.abs(d[own]) > RANK_TOLERANCE * np.abs(d[own]).max(axis=0)

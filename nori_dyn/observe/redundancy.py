@@ -250,11 +250,9 @@ def readings_at(
         UnknownOutputError: an output that does not exist.
     """
     split, scale = reduction.split, reduction.column_scale
-    of_sources = dict(zip(split.sources.tolist(), np.eye(len(split.sources)), strict=True))
     for found in reduction.at_each(Q):
-        of_others = dict(zip(split.others.tolist(), found.X * scale, strict=True))
         measured = _vectors(dict(zip(split.measured.tolist(), found.M * scale, strict=True)))
-        yield _readings(reduction.system, outputs, sensors, measured, _vectors(of_sources | of_others))
+        yield _readings(reduction.system, outputs, sensors, measured, _vectors(dict(enumerate(found.X * scale))))
 
 
 def _readings(

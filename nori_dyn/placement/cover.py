@@ -2,24 +2,21 @@
 
 Each requirement, that outputs are determined in a case or that they are precise, yields inequalities linear in x_s in
 {0, 1}, whether s is chosen, for any choices that do not meet it. An integer program is solved over those found so far;
-what it chooses gives the next ones, until it suffices: then it is the cheapest. Single rows that must determine
-everything are a matroid, for which the greedy choice is the cheapest.
+what it chooses gives the next ones, until it suffices or costs as much as the greedy choice: then that is the cheapest.
 
-Source: Edmonds (1971), Matroids and the greedy algorithm; for the inequalities see `nori_dyn.placement.cases` and
-`nori_dyn.placement.criterion`.
+Source: for the inequalities see `nori_dyn.placement.cases` and `nori_dyn.placement.criterion`.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from nori_dyn.errors import InputError, NoPlacementError
-from nori_dyn.observe.field import Span
 from nori_dyn.placement.candidates import EQUAL_COSTS, Candidates, Choices
 from nori_dyn.placement.cases import Case, Demand, Inequality, Rank, cases_of
 from nori_dyn.placement.criterion import Criterion, DeviationLimit, Precision
@@ -32,6 +29,9 @@ ORDERS = 3
 
 NODES = 10_000
 """Nodes of branch and bound that a program takes at most."""
+
+GREEDY = "greedy; the search ended before a cheaper set was ruled out"
+PROVEN = "greedy, and proven to be the cheapest"
 
 SHOWN = 6
 """Most names that are listed."""
@@ -235,23 +235,9 @@ def cheapest(problem: CoverProblem, programs: int, progress: Progress) -> Found:
     Raises:
         NoPlacementError: the rules and the budget allow none, or none was found with so many programs.
     """
-    found = _greedy_alone(problem) or IntegerProgram(problem).cheapest(programs, progress)
+    found = IntegerProgram(problem).cheapest(programs, progress)
     found.check(problem.choices.candidates)
     return found
-
-
-def _greedy_alone(problem: CoverProblem) -> Found | None:
-    """The greedy choice where it is the cheapest: single rows that must determine all that they say, in one case."""
-    case, *others = problem.cases
-    if others or case.survive or problem.limit or problem.choices.at_most_one:
-        return None
-    outputs = Span.of(case.targets)
-    if any(len(rows) > 1 or any(map(outputs.remainder, rows)) for rows in case.rows.values()):
-        return None
-    chosen = problem.complete(problem.choices.must)
-    assert chosen is not None
-    cost, method = problem.choices.cost(chosen), "greedy, which is exact for single rows that must determine everything"
-    return Found(chosen, cost, cost, method)
 
 
 @dataclass(slots=True, eq=False)
@@ -271,27 +257,27 @@ class IntegerProgram:
     def cheapest(self, programs: int, progress: Progress) -> Found:
         """The cheapest choices that suffice, or the best that so many programs led to."""
         problem, choices = self.problem, self.problem.choices
-        greedy = problem.complete(choices.must)
-        best, cost = greedy or (), choices.cost(greedy) if greedy is not None else np.inf
-        chosen, bound = choices.must, 0.0
+        chosen, greedy, bound = choices.must, problem.complete(choices.must), choices.cost(choices.must)
+        best = Found(greedy or (), np.inf if greedy is None else choices.cost(greedy), bound, GREEDY)
         for _ in range(programs):
+            if best.is_proven:
+                break
             self.inequalities.extend(problem.inequalities(chosen))
             solved = self._solve()
             if solved is None:
-                break
-            chosen, previous, bound = solved[0], bound, solved[1]
+                return best
+            chosen, bound = solved
             if bound == np.inf:
                 return Found((), bound, bound, "")
-            if problem.suffices(chosen):
+            if bound < best.cost and problem.suffices(chosen):
                 return Found(chosen, bound, bound, "integer program, proven to be the cheapest")
-            better = problem.complete(chosen) if bound > previous else None
-            if better is not None and choices.cost(better) < cost:
-                best, cost = better, choices.cost(better)
-            if bound >= cost - EQUAL_COSTS * max(1.0, cost):
-                return Found(best, cost, cost, "greedy, and proven to be the cheapest by an integer program")
-            if cost < np.inf:
-                progress(f"cheapest between {bound:g} and {cost:g}", bound / cost if cost else None)
-        return Found(best, cost, bound, "greedy; the search ended before a cheaper set was ruled out")
+            better = problem.complete(chosen) if bound > best.bound else None
+            best = replace(best, bound=bound)
+            if better is not None and choices.cost(better) < best.cost:
+                best = Found(better, choices.cost(better), bound, GREEDY)
+            if best.cost < np.inf:
+                progress(f"cheapest between {bound:g} and {best.cost:g}", bound / best.cost if best.cost else None)
+        return replace(best, bound=best.cost, method=PROVEN) if best.is_proven else best
 
     def _solve(self) -> tuple[tuple[str, ...], float] | None:
         """The cheapest choices that obey the inequalities, and a bound on their cost; None if that is not found.

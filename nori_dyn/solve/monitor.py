@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
@@ -227,9 +227,9 @@ class Monitor(Remade):
         """Judge state k by orthogonal factorisations; return its degrees of freedom."""
         q, qd, y, weights = state
         weights = weights[self._weight_of]
-        found = self._covariance.at(q, qd, y, weights)
-        results.write(k, Judged.of(weights, found.variances, found.residuals, found.explained))
-        return int(np.sum(weights > 0)) - found.needed
+        judged, needed = self._covariance.at(q, qd, y, weights)
+        results.write(k, judged)
+        return int(np.sum(weights > 0)) - needed
 
     def _rooms_of(self, N: int) -> Floats:
         """Room for what the compiled program computes of N states, twice (2, N, n + 2 m); it stays for the next."""
@@ -262,22 +262,6 @@ MOVED = 1e-7
 """Share of a direction in the null space above which it is undetermined."""
 
 
-class StateUncertainty(NamedTuple):
-    """The uncertainty of an estimate.
-
-    Attributes:
-        variances: of the estimate along each direction; infinite where it is not determined.
-        explained: the same along each weighed row.
-        residuals: of each weighed row, its reading less the reading predicted by the estimate.
-        needed: how many readings the estimate needs.
-    """
-
-    variances: Floats
-    explained: Floats
-    residuals: Floats
-    needed: int
-
-
 class Covariance:
     """Factorises a system at each state.
 
@@ -291,8 +275,8 @@ class Covariance:
         self._sizes = natural_sizes(system)
         self._exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
 
-    def at(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> StateUncertainty:
-        """The uncertainty of the estimate at a state.
+    def at(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> tuple[Judged, int]:
+        """What is judged of a state, infinite deviations where nothing is determined; and how many readings it needs.
 
         Args:
             q: configuration (nq,), quaternions of unit length.
@@ -309,12 +293,9 @@ class Covariance:
         _, _, observed, null_space = _split(A[weights > 0])
         z, factor = _weighed(A @ observed, off, np.sqrt(weights) * size)
         along = self._directions @ at.X @ Z
-        return StateUncertainty(
-            variances=_variances(along, observed @ factor, null_space),
-            explained=size**2 * _variances(A, observed @ factor, null_space),
-            residuals=-size * (A @ observed @ z + off),
-            needed=observed.shape[1],
-        )
+        variances, explained = (_variances(rows, observed @ factor, null_space) for rows in (along, A))
+        residuals = -size * (A @ observed @ z + off)
+        return Judged.of(weights, variances, residuals, size**2 * explained), observed.shape[1]
 
 
 def _split(A: Floats) -> tuple[Floats, Floats, Floats, Floats]:

@@ -71,7 +71,7 @@ class Reduced:
     """A system at a state over its sources s, and the errors e of equations of motion that need not hold.
 
     Attributes:
-        X, X_errors, x: the other unknowns are X s + X_errors e + x (others, n_sources), (others, n_errors), (others,).
+        X, X_errors, x: the unknowns are d = X s + X_errors e + x (n, n_sources), (n, n_errors), (n,).
         M, M_errors, m: the measured rows, M s + M_errors e + m = 0 (measured, n_sources), (measured, n_errors),
             (measured,).
     """
@@ -128,16 +128,18 @@ class SourceSplit:
         errors[np.searchsorted(self.motion, free), np.arange(len(free))] = 1.0
         right = np.hstack([motion[:, self.sources].toarray(), errors, b[self.motion, None]])
         solved = -spla.splu(sp.csc_matrix(motion[:, self.others])).solve(right)
-        X, X_errors, x = np.split(solved, np.cumsum([len(self.sources), len(free)]), axis=1)
+        unknowns = np.zeros((D.shape[1], right.shape[1]))
+        unknowns[self.sources, np.arange(len(self.sources))], unknowns[self.others] = 1.0, solved
+        X, X_errors, x = np.split(unknowns, np.cumsum([len(self.sources), len(free)]), axis=1)
         X = X if pattern is None else X * pattern
         of_others = measured[:, self.others]
         return Reduced(
             X=X,
             X_errors=X_errors,
             x=x[:, 0],
-            M=measured[:, self.sources].toarray() + of_others @ X,
-            M_errors=of_others @ X_errors,
-            m=b[self.measured] + of_others @ x[:, 0],
+            M=measured[:, self.sources].toarray() + of_others @ X[self.others],
+            M_errors=of_others @ X_errors[self.others],
+            m=b[self.measured] + of_others @ x[self.others, 0],
         )
 
 
@@ -174,8 +176,5 @@ def over_sources(
     at = split.reduce(D, b, free)
     of_sources, of_rows = sizes.unknowns[split.sources], sizes.rows[split.measured]
     scale = np.concatenate([of_sources, sizes.rows[free]])
-    X, x = np.zeros((system.shape[1], len(scale))), np.zeros(system.shape[1])
-    X[split.sources, np.arange(len(of_sources))] = of_sources
-    X[split.others], x[split.others] = np.hstack([at.X, at.X_errors]) * scale, at.x
-    M = np.hstack([at.M, at.M_errors]) * scale
-    return OverSources(X, x, split.measured, M / of_rows[:, None], at.m / of_rows)
+    X, M = np.hstack([at.X, at.X_errors]) * scale, np.hstack([at.M, at.M_errors]) * scale
+    return OverSources(X, at.x, split.measured, M / of_rows[:, None], at.m / of_rows)

@@ -203,7 +203,7 @@ def judged(n=60):
         weights = system.weights * rng.uniform(0.3, 3, size=system.n_weights)
         weights[rng.choice(system.n_weights, size=2, replace=False)] *= 10.0 ** rng.integers(-10, -2)
         state = system.tree.random_configuration(rng), rng.normal(size=3), rng.normal(size=6), weights
-        found.append((state, np.sqrt(covariance.at(*state).variances)))
+        found.append((state, covariance.at(*state)[0].deviations))
     return found
 
 

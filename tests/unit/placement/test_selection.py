@@ -163,11 +163,11 @@ def candidates_of(**changes) -> Candidates:
 def test_methods_and_costs_by_type():
     tree = autotree(3)
     matroid = place(tree, candidates_of(costs={"joint_torque": 5, "tau:joint2": 0.5}), None)
-    assert matroid.method.startswith("greedy, which is exact")
+    assert matroid.method.startswith("greedy, and proven")
     assert "tau:joint2" in matroid.chosen
     assert matroid.cost == matroid.bound == 2.5
     part = place(tree, candidates_of(costs={"joint_torque": 5}), ("tau:joint3",))
-    assert part.method == "integer program, proven to be the cheapest"
+    assert part.method == "greedy, and proven to be the cheapest"
     assert part.chosen == ("qdd:joint1", "qdd:joint2", "qdd:joint3")
     assert [m.type for m in part.sensors.measurements] == ["external_wrench", *["joint_acceleration"] * 3]
     cheap = place(tree, candidates_of(costs={"joint_torque": 2}), ("tau:joint3",))
@@ -327,7 +327,7 @@ def test_the_cheapest_as_text():
     found = cheapest()
     text = plain(found)
     assert text.startswith("12 sensors for 12: the cheapest possible. They determine tau at almost every pose.")
-    assert "Found among 24 candidates by: greedy, which is exact for" in text
+    assert "Found among 24 candidates by: greedy, and proven to be the" in text
     assert repr(found) == "Placement(12 sensors, cost 12, bound 12)"
     assert "the cheapest costs at least 10" in plain(replace(found, bound=10.0))
     assert "They determine everything" in plain(replace(found, outputs=("all",)))
