@@ -27,7 +27,7 @@ from nori_dyn.measurements.floating_base import SIGMAS, SIZE_SIGMA
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.program import Program
-from nori_dyn.program.track_source import defined, listed_table, ordered_rows, track_source
+from nori_dyn.program.track_source import defined, listed_tables, ordered_rows, track_source
 
 OF_TRACKERS = ("alone.h", "filter.h", "square_root.h", "tick.h")
 """What the steps of a tracker include beside what a unit does."""
@@ -129,22 +129,17 @@ def _judging(steps: HypothesisSteps, contact_names: Sequence[str]) -> str:
             "LIKELY": numbers.likely,
         }
     )
-    for name, table in (
-        ("exact_weights", numbers.weights),
-        ("case_logs", numbers.row_logs),
-        ("loose_logs", numbers.free_logs),
-    ):
-        text += listed_table(name, table.tolist(), "double")
-    for name, integers in (
-        ("state_distances", numbers.apart),
-        ("state_closes", numbers.closes.astype(int)),
-        ("state_order", order),
-        ("state_counts", counts),
-        ("state_ends", ends),
-    ):
-        text += listed_table(name, integers.ravel().tolist())
     bits = [sum(1 << contact_names.index(one) for one in state) for state in model.states]
-    return text + listed_table("state_bits", bits) + track_source(shape, 1, alone=True)
+    logs = {"exact_weights": numbers.weights, "case_logs": numbers.row_logs, "loose_logs": numbers.free_logs}
+    tables = {
+        "state_distances": numbers.apart,
+        "state_closes": numbers.closes,
+        "state_order": order,
+        "state_counts": counts,
+        "state_ends": ends,
+        "state_bits": bits,
+    }
+    return text + listed_tables(logs, "double") + listed_tables(tables) + track_source(shape, 1, alone=True)
 
 
 def _rows(tick: TickPrograms, it: Interface, number: int) -> CFunction:
@@ -206,10 +201,9 @@ def _tables(tick: TickPrograms, it: Interface, number: int, longest: float) -> s
             "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
         }
     )
-    text += listed_table("places", places or ()) * (places is not None)
-    text += listed_table("quaternions", quaternions) + listed_table("free_places", free)
-    text += listed_table("first_root", np.diagonal(first.R).tolist(), "double")
-    return text + listed_table("first_z", first.z.tolist(), "double") + _of_base(tick)
+    tables = {} if places is None else {"places": places}
+    text += listed_tables(tables | {"quaternions": quaternions, "free_places": free})
+    return text + listed_tables({"first_root": np.diagonal(first.R), "first_z": first.z}, "double") + _of_base(tick)
 
 
 def _of_base(tick: TickPrograms) -> str:
@@ -230,8 +224,8 @@ def _of_base(tick: TickPrograms) -> str:
         "FADED": FADED,
         "TURNING": TURNING,
     }
-    text = defined(sizes) + listed_table("base_gravity", list(map(float, tree.gravity)), "double")
-    return text + listed_table("base_sigmas", [sigma for sigma in SIGMAS.values() for _ in range(3)], "double")
+    vectors = {"base_gravity": tree.gravity, "base_sigmas": np.repeat([*SIGMAS.values()], 3)}
+    return defined(sizes) + listed_tables(vectors, "double")
 
 
 def _arrays(ticks: Sequence[TickPrograms], it: Interface, states: Iterable[tuple[CFunction, ...]]) -> dict[str, int]:

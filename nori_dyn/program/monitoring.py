@@ -20,7 +20,7 @@ from nori_dyn.program.kernel.base import Batches
 from nori_dyn.program.kernel.batches import BatchEntry, batches, pool
 from nori_dyn.program.kernel.native import interface
 from nori_dyn.program.layout import output_parts, sums_of
-from nori_dyn.program.track_source import defined, listed_table
+from nori_dyn.program.track_source import defined, listed_tables
 from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Indices
 
@@ -120,7 +120,7 @@ class MonitoredReadings:
             "ROUNDING": ROUNDING,
             "CRITICAL": CRITICAL,
         }
-        return defined(sizes) + listed_table("weight_of", self.weight_of.tolist()) + listed_table("fields", fields)
+        return defined(sizes) + listed_tables({"weight_of": self.weight_of, "fields": fields})
 
     @property
     def judging(self) -> str:

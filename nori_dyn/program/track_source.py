@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,8 +228,7 @@ def _sizes_and_tables(shape: TrackShape, lanes: int, alone: bool) -> str:
         "fading": shape.fading or [-1] * k,
     }
     laws = {"walk": shape.walk, "inverse_time": shape.inverse_time}
-    text = defined(sizes) + "".join(listed_table(name, values) for name, values in tables.items())
-    return text + "".join(listed_table(name, values, "double") for name, values in laws.items())
+    return defined(sizes) + listed_tables(tables) + listed_tables(laws, "double")
 
 
 def _case_tables(shape: TrackShape, lanes: int) -> str:
@@ -246,8 +246,7 @@ def _case_tables(shape: TrackShape, lanes: int) -> str:
         "of_case": cases,
     }
     sizes = defined({"COMMON": len(common), "CASES": len(cases), "JUMPS": len(shape.jump)})
-    text = sizes + "".join(listed_table(name, values) for name, values in tables.items())
-    return text + listed_table("jump", shape.jump, "double")
+    return sizes + listed_tables(tables) + listed_tables({"jump": shape.jump}, "double")
 
 
 def ordered_rows(
@@ -284,6 +283,9 @@ def defined(sizes: Mapping[str, object]) -> str:
     return "".join(f"#define {name} {value}\n" for name, value in sizes.items())
 
 
-def listed_table(name: str, values: Sequence[float], kind: str = "int") -> str:
-    """C of a table of numbers."""
-    return f"static const {kind} {name}[] = {{{', '.join(map(repr, values)) or '0'}}};\n"
+def listed_tables(tables: Mapping[str, Any], kind: str = "int") -> str:
+    """C of some tables of numbers."""
+    rows = ((name, np.ravel(values).astype(float if kind == "double" else int)) for name, values in tables.items())
+    return "".join(
+        f"static const {kind} {name}[] = {{{', '.join(map(repr, own.tolist())) or '0'}}};\n" for name, own in rows
+    )

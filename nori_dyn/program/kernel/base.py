@@ -103,7 +103,7 @@ class Kernel(Protocol):
 
     @property
     def name(self) -> str:
-        """The kernel's name, one of `choice.KERNELS`."""
+        """The kernel's name, that of its backend."""
 
     def bind(self, state: Floats, values: Floats) -> Any:
         """Bind the program to arrays of its inputs, one after the other, and outputs; the result keeps both alive.
