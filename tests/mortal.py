@@ -10,17 +10,14 @@ from nori_dyn.estimation.log_run import LogRunner
 
 @dataclass(frozen=True, eq=False)
 class Mortal(LogRunner):
-    """A runner that kills the process that it runs in over one log: once after its first part, or always at once."""
+    """A runner that kills the process that it runs in over one log, once, after its first part."""
 
     folder: Path = Path()
     victim: str = ""
-    always: bool = False
     owner: int = 0
 
     def parts(self, log, *others, **more):
         dies = log.path.name == self.victim and os.getpid() != self.owner
-        if dies and self.always:
-            os.kill(os.getpid(), signal.SIGKILL)
         for part in LogRunner.parts(self, log, *others, **more):
             yield part
             if dies and not [*self.folder.glob("died-*")]:

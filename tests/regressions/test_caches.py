@@ -6,7 +6,6 @@ import os
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import nori_dyn as nd
@@ -56,11 +55,11 @@ def test_seeds_below_zero_and_efforts_that_are_no_whole_numbers_are_refused():
 
 def test_a_slow_clock_changes_no_plan(monkeypatch):
     system = nd.System(on_a_free_base(nd.autotree(3, branching=2, skew=0.3)), nd.sensors("forward_dynamics"))
-    quick = [nd.plan(system, outputs=["qdd"], effort=effort, cache=False) for effort in (0, 30_000)]
+    quick = [nd.plan(system, outputs=["qdd"], effort=effort, cache=False) for effort in (0, 3_000)]
     ticks = itertools.count(step=1e4)
     for clock in ("monotonic", "perf_counter", "process_time", "time"):
         monkeypatch.setattr(time, clock, lambda: next(ticks))
-    slow = [nd.plan(system, outputs=["qdd"], effort=effort, cache=False) for effort in (0, 30_000)]
+    slow = [nd.plan(system, outputs=["qdd"], effort=effort, cache=False) for effort in (0, 3_000)]
     assert [one.content() for one in slow] == [one.content() for one in quick]
     assert len(quick[0].tried) >= 3
 
@@ -88,10 +87,6 @@ def forgotten():
     find_compiler.cache_clear()
     yield
     find_compiler.cache_clear()
-
-
-def solved(solver):
-    return solver.solve(np.ones(2), np.ones(2), np.ones(2)).qdd
 
 
 @pytest.fixture
@@ -155,27 +150,6 @@ def test_a_compiler_may_say_what_is_no_text(plan, monkeypatch, forgotten, tmp_pa
     monkeypatch.setenv("CC", str(noisy))
     with pytest.raises(CompilerError, match=r"fails: .* no"):
         plan.solver("native")
-
-
-def test_a_folder_at_the_name_of_an_entry_is_replaced(plan):
-    expected = solved(plan.solver("native"))
-    for ending in ("so", "sha256", "json"):
-        (entry,) = (cache_root() / "native").glob(f"*.{ending}")
-        entry.unlink()
-        entry.mkdir()
-        (entry / "file").write_text("")
-        np.testing.assert_array_equal(solved(plan.solver("native")), expected)
-        assert entry.is_file(), ending
-
-
-def test_an_entry_that_is_no_text_is_made_anew(plan):
-    expected = solved(plan.solver("native"))
-    for ending in ("sha256", "json"):
-        (entry,) = (cache_root() / "native").glob(f"*.{ending}")
-        whole = entry.read_bytes()
-        entry.write_bytes(b"\xff\xfe\n\xff")
-        np.testing.assert_array_equal(solved(plan.solver("native")), expected)
-        assert entry.read_bytes() == whole, ending
 
 
 def test_what_a_killed_process_left_is_removed_in_time(plan):

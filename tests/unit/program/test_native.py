@@ -27,12 +27,17 @@ from nori_dyn.program.program import Program
 from tests.compilers import WIDTHS, compile_for, needs_compiler
 
 pytestmark = needs_compiler
-in_a_cache_of_its_own = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture
 def plan():
     return nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")))
+
+
+@pytest.fixture
+def small(own_cache):
+    """A plan that is soon compiled, and nothing of it is in the cache."""
+    return nd.plan(nd.System(nd.autotree(2, skew=1.0), nd.sensors("forward_dynamics")))
 
 
 def tick(solver, seed=0):
@@ -140,17 +145,16 @@ def test_each_width_is_compiled_by_itself(plan):
     assert len(kept) == 2 * len(WIDTHS)
 
 
-@in_a_cache_of_its_own
-def test_a_second_solver_compiles_nothing(plan, monkeypatch):
-    first = tick(plan.solver("native"))
+def test_a_second_solver_compiles_nothing_and_the_cache_is_private(small, monkeypatch):
+    first = tick(small.solver("native"))
     monkeypatch.setattr(compiler_module, "_compile", lambda *a: pytest.fail("compiled again"))
-    np.testing.assert_array_equal(tick(plan.solver("native")), first)
+    np.testing.assert_array_equal(tick(small.solver("native")), first)
+    assert stat.S_IMODE((cache_root() / "native").stat().st_mode) == 0o700
 
 
-@in_a_cache_of_its_own
-def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypatch):
+def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(own_cache, monkeypatch):
     def planned():
-        return nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors("forward_dynamics")))
+        return nd.plan(nd.System(nd.autotree(2, skew=0.7), nd.sensors("forward_dynamics")))
 
     first = planned().solver("native")
     expected, batch = tick(first), first.solve_batch(*states(first, 5)).qdd
@@ -160,8 +164,7 @@ def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypa
     np.testing.assert_array_equal(again.solve_batch(*states(again, 5)).qdd, batch)
 
 
-@in_a_cache_of_its_own
-def test_a_function_compiled_before_is_loaded_without_writing_its_c(monkeypatch):
+def test_a_function_compiled_before_is_loaded_without_writing_its_c(own_cache, monkeypatch):
     tree = nd.autotree(4, skew=0.7)
     q, qd, qdd = np.random.default_rng(3).normal(size=(3, tree.nv))
     expected, written_anew = nd.compile(nd.rnea, tree)(q, qd, qdd), []
@@ -200,29 +203,39 @@ def states(solver, n):
     return rng.uniform(-2, 2, (n, tree.nq)), rng.normal(size=(n, tree.nv)), rng.normal(size=(n, solver.system.ny))
 
 
-@in_a_cache_of_its_own
-def test_damaged_records_and_libraries_are_made_anew(plan):
-    first = tick(plan.solver("native"))
+A_FOLDER = object()
+
+
+def damage(path, content):
+    """Put something else in the place of a file; a library that is mapped stays as it was."""
+    path.unlink()
+    if content is A_FOLDER:
+        path.mkdir()
+        (path / "file").write_text("")
+    elif content is not None:
+        path.write_bytes(content)
+
+
+def test_damaged_entries_are_made_anew(small):
+    first = tick(small.solver("native"))
     (record,) = (cache_root() / "native").glob("*.json")
-    text = record.read_text()
-    library = record.with_name(json.loads(text.partition("\n")[2])["single"]["address"] + ".so")
+    text = record.read_bytes()
+    library = record.with_name(json.loads(text.partition(b"\n")[2])["single"]["address"] + ".so")
     content, seal = library.read_bytes(), library.with_suffix(".sha256")
-    other = f"{hashlib.sha256(b'[]').hexdigest()}\n[]"
-    for damaged in (text[:100], "", text.replace('"n_work":', '"n_work":1'), other):
-        record.write_text(damaged)
-        np.testing.assert_array_equal(tick(plan.solver("native")), first)
-        assert record.read_text() == text
-    for damaged in (content[:2000], b"", content[:-1] + b"?", None):
-        library.unlink()  # the old one stays mapped
-        seal.unlink() if damaged is None else library.write_bytes(damaged)
-        np.testing.assert_array_equal(tick(plan.solver("native")), first)
-        assert seal.read_text().split()[0] == hashlib.sha256(library.read_bytes()).hexdigest()
+    other, no_text = f"{hashlib.sha256(b'[]').hexdigest()}\n[]".encode(), b"\xff\xfe\n\xff"
+    records = text[:100], b"", text.replace(b'"n_work":', b'"n_work":1'), other, no_text, A_FOLDER
+    libraries = content[:2000], b"", content[:-1] + b"?", A_FOLDER
+    for path, damages in ((record, records), (library, libraries), (seal, (no_text, None, A_FOLDER))):
+        for damaged in damages:
+            damage(path, damaged)
+            np.testing.assert_array_equal(tick(small.solver("native")), first)
+            assert record.read_bytes() == text
+            assert seal.read_text().split()[0] == hashlib.sha256(library.read_bytes()).hexdigest()
 
 
-@in_a_cache_of_its_own
-def test_the_residual_is_optional(plan, monkeypatch):
+def test_the_residual_is_optional(small, monkeypatch):
     monkeypatch.setattr(emit_module, "RESIDUAL_LIMIT", 0.0)  # nothing passes
-    checked, unchecked = plan.solver("native"), plan.solver("native", check_residual=False)
+    checked, unchecked = small.solver("native"), small.solver("native", check_residual=False)
     q, qd, y = (X[0] for X in states(checked, 1))
     assert checked.solve(q, qd, y).fell_back
     estimate = unchecked.solve(q, qd, y)
@@ -244,35 +257,27 @@ def test_a_batch_with_what_is_not_finite_is_refused_by_name():
             solver.solve_batch(*batch)
 
 
-@in_a_cache_of_its_own
-def test_the_cache_is_private(plan):
-    plan.solver("native")
-    assert stat.S_IMODE((cache_root() / "native").stat().st_mode) == 0o700
-
-
-@in_a_cache_of_its_own
-def test_a_cache_that_others_may_write_is_not_used(plan):
+def test_a_cache_that_others_may_write_is_not_used(small):
     folder = cache_root() / "native"
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     with pytest.warns(nd.errors.NoriWarning, match="others may write"):
-        solver = plan.solver("native")
+        solver = small.solver("native")
     assert np.isfinite(tick(solver)).all()
     assert not list(folder.iterdir())
 
 
-@in_a_cache_of_its_own
-def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(plan, monkeypatch, tmp_path):
+def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(small, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
     with pytest.warns(nd.errors.NoriWarning, match="not cached"):
-        solver = plan.solver("native")
+        solver = small.solver("native")
     assert np.isfinite(tick(solver)).all()
 
 
 def _compile_in_a_process(cache):
     os.environ["NORI_DYN_CACHE"] = cache
-    plan = nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")))
+    plan = nd.plan(nd.System(nd.autotree(2, skew=1.0), nd.sensors("forward_dynamics")))
     return tick(plan.solver("native"))
 
 
@@ -282,8 +287,7 @@ def test_two_processes_may_compile_the_same_plan_at_once(tmp_path):
     np.testing.assert_array_equal(one, other)
 
 
-@in_a_cache_of_its_own
-def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
+def test_a_compiler_that_fails_gives_its_message(small, monkeypatch, tmp_path):
     broken = tmp_path / "cc"
     broken.write_text(
         "#!/bin/sh\ncase \"$*\" in *-dM*|*--version*) echo x;; *) echo 'out of paper' >&2; exit 1;; esac\n"
@@ -293,9 +297,9 @@ def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
     find_compiler.cache_clear()
     try:
         with pytest.raises(CompilerError, match="out of paper"):
-            plan.solver("native")
+            small.solver("native")
         with pytest.warns(nd.errors.NoriWarning, match=r"(?s)out of paper.*NumPy"):
-            assert plan.solver("auto").backend == "numpy"
+            assert small.solver("auto").backend == "numpy"
     finally:
         monkeypatch.undo()
         find_compiler.cache_clear()
