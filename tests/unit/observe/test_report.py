@@ -72,10 +72,6 @@ def test_what_is_refused(cells):
         nd.observability(cells, cells.tree.neutral_configuration())
     with pytest.raises(nd.errors.InputError, match=r"configurations\[1, 0\] is nan"):
         nd.observability(cells, [cells.tree.neutral_configuration(), np.full(11, np.nan)])
-    with pytest.raises(nd.errors.InputError, match="Did you mean 'parallel'"):
-        nd.observability(cells, where={"parallell": ("link1", "link5")})
-    with pytest.raises(nd.errors.NoConfigurationError):
-        nd.observability(cells, where={"parallel": ("link1", "link2")})
 
 
 def test_rows_with_a_sigma_count_as_rows_and_rows_may_be_few():
