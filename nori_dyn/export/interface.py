@@ -31,11 +31,7 @@ from nori_dyn.program.layout import output_names
 from nori_dyn.program.limits import WEIGHT_SPREAD
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.system.variables import (
-    OF_JOINTS,
-    SPATIAL,
-    numbered,
-)
+from nori_dyn.system.variables import OF_JOINTS, SPATIAL, numbered
 
 STATUSES = {
     "OK": "solved",

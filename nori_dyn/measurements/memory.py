@@ -12,15 +12,7 @@ from pydantic import Field, FiniteFloat, SerializerFunctionWrapHandler, model_se
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Positive, VariableReading, per_component
-from nori_dyn.measurements.floating_base import (
-    BASE,
-    GRAVITY_WALK,
-    RATE,
-    SIGMAS,
-    BaseRates,
-    floating_root,
-    gravity_size,
-)
+from nori_dyn.measurements.floating_base import BASE, GRAVITY_WALK, RATE, SIGMAS, BaseRates, floating_root, gravity_size
 from nori_dyn.measurements.touch import WRENCH, TouchPrior
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import Kinematics

@@ -11,13 +11,7 @@ from functools import reduce
 import numpy as np
 
 from nori_dyn.algebra.crossing import Crossing
-from nori_dyn.algebra.planar import (
-    is_signed_permutation,
-    planar_factors,
-    relabelled_first,
-    snapped,
-    turns_onto_z,
-)
+from nori_dyn.algebra.planar import is_signed_permutation, planar_factors, relabelled_first, snapped, turns_onto_z
 from nori_dyn.algebra.spatial import Transform, skew
 from nori_dyn.model.joints import Continuous, Fixed, Joint, Revolute
 from nori_dyn.model.tree import KinematicTree

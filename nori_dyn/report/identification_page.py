@@ -7,23 +7,7 @@ from collections.abc import Sequence
 from nori_dyn.identification.findings import Identification
 from nori_dyn.identification.fits import Curves
 from nori_dyn.report.layout import Box, Fold, Note, Page, PagePart, Section, Verdict, side_by_side
-from nori_dyn.report.shows.identification import (
-    IN_SUMS,
-    OPEN,
-    by_unit,
-    described_sum,
-    facts,
-    fit_table,
-    joint_table,
-    left_of,
-    link_table,
-    load_table,
-    next_words,
-    range_of,
-    verdict,
-    with_deviation,
-    worst_table,
-)
+from nori_dyn.report.shows import identification as shown
 from nori_dyn.report.time_plots import Curve, Panel, Plots
 from nori_dyn.tables import Bullets, Facts, Table, number
 
@@ -32,23 +16,23 @@ SHOWN = 8
 
 PREDICTED = "Readings as dots, with the predictions of the original and of the identified model."
 
-HOW = {"identified": "identified", "open": OPEN, "combined": IN_SUMS, "known": "known"}
+HOW = {"identified": "identified", "open": shown.OPEN, "combined": shown.IN_SUMS, "known": "known"}
 """What is said of how a parameter is identified."""
 
 
 def identification_page(found: Identification) -> Page:
     """Make the page of identified parameters; equal findings give equal pages."""
     robot, curves = found.problem.tree.name, found.curves[-1] if found.curves else None
-    words, lead = verdict(found)
+    words, lead = shown.verdict(found)
     answer = Verdict("sometimes" if found.doubts else "yes", _heading(found), (f"{lead} {words}",))
-    worst = worst_table(found)
+    worst = shown.worst_table(found)
     notes = [Bullets(found.remarks)] if found.remarks else []
     first = (
-        Section("Fit", (fit_table(found.fits),), "fit"),
-        Section("What to excite next", (next_words(found), *([worst] if worst else [])), "next"),
-        Section("Facts", (Facts(tuple(facts(found))), *notes), "facts"),
+        Section("Fit", (shown.fit_table(found.fits),), "fit"),
+        Section("What to excite next", (shown.next_words(found), *([worst] if worst else [])), "next"),
+        Section("Facts", (Facts(tuple(shown.facts(found))), *notes), "facts"),
     )
-    tables = filter(None, (joint_table(found), link_table(found), load_table(found)))
+    tables = filter(None, (shown.joint_table(found), shown.link_table(found), shown.load_table(found)))
     second = (Section(own.title, (own,), f"table{k}") for k, own in enumerate(tables, 1))
     doubts = Section("Look at this first", (Bullets(found.doubts),), "doubts", "advice")
     parts: list[PagePart] = [*([doubts] if found.doubts else []), Box(first, "column"), Box(tuple(second), "column")]
@@ -67,11 +51,11 @@ def identification_page(found: Identification) -> Page:
 
 def _heading(found: Identification) -> str:
     """How large errors are, and how large they were, of the most common unit."""
-    unit, fits = max(by_unit(found.fits).items(), key=lambda each: len(each[1]))
-    before, after = range_of([fit.before for fit in fits]), range_of([fit.after for fit in fits])
+    unit, fits = max(shown.by_unit(found.fits).items(), key=lambda each: len(each[1]))
+    before, after = shown.range_of([fit.before for fit in fits]), shown.range_of([fit.after for fit in fits])
     kept = [fit.held_out for fit in fits if fit.held_out is not None]
     if kept:
-        return f"Errors of {range_of(kept)} {unit} on what was held out, {before} {unit} before"
+        return f"Errors of {shown.range_of(kept)} {unit} on what was held out, {before} {unit} before"
     return f"Errors of {after} {unit} now, {before} {unit} before"
 
 
@@ -80,7 +64,7 @@ def _all_parameters(found: Identification) -> Table:
         (
             each.name,
             number(each.before),
-            with_deviation(each.value, each.deviation) if each.how == "identified" else number(each.value),
+            shown.with_deviation(each.value, each.deviation) if each.how == "identified" else number(each.value),
             number(each.plain),
             each.unit,
             HOW[each.how],
@@ -89,8 +73,8 @@ def _all_parameters(found: Identification) -> Table:
     )
     columns = ("parameter", "before", "found", "by least squares alone", "unit", "how")
     notes = (
-        f"{IN_SUMS}: identified only together with others, and what is found is the nearest to the model that fits; "
-        f"{OPEN}: the log says less of it than was known.",
+        f"{shown.IN_SUMS}: identified only together with others, and what is found is the nearest to the model that "
+        f"fits; {shown.OPEN}: the log says less of it than was known.",
     )
     return Table("All parameters", columns, rows, notes, left=(0, 4, 5))
 
@@ -98,11 +82,11 @@ def _all_parameters(found: Identification) -> Table:
 def _all_combinations(found: Identification) -> Table:
     rows = tuple(
         (
-            described_sum(each, None),
+            shown.described_sum(each, None),
             number(each.before),
-            with_deviation(each.value, each.deviation),
+            shown.with_deviation(each.value, each.deviation),
             each.unit,
-            left_of(each),
+            shown.left_of(each),
         )
         for each in found.combinations
     )

@@ -23,13 +23,7 @@ from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.shows import placement
 from nori_dyn.report.shows.observability import deviations_parts
 from nori_dyn.report.tree_drawing import TreeDrawing, readings_by_link, tree_drawing
-from nori_dyn.report.workspace import (
-    MARGIN,
-    NEARLY_SINGULAR,
-    describe_margins,
-    format_deviation,
-    tabulate_deviations,
-)
+from nori_dyn.report.workspace import MARGIN, NEARLY_SINGULAR, describe_margins, format_deviation, tabulate_deviations
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Bullets, Facts, Table, listed, number
 from nori_dyn.typing import Floats

@@ -6,18 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from nori_dyn.identification.identifiability import CommonFactor, Identifiability
 from nori_dyn.identification.parameters import INERTIAL, Parameter
-from nori_dyn.tables import (
-    Bullets,
-    Document,
-    Facts,
-    Paragraph,
-    Part,
-    Table,
-    describe_sum,
-    listed,
-    number,
-    unbroken,
-)
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, describe_sum, listed, number, unbroken
 
 TERMS = 4
 """Most terms of a combination that are shown; all others are counted."""

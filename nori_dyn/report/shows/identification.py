@@ -12,18 +12,7 @@ import numpy as np
 from nori_dyn.identification.findings import Identification, ParameterEstimate
 from nori_dyn.identification.fits import BaseParameterEstimate, ReadingFit
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, Parameter, ten_of
-from nori_dyn.tables import (
-    Bullets,
-    Document,
-    Facts,
-    Paragraph,
-    Part,
-    Table,
-    describe_sum,
-    listed,
-    number,
-    unbroken,
-)
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, describe_sum, listed, number, unbroken
 from nori_dyn.typing import Floats
 
 MOST = 12

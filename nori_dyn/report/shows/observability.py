@@ -14,22 +14,7 @@ from nori_dyn.observe.learned import Learned
 from nori_dyn.observe.null_space import UnobservableSubspace
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
-from nori_dyn.report.findings import (
-    LISTED,
-    advice,
-    by_variable,
-    describe_addition,
-    describe_failures,
-    describe_given,
-    describe_unseen,
-    facts,
-    failing_together,
-    lost_without,
-    reason,
-    special_poses,
-    unseen_at_poses,
-    verdict,
-)
+from nori_dyn.report import findings
 from nori_dyn.report.layout import Verdict
 from nori_dyn.report.learned import memory_lists, memory_notes, memory_words
 from nori_dyn.report.workspace import (
@@ -76,23 +61,23 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
         found: what was found over the workspace, where it was looked at.
         is_given: whether that is at configurations that were given.
     """
-    answer, learned = verdict(report, found), report.over_time
+    answer, learned = findings.verdict(report, found), report.over_time
     words, *accuracy = answer.sentences
     parts: list[Part | str] = [Paragraph(words, f"{answer.heading}."), *accuracy]
     if learned is not None:
         parts.append(Paragraph(memory_words(learned, report.n_variables), "Over time."))
-    parts += [part for own in advice(report) for part in own]
-    parts.append(Facts((("why", reason(report)), *facts(report))))
+    parts += [part for own in findings.advice(report) for part in own]
+    parts.append(Facts((("why", findings.reason(report)), *findings.facts(report))))
     if report.unseen:
-        parts.append(Bullets(tuple(map(describe_unseen, report.unseen)), "Unobservable:"))
-        parts.append(f"Not determined: {listed(by_variable(report.unobservable), LISTED)}.")
+        parts.append(Bullets(tuple(map(findings.describe_unseen, report.unseen)), "Unobservable:"))
+        parts.append(f"Not determined: {listed(findings.by_variable(report.unobservable), findings.LISTED)}.")
     if learned is not None:
         parts += [*memory_lists(learned), " ".join(memory_notes(learned, report.system.tree))]
     if report.conditions:
-        parts.append(special_poses(report))
-    if at_poses := tuple(map(describe_unseen, unseen_at_poses(report))):
+        parts.append(findings.special_poses(report))
+    if at_poses := tuple(map(findings.describe_unseen, findings.unseen_at_poses(report))):
         parts.append(Bullets(at_poses, f"{'Also u' if report.unseen else 'U'}nobservable at special poses:"))
-    given, note = describe_given(report), report.system.note_on_offsets
+    given, note = findings.describe_given(report), report.system.note_on_offsets
     parts += [*([given] if given else []), *([f"note: {note}"] if note else [])]
     figures = {**_report_figures(report, answer), "rank_at": [], "margin_at": []}
     if found is not None and is_given:
@@ -105,14 +90,14 @@ def _report_figures(report: ObservabilityReport, answer: Verdict) -> dict[str, A
         "verdict": {"level": answer.level, "heading": answer.heading, "words": answer.sentences[0]},
         "additions": [
             {
-                "words": describe_addition(addition),
+                "words": findings.describe_addition(addition),
                 **attributes(addition, "at_poses", "is_smallest"),
                 "sensors": [dict(sensor.entry) for sensor in addition.sensors],
                 "others": [dict(sensor.entry) for sensor in addition.others],
             }
             for addition in report.additions
         ],
-        "reason": reason(report),
+        "reason": findings.reason(report),
         "rows": report.n_rows,
         "variables": report.n_variables,
         **attributes(report, "sensors", "is_observable", "generic_rank", "structural_rank", "numerical_rank"),
@@ -126,7 +111,7 @@ def _report_figures(report: ObservabilityReport, answer: Verdict) -> dict[str, A
                 "outcome": outcome,
                 "unseen": _unseen(c.unseen),
             }
-            for c, (_, outcome, _) in zip(report.conditions, special_poses(report).rows, strict=True)
+            for c, (_, outcome, _) in zip(report.conditions, findings.special_poses(report).rows, strict=True)
         ],
         "over_time": None if report.over_time is None else _over_time_figures(report.over_time, report.n_variables),
     }
@@ -214,7 +199,7 @@ def deviations_parts(found: Conditioning, most: int | None = None) -> Iterator[P
         return
     tables = tabulate_deviations(found)
     rows = [[(_deviation_row(line, each.unit), _bars(line, each.lines)) for line in each.lines] for each in tables]
-    most = most or max(2, LISTED // max(1, sum(map(bool, rows))))
+    most = most or max(2, findings.LISTED // max(1, sum(map(bool, rows))))
     first, others = [row for own in rows for row in own[:most]], [row for own in rows for row in own[most:]]
     note = f"From the sigmas of the sensors, over {len(found.ranks):,} {found.poses}."
     for words, names in (
@@ -249,11 +234,11 @@ def redundancy_document(found: Redundancy, wanted: Sequence[str] | None = None, 
         wanted: the outputs as they were asked for; those that were looked at when None.
         title: what it is.
     """
-    words, together = describe_failures(found, wanted), failing_together(found)
+    words, together = findings.describe_failures(found, wanted), findings.failing_together(found)
     parts: list[Part | str] = [Paragraph(words, title)]
     if found.critical and len(found.critical) < len(found.sensors):
-        bullets = tuple(f"{unbroken(name)}: {listed(lost, 2)}" for name, lost in lost_without(found))
-        parts.append(Bullets(bullets, "Lost without each of those that may not:", LISTED))
+        bullets = tuple(f"{unbroken(name)}: {listed(lost, 2)}" for name, lost in findings.lost_without(found))
+        parts.append(Bullets(bullets, "Lost without each of those that may not:", findings.LISTED))
     parts += [together] if together else []
     figures = {
         "words": spaced(words),
