@@ -19,6 +19,7 @@ from nori_dyn.estimation.log_run import LogRunner, options_of
 from nori_dyn.io.files import drafted
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.log import whole_table
+from tests import covering
 
 N = 1000
 
@@ -78,8 +79,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("ending", [".csv", ".npz", pytest.param(".parquet", marks=pytest.mark.long)])
-@pytest.mark.parametrize("when", ["first rows", "at last"])
+@covering.covering(strength=1, when=["first rows", "at last"], ending=[".npz", ".csv", *[".parquet"] * covering.ALL])
 def test_a_run_that_is_killed_leaves_no_file_and_the_next_one_tidies_up(tmp_path, ending, when):
     log, out, plan = saved(tmp_path / "one.npz"), tmp_path / "out" / f"out{ending}", tmp_path / "it.plan"
     arm_plan().save(plan)

@@ -66,7 +66,7 @@ def test_a_step_that_is_simulated(joint):
 
     q is held where it is, so that the filter is the same at all ticks; all else is as the push would have it.
     """
-    dt, n = 0.002, 1200
+    dt, n = 0.004, 600
     plan = planned(sensors(offsets={"of": "offset", "walk": 4.0}), outputs=("qdd", "offset"))
     one, tree, q, still = nd.Tracker(plan, dt), plan.system.tree, np.array([0.3, -0.4]), np.zeros(2)
     stated, held = one.delays(q), nd.rnea(plan.system.tree, q, still, still)

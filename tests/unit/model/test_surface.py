@@ -11,6 +11,9 @@ from tests.peers import mujoco
 FACETS = 0.02
 """Share by which solids of revolution are off, of 32 sides."""
 
+SPACING = 0.04
+"""Of points on what is read from files [m]."""
+
 SOLIDS = {
     "box": (box([0.2, 0.4, 0.6]), 2 * (0.08 + 0.12 + 0.24)),
     "cylinder": (cylinder(0.1, 0.5), 2 * np.pi * 0.1 * (0.5 + 0.1)),
@@ -49,14 +52,14 @@ def test_points_are_on_the_geoms_of_mujoco(tmp_path):
     path = tmp_path / "arm.xml"
     path.write_text(MODEL.format(geoms=GEOMS))
     tree = nd.load_mjcf(path)
-    surface = nd.tools.surfaces(path, tree)["arm"]
+    surface = nd.tools.surfaces(path, tree, SPACING)["arm"]
     spec = mujoco.MjSpec.from_file(str(path))
     model = spec.compile()
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     origin = tree.frame("arm/body").X.r  # of the body, in the link's coordinates
     hit, missed = np.zeros(1, dtype=np.int32), 0
-    for x, n in zip(surface.points[::37], surface.normals[::37], strict=True):
+    for x, n in zip(surface.points, surface.normals, strict=True):
         start = data.xpos[1] + x - origin + 1e-2 * n
         distance = mujoco.mj_ray(model, data, start, -n, None, 1, -1, hit)
         missed += abs(distance - 1e-2) > 2e-3
@@ -81,7 +84,7 @@ def test_shapes_of_a_urdf(tmp_path):
     )
     tree = nd.load_urdf(path)
     with pytest.warns(NoriWarning, match="meshes of arm are not found"):
-        found = nd.tools.surfaces(path, tree)
+        found = nd.tools.surfaces(path, tree, SPACING)
     assert [*found] == ["arm"]
     assert found["arm"].area == pytest.approx(
         2 * sum(SOLIDS[name][1] for name in ("box", "sphere", "cylinder")), rel=FACETS

@@ -61,6 +61,6 @@ def test_more_effort_is_a_longer_search_of_the_same_orders():
         search = Search(system, columns, seed=0)
         return [(one.cost, one.order.columns.tolist()) for one in search.restarts("recursive", effort, lambda *_: None)]
 
-    short, long = found(2_000), found(4_000)
+    short, long = found(2_000), found(2_500)
     assert len(short) > 0
     assert long[: len(short)] == short
