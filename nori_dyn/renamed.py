@@ -1,9 +1,9 @@
-"""Attributes of the release before, which warn and are gone with the next one."""
+"""Names of the release before, which warn and are gone with the next one."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 
@@ -25,3 +25,16 @@ class Renamed:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
             warnings.warn(f"{type(self).__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
             return getattr(self, new)
+
+
+def former_names(module: str, former: Mapping[str, Any]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module some of whose classes and functions had other names."""
+
+    def attribute(name: str) -> Any:
+        if name not in former:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        new = former[name]
+        warnings.warn(f"{module}.{name} is now {module}.{new.__name__}", DeprecationWarning, stacklevel=2)
+        return new
+
+    return attribute

@@ -11,11 +11,9 @@ Example:
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 from nori_dyn.interop.peer_states import PeerState, from_convention, to_convention
 from nori_dyn.interop.pinocchio_model import from_pinocchio
+from nori_dyn.renamed import former_names
 
 __all__ = [
     "PeerState",
@@ -24,11 +22,4 @@ __all__ = [
     "to_convention",
 ]
 
-_FORMER = {"to_pinocchio_order": to_convention, "from_pinocchio_order": from_convention}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FORMER:
-        raise AttributeError(f"module 'nori_dyn.interop' has no attribute '{name}'")
-    warnings.warn(f"interop.{name} is now interop.{_FORMER[name].__name__}", DeprecationWarning, stacklevel=2)
-    return _FORMER[name]
+__getattr__ = former_names(__name__, {"to_pinocchio_order": to_convention, "from_pinocchio_order": from_convention})

@@ -18,9 +18,6 @@ Example:
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 from nori_dyn.observe.additions import Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning, conditioning
 from nori_dyn.observe.learned import Learned, Sum
@@ -29,6 +26,7 @@ from nori_dyn.observe.null_space import NullVector, UnobservableSubspace
 from nori_dyn.observe.poses import configurations_where
 from nori_dyn.observe.redundancy import Redundancy, redundancy
 from nori_dyn.observe.report import ObservabilityReport, RankWhere, observability
+from nori_dyn.renamed import former_names
 
 __all__ = [
     "Addable",
@@ -49,12 +47,6 @@ __all__ = [
     "redundancy",
 ]
 
-RENAMED = {"Need": "MotionRequirement", "Needs": "MotionRequirements", "Unseen": "UnobservableSubspace"}
-"""Names of the release before, which warn."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in RENAMED:
-        raise AttributeError(f"module 'nori_dyn.observe' has no attribute '{name}'")
-    warnings.warn(f"nori_dyn.observe.{name} is now {RENAMED[name]}", DeprecationWarning, stacklevel=2)
-    return globals()[RENAMED[name]]
+__getattr__ = former_names(
+    __name__, {"Need": MotionRequirement, "Needs": MotionRequirements, "Unseen": UnobservableSubspace}
+)

@@ -18,9 +18,8 @@ from nori_dyn.algebra.rows import combination
 from nori_dyn.algebra.spatial import matvec, transpose
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import factorised
-from nori_dyn.recursions.factorisation import LTDL, solve_ltdl, solve_rows
+from nori_dyn.recursions.factorisation import LTDL, inverse_of, solve_ltdl, solve_rows
 from nori_dyn.recursions.jacobian import jacobian
-from nori_dyn.recursions.minverse import inverse_of
 from nori_dyn.recursions.sparsity import expanded_parents, parents_among
 from nori_dyn.recursions.state import arguments
 from nori_dyn.recursions.subtree_terms import bias_force_at, inertia_matrix, inverse_dynamics_rates, subtree_terms

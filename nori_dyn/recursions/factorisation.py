@@ -216,6 +216,26 @@ def ltdl_cost(parents: Sequence[int]) -> Cost:
     return Cost(D_2, D_2, D_1)
 
 
+def inverse_of(factors: LTDL, parents: Sequence[int]) -> Array:
+    """Return the inverse (n, n, ...) of L^T D L with the sparsity of a tree."""
+    D = factors.D
+    n = len(D)
+
+    # Rows of Y = L^-T: L^T Y = 1.
+    one = zeros((n, n), D)
+    one[range(n), range(n)] = 1
+    Y = forward_rows(factors, parents, one)
+
+    # Rows of Y^T D^-1 Y, from the diagonal on.
+    scaled = [divided(Y_k, D_k) for D_k, Y_k in zip(D, Y, strict=True)]
+    Minv = zeros((n, n), D)
+    for i in range(n):
+        way, later = list(path(parents, i)), slice(i, n)
+        row = combination(zeros((n,), D), [Y[k][i] for k in way], [scaled[k] for k in way], later)
+        Minv[i, later] = Minv[later, i] = row[later]
+    return Minv
+
+
 def inverse(A: Array) -> Array:
     """Return the inverse of a symmetric positive definite matrix (n, n, ...) without zeros.
 
@@ -228,9 +248,7 @@ def inverse(A: Array) -> Array:
     chain = tuple(range(-1, n - 1))
     factors = np.array(A)
     ltdl_in_place(factors, chain)
-    one = zeros((n, n), A[0])
-    one[range(n), range(n)] = 1
-    return solve_rows(LTDL(factors, factors[range(n), range(n)]), chain, one)
+    return inverse_of(LTDL(factors, factors[range(n), range(n)]), chain)
 
 
 def _copy(x: Array) -> Array:

@@ -16,18 +16,15 @@ algorithm 1, with this correction (tests/unit/recursions/test_minverse.py; docs/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from numpy.typing import ArrayLike
 
-from nori_dyn.algebra.rows import combination, divided
 from nori_dyn.algebra.spatial import matmul, transpose, zeros
-from nori_dyn.model.paths import descendants, path
+from nori_dyn.model.paths import descendants
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.composites import root_transforms
 from nori_dyn.recursions.crba import inertia_factors
-from nori_dyn.recursions.factorisation import LTDL, forward_rows
+from nori_dyn.recursions.factorisation import inverse_of
 from nori_dyn.recursions.sparsity import depth_sums, expanded_parents
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
@@ -69,26 +66,6 @@ def _factors_take_less(tree: KinematicTree) -> bool:
 def inverse_by_factors(tree: KinematicTree, q: Array) -> Array:
     """Return `minverse` as L^-1 D^-1 L^-T."""
     return inverse_of(inertia_factors(tree, q), expanded_parents(tree))
-
-
-def inverse_of(factors: LTDL, parents: Sequence[int]) -> Array:
-    """Return the inverse (n, n, ...) of L^T D L with the sparsity of a tree."""
-    D = factors.D
-    n = len(D)
-
-    # Rows of Y = L^-T: L^T Y = 1.
-    one = zeros((n, n), D)
-    one[range(n), range(n)] = 1
-    Y = forward_rows(factors, parents, one)
-
-    # Rows of Y^T D^-1 Y, from the diagonal on.
-    scaled = [divided(Y_k, D_k) for D_k, Y_k in zip(D, Y, strict=True)]
-    Minv = zeros((n, n), D)
-    for i in range(n):
-        way, later = list(path(parents, i)), slice(i, n)
-        row = combination(zeros((n,), D), [Y[k][i] for k in way], [scaled[k] for k in way], later)
-        Minv[i, later] = Minv[later, i] = row[later]
-    return Minv
 
 
 def inverse_by_bodies(tree: KinematicTree, q: Array) -> Array:

@@ -108,5 +108,6 @@ def test_former_names_say_the_new_ones(name):
 
 
 def test_orders_of_a_model_of_pinocchio_have_their_former_names():
-    with pytest.warns(DeprecationWarning, match=r"^interop.to_pinocchio_order is now interop.to_convention$"):
+    words = r"^nori_dyn.interop.to_pinocchio_order is now nori_dyn.interop.to_convention$"
+    with pytest.warns(DeprecationWarning, match=words):
         assert nd.interop.to_pinocchio_order is nd.interop.to_convention

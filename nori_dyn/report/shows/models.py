@@ -31,14 +31,11 @@ PLACES = ("joint", "joints", "frames", "through")
 
 def tree_document(tree: KinematicTree) -> Document:
     """The document of a robot."""
-    depths: list[int] = []
-    for i, parent in enumerate(tree.parents):
-        depths.append(1 if tree.is_root(i) else depths[parent] + 1)
     masses = [float(I[5, 5]) for I in tree.I]
     links = "1 moving link" if tree.n_links == 1 else f"{tree.n_links:,} moving links"
     facts = (
         ("robot", unbroken(tree.name)),
-        ("links", f"{links}, the longest chain {max(depths)}"),
+        ("links", f"{links}, the longest chain {max(tree.depths())}"),
         ("freedoms", f"{tree.nv:,} (nv), {tree.nq:,} configuration coordinates (nq)"),
         ("mass", f"{sum(masses):,.3f} kg in all moving links"),
         ("frames", f"{len(tree.frames):,} besides those of the links" if tree.frames else ""),
