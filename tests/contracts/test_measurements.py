@@ -434,16 +434,12 @@ def test_what_is_measured_twice_is_refused(tree):
 
 # Content that follows no schema: the entry, the path to the offending thing, and what the message must say.
 INVALID = [
-    (of("joint_torque"), ("joints",), "joint_torque lacks 'joints'"),
     ({"joints": "all"}, (), "type"),
     ({"type": 3}, (), "type"),
     (3, (), "expected fields by name"),
-    (torque(colour=1), ("colour",), "'colour' is no field of joint_torque"),
     (torque(3), ("joints",), "expected text or a list or {except: names}"),
-    (torque({"excpt": "a"}), ("joints", "excpt"), "'excpt' is no field of a selector. Did you mean 'except'"),
     (torque({"match": "("}), ("joints", "match"), "regular expression"),
     (torque(["joint1", 2]), ("joints", 1), "it is 2, expected text"),
-    (torque(sigma=0), ("sigma",), "greater than 0"),
     (torque(sigma=[1, -1]), ("sigma", 1), "greater than 0"),
     (torque(value=float("nan")), ("value",), "finite"),
     (torque(range=[2, 1]), ("range",), "from 2 to 1 holds nothing"),

@@ -281,29 +281,19 @@ def test_locking_a_joint_is_welding_it_where_it_stands():
     assert assemble("star", links, joints, locked=("wrist", "slide")).names == ("arm",)
 
 
-def more(name, parent, child, joint=None):
-    """A change of links and joints: one more joint."""
-    return lambda links, joints: joints.append(JointData(name, parent, child, Transform.identity(), joint))
-
-
 SPOILED = {
-    "has a cycle: .*base": more("loop", "hand", "base"),
-    "'cart' is the child of 'slide', 'loop'": more("loop", "hand", "cart"),
-    "joints 'weld' and 'twin' both connect 'arm' to 'plate'": more("twin", "arm", "plate", Revolute()),
-    "2 roots: 'base', 'cart'": lambda links, joints: joints.pop(),
+    "joints 'weld' and 'twin' both connect 'arm' to 'plate'": lambda links, joints: joints.append(
+        JointData("twin", "arm", "plate", Transform.identity(), Revolute())
+    ),
     "11 roots: 'base', 'x0', .*'x6' and 3 more": lambda links, joints: links.extend(
         LinkData(f"x{k}") for k in range(10)
     ),
-    "two links named 'arm'": lambda links, joints: links.append(LinkData("arm")),
-    "two joints named 'shoulder'": lambda links, joints: joints.append(joints[0]),
-    "unknown child link of joint 'slide': 'cart'": lambda links, joints: links.pop(),
     "unknown parent link of joint 'shoulder': 'base'": lambda links, joints: links.clear(),
-    "has no links": lambda links, joints: (links.clear(), joints.clear()),
-    "link 'heavy': its mass is -1 kg": lambda links, joints: links.append(LinkData("heavy", mass=-1.0)),
 }
 
 
 def test_what_cannot_be_assembled_is_refused():
+    """More of it, as files have it, in test_urdf.py."""
     for message, spoil in SPOILED.items():
         links, joints = star()
         spoil(links, joints)
@@ -311,12 +301,8 @@ def test_what_cannot_be_assembled_is_refused():
             assemble("star", links, joints)
 
 
-def test_other_arguments_of_assembly_are_checked():
+def test_joints_that_cannot_be_locked_are_told():
     links, joints = star()
-    with pytest.raises(ModelError, match="base must be 'fixed' or 'floating', not 'free'"):
-        assemble("star", links, joints, base="free")
-    with pytest.raises(UnknownModelNameError, match=r"joint to lock 'wrst'.*'wrist'"):
-        assemble("star", links, joints, locked=("wrst",))
     with pytest.raises(ModelError, match="no moving link"):
         assemble("star", links, joints, locked=("shoulder", "wrist", "slide"))
     ball = [dataclasses.replace(j, joint=Spherical()) if j.name == "wrist" else j for j in joints]
