@@ -63,12 +63,9 @@ measurements:
 
 WRONG = {
     "is not YAML": (2, "name: mine", "name: [mine"),
-    "joint": (3, "joints: all}", "joint: all}"),
-    "'external_wrenches'.*Did you mean 'external_wrench'": (4, "external_wrench", "external_wrenches"),
     "colour": (6, "    links: all", "    links: all\n    colour: red"),
     "value": (6, "    value: 0", "    value: heavy"),
     "finite": (6, "    value: 0", "    value: .nan"),
-    "greater than 0": (6, "    value: 0", "    sigma: -1"),
     "not a regular expression": (5, "    links: all", "    links: {match: '('}"),
     "components": (6, "    value: 0", "    components: [mx, torque]"),
     "xyz": (6, "    value: 0", "    frame: {xyz: [0, 0]}"),
