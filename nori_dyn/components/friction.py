@@ -1,4 +1,4 @@
-"""Friction of joints: viscous, quadratic, Coulomb's with the weight that the joint carries, Stribeck's, and at rest."""
+"""Friction of joints: viscous, quadratic, Coulomb's with the weight that they carry, Stribeck's, before they slide."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import FiniteFloat, model_validator
 from nori_dyn.algebra.scalars import is_zero, sqrt
 from nori_dyn.algebra.spatial import scaled, zeros
 from nori_dyn.components.base import JointPart, NotNegative, OnJoints, zero_prior
+from nori_dyn.components.presliding import DeflectionReading, Presliding
 from nori_dyn.errors import ModelError
 from nori_dyn.measurements.base import Positive, VariableReading
 from nori_dyn.model.joints import Free
@@ -22,7 +23,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.parts import Part
 from nori_dyn.system.plugins import ConfigPart
 from nori_dyn.system.rows import NewtonEuler
-from nori_dyn.system.variables import STICTION, Unknown, VariableKey
+from nori_dyn.system.variables import DEFLECTION, STICTION, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 LEAST_WEIGHT = 1e-6
@@ -57,7 +58,12 @@ class Friction(OnJoints):
     rest is a variable "stiction:JOINT", a share of F between -1 and 1 that stays while the joint does, and is another
     one after each motion: `memory: {friction: {of: stiction}}`.
 
+    With `presliding` F acts times a deflection z, which is read, "deflection:JOINT", in place of the smooth sign: where
+    a joint turns back or comes to rest, friction depends on how far it has moved since. Logs and streams that lack it
+    have it made of their positions. Recursions, which know the present alone, have the smooth sign.
+
         - {type: friction, joints: all, viscous: 0.5, coulomb: 2.0, width: 0.01}
+        - {type: friction, joints: all, coulomb: 2.0, presliding: {distance: 2e-4}}
         - {type: friction, joints: elbow, coulomb: 6.3, mu: 0.06, stiction: {scatter: 0.6}}
 
     Attributes:
@@ -70,6 +76,7 @@ class Friction(OnJoints):
         static: of one that only just moves, where that is more [N m or N]; as `coulomb` when None.
         stribeck: velocity at which half of the difference is left [rad/s or m/s].
         width: velocity over which the friction changes its sign [rad/s or m/s].
+        presliding: how a joint moves before it slides; None where it slides at once. Joints of one coordinate have it.
         stiction: what the law leaves open at rest, and its scatter; None where the law is taken to hold.
 
     Source: Hess and Soom, Friction at a lubricated line contact operating at oscillating sliding velocities (1990) for
@@ -86,6 +93,7 @@ class Friction(OnJoints):
     static: NotNegative | None = None
     stribeck: Positive = 0.1
     width: Positive = 1e-3
+    presliding: Presliding | None = None
     stiction: Stiction | None = None
 
     COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -115,22 +123,28 @@ class Friction(OnJoints):
                     f"joint '{tree.joint_names[i]}' is of a base that floats, and what it carries depends on what "
                     "that stands on: mu is for robots with a fixed base."
                 )
-            yield FrictionTerm(f"friction:{tree.joint_names[i]}", i, self, tuple(self._unknowns(tree, i)))
+            name, joint = tree.joint_names[i], tree.joints[i]
+            is_deflected = self.presliding is not None and (joint.nq, joint.nv) == (1, 1)
+            yield FrictionTerm(f"friction:{name}", i, self, tuple(self._unknowns(tree, i)), is_deflected)
+            if is_deflected:
+                deflection = Unknown(VariableKey(DEFLECTION, i, name), ("",), ("",), is_force=False)
+                yield PreslidingTerm(f"presliding:{name}", i, self, (deflection,))
 
     def _unknowns(self, tree: KinematicTree, i: int) -> Iterator[Unknown]:
         if self.stiction is not None:
             parts = tree.joints[i].force_components
             yield Unknown(VariableKey(STICTION, i, tree.joint_names[i]), parts, ("",) * len(parts), is_force=False)
 
-    def force(self, q: Array, qd: Array, weight: Array | None = None) -> Array:
+    def force(self, q: Array, qd: Array, weight: Array | None = None, has_level: bool = True) -> Array:
         """The friction torque or force (n, ...) at velocities (n, ...), positive against the motor.
 
         Args:
             q: the configuration of the joint.
             qd: its velocity.
             weight: the torque or force by which the joint holds the robot's weight (n, ...); none when None.
+            has_level: whether F is part of it, or acts elsewhere.
         """
-        level, force = self.level(qd, weight), scaled(self.viscous, qd)
+        level, force = self.level(qd, weight) if has_level else None, scaled(self.viscous, qd)
         if not is_zero(self.quadratic):
             level = scaled(self.quadratic, qd * qd) + (0.0 if level is None else level)
         return np.asarray(force if level is None else force + scaled(level, qd / sqrt(qd * qd + self.width**2)))
@@ -163,10 +177,12 @@ class FrictionTerm(JointPart):
         body: the link that the joint carries.
         law: the friction.
         unknowns: the stiction, where there is one.
+        is_deflected: whether F acts times a deflection: see `PreslidingTerm`.
     """
 
     law: Friction
     unknowns: tuple[Unknown, ...] = ()
+    is_deflected: bool = False
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return what the motor feels of a stiction of 1: F at rest, the scatter in motion. See `Part`."""
@@ -184,12 +200,12 @@ class FrictionTerm(JointPart):
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """Return the law, see `Part`."""
         q = at.q[at.tree.q_slices[self.body]]
-        return self.law.force(q, speed_of(at, self.body), self._weight(at))
+        return self.law.force(q, speed_of(at, self.body), self._weight(at), not self.is_deflected)
 
     @property
     def on_average(self) -> FrictionTerm:
         """The law alone."""
-        return replace(self, unknowns=())
+        return replace(self, unknowns=(), is_deflected=False)
 
     @property
     def prior(self) -> VariableReading | None:
@@ -226,7 +242,54 @@ class FrictionTerm(JointPart):
         return np.asarray(bound * bound), scatter * scatter
 
     def _weight(self, at: Kinematics) -> Array | None:
-        return weight_torque(at, self.body) if self.law.mu else None
+        return carried_weight(self.law, at, self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class PreslidingTerm(JointPart):
+    """F times the deflection of one joint in (3tau), and the reading of that: a part.
+
+    Attributes:
+        name: "presliding:elbow".
+        body: the link that the joint carries.
+        law: the friction.
+        unknowns: the deflection; none where the law has F times the sign of the velocity.
+    """
+
+    law: Friction
+    unknowns: tuple[Unknown, ...]
+
+    @property
+    def equations(self) -> tuple[DeflectionReading, ...]:  # type: ignore[override]
+        """The reading of the deflection."""
+        assert self.law.presliding is not None
+        source, law = "docs/design.md, 4.13", self.law.presliding
+        names = [f"{unknown.key.kind}:{unknown.key.component}" for unknown in self.unknowns]
+        own = zip(self.unknowns, names, strict=True)
+        return tuple(replace(DeflectionReading.of(u, name, source, DEFLECTION, None, None), law=law) for u, name in own)
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return F. See `Part`."""
+        qd = speed_of(at, self.body)
+        level = self.law.level(qd, carried_weight(self.law, at, self.body))
+        block = zeros((1, 1), qd)
+        if level is not None:
+            block[0, 0] = level[0] if isinstance(level, np.ndarray) else level
+        return {unknown.key: block for unknown in self.unknowns}
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Return zeros. See `Part`."""
+        return zeros((1,), at.q)
+
+    @property
+    def on_average(self) -> PreslidingTerm:
+        """Nothing: the law has F times the sign of the velocity."""
+        return replace(self, unknowns=())
+
+
+def carried_weight(law: Friction, at: Kinematics, i: int) -> Array | None:
+    """The torque or force by which a joint holds the robot's weight (n, ...), where its friction depends on it."""
+    return weight_torque(at, i) if law.mu else None
 
 
 def speed_of(at: Kinematics, i: int) -> Array:

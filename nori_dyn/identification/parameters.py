@@ -237,7 +237,7 @@ def _of_joint(tree: KinematicTree, i: int, coefficient: Kind) -> OnJoints | None
 def _with_coefficients(
     tree: KinematicTree, components: Sequence[RobotComponent], joint: str, values: Mapping[Kind, Any]
 ) -> tuple[RobotComponent, ...]:
-    """Components with some coefficients of one joint changed; new ones act on it where there are none."""
+    """Components with some coefficients of one joint changed, in the same order; new ones where there are none."""
     found = list(components)
     for kind in ON_JOINTS:
         own = {name: values[name] for name in kind.COEFFICIENTS if name in values}
@@ -251,7 +251,11 @@ def _with_coefficients(
         k = acting[0]
         before = found[k]
         assert isinstance(before, OnJoints)
-        others = [tree.joint_names[j] for j in before.joints_on(tree) if j != i]
-        rest = [before.model_copy(update={"joints": others, "name": ""})] if others else []
-        found[k : k + 1] = [*rest, before.with_coefficients(joint, own)]
+        names = [tree.joint_names[j] for j in before.joints_on(tree)]
+        at = names.index(joint)
+        rest = [
+            [before.model_copy(update={"joints": part, "name": ""})] if part else []
+            for part in (names[:at], names[at + 1 :])
+        ]
+        found[k : k + 1] = [*rest[0], before.with_coefficients(joint, own), *rest[1]]
     return tuple(found)

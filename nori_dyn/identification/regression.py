@@ -37,14 +37,14 @@ from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import ComponentRow, RowBlock, SensorRow
 from nori_dyn.system.trace import configuration_inputs
-from nori_dyn.system.variables import LOAD, OFFSET, VariableKey
+from nori_dyn.system.variables import DEFLECTION, LOAD, OFFSET, VariableKey
 from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Array, Floats, Indices
 
 MOST_NAMES = 5
 """Most names of parameters in an error."""
 
-MOTIONS = ("a", "qdd")
+MOTIONS = "a", "qdd", DEFLECTION
 """The variables that a known motion gives."""
 
 

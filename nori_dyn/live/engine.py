@@ -25,6 +25,7 @@ from nori_dyn.logs.chunks import lacking, lacks
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import AUTO, Differentiate
+from nori_dyn.logs.motion.presliding import DeflectedJoints
 from nori_dyn.measurements.contacts import COLLISION, CONTACT, TOUCH_POINT, ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
@@ -254,6 +255,7 @@ class Engine:
         _check(binding, solving.closed, self.made)
         record = binding.record
         self.derivative = live_derivative(differentiate, record.tree.nv) if self.made else None
+        self._deflected = DeflectedJoints(record, binding.deflections) if binding.deflections else None
         self._derived = np.array([record.places[name] for name in self.made], dtype=np.intp)
         self._factors = np.zeros((len(self.made), record.tree.nv))
         for row, name in zip(self._factors, self.made, strict=True):
@@ -297,6 +299,8 @@ class Engine:
             raise LeftOut("q or qd is not known", _at(record.names, ~np.isfinite(motion)))
         if self.derivative is not None:
             self._differentiate(t, qd, values, period)
+        if self._deflected is not None:
+            values[self._deflected.places] = self._deflected.follow(np.array([t]), q[None])[0]
         contacts = None
         if record.contacts:
             told = values[record.closed] if self._closed is None else self._given(record)

@@ -16,6 +16,7 @@ from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.naming import KINDS
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import Differentiator
+from nori_dyn.logs.motion.presliding import DeflectedJoints
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.over_ticks import joined
@@ -87,6 +88,9 @@ def samples_of(
     chunks = _chunked(_valid_samples(rows, source, binding, closed, counts.left_out))
     if parts:
         chunks = _with_derivatives(chunks, made, parts, counts, binding)
+    if binding.deflections:
+        dt = (differentiation and differentiation.dt) or (None if binding.rate is None else 1 / binding.rate)
+        chunks = _with_deflections(chunks, DeflectedJoints(record, binding.deflections, dt))
     n = 0
     for chunk in chunks:
         n += len(chunk)
@@ -124,8 +128,8 @@ def raw_samples(source: LogSource, binding: Binding) -> Iterator[Samples]:
 
 
 def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> tuple[str, ...]:
-    """Readings that a contact state needs and neither the log nor differentiation provides."""
-    needed, given = set(binding.record.systems[state].measurement_names), set(made)
+    """Readings that a contact state needs, and that neither the log nor its motion provides."""
+    needed, given = set(binding.record.systems[state].measurement_names), {*made, *binding.deflections}
     return tuple(name for name in binding.lacking if name in needed and name not in given)
 
 
@@ -316,6 +320,14 @@ def _with_derivatives(
             kept, told = kept.at(slice(before, None)), until - before
     if kept is not None:
         yield filled(len(kept))
+
+
+def _with_deflections(chunks: Iterable[Samples], joints: DeflectedJoints) -> Iterator[Samples]:
+    """Yield samples with what their positions make of the deflections of joints."""
+    for chunk in chunks:
+        y = chunk.y.copy()
+        y[:, [place - chunk.record.y.start for place in joints.places]] = joints.follow(chunk.t, chunk.q)
+        yield replace(chunk, y=y)
 
 
 def _step(t: Floats | None, differentiation: Differentiator, counts: LogCounts, binding: Binding) -> float:

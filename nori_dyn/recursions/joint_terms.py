@@ -18,9 +18,8 @@ from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import UnsupportedComponentError
 from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.memory import Fading
 from nori_dyn.system.newton_euler import acting_on, added_bias
-from nori_dyn.system.parts import Part, parts_of
+from nori_dyn.system.parts import Averaged, Part, parts_of
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.trace import configuration_inputs, freedoms
 from nori_dyn.system.variables import VariableKey
@@ -88,7 +87,7 @@ def joint_terms(tree: KinematicTree) -> JointTerms:
     Raises:
         UnsupportedComponentError: a component does more than act on joints one by one: names it.
     """
-    parts = tuple(part.on_average if isinstance(part, Fading) else part for part in parts_of(tree))
+    parts = tuple(part.on_average if isinstance(part, Averaged) else part for part in parts_of(tree))
     for part in parts:
         if part.unknowns or part.equations or any(on.gives != "tau" for on in part.acts_on):
             raise unsupported(tree, part, "The recursive algorithms include rotors, friction and springs in joints.")

@@ -23,7 +23,7 @@ from nori_dyn.system.assembly import Nonzeros, assemble, check_bias, check_sigma
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
 from nori_dyn.system.memory import Remembered, WithMemory, fading_parts
 from nori_dyn.system.newton_euler import exact, newton_euler
-from nori_dyn.system.parts import OfAccelerations, act_on_joints, added_unknowns, parts_of
+from nori_dyn.system.parts import OfAccelerations, act_on_joints, added_unknowns, parts_of, readings_of
 from nori_dyn.system.repeats import ComponentRows, Repeat
 from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, RowKey, SensorRow
 from nori_dyn.system.variables import (
@@ -64,6 +64,9 @@ class System(Shown):
         self.parts = parts_of(tree)
         self.of_components = ComponentRows.of(self.parts, repeats)
         of_sensors = list(sensors.equations(tree))
+        given = {equation.name for equation in of_sensors}  # sensors made of the rows of a system have them
+        of_parts = [equation for equation in readings_of(self.parts) if equation.name not in given]
+        of_sensors += of_parts
         variables = tuple(tree_variables(tree, act_on_joints(self.parts), added_unknowns(self.parts, of_sensors)))
         self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
         self._columns = {v.key: v.slice for v in variables}
@@ -80,7 +83,9 @@ class System(Shown):
         n_rows = sum(len(equation.components) for equation in equations.values())
         sigmas = [equation.sigma for equation in equations.values()]
         if n_rows > self.variables[-1].slice.stop and not any(sigmas):
-            sigmas = [(1.0,) * len(e.components) if e.is_measured else None for e in equations.values()]
+            sigmas = [
+                (1.0,) * len(e.components) if e.is_measured and e not in of_parts else None for e in equations.values()
+            ]
         self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks(equations, sigmas))
         self._rows = {row.key: row for row in self.rows}
         weights = [np.array(s)[: width(row.weights)] ** -2.0 for row, s in zip(self.rows, sigmas, strict=True) if s]

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
+from nori_dyn.system.parts import Averaged
 from nori_dyn.system.variables import Unknown, Variable, VariableKey
 from nori_dyn.typing import Array, Floats
 
@@ -76,7 +77,7 @@ class Remembered:
 
 
 @runtime_checkable
-class Fading(Protocol):
+class Fading(Averaged, Protocol):
     """Optional side of a component's part: its one variable is state wherever there is any, and fades by itself."""
 
     @property
@@ -90,10 +91,6 @@ class Fading(Protocol):
     @property
     def time_constant(self) -> float:
         """The longest time in which it fades to 1 / e [s]."""
-
-    @property
-    def on_average(self) -> Any:
-        """The part with its variable at zero, where it is on average: one without it."""
 
     def bounded_share(self, at: Kinematics) -> Array:
         """The share of the variance of what it does at a state (n, ...) that is of a bounded, uniform law."""

@@ -10,7 +10,7 @@ Whatever a part adds is linear in d: see docs/design.md, 2.5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import Kinematics
@@ -47,7 +47,7 @@ class Part(Protocol):
 
     @property
     def equations(self) -> Sequence[Equation]:
-        """The rows that it adds."""
+        """The rows that it adds; those that take a reading hold exactly, and come after those of sensors."""
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Its blocks of D in an equation of motion (rows, size of the variable, ...)."""
@@ -63,6 +63,15 @@ class OfAccelerations(Part, Protocol):
     @property
     def accelerated(self) -> int:
         """The body."""
+
+
+@runtime_checkable
+class Averaged(Protocol):
+    """Optional side of a part with a variable of which recursions, that know the present state alone, know nothing."""
+
+    @property
+    def on_average(self) -> Any:
+        """The part with its variable where it is on average: one without it."""
 
 
 def parts_of(tree: KinematicTree) -> tuple[Part, ...]:
@@ -87,6 +96,11 @@ def parts_of(tree: KinematicTree) -> tuple[Part, ...]:
                 f"robot '{tree.name}' has '{key.kind}:{key.component}' by two components. Leave it out of one of them."
             )
     return tuple(found)
+
+
+def readings_of(parts: Iterable[Part]) -> tuple[Equation, ...]:
+    """The rows of parts that take a reading."""
+    return tuple(equation for part in parts for equation in part.equations if equation.is_measured)
 
 
 def added_unknowns(parts: Iterable[Part], equations: Iterable[Equation]) -> Iterator[Unknown]:

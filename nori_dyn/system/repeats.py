@@ -100,8 +100,8 @@ class ComponentRows:
 
     @staticmethod
     def of(parts: Sequence[Part], repeats: Sequence[Repeat]) -> ComponentRows:
-        """The equations of some parts."""
-        pairs = [(equation, part) for part in parts for equation in part.equations]
+        """The equations of some parts, without readings."""
+        pairs = [(equation, part) for part in parts for equation in part.equations if not equation.is_measured]
         forces = [part.unknowns[0].key if isinstance(part, Closing) else None for _, part in pairs]
         return ComponentRows(tuple(equation for equation, _ in pairs), tuple(forces), tuple(repeats))
 

@@ -28,6 +28,9 @@ OFFSET: Kind = "offset"
 STICTION: Kind = "stiction"
 """The friction of joints at rest, as a share of what it can be: see `components.friction`."""
 
+DEFLECTION: Kind = "deflection"
+"""How far what rubs in joints is deflected, as a share of what makes it slide: see `components.presliding`."""
+
 PAYLOAD: Kind = "payload"
 """The inertial parameters of what a link carries beside itself: see `components.unknown_payload`."""
 
@@ -50,6 +53,7 @@ WORDS: Mapping[Kind, str] = {
     "offset": "offset of sensor",
     "qd": "joint velocity",
     STICTION: "stiction of joint",
+    DEFLECTION: "deflection of joint",
     PAYLOAD: "payload of link",
     TOUCH: "wrench of touch",
     CENTROIDAL: "centroidal quantity",

@@ -116,6 +116,11 @@ class Binding:
         return tuple(name for name in self.lacking if name in freedoms and freedoms[name].kind == "qdd")
 
     @property
+    def deflections(self) -> tuple[str, ...]:
+        """The deflections of joints that nothing gives, and that their positions do."""
+        return tuple(name for name in self.lacking if name in self.record.deflections)
+
+    @property
     def derivable_velocities(self) -> tuple[str, ...]:
         """The velocities that nothing gives and that differentiating positions does: those of joints of one freedom."""
         tree, lacking = self.record.tree, set(self.lacking)

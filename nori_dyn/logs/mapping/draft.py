@@ -136,7 +136,9 @@ def draft(
         streams=clocks,
         rate=of.rate(),
         lacking=abbreviated(
-            name for k, name in enumerate(record.names) if name not in given and k not in record.estimated
+            name
+            for k, name in enumerate(record.names)
+            if name not in given and k not in record.estimated and name not in record.deflections
         ),
         still=tuple(joint for joint in joints if joint not in moving) if any(n.startswith("q:") for n in given) else (),
         left_over=(left_over := tuple(name for name in names if name not in taken)),

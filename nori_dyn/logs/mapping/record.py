@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from nori_dyn.components.presliding import DeflectionReading, Presliding
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import CONTACT, ContactState
@@ -167,6 +168,12 @@ class SampleRecord:
                         places = tuple(first + int(j) for j in own)
                         found[name] = Freedom(equation.key.kind, places, tuple(map(float, factors[own])))
         return found
+
+    @cached_property
+    def deflections(self) -> Mapping[str, tuple[int, Presliding]]:
+        """The body and the law of each reading of how far a joint is deflected before it slides, by its name."""
+        rows = (row.equation for system in self.systems.values() for row in system.measurements)
+        return {each.name: (each.key.body, each.law) for each in rows if isinstance(each, DeflectionReading)}
 
     @cached_property
     def y_indices(self) -> Mapping[ContactState, Indices]:
