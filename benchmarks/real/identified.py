@@ -11,9 +11,15 @@ SENSORS = "identification"
 """The shipped set of sensors of an arm: accelerations and torques of its joints."""
 
 
-def with_friction(tree: nd.KinematicTree, width: float) -> nd.System:
-    """Return an arm with its sensors, and friction that changes its sign over a width of velocity [rad/s]."""
-    friction = nd.components.Friction(joints="all", width=width)
+def with_friction(tree: nd.KinematicTree, width: float, presliding: dict[str, float] | None = None) -> nd.System:
+    """Return an arm with its sensors, and friction that changes its sign over a width of velocity [rad/s].
+
+    Args:
+        tree: the arm.
+        width: the width.
+        presliding: how joints move before they slide; None where they slide at once.
+    """
+    friction = nd.components.Friction.model_validate({"joints": "all", "width": width, "presliding": presliding})
     return nd.System(tree.replace(components=(friction,)), SENSORS)
 
 

@@ -41,6 +41,8 @@ AGAINST = "currents times gains"
 
 NARROW = 0.01
 """Velocity over which friction changes its sign where inertias are found with it [rad/s]."""
+PRESLIDING: dict[str, float] = {}
+"""How its joints move before they slide: as `nd.components.Friction` has it by default."""
 MOVING = 0.02
 """Speed above which a joint moves [rad/s]."""
 GAINS = 14.87, 13.26, 11.13, 10.62, 11.03, 11.47
@@ -84,7 +86,7 @@ def run(data: Path) -> list[Finding | Figure]:
 def identified(data: Path) -> list[Finding | Figure]:
     """Return what all parameters found on one log explain of another, what the load is, and the gains of the drives."""
     folder = data / "real" / "ur10e"
-    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW)
+    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW, PRESLIDING)
     paths = [folder / f"{name}.csv.gz" for name in ("exciting_1", "exciting_2", "exciting_2_load")]
     first, second, loaded = (nd.read_log(path, beside("ur10e.log.yaml")) for path in paths)
     every = nd.identify(first, arm, ALL, held_out=second, cutoff=CUTOFF, differentiate=WINDOW)

@@ -14,7 +14,7 @@ import nori_dyn as nd
 from benchmarks.real.finding import Figure, Finding
 from benchmarks.real.identified import judged, with_friction
 from benchmarks.real.recording import beside
-from benchmarks.real.ur10e import AGAINST, ALL, CUTOFF, DATA, JOINTS, MOVING, NARROW, WINDOW
+from benchmarks.real.ur10e import AGAINST, ALL, CUTOFF, DATA, JOINTS, MOVING, NARROW, PRESLIDING, WINDOW
 from nori_dyn.typing import Booleans, Floats
 
 LOGS = "exciting_1", "exciting_2", "one_joint_2", "one_joint_5"
@@ -57,7 +57,7 @@ def run(data: Path) -> list[Finding | Figure]:
     loaded = nd.read_log(folder / "exciting_2_load.csv.gz", beside("ur10e.log.yaml"))
     both = nd.identify(
         [*list(logs.values())[:2]],
-        with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW),
+        with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW, PRESLIDING),
         [*ALL, *FRICTION],
         loaded=loaded,
         load_on=HAND,
@@ -74,7 +74,7 @@ def identified(folder: Path) -> tuple[nd.KinematicTree, dict[str, nd.Log], nd.re
 
     Noise is what residuals of what was held out have above the frequencies of which parameters are identified.
     """
-    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW)
+    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW, PRESLIDING)
     logs = {name: nd.read_log(folder / f"{name}.csv.gz", beside("ur10e.log.yaml")) for name in LOGS}
     how = {"held_out": logs["exciting_2"], "differentiate": WINDOW, "moving": MOVING}
     found, raw = (

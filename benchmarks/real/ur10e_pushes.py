@@ -17,7 +17,6 @@ from benchmarks.real.finding import Figure, Finding
 from benchmarks.real.recording import beside
 from benchmarks.real.ur10e import DATA, WINDOW
 from benchmarks.real.ur10e_bands import LOGS, identified, torque_rows
-from nori_dyn.components.base import Component
 from nori_dyn.filtering.collisions import CollisionDetector
 from nori_dyn.filtering.watched import WatchedHistory
 
@@ -31,8 +30,6 @@ EARLY = 0.02
 """How much before an onset it may be seen [s]: as far as the eye may be wrong."""
 FALSE_ALARMS = 15.0, 60.0, 120.0
 """Chosen rates of false alarms an hour: one, four and eight in all logs."""
-LASTS = 1000.0
-"""How long friction at rest lasts [s]: as long as a rest does, so that a push is not taken for it."""
 UNSURE = 0.2
 """Standard deviation of accelerations where velocities do not tell it, as they never change [rad/s^2]."""
 TIME = 0.08
@@ -42,8 +39,7 @@ TIME = 0.08
 def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
     folder = data / "real" / "ur10e"
-    found, logs, _, noise = identified(folder)
-    robot = found.replace(components=tuple(map(at_rest, found.components)))
+    robot, logs, _, noise = identified(folder)
     moving, *rows = torque_rows(robot, noise)
     rows = [{**moving, "sigma": UNSURE}, *rows]
     content = {"name": "untouched", "measurements": rows, "memory": {"friction": {"of": "stiction"}}}
@@ -72,13 +68,6 @@ def run(data: Path) -> list[Finding | Figure]:
             Figure(DATA, f"largest delay {title}", float(np.max(delays)), "s"),
         ]
     return results
-
-
-def at_rest(component: Component) -> Component:
-    """A component whose friction at rest lasts."""
-    if not isinstance(component, nd.components.Friction) or component.stiction is None:
-        return component
-    return component.model_copy(update={"stiction": component.stiction.model_copy(update={"rest": LASTS})})
 
 
 def until_stopped(name: str, watched: WatchedHistory) -> WatchedHistory:

@@ -287,6 +287,14 @@ class PreslidingTerm(JointPart):
         return replace(self, unknowns=())
 
 
+def sliding(tree: KinematicTree) -> KinematicTree:
+    """A robot without presliding: its joints slide at once."""
+    found = (
+        each.model_copy(update={"presliding": None}) if isinstance(each, Friction) else each for each in tree.components
+    )
+    return tree.replace(components=tuple(found))
+
+
 def carried_weight(law: Friction, at: Kinematics, i: int) -> Array | None:
     """The torque or force by which a joint holds the robot's weight (n, ...), where its friction depends on it."""
     return weight_torque(at, i) if law.mu else None

@@ -11,6 +11,7 @@ for presliding of drives; that it creeps, as a Maxwell element does, is ours: do
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +31,21 @@ class Presliding(ConfigPart):
 
     distance: Positive = 2e-4
     creep: Positive = 1.5
+
+    def after(self, z: Floats, travelled: Floats, elapsed: float) -> Floats:
+        """Deflections (...) after a step, for those who tick by themselves.
+
+        Args:
+            z: those before (...); zero at first.
+            travelled: how far the joints have moved since [rad or m].
+            elapsed: the time since [s].
+
+        Example:
+            >>> law = nd.components.Friction(joints="all", presliding={"distance": 1e-3, "creep": 2.0}).presliding
+            >>> print(np.round([law.after(0.0, 4e-4, 0.01), law.after(1.0, 0.0, 2.0), law.after(1.0, -5e-3, 0.01)], 3))
+            [ 0.4    0.368 -1.   ]
+        """
+        return np.asarray(np.clip(math.exp(-elapsed / self.creep) * z + travelled / self.distance, -1.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)

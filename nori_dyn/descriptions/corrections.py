@@ -222,6 +222,7 @@ def notes_on_curves(tree: KinematicTree, form: str) -> list[str]:
             "quadratic friction": friction.quadratic != 0,
             "Stribeck's friction": friction.static is not None and friction.static > friction.coulomb,
             "friction by the weight (mu)": friction.mu > 0,
+            "presliding": friction.presliding is not None,
             "stiction": friction.stiction is not None,
         }
         for curve in (curve for curve, is_there in curves.items() if is_there):

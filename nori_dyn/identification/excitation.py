@@ -18,6 +18,7 @@ import numpy as np
 from nori_dyn.algebra.arrays import numeric
 from nori_dyn.algebra.ranges import width
 from nori_dyn.algebra.ranks import independent_columns
+from nori_dyn.components.friction import sliding
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
 from nori_dyn.identification.clearance import Clearance
@@ -255,6 +256,7 @@ def excitation(
         system = System(tree, torque_sensors(tree, motors, surroundings.contacts))
     limits = motion_limits(tree, bodies, **limits_given, followers=moving.followers)
     progress("equations")
+    system = System(sliding(tree), system.sensors, system.of_components.repeats)
     regression = Regression.of(system, wanted, seed)
     moved = {i for i, s in enumerate(tree.v_slices) if set(range(s.start, s.stop)) & set(moving.moved)}
     stays = [name for k, name in enumerate(tree.joint_names) if tree.joints[k].nv and k not in moved]

@@ -335,7 +335,7 @@ class System(Shown):
     def D(self, q: ArrayLike, qd: ArrayLike | None = None, y: Floats | None = None) -> sp.csc_array:
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
 
-        Only stiction and payloads make it depend on qd (nv,), and payloads on accelerations that are read, in y (ny,):
+        Only friction and payloads make it depend on qd (nv,), and payloads on accelerations that are read, in y (ny,):
         at rest when None.
 
         Source: Nori (4), (8), (16).

@@ -145,7 +145,7 @@ def test_rotors_and_friction_are_what_the_double_pendulum_lacks():
 
 def test_one_trajectory_of_the_ur10e_explains_another():
     every = finding(results_of("ur10e"), "torques, all parameters identified on another log")
-    assert np.all(np.array(every.correlation) >= [0.995, 0.998, 0.998, 0.987, 0.968, 0.989])
+    assert np.all(np.array(every.correlation) >= [0.995, 0.998, 0.998, 0.996, 0.99, 0.996])
     moved = finding(results_of("ur10e"), "torques of joints that move, all identified on another log")
     assert min(moved.correlation) >= 0.998
 
@@ -328,7 +328,7 @@ def test_pushes_of_the_ur10e_are_seen_with_as_many_false_alarms_as_chosen(chosen
     assert poisson.ppf(0.025, found.expected) <= found.value <= poisson.ppf(0.975, found.expected)
     pushes = figure(results, f"pushes that are seen {title}")
     assert pushes.value == pushes.expected == 6
-    assert figure(results, f"median delay {title}").value <= 0.08
+    assert figure(results, f"median delay {title}").value <= (0.06 if chosen == "15" else 0.05)
     stops = figure(results, f"alarms when the arm is stopped {title}")
     assert stops.value <= stops.expected == 3
 

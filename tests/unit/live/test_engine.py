@@ -74,6 +74,22 @@ def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
     assert found == [False] * n + [True] * (47 - n) + [False] * COLLECTED + [True] * (30 - COLLECTED)
 
 
+def test_deflections_of_joints_before_they_slide_are_made_of_positions(arm, inverse):
+    law = {"distance": 1e-3, "creep": 0.5}
+    rubbing = arm.replace(components=[nd.components.Friction(joints="all", coulomb=2.0, presliding=law)])
+    plan = nd.plan(nd.System(rubbing, "inverse_dynamics"), outputs=["tau", "deflection"])
+    engine, state = made(plan, [name for kind in ("q", "qd", "qdd") for name in joints(kind)])
+    z, rng = np.zeros(N), np.random.default_rng(0)
+    numbers = {**motion(rng), **{name: 0.0 for kind in ("qd", "qdd") for name in joints(kind)}}
+    for k in range(20):
+        moved = rng.uniform(-8e-4, 8e-4, N) * (k > 0)
+        numbers |= {name: numbers[name] + step for name, step in zip(joints("q"), moved, strict=True)}
+        z = np.clip(np.exp(-0.01 / 0.5) * z + moved / 1e-3, -1.0, 1.0)
+        tick = ticked(engine, state, 5 + 0.01 * k, numbers)
+        np.testing.assert_allclose(tick.estimate["deflection"], z, atol=1e-9)
+    assert np.abs(z).max() > 0.1
+
+
 def test_what_no_stream_tells_is_named(inverse):
     with pytest.raises(InputError, match="--differentiate"):
         made(inverse, [*joints("q"), *joints("qd")])
