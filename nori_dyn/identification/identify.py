@@ -28,6 +28,7 @@ from nori_dyn.identification.fits import IDENTIFIED, combinations_of, fits_of
 from nori_dyn.identification.formulation import Formulation, IdentifyOptions, LogMoments
 from nori_dyn.identification.log_reader import LogReader
 from nori_dyn.identification.moments import triangular
+from nori_dyn.identification.parameters import with_presliding
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.plausibility import (
     contradicted_priors,
@@ -110,6 +111,8 @@ def identify(
         own: of several robots, the parameters that each has of its own; all others are shared.
         parameters: what to look for: words ("inertias", "friction", "rotors", "springs", "offsets", "gains"), names
             ("m:forearm", "viscous:elbow") or patterns ("I:*", "*:l_*"). All others are known from the model.
+            "presliding" has Coulomb friction go by how far a joint has moved since it turned back, which suits motor
+            currents of arms.
         held_out: the share at the end of each log that is left out of a first fit, on which that is judged; or other
             logs for that. What is returned is found from all of `logs`.
         loaded: further logs, in which the robot carries a load.
@@ -153,6 +156,10 @@ def identify(
         True
     """
     robots = tuple(logs) if isinstance(logs, Mapping) else ("",)
+    if "presliding" in ((parameters,) if isinstance(parameters, str) else parameters):
+        before = system
+        tree = with_presliding(before.tree if isinstance(before, System) else before)
+        system = System(tree, before.sensors) if isinstance(before, System) else tree
     unloaded, carrying = logs_of(logs, robots), logs_of(loaded, robots)
     others = [] if isinstance(held_out, float | int) else logs_of(held_out, robots)
     options = IdentifyOptions(

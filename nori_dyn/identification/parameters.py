@@ -17,6 +17,7 @@ import numpy as np
 
 from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
+from nori_dyn.components.presliding import Presliding
 from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
 from nori_dyn.errors import UnknownNameError
@@ -60,12 +61,27 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "friction": ("viscous:*", "coulomb:*"),
     "quadratic_friction": ("quadratic:*",),
     "weight_friction": ("mu:*",),
+    "presliding": ("coulomb:*",),
     "rotors": ("rotor:*",),
     "springs": ("stiffness:*", "preload:*"),
     "offsets": ("offset:*",),
     "gains": ("gain:*",),
 }
 """What words stand for several patterns."""
+
+
+def with_presliding(tree: KinematicTree) -> KinematicTree:
+    """A robot whose actuated joints have friction that goes by how far they have moved: see `Presliding`."""
+    found, lacking = [], dict.fromkeys(i for i in select_joints(tree, "actuated") if tree.joints[i].nv)
+    for each in tree.components:
+        if isinstance(each, Friction):
+            each = each if each.presliding else each.model_copy(update={"presliding": Presliding()})
+            lacking = dict.fromkeys(i for i in lacking if i not in each.joints_on(tree))
+        found.append(each)
+    if lacking:
+        names = [tree.joint_names[i] for i in lacking]
+        found.append(Friction.model_validate({**NEW[Friction], "joints": names, "presliding": {}}))
+    return tree.replace(components=tuple(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.components import Friction
 from nori_dyn.components.presliding import Presliding, deflections
+from nori_dyn.identification.parameters import with_presliding
 from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.presliding import DeflectedJoints
 from tests.robots import Pinocchio, load
@@ -102,13 +103,23 @@ def test_positions_that_are_not_known_or_jump_by_a_turn_deflect_nothing():
 @pytest.mark.parametrize("law", [LAW, None])
 def test_friction_of_joints_that_turn_back_is_identified(tmp_path, law):
     path, _ = log_of(tmp_path / "log.npz")
-    found = nd.identify(path, with_friction(presliding=law), ["friction", "offsets"], held_out=0)
+    words = ["friction", "offsets", *(["presliding"] if law else [])]
+    found = nd.identify(path, with_friction(presliding=law), words, held_out=0)
     levels = [found.each[f"coulomb:{name}"] for name in ARM.joint_names]
     if law is None:
         assert min(fit.after for fit in found.fits) > 0.2  # of 3 N m: what rests, and turns back, has either sign
     else:
         np.testing.assert_allclose(levels, COULOMB, atol=1e-6)
         assert max(fit.after for fit in found.fits) < 1e-6
+
+
+def test_a_word_gives_joints_presliding_as_it_usually_is():
+    arm = ARM.replace(components=[Friction(joints="joint2", viscous=1.0, presliding=LAW)])
+    one, other = with_presliding(arm).components
+    assert one == arm.components[0]
+    assert (other.joints, other.presliding) == (["joint1"], Presliding())
+    (only,) = with_presliding(with_friction(coulomb=1.0)).components
+    assert (only.coulomb, only.presliding) == (1.0, Presliding())
 
 
 def test_a_filter_sees_nothing_from_outside_where_friction_turns_back(tmp_path):
