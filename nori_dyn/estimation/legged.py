@@ -153,14 +153,14 @@ def with_fewer(estimates: Mapping[str, Estimand]) -> dict[str, Estimand]:
     """Estimates with those that need less, where a base is state and contacts are recognised by torques.
 
     Without torques, `motion`, a robot's own joints may give any; which feet stand is told by the log. Without an IMU,
-    `pose`, a log holds pose and velocity of the base, and accelerations are made of these.
+    `pose`, a log holds the pose of the base, its velocity or not, and accelerations are made of these.
     """
     for wanted in estimates.values():
         known = wanted.sensors
         if wanted.contacts is None or isinstance(known, str) or not _has_base(known):
             continue
         base = "attitude and velocity of the base, from encoders, IMU and which feet stand, without torques"
-        forces = "forces on the feet, which feet stand, from encoders, torques, pose and velocity of the base"
+        forces = "forces on the feet, which feet stand, from encoders, torques and the pose of the base"
         motion = Estimand(about=base, sensors=_without_torques(known), outputs=["qdd"])
         pose = wanted.model_copy(update={"about": forces, "sensors": _by_pose(known)})
         return {**estimates, MOTION: motion, POSE: pose}

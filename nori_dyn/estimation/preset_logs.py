@@ -28,7 +28,7 @@ from nori_dyn.tables import listed
 
 LESS = (
     ("tau", MOTION, "joint torques", "columns that say which feet stand"),
-    (("acc:", "gyro:"), POSE, "readings of the whole IMU", "columns of the pose and the velocity of the base"),
+    (("acc:", "gyro:"), POSE, "readings of the whole IMU", "columns of the pose of the base"),
 )
 """What a log may lack, by how its numbers begin; what is estimated without; what it lacks; and by what instead."""
 

@@ -19,6 +19,7 @@ from nori_dyn.logs.motion.differentiation import Differentiator
 from nori_dyn.logs.motion.presliding import DeflectedJoints
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.joints import Joint
 from nori_dyn.solve.over_ticks import joined
 from nori_dyn.solve.plausibility.motion import step, unwrapped
 from nori_dyn.typing import Floats, Indices
@@ -234,29 +235,39 @@ class _Differentiated:
 
     Attributes:
         freedoms: which of qd.
-        positions: where their positions are in q, of which velocities are made; None where velocities are read.
+        joints: those of whose positions velocities are made, in their order; None where velocities are read.
         by: what makes it.
     """
 
     freedoms: Indices
-    positions: Indices | None
+    joints: tuple[int, ...] | None
     by: Differentiator = field(repr=False)
 
     def read(self, samples: Samples) -> Floats:
         """What is differentiated of samples (N, n); nan where it is no number of a robot."""
-        read = samples.qd[:, self.freedoms] if self.positions is None else samples.q[:, self.positions]
-        read = np.where(is_wrong(read), np.nan, read)
-        return read if self.positions is None else self._unwrapped(read, samples.record)
+        if self.joints is None:
+            read = samples.qd[:, self.freedoms]
+            return np.where(is_wrong(read), np.nan, read)
+        tree = samples.record.tree
+        return np.hstack([_travelled(tree.joints[i], samples.q[:, tree.q_slices[i]]) for i in self.joints])
 
-    def _unwrapped(self, q: Floats, record: SampleRecord) -> Floats:
-        """The positions that are read, of angles without jumps by a turn."""
-        assert self.positions is not None
-        kinds = [kind for j in record.tree.joints for kind in j.coordinates]
-        for k, place in enumerate(self.positions.tolist()):
-            is_known = np.isfinite(q[:, k])
-            if kinds[place] == "angle" and is_known.any():
-                q[is_known, k] = unwrapped(q[is_known, k])
-        return q
+
+def _travelled(joint: Joint, q: Floats) -> Floats:
+    """What has its velocity (N, nv) for a rate: the positions (N, nq) of a joint, of angles without jumps by a turn.
+
+    Where it turns freely, the way that it has come from sample to sample, in its own axes.
+    """
+    read, found = np.where(is_wrong(q), np.nan, q), np.full((len(q), joint.nv), np.nan)
+    if "quaternion" in joint.coordinates:
+        known = np.flatnonzero(np.isfinite(read).all(axis=1) & (np.linalg.norm(read[:, -4:], axis=1) > 0))
+        found[known[:1]] = 0.0
+        if len(known) > 1:
+            found[known[1:]] = np.cumsum(joint.difference(read[known[:-1]].T, read[known[1:]].T), axis=1).T
+        return found
+    for k, kind in enumerate(joint.coordinates):
+        is_known = np.isfinite(read[:, k])
+        found[is_known, k] = unwrapped(read[is_known, k]) if kind == "angle" and is_known.any() else read[is_known, k]
+    return found
 
 
 def _differentiated(
@@ -264,10 +275,9 @@ def _differentiated(
 ) -> Iterator[_Differentiated]:
     """Yield the freedoms of which velocities are made, and those of which they are read."""
     own = [record.places[name] - record.qd.start for name in rates]
-    joints = {at.start: k for k, at in enumerate(record.tree.v_slices)}
     if own:
-        positions = [record.tree.q_slices[joints[freedom]].start for freedom in own]
-        yield _Differentiated(np.array(own), np.array(positions), by.on_positions())
+        joints = tuple(i for i, at in enumerate(record.tree.v_slices) if at.start in own and at.stop > at.start)
+        yield _Differentiated(np.array(own), joints, by.on_positions())
     others = np.setdiff1d(np.arange(record.tree.nv), own)
     if has_accelerations and len(others):
         yield _Differentiated(others, None, by)
@@ -357,18 +367,18 @@ def _motion(
         InputError: nothing says how far apart samples are, or there are none.
         FileFormatError: the log is damaged.
     """
-    parts: list[tuple[Floats, Floats]] = []
+    parts: list[Samples] = []
     dt, every = 0.0, 1
     for k, rows in enumerate(rows_of(binding, source.read(binding.wanted), {})):
         if k % every:
             continue
         for samples in _valid_samples([rows], source, binding, (), Counter()):
             dt = dt or _step(samples.t, part.by, counts, binding)
-            even = np.asarray(dt * samples.numbers)
-            t = even if samples.t is None or part.by.dt is not None else samples.t
-            parts.append((t, part.read(samples)))
+            parts.append(samples)
         if len(parts) > LOOKED_AT:
             parts, every = parts[::2], 2 * every
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
-    return np.concatenate([t for t, _ in parts]), np.concatenate([read for _, read in parts]), dt
+    found = joined(parts)
+    even = np.asarray(dt * found.numbers)
+    return even if found.t is None or part.by.dt is not None else found.t, part.read(found), dt

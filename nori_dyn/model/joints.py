@@ -178,7 +178,7 @@ class Joint(ABC):
         return np.asarray(q + motion, dtype=float)
 
     def difference(self, start: Floats, end: Floats) -> Floats:
-        """Return the constant velocity (nv,) that leads from one configuration to the other in unit time."""
+        """Return the constant velocity (nv, ...) from one configuration (nq, ...) to another in unit time."""
         return np.asarray(end - start, dtype=float)
 
 
@@ -367,9 +367,7 @@ class Spherical(Joint):
         return np.asarray((_rotation(q) * Rotation.from_rotvec(motion.T)).as_quat()).T
 
     def difference(self, start: Floats, end: Floats) -> Floats:
-        from scipy.spatial.transform import Rotation
-
-        return np.asarray((Rotation.from_quat(start).inv() * Rotation.from_quat(end)).as_rotvec())
+        return np.asarray((_rotation(start).inv() * _rotation(end)).as_rotvec()).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,8 +402,8 @@ class Free(Joint):
     def difference(self, start: Floats, end: Floats) -> Floats:
         from scipy.spatial.transform import RigidTransform
 
-        X, Y = (RigidTransform.from_components(q[:3], _rotation(q[3:])) for q in (start, end))
-        return np.asarray((X.inv() * Y).as_exp_coords())
+        X, Y = (RigidTransform.from_components(q[:3].T, _rotation(q[3:])) for q in (start, end))
+        return np.asarray((X.inv() * Y).as_exp_coords()).T
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,10 +122,14 @@ class Binding:
 
     @property
     def derivable_velocities(self) -> tuple[str, ...]:
-        """The velocities that nothing gives and that differentiating positions does: those of joints of one freedom."""
-        tree, lacking = self.record.tree, set(self.lacking)
-        alone = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nq == joint.nv == 1]
-        return tuple(f"qd:{name}" for name in alone if f"qd:{name}" in lacking and f"q:{name}" not in lacking)
+        """The velocities that nothing gives and that differentiating positions does: those of whole joints."""
+        groups, lacking = self.record.groups, set(self.lacking)
+        return tuple(
+            rate
+            for joint in self.record.tree.joint_names
+            if {*groups[f"qd:{joint}"]} <= lacking and not {*groups[f"q:{joint}"]} & lacking
+            for rate in groups[f"qd:{joint}"]
+        )
 
     def complete(self, numbers: Floats) -> None:
         """Have samples (m, n), as the log gives them, as a solver takes them, in place.

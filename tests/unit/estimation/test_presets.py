@@ -295,9 +295,14 @@ def test_poses_of_which_nothing_can_be_differentiated_have_no_velocity(tmp_path,
     assert not any(guess.entry["of"] == "qd:root" for guess in made.guesses)
 
 
-def test_forces_on_feet_are_estimated_by_the_pose_of_the_base(tmp_path):
+@pytest.mark.parametrize("has_velocities", [True, False])
+def test_forces_on_feet_are_estimated_by_the_pose_of_the_base(tmp_path, has_velocities):
     """Without an IMU, beside MuJoCo's own contact forces."""
     of = simulated(tmp_path / "log.npz", "MuJoCo's arrays")
+    if not has_velocities:
+        arrays = dict(np.load(tmp_path / "log.npz"))
+        del arrays["qvel"]
+        np.savez(tmp_path / "log.npz", **arrays)
     with pytest.raises(MappingError, match=r"holds no readings of the whole IMU, .* Without: --what pose"):
         nd.estimate(tmp_path / "log.npz", BIPED)
     found = nd.estimate(tmp_path / "log.npz", BIPED, what="pose", accept=True)

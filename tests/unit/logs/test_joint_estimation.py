@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError
@@ -118,11 +119,32 @@ def test_velocities_are_made_where_that_is_asked_for_and_it_is_said(tmp_path):
     found = nd.estimate(path, plan, differentiate="smoother", backend="numpy")
     assert "2 velocities and 2 accelerations by a smoother: noise of positions 9" in " ".join(str(found.report).split())
     assert found.report.to_dict()["differentiated"][0] == f"qd:{ARM.joint_names[0]}"
-    free = nd.System(on_a_free_base(ARM), "inverse_dynamics")
-    path = saved(tmp_path / "free.npz", t=t, q=np.hstack([np.tile([0.0] * 6 + [1.0], (N, 1)), q]))
-    with pytest.raises(InputError) as caught:
-        samples_in(path, free, differentiator("smoother"))
-    assert "smoother" not in str(caught.value)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_the_velocity_of_a_base_is_made_of_its_pose(tmp_path, noise, monkeypatch):
+    """Where it turns about one axis its angular velocity is the rate of the angle, and its position's is of the world."""
+    monkeypatch.setattr(chunks, "BLOCK", 512)  # poses go on from chunk to chunk
+    tree, rng = on_a_free_base(ARM), np.random.default_rng(0)
+    axis, t = np.array([0.6, 0.0, 0.8]), np.arange(0.0, 6.0, 0.004)
+    angle, rate, growth = 2 * np.sin(t), 2 * np.cos(t), -2 * np.sin(t)
+    turned = Rotation.from_rotvec(angle[:, None] * axis)
+    phase = t[:, None] * np.array([1.0, 1.5, 0.5])
+    v = turned.inv().apply(np.array([1.0, 1.5, 0.5]) * np.cos(phase))
+    a = turned.inv().apply(-np.array([1.0, 2.25, 0.25]) * np.sin(phase)) - np.cross(rate[:, None] * axis, v)
+    read = (turned * Rotation.from_rotvec(noise * rng.normal(size=(len(t), 3)))).as_quat()
+    read[::3] *= -1.0  # the same poses
+    read[700] = 0.0  # a camera that sees nothing
+    position = np.sin(phase) + noise * rng.normal(size=(len(t), 3))
+    path = saved(tmp_path / "log.npz", t=t, q=np.hstack([position, read, 0.3 * np.sin(t)[:, None]]))
+    log = samples_in(path, nd.System(tree, "inverse_dynamics"), differentiator("smoother"), missing="drop")
+    inner = (log.t > 0.3) & (log.t < 5.7)
+    kept = np.isin(t, log.t)
+    qd = np.hstack([rate[:, None] * axis, v, 0.3 * np.cos(t)[:, None]])[kept]
+    qdd = np.hstack([growth[:, None] * axis, a, -0.3 * np.sin(t)[:, None]])[kept]
+    np.testing.assert_allclose(log.qd[inner], qd[inner], atol=1e-4 + 30 * noise)
+    off = (log.y - qdd)[inner]
+    assert np.abs(off).max() < 5e-3 if noise == 0 else 0.5 < np.sqrt(np.mean((off / log.sigma[inner]) ** 2)) < 1.5
 
 
 def test_deviations_are_handed_to_the_weights(tmp_path):
