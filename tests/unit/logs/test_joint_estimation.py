@@ -123,7 +123,7 @@ def test_velocities_are_made_where_that_is_asked_for_and_it_is_said(tmp_path):
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
 def test_the_velocity_of_a_base_is_made_of_its_pose(tmp_path, noise, monkeypatch):
-    """Where it turns about one axis its angular velocity is the rate of the angle, and its position's is of the world."""
+    """A base that turns about one axis: its angular velocity is the rate of the angle."""
     monkeypatch.setattr(chunks, "BLOCK", 512)  # poses go on from chunk to chunk
     tree, rng = on_a_free_base(ARM), np.random.default_rng(0)
     axis, t = np.array([0.6, 0.0, 0.8]), np.arange(0.0, 6.0, 0.004)
