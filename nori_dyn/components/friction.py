@@ -200,7 +200,8 @@ class FrictionTerm(JointPart):
     def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
         """Return the law, see `Part`."""
         q = at.q[at.tree.q_slices[self.body]]
-        return self.law.force(q, speed_of(at, self.body), self._weight(at), not self.is_deflected)
+        weight = carried_weight(self.law, at, self.body)
+        return self.law.force(q, speed_of(at, self.body), weight, not self.is_deflected)
 
     @property
     def on_average(self) -> FrictionTerm:
@@ -237,12 +238,9 @@ class FrictionTerm(JointPart):
         """Squares of F and, three times, of the scatter, weighed by how slow the joint is and how fast (n, ...)."""
         law = self.law
         assert law.stiction is not None
-        level, scatter = law.level(qd, self._weight(at)), qd * (law.stiction.scatter / SHARE)
+        level, scatter = law.level(qd, carried_weight(law, at, self.body)), qd * (law.stiction.scatter / SHARE)
         bound = law.width * (0.0 if level is None else level)
         return np.asarray(bound * bound), scatter * scatter
-
-    def _weight(self, at: Kinematics) -> Array | None:
-        return carried_weight(self.law, at, self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +261,9 @@ class PreslidingTerm(JointPart):
     def equations(self) -> tuple[DeflectionReading, ...]:  # type: ignore[override]
         """The reading of the deflection."""
         assert self.law.presliding is not None
-        source, law = "docs/design.md, 4.13", self.law.presliding
-        names = [f"{unknown.key.kind}:{unknown.key.component}" for unknown in self.unknowns]
-        own = zip(self.unknowns, names, strict=True)
-        return tuple(replace(DeflectionReading.of(u, name, source, DEFLECTION, None, None), law=law) for u, name in own)
+        name, source = f"{DEFLECTION}:{self.name.partition(':')[2]}", "docs/design.md, 4.13"
+        read = (DeflectionReading.of(unknown, name, source, DEFLECTION, None, None) for unknown in self.unknowns)
+        return tuple(replace(each, law=self.law.presliding) for each in read)
 
     def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
         """Return F. See `Part`."""
