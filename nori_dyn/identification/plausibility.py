@@ -216,7 +216,8 @@ def late_readings(found: Mapping[str, float]) -> Iterator[str]:
             shown = ", ".join(f"'{name}' by {1e3 * late:.3g} ms" for name, late in own.items())
             yield (
                 f"Readings {verb} the motion: {shown}. Correct it in the mapping (delay); until then friction and "
-                "inertia are biased. For a single joint, friction that is no function of the velocity looks the same."
+                "inertia are biased. For a single joint, friction that is no function of the velocity looks the same: "
+                "look for `presliding` too."
             )
 
 
