@@ -34,10 +34,14 @@ needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is
 
 def compile_c(*arguments: Any) -> None:
     """Compile, with every warning an error."""
+    compile_with("-std=c11", "-fno-sanitize=all", *WARNINGS, *arguments)  # Zig sanitizes
+
+
+def compile_with(*arguments: Any) -> None:
+    """Compile C, with flags of one's own."""
     compiler = find_compiler()
     assert compiler is not None
-    flags = ["-std=c11", "-fno-sanitize=all", *WARNINGS]  # Zig sanitizes
-    _compile(compiler.command, compiler.identity, [*flags, *map(str, arguments)])
+    _compile(compiler.command, compiler.identity, list(map(str, arguments)))
 
 
 def compile_cpp(*arguments: Any) -> None:

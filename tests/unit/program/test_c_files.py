@@ -20,13 +20,14 @@ from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.monitoring import MonitoredReadings
 from nori_dyn.program.track_source import TrackShape, track_source
 from tests.compilers import needs_compiler
+from tests.exported import compile_with
 from tests.robots import load
 from tests.systems import UNLOADED, sensor_set
 from tests.unit.filtering.test_base import EXPORTED
 
 pytestmark = needs_compiler
 
-STRICT = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-psabi", "-I", str(C_FOLDER))
+STRICT = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-psabi", f"-I{C_FOLDER}")
 SHAPE = TrackShape(2, 1, 2, 3, ((0, 0), (1, 2), (2, 4)), ((0, 0),), 2, 1, (0,), (0, 1, 2), (0.1,) * 3, (0.5,) * 3)
 CASES = replace(SHAPE, of_case=(False, True, False), heavy=(False, True, False))
 
@@ -69,9 +70,7 @@ UNITS = {
 @pytest.mark.parametrize("unit", UNITS)
 def test_it_is_compiled_without_a_warning(unit, tmp_path):
     (tmp_path / "it.c").write_text(UNITS[unit]())
-    command = [*find_compiler().command, *STRICT, "-c", "-o", str(tmp_path / "it.o"), str(tmp_path / "it.c")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[:2000]
+    compile_with(*STRICT, "-c", "-o", tmp_path / "it.o", tmp_path / "it.c")
 
 
 MAIN = """
@@ -115,13 +114,15 @@ def test_batches_stay_within_their_arrays(lanes, is_single, tmp_path):
 
 def run_sanitized(folder) -> str:
     """What a program of all C in a folder prints; it is compiled with sanitizers, and ends well."""
-    flags = ["-O1", "-g", "-w", "-I", str(C_FOLDER), "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    sources = [str(path) for path in sorted(folder.glob("*.c"))]
-    command = [*find_compiler().command, *flags, "-o", str(folder / "it"), *sources, "-lm"]
-    build = subprocess.run(command, capture_output=True, text=True)
-    if build.returncode and "san" in build.stderr:
-        pytest.skip("no sanitizers here")
-    assert build.returncode == 0, build.stderr[:2000]
+    sanitized = "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
+    try:
+        compile_with(
+            "-O1", "-g", "-w", f"-I{C_FOLDER}", *sanitized, "-o", folder / "it", *sorted(folder.glob("*.c")), "-lm"
+        )
+    except AssertionError as error:
+        if "san" in str(error):
+            pytest.skip("no sanitizers here")
+        raise
     done = subprocess.run([folder / "it"], capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"})
     assert done.returncode == 0, done.stderr[:2000]
     return done.stdout
