@@ -8,6 +8,18 @@ import pytest
 import nori_dyn as nd
 
 HEAVY = ("numpy", "scipy", "pydantic", "lxml", "mujoco", "matplotlib", "rich", "typer")
+STAGES = {
+    "import sys, nori_dyn as nd": HEAVY,
+    "import nori_dyn.tables": ("numpy", "rich", "jinja2"),
+    "import nori_dyn.descriptions.urdf, nori_dyn.descriptions.mjcf": ("lxml", "mujoco"),
+    "nd.plan(nd.System(nd.autotree(3), 'inverse_dynamics'))": ("lxml", "mujoco", "matplotlib", "pinocchio"),
+}
+"""What is done one after the other, and what is not imported by it."""
+
+OBSERVED = """
+import nori_dyn.observe.report
+print(nd.observability(nd.System(nd.autotree(1), "inverse_dynamics")).is_observable)
+"""
 
 
 def run(code):
@@ -15,18 +27,10 @@ def run(code):
     return result.stdout.strip()
 
 
-def test_importing_the_package_or_its_tables_imports_nothing_else():
-    assert run(f"import sys, nori_dyn; print([m for m in {HEAVY} if m in sys.modules])") == "[]"
-    code = "import sys, nori_dyn.tables; print([m for m in ('numpy', 'rich', 'jinja2') if m in sys.modules])"
-    assert run(code) == "[]"
-
-
-def test_planning_needs_no_model_reader_and_no_picture():
-    code = (
-        "import sys, nori_dyn as nd; nd.plan(nd.System(nd.autotree(3), nd.sensors('inverse_dynamics')));"
-        "print([m for m in ('lxml', 'mujoco', 'matplotlib', 'pinocchio') if m in sys.modules])"
-    )
-    assert run(code) == "[]"
+def test_nothing_is_imported_before_it_is_needed():
+    """And a package that is imported by its name is not what `nori_dyn` has of that name."""
+    code = "\n".join(f"{stage}\nprint([m for m in {others} if m in sys.modules])" for stage, others in STAGES.items())
+    assert run(code + OBSERVED).splitlines() == ["[]"] * len(STAGES) + ["True"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")

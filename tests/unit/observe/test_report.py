@@ -1,7 +1,5 @@
 """The report: what it holds, what is refused; as text, figures and page, with the workspace and failures."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +15,7 @@ from nori_dyn.report.learned import describe_need, memory_notes, memory_words
 from nori_dyn.report.shows.observability import redundancy_document, report_document
 from nori_dyn.report.workspace import MARGIN
 from nori_dyn.tables import number, spaced
-from tests.systems import ACCELERATIONS, INVERSE, TORQUES, UNLOADED, WRENCHES, sensor_set
+from tests.systems import ACCELERATIONS, TORQUES, UNLOADED, WRENCHES, sensor_set
 from tests.words import plain
 
 
@@ -82,17 +80,6 @@ def test_rows_with_a_sigma_count_as_rows_and_rows_may_be_few():
     report = nd.observability(nd.System(nd.autotree(2), sensor_set(ACCELERATIONS)))
     assert (report.n_rows, report.generic_rank, report.deficiency) == (28, 28, 12)
     assert {name.partition(":")[0] for name in report.unobservable} == {"f", "fx", "tau"}
-
-
-def test_the_package_is_called_as_its_function():
-    """However it was imported: a package of the function's name takes its place in `nori_dyn`."""
-    code = (
-        "import nori_dyn.observe.report; import nori_dyn as nd;"
-        "s = nd.System(nd.autotree(1), nd.sensors('inverse_dynamics')); print(nd.observability(s).is_observable)"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "True"
-    assert nd.observability(nd.System(nd.autotree(1), INVERSE)).is_observable
 
 
 TREE = nd.autotree(3)

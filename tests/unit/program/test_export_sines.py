@@ -7,9 +7,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.export.files import c_export
-from nori_dyn.program.compiler import find_compiler
 from tests.compilers import needs_compiler
-from tests.exported import write_files
+from tests.exported import compile_with, write_files
 
 pytestmark = needs_compiler
 
@@ -40,8 +39,7 @@ def files():
 def sines(files, folder, flags, angles):
     write_files(files, folder)
     angles.tofile(folder / "in")
-    command = [*find_compiler().command, *flags, "-o", str(folder / "it"), str(folder / "main.c"), "-lm"]
-    subprocess.run(command, check=True)
+    compile_with(*flags, "-o", folder / "it", folder / "main.c", "-lm")
     subprocess.run([folder / "it", folder / "in", folder / "out"], check=True)
     found = np.fromfile(folder / "out").reshape(len(angles), 2, -1)
     places = slice(angles.shape[1] - found.shape[2], None)  # that of a vertical first joint is not needed
