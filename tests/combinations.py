@@ -24,8 +24,9 @@ from scipy.stats import chi2
 import nori_dyn as nd
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Coupling, Friction, Loop, Rotor, Spring, Tendon
-from nori_dyn.estimation.log_run import LogRunner, RunOptions
+from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.estimation.many_logs import estimate_logs
+from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.live.engine import Engine, prepared
 from nori_dyn.live.state import State
 from nori_dyn.logs.formats.source import Stream

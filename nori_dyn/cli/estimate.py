@@ -20,8 +20,8 @@ from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.estimation.log_run import How
     from nori_dyn.estimation.many_logs import LogOutcome
+    from nori_dyn.estimation.run_options import How
 
 Unseen = Literal["keep", "refuse"]
 """How memory that no reading tells anything of is handled."""
@@ -113,7 +113,8 @@ def estimate(
     from nori_dyn.descriptions.robot_names import robot_by_name
     from nori_dyn.estimation.log_estimate import estimated, with_peaks
     from nori_dyn.estimation.log_file import estimate_to_file
-    from nori_dyn.estimation.log_run import LogRunner, options_of
+    from nori_dyn.estimation.log_run import LogRunner
+    from nori_dyn.estimation.run_options import options_of
     from nori_dyn.report.shows.logs import log_document, report_warnings
     from nori_dyn.report.view import can_be_judged, check_picture
 

@@ -83,7 +83,7 @@ class EstimatorOptions:
 
     def contacts(self, asked: str | None) -> tuple[str, ...] | nd.Hypotheses | None:
         """Contacts that are closed throughout, or how they are recognised; None where readings tell them."""
-        from nori_dyn.estimation.log_run import RECOGNISE
+        from nori_dyn.estimation.run_options import RECOGNISE
 
         hypotheses, *_ = self._known
         if asked is None:

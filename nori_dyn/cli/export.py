@@ -71,7 +71,7 @@ def export(
         raise typer.BadParameter("--filter and --dt go together: a filter has a usual time between ticks.")
     if as_filter and monitor:
         raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
-    from nori_dyn.estimation.log_run import RECOGNISE
+    from nori_dyn.estimation.run_options import RECOGNISE
 
     if contacts not in (None, RECOGNISE):
         raise typer.BadParameter(f"--contacts {contacts}: each call tells which are closed; or name {RECOGNISE}.")

@@ -184,7 +184,7 @@ class FitOptions:
     def _recognised(self, log: Log, plan: Path) -> History:
         """Contacts of a log, as a plan recognises them."""
         from nori_dyn.estimation.log_estimate import LogHistory
-        from nori_dyn.estimation.log_run import RECOGNISE
+        from nori_dyn.estimation.run_options import RECOGNISE
 
         way = how_differentiated(self.differentiate), self.dt, self.missing
         found = nd.estimate(log, nd.Plan.load(plan), *way, contacts=EstimatorOptions(plan).contacts(RECOGNISE))

@@ -132,8 +132,9 @@ def _draft(
     log: Path, robot: str, sensors: str | None, contacts: str | None, options: RobotOptions, out: Path | None
 ) -> None:
     """Draft the mapping that ties a log to a robot, or to a plan."""
-    from nori_dyn.estimation.log_run import RECOGNISE, LogRunner
+    from nori_dyn.estimation.log_run import LogRunner
     from nori_dyn.estimation.presets import shipped_presets
+    from nori_dyn.estimation.run_options import RECOGNISE
     from nori_dyn.logs.formats.registry import open_log
     from nori_dyn.logs.mapping.draft import draft
     from nori_dyn.logs.mapping.record import SampleRecord
@@ -190,7 +191,7 @@ def _fitting_commands(
     made: Draft,
 ) -> Iterator[str]:
     """Yield the commands for which the sensors are: to identify, to estimate by a plan, or to see what they lack."""
-    from nori_dyn.estimation.log_run import RECOGNISE
+    from nori_dyn.estimation.run_options import RECOGNISE
 
     way = ("--differentiate", "smoother") if made.lacks_velocities else ()
     plan = robot if record is None else "PLAN"

@@ -87,7 +87,8 @@ def serve(
     import gc
 
     from nori_dyn.estimation.log_estimate import with_peaks
-    from nori_dyn.estimation.log_run import LogRunner, options_of
+    from nori_dyn.estimation.log_run import LogRunner
+    from nori_dyn.estimation.run_options import options_of
     from nori_dyn.live.decoding import topics_of
     from nori_dyn.live.service import Service, Settings
     from nori_dyn.live.stop import Stop

@@ -17,9 +17,10 @@ import numpy as np
 from nori_dyn.errors import DoubtfulLogError, InputError
 from nori_dyn.estimation.log_estimate import estimated
 from nori_dyn.estimation.log_file import write_whole
-from nori_dyn.estimation.log_run import LogRunner, options_of
+from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.estimation.many_logs import LogOutcome, estimate_logs
 from nori_dyn.estimation.preset_logs import PresetLog
+from nori_dyn.estimation.run_options import options_of
 from nori_dyn.logs.datasets import DataSet
 from nori_dyn.logs.fields import FELL_BACK, P_VALUE, RESIDUAL
 from nori_dyn.logs.formats.numpy_files import ABOUT, read_about

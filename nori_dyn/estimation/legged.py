@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.estimation.preset_data import Estimand
+from nori_dyn.model.limbs import limb_to
 from nori_dyn.model.tree import KinematicTree
 
 FOOT, ANKLE, IMU = re.compile("(?i)sole|foot"), re.compile("(?i)ankle"), re.compile("(?i)imu")
@@ -45,7 +46,7 @@ class Legs:
 
     Attributes:
         points, soles: the frames of the feet that are points, and flat.
-        planar: those of them at limbs whose torques do not tell all of the force, or of the wrench.
+        undetermined: those of them at limbs whose torques do not tell all of the force, or of the wrench.
         imu: the frame of the IMU; the link of the base where the model has none.
         torque: a likely standard deviation of torques [N m].
         weight: what the robot weighs [N].
@@ -53,7 +54,7 @@ class Legs:
 
     points: tuple[str, ...]
     soles: tuple[str, ...]
-    planar: tuple[str, ...]
+    undetermined: tuple[str, ...]
     imu: str
     torque: float
     weight: float
@@ -111,7 +112,7 @@ class Legs:
             stands |= {"components": ["wx", "wy", "wz", "vx", "vy", "vz"], "sigma": 0.05}
         else:
             force["components"] = ["fx", "fy", "fz"]
-        spread = [force | {"sigma": self.weight}] if foot in self.planar else []
+        spread = [force | {"sigma": self.weight}] if foot in self.undetermined else []
         return {"closed": [stands, *spread], "open": [force]}
 
 
@@ -128,9 +129,7 @@ def legs_of(tree: KinematicTree) -> Legs | None:
         if not (named or ankle):
             continue
         foot = min(named or ankle, key=lambda name: ("sole" not in name.lower(), len(name)))
-        limb = [tip]
-        while tree.parents[limb[-1]] > 0 and list(tree.parents).count(tree.parents[limb[-1]]) == 1:
-            limb.append(tree.parents[limb[-1]])
+        limb = limb_to(tree, tip)
         found[foot] = sum(tree.joints[i].nv for i in limb)
         length = max(length, sum(float(np.linalg.norm(tree.X_tree[i].r)) for i in limb))
     if len(found) < 2:

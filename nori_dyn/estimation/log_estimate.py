@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from nori_dyn.errors import DoubtfulLogError, InputError, MissingExtraError
 from nori_dyn.estimation.log_file import schema_for, values_of, write_whole
-from nori_dyn.estimation.log_run import How, LogRunner, Unseen, options_of
+from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.preset_logs import preset_log
 from nori_dyn.estimation.presets import Preset, preset
+from nori_dyn.estimation.run_options import How, Unseen, options_of
 from nori_dyn.filtering.false_alarms import Alarms, peaks_of
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.hypotheses import Hypotheses

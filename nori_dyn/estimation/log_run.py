@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError, NoriError, SingularSystemError, UnknownNameError
+from nori_dyn.errors import InputError, NoriError, SingularSystemError
 from nori_dyn.estimation.plan import Plan, check_plan
+from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.estimation.sample_times import SampleTimes
 from nori_dyn.filtering.collisions import CollisionChart
-from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.filtering.free_coordinates import no_memory
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.hypotheses import Hypotheses
@@ -26,81 +26,24 @@ from nori_dyn.filtering.hypothesis_passes import HypothesisPasses, RecognisedStr
 from nori_dyn.filtering.hypothesis_steps import HypothesisSteps
 from nori_dyn.filtering.instants import ContactPrograms
 from nori_dyn.filtering.localization import TouchedSurfaces
-from nori_dyn.filtering.smoother import STRETCH, ContactPasses, Passes, Stretch, Stretches
+from nori_dyn.filtering.smoother import ContactPasses, Passes, Stretch, Stretches
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.motion.differentiation import Differentiate, Differentiator, differentiator
 from nori_dyn.logs.reading import SampleReader
 from nori_dyn.logs.report import LogReport, look_at
 from nori_dyn.logs.samples import Samples
 from nori_dyn.logs.spool import Spool
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.model.surface import Surface
 from nori_dyn.planning.outputs import Output
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import System
-from nori_dyn.system.inputs import Missing, unusable
+from nori_dyn.system.inputs import unusable
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.tables.words import listed
 from nori_dyn.typing import Floats, Indices
-
-RECOGNISE = "recognise"
-"""In place of the contacts that are closed: which these are is found out."""
-
-How: TypeAlias = Literal["auto", "filter", "smooth"]
-"""By which readings a sample is estimated: its own, or where sensors have memory all up to it; all up to it; all."""
-
-Unseen: TypeAlias = Literal["keep", "refuse"]
-"""What to do with memory that no reading tells anything of: keep what was known at first, or refuse the log."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a log is run.
-
-    Attributes:
-        differentiation: how to make joint accelerations that the log lacks; None refuses a log without them.
-        dt: time between samples [s], to compare q with qd, and to find gaps; that of the log's times when None.
-        missing: as for `Solver.solve_batch`; "drop" also leaves samples out whose q or qd is not a number.
-        singular: as for `Solver.solve_batch`.
-        monitor: whether readings are judged as well; of estimates over time those of a filter, see `History.diagnosis`.
-        backend: as for `Plan.solver`.
-        closed: for a plan set, the contacts that are closed throughout; None takes them from the log.
-        hypotheses: how contacts are recognised, of sensors with memory; None where they are told.
-        how: see `How`.
-        unseen: see `Unseen`.
-        alarms: when collisions count as seen, by a filter whose contacts are told; None where nothing is watched.
-        surfaces: of links that may be touched, see `nd.tools.surfaces`: where on them they are is found out as well.
-        chunk: samples that a filter or a smoother works on at once.
-
-    Raises:
-        InputError: no sample is worked on at once.
-        UnknownNameError: there is no such way to treat what no reading tells.
-    """
-
-    differentiation: Differentiator | None = None
-    dt: float | None = None
-    missing: Missing = "refuse"
-    singular: Singular = "refuse"
-    monitor: bool = False
-    backend: str = "auto"
-    closed: ContactState | None = None
-    hypotheses: Hypotheses | None = None
-    how: How = "auto"
-    unseen: Unseen = "keep"
-    alarms: Alarms | None = None
-    surfaces: Mapping[str, Surface] | None = field(default=None, repr=False)
-    chunk: int = STRETCH
-
-    def __post_init__(self) -> None:
-        if self.chunk < 1:
-            raise InputError(f"chunk is {self.chunk}: at least one sample is worked on at once.")
-        if self.unseen not in get_args(Unseen):
-            raise UnknownNameError("way to treat what no reading tells", self.unseen, get_args(Unseen))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,69 +281,96 @@ class _LogRun:
 
     def tracked(self) -> Iterator[LogPart]:
         """Yield the estimates of a filter, or from the last back those of a smoother."""
-        options, clock = self.runner.options, SampleTimes(self.runner.options.dt)
+        runner, options, clock = self.runner, self.runner.options, SampleTimes(self.runner.options.dt)
         read = map(clock.told, self.read())
         first = next(read)  # tells the clock the usual step
-        hypotheses, is_backward = options.hypotheses, self.runner.is_backward
+        usual, one = clock.usual, (first[0].at(slice(0, 1)), first[1][:1])
+        imm = passes = None
         with self.preparing():
-            imm = None if hypotheses is None else self.runner.hypothesis_steps(hypotheses, clock.usual)
-            ticks = self.runner.ticks if imm is None or is_backward else None
-            said = clock.usual, options.missing, options.singular
-            run = None if ticks is None else ContactPasses(ticks, said[0], ticks.first.beginning(), *said[1:])
-            one = first[0].at(slice(0, 1)), first[1][:1]
-            if imm is not None:
-                _rehearse(self.hypothesis_passes(imm, *said), self.stretch(imm, 0, *one))
-            if run is not None:
-                _rehearse(run, self.stretch(run.ticks, 0, *one))
+            if options.hypotheses is not None:
+                imm = runner.hypothesis_steps(options.hypotheses, usual)
+                _rehearse(self.recognising(imm, usual), self.stretch(imm, 0, *one))
+            if imm is None or runner.is_backward:
+                beginning = runner.ticks.first.beginning()
+                passes = ContactPasses(runner.ticks, usual, beginning, options.missing, options.singular)
+                _rehearse(passes, self.stretch(runner.ticks, 0, *one))
         numbers: deque[Indices] = deque()
-
-        def cut() -> Iterator[tuple[int, Samples, Floats]]:
-            n = 0
-            for samples, steps in chain([first], read):
-                self.look_at(samples, n)
-                for start in range(0, len(samples), options.chunk):
-                    part = slice(start, start + options.chunk)
-                    numbers.append(samples.numbers[part])
-                    yield n + start, samples.at(part), steps[part]
-                n += len(samples)
-
-        if run is None:
+        parts = self.cut(chain([first], read), numbers)
+        if passes is None:
             assert imm is not None
-            for history in self.hypothesis_passes(imm, *said).filtered(self.stretch(imm, *one) for one in cut()):
+            for history in self.recognising(imm, usual).filtered(self.stretch(imm, *part) for part in parts):
                 yield LogPart(numbers.popleft(), history.t, history.estimate, history)
-            return
-        ticks = run.ticks
-        chart = None if options.alarms is None else CollisionChart(ticks.first, clock.usual, options.alarms)
-        run.judges = options.monitor or chart is not None
-        if not is_backward:
-            for found in run.filtered(self.stretch(ticks, *one) for one in cut()):
-                history = found if chart is None else replace(found, watched=chart.over(found))
-                yield LogPart(numbers.popleft(), history.t, history.estimate, history)
-            return
+        elif runner.is_backward:
+            yield from self.smoothed(passes, imm, usual, parts, numbers)
+        else:
+            yield from self.filtered(passes, usual, parts, numbers)
+
+    def cut(
+        self, read: Iterable[tuple[Samples, Floats]], numbers: deque[Indices]
+    ) -> Iterator[tuple[int, Samples, Floats]]:
+        """Yield what is worked on at once: how many samples came before, the samples, and the steps of time to each.
+
+        Args:
+            read: the samples and the steps.
+            numbers: takes which samples of the log they are.
+        """
+        n, size = 0, self.runner.options.chunk
+        for samples, steps in read:
+            self.look_at(samples, n)
+            for start in range(0, len(samples), size):
+                part = slice(start, start + size)
+                numbers.append(samples.numbers[part])
+                yield n + start, samples.at(part), steps[part]
+            n += len(samples)
+
+    def filtered(
+        self,
+        passes: ContactPasses,
+        usual: float,
+        parts: Iterable[tuple[int, Samples, Floats]],
+        numbers: deque[Indices],
+    ) -> Iterator[LogPart]:
+        """Yield the estimates of a filter that is told the contacts, watched for collisions where that is asked."""
+        ticks, options = passes.ticks, self.runner.options
+        chart = None if options.alarms is None else CollisionChart(ticks.first, usual, options.alarms)
+        passes.judges = options.monitor or chart is not None
+        for found in passes.filtered(self.stretch(ticks, *part) for part in parts):
+            history = found if chart is None else replace(found, watched=chart.over(found))
+            yield LogPart(numbers.popleft(), history.t, history.estimate, history)
+
+    def smoothed(
+        self,
+        passes: ContactPasses,
+        imm: HypothesisSteps | None,
+        usual: float,
+        parts: Iterable[tuple[int, Samples, Floats]],
+        numbers: deque[Indices],
+    ) -> Iterator[LogPart]:
+        """Yield the estimates of a smoother, from the last back, that is told the contacts or follows a recogniser."""
+        passes.judges = self.runner.options.monitor
         waiting: AbstractContextManager[Any] = nullcontext([]) if self.folder is None else Spool(self.folder)
         with waiting as stored:
 
             def kept() -> Iterator[tuple[int, Samples, Floats]]:
-                for one in cut():
-                    stored.append(self.stretch(ticks, *one))
-                    yield one
+                for part in parts:
+                    stored.append(self.stretch(passes.ticks, *part))
+                    yield part
 
             if imm is None:
                 deque(kept(), maxlen=0)
                 told: Stretches = stored
             else:
-                passed = self.hypothesis_passes(imm, *said).filtered(self.stretch(imm, *one) for one in kept())
+                passed = self.recognising(imm, usual).filtered(self.stretch(imm, *part) for part in kept())
                 told = RecognisedStretches.of(imm.model, list(passed), stored)
-            for history in run.smoothed(told):
+            for history in passes.smoothed(told):
                 self.stage("smoothing", 1 - len(numbers) / len(stored))
                 found = told.beside(history) if isinstance(told, RecognisedStretches) else history
                 yield LogPart(numbers.pop(), found.t, found.estimate, found)
 
-    def hypothesis_passes(
-        self, imm: HypothesisSteps, usual: float, missing: Missing, singular: Singular
-    ) -> HypothesisPasses:
-        """Passes that recognise contacts, from the beginning."""
-        return HypothesisPasses(imm, self.runner.contacts, usual, imm.tick.beginning(), missing, singular)
+    def recognising(self, imm: HypothesisSteps, usual: float) -> HypothesisPasses:
+        """Passes that recognise contacts, from the beginning; usual is the time between samples [s]."""
+        options, beginning = self.runner.options, imm.tick.beginning()
+        return HypothesisPasses(imm, self.runner.contacts, usual, beginning, options.missing, options.singular)
 
     def stretch(self, of: HypothesisSteps | ContactPrograms, first: int, samples: Samples, steps: Floats) -> Stretch:
         """Return samples as filters take them.
@@ -466,13 +436,3 @@ def _timed(items: Iterator[Any], report: LogReport, sign: int) -> Iterator[Any]:
         report.seconds += sign * (time.perf_counter() - begun)
         yield item
         begun = time.perf_counter()
-
-
-def options_of(
-    differentiate: Differentiate = "auto", dt: float | None = None, contacts: Any = None, **others: Any
-) -> RunOptions:
-    """Return how a log is run, from what users say."""
-    hypotheses = contacts if isinstance(contacts, Hypotheses) else Hypotheses() if contacts == RECOGNISE else None
-    closed = None if contacts is None or hypotheses is not None else tuple(contacts)
-    made = differentiator(differentiate, dt)
-    return RunOptions(differentiation=made, dt=dt, closed=closed, hypotheses=hypotheses, **others)

@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from nori_dyn.errors import MappingError, ModelError
 from nori_dyn.estimation.legged import MOTION, POSE
-from nori_dyn.estimation.log_run import RECOGNISE
 from nori_dyn.estimation.plan import Plan
 from nori_dyn.estimation.preset_data import VendorLog
 from nori_dyn.estimation.presets import Preset
+from nori_dyn.estimation.run_options import RECOGNISE
 from nori_dyn.filtering.false_alarms import Alarms
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.formats.source import LogSource

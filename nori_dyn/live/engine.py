@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
-from nori_dyn.estimation.log_run import LogRunner, RunOptions
+from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.estimation.plan import Plan, check_plan
+from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.estimation.tracker import Tracker
 from nori_dyn.filtering.collisions import CollisionChart
 from nori_dyn.filtering.free_coordinates import no_memory

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from nori_dyn.errors import InputError, NoriError
-from nori_dyn.estimation.log_run import RunOptions
 from nori_dyn.estimation.plan import Plan
+from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.filtering.tracked import Recognised
 from nori_dyn.filtering.watched import Watched
 from nori_dyn.live.account import Account

@@ -61,6 +61,14 @@ def limb_groups(tree: KinematicTree, by_geometry: bool = True) -> tuple[LimbGrou
     return tuple(found)
 
 
+def limb_to(tree: KinematicTree, tip: int) -> list[int]:
+    """The bodies from a tip on, up to the root or to one that has other children as well: the tip first."""
+    limb = [tip]
+    while tree.parents[limb[-1]] > 0 and len(tree.children[tree.parents[limb[-1]]]) == 1:
+        limb.append(tree.parents[limb[-1]])
+    return limb
+
+
 def isomorphic_limbs(tree: KinematicTree) -> Limbs:
     """The bodies of limbs with the same kinds of joints, group by group, without limbs within such limbs."""
     groups = [group.limbs for group in limb_groups(tree, by_geometry=False)]

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -38,7 +38,7 @@ PLACED = (slice(0, 3), slice(3, 7)), (slice(4, 7), slice(0, 4))
 """Where position and quaternion are in an array of a pose: that is first, or this, as Drake has it."""
 
 AXES: Mapping[tuple[bool, bool], Axes] = {(False, False): "body", (True, True): "world", (False, True): "mujoco"}
-"""The axes of a velocity, by whether the angular part is in those of the world, and the linear."""
+"""The axes of a velocity, by whether the angular part is in those of the world, and whether the linear is."""
 
 OWN = {"q": (7,), "qd": (3, 3)}
 """The first numbers of arrays of all of a robot's positions, and velocities: those of its free joint."""
@@ -135,39 +135,48 @@ def _velocity(
 ) -> tuple[Columns, Axes] | None:
     """The columns of the velocity, angular first, and its axes: those whose numbers are the rates of the pose."""
     t = of.times.get(place[0])
-    position, quaternions = (np.array([of.values[column] for column in own]) for own in (place, turned))
-    if t is None or not 2 < len(t) == position.shape[1] or not (np.diff(t) > 0).all():
+    position, quaternions = (np.array([of.values[column] for column in own]).T for own in (place, turned))
+    if t is None or not 2 < len(t) == len(position) or not (np.diff(t) > 0).all():
         return None
-    if not (np.linalg.norm(quaternions, axis=0) > 0).all():  # nor a number
+    if not (np.linalg.norm(quaternions, axis=1) > 0).all():  # nor a number
         return None
-    R = Rotation.from_quat(np.roll(quaternions, -1, axis=0).T if order == "wxyz" else quaternions.T)
-    step, middle = t[2:] - t[:-2], R[1:-1]
-    angular = (R[:-2].inv() * R[2:]).as_rotvec() / step[:, None]
-    linear = ((position[:, 2:] - position[:, :-2]) / step).T
-    rates = {
-        (0, False): angular,
-        (0, True): middle.apply(angular),
-        (1, True): linear,
-        (1, False): middle.inv().apply(linear),
-    }
-    span = min(max(round(SPAN / float(np.median(np.diff(t)))), 1), len(step))
-
-    def left(motion: Floats, own: Columns) -> float:
-        read = np.array([of.values[column] for column in own]).T[1:-1]
-        if read.shape != motion.shape:
-            return np.inf
-        off, size = (sliding_window_view(x, span, axis=0).mean(axis=-1) for x in (read - motion, motion))
-        return float(np.nanmean(off**2)) / max(float(np.mean(size**2)), 1e-12)
-
+    rates = _rates(t, position, np.roll(quaternions, -1, axis=1) if order == "wxyz" else quaternions)
+    span = min(max(round(SPAN / float(np.median(np.diff(t)))), 1), len(t) - 2)
     rest = [own for own in vectors.values() if not {*own} & {*place, *turned}]
-    likely = {key: min((left(motion, own), own) for own in rest) for key, motion in rates.items() if rest}
-    both = [
-        (likely[0, a], likely[1, b], AXES[a, b])
-        for a, b in product((False, True), repeat=2)
-        if likely and (a, b) in AXES
+    read = {own: np.array([of.values[column] for column in own]).T[1:-1] for own in rest}
+    likely = {key: min((_left(read[own], rate, span), own) for own in rest) for key, rate in rates.items() if rest}
+    both = ((likely["angular", a], likely["linear", b], axes) for (a, b), axes in AXES.items() if likely)
+    fitting = [
+        (angular[0] + linear[0], (*angular[1], *linear[1]), axes)
+        for angular, linear, axes in both
+        if max(angular[0], linear[0]) < FITS**2
     ]
-    fitting = [(first, second, axes) for first, second, axes in both if max(first[0], second[0]) < FITS**2]
-    if not fitting:
-        return None
-    first, second, axes = min(fitting, key=lambda found: found[0][0] + found[1][0])
-    return (*first[1], *second[1]), axes
+    return min(fitting)[1:] if fitting else None
+
+
+def _rates(t: Floats, position: Floats, quaternions: Floats) -> dict[tuple[str, bool], Floats]:
+    """Angular and linear velocities (N - 2, 3) of a pose, in axes of the body, and of the world where that is true.
+
+    Args:
+        t: times (N,) [s].
+        position: of the body (N, 3) [m].
+        quaternions: its orientation (N, 4), x y z w.
+    """
+    R = Rotation.from_quat(quaternions)
+    step, middle = (t[2:] - t[:-2])[:, None], R[1:-1]
+    angular = (R[:-2].inv() * R[2:]).as_rotvec() / step
+    linear = (position[2:] - position[:-2]) / step
+    return {
+        ("angular", False): angular,
+        ("angular", True): middle.apply(angular),
+        ("linear", True): linear,
+        ("linear", False): middle.inv().apply(linear),
+    }
+
+
+def _left(read: Floats, rate: Floats, span: int) -> float:
+    """The share of the square of a rate (N, 3) that a reading leaves, means over a span of samples compared."""
+    if read.shape != rate.shape:
+        return np.inf
+    off, size = (sliding_window_view(x, span, axis=0).mean(axis=-1) for x in (read - rate, rate))
+    return float(np.nanmean(off**2)) / max(float(np.mean(size**2)), 1e-12)

@@ -13,8 +13,8 @@ from rclpy.node import Node
 from nori_dyn.cli.common import how_differentiated
 from nori_dyn.cli.estimator import EstimatorOptions
 from nori_dyn.errors import NoriError
-from nori_dyn.estimation.log_run import options_of
 from nori_dyn.estimation.plan import Plan
+from nori_dyn.estimation.run_options import options_of
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.inbox import LIMIT

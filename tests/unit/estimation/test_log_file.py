@@ -15,7 +15,8 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, InputError, PlanError
 from nori_dyn.estimation.log_file import estimate_to_file
-from nori_dyn.estimation.log_run import LogRunner, options_of
+from nori_dyn.estimation.log_run import LogRunner
+from nori_dyn.estimation.run_options import options_of
 from nori_dyn.io.files import drafted
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.log import whole_table

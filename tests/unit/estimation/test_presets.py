@@ -317,7 +317,7 @@ def test_forces_on_feet_are_estimated_by_the_pose_of_the_base(tmp_path, has_velo
 def test_forces_on_legs_in_a_plane_are_shared_by_a_prior():
     tree = load("solo12", "floating", locked=[f"{leg}_HAA" for leg in ("FL", "FR", "HL", "HR")])
     legs = legs_of(tree)
-    assert legs.planar == legs.points
+    assert legs.undetermined == legs.points
     system = nd.System(tree, nd.SensorSet.from_dict(legs.sensors()).in_contact(*legs.feet))
     assert nd.observability(system, where=None).over_time.suffices
 

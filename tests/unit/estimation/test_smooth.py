@@ -6,7 +6,8 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.estimation.log_file import estimate_to_file
-from nori_dyn.estimation.log_run import LogRunner, RunOptions, options_of
+from nori_dyn.estimation.log_run import LogRunner
+from nori_dyn.estimation.run_options import RunOptions, options_of
 from nori_dyn.logs.log import whole_table
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, braked, sensor_set
 from tests.unit.filtering.recorded import DT, planned, recorded

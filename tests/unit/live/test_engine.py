@@ -5,7 +5,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
-from nori_dyn.estimation.log_run import RunOptions
+from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.live.differentiation import COLLECTED, AdaptiveFilter, live_derivative
 from nori_dyn.live.engine import Engine, prepared
 from nori_dyn.live.state import State

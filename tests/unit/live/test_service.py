@@ -7,7 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.cli.estimator import EstimatorOptions
-from nori_dyn.estimation.log_run import RunOptions
+from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.differentiation import COLLECTED
 from nori_dyn.live.service import Service, Settings

@@ -11,8 +11,9 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.estimation.log_file import estimate_to_file
-from nori_dyn.estimation.log_run import LogRunner, RunOptions
+from nori_dyn.estimation.log_run import LogRunner
 from nori_dyn.estimation.many_logs import estimate_logs
+from nori_dyn.estimation.run_options import RunOptions
 from nori_dyn.logs.formats.source import BLOCK
 from nori_dyn.logs.log import whole_table
 from tests.mortal import Mortal
