@@ -201,14 +201,20 @@ def one_foot(solo12):
     }
 
 
+@pytest.fixture(scope="module")
+def plan_of_one_foot(solo12, one_foot):
+    """Torques with the first of these feet on the ground."""
+    return {kind: make_plan(System(solo12, first), ("tau",)) for kind, (first, _) in one_foot.items()}
+
+
 @pytest.mark.parametrize("kind", ["weighed", "exact"])
-def test_the_order_for_one_foot_is_that_for_another_with_limbs_exchanged(solo12, one_foot, kind):
-    one, other = (System(solo12, each) for each in one_foot[kind])
+def test_the_order_for_one_foot_is_that_for_another_with_limbs_exchanged(solo12, one_foot, plan_of_one_foot, kind):
+    plan = plan_of_one_foot[kind]
+    one, other = plan.system, System(solo12, one_foot[kind][1])
     bodies, _ = correspondence(one, other)
     assert [solo12.names[bodies[i]][:2] for i in range(solo12.n_links) if solo12.names[i].startswith("FL")] == [
         "HR"
     ] * 3
-    plan = make_plan(one, ("tau",))
     carried_plan = make_plan(other, ("tau",), like=plan)
     mine, theirs = plan.refined.symbolic, carried_plan.refined.symbolic
     rows, columns = images_of(one, other, mine, theirs)
@@ -222,11 +228,9 @@ def test_the_order_for_one_foot_is_that_for_another_with_limbs_exchanged(solo12,
     assert carried_plan.cost == plan.cost
 
 
-def test_a_set_that_no_exchange_of_limbs_makes_of_another_keeps_its_own_order(solo12):
-    both, one = (
-        sensors("quadruped_contacts").in_contact(*feet) for feet in (("fore_left", "hind_right"), ("fore_left",))
-    )
-    assert correspondence(System(solo12, both), System(solo12, one)) is None
-    plan = make_plan(System(solo12, both), ("tau",))
-    for_one = make_plan(System(solo12, one), ("tau",), like=plan)
-    np.testing.assert_array_equal(for_one.program_columns, make_plan(System(solo12, one), ("tau",)).program_columns)
+def test_a_set_that_no_exchange_of_limbs_makes_of_another_keeps_its_own_order(solo12, plan_of_one_foot):
+    own = plan_of_one_foot["weighed"]
+    both = System(solo12, sensors("quadruped_contacts").in_contact("fore_left", "hind_right"))
+    assert correspondence(both, own.system) is None
+    for_one = make_plan(own.system, ("tau",), like=make_plan(both, ("tau",)))
+    np.testing.assert_array_equal(for_one.program_columns, own.program_columns)
