@@ -51,19 +51,18 @@ def demo(
     with progress_bar("inverse dynamics of iCub"):
         found = run_demo(ticks)
         draw_plan(found.plan, out)
-    plan = found.plan
-    tree = plan.system.tree
+    tree, planned = found.plan.system.tree, found.plan.shown()
     timings = tuple((name, *(number(1e6 * each) for each in times)) for name, times in found.timings.items())
     parts = (
         Paragraph(f"with a floating base, inverse dynamics, planned in {found.planning_seconds:.2f} s.", tree.name),
-        *plan.shown().parts,
+        *planned.parts,
         Table(f"Time a tick [us], {ticks:,} ticks", ("backend", "25 %", "median", "75 %"), timings),
         f"Largest difference from Newton-Euler: {number(found.largest_difference, 2)} of the largest torque.",
         f"Picture of D, its permutation and its factors: {out}",
         *(f"note: {line}" for line in (*found.warnings, *tree.notes)),
     )
     figures = {
-        **plan.to_dict(),
+        **planned.data(),
         "planning_seconds": found.planning_seconds,
         "ticks": ticks,
         "tick_seconds": found.timings,
