@@ -36,6 +36,7 @@ class LogCounts:
         streams: of the times of each stream.
         left_out: how many samples were left out, by the reason.
         differentiated: what was made by differentiating: velocities of positions, readings of velocities.
+        deflected: deflections of joints that were made of positions.
         dt: the time between samples that was taken to differentiate [s].
         made_by: what is to be told of how they were made; "" where nothing is.
         unused: what else the log holds.
@@ -45,6 +46,7 @@ class LogCounts:
     streams: dict[str, StreamCounts] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     differentiated: tuple[str, ...] = ()
+    deflected: tuple[str, ...] = ()
     dt: float | None = None
     made_by: str = ""
     unused: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ def samples_of(
     chunks = _chunked(_valid_samples(rows, source, binding, closed, counts.left_out))
     if parts:
         chunks = _with_derivatives(chunks, made, parts, counts, binding)
+    counts.deflected = binding.deflections
     if binding.deflections:
         dt = (differentiation and differentiation.dt) or (None if binding.rate is None else 1 / binding.rate)
         chunks = _with_deflections(chunks, DeflectedJoints(record, binding.deflections, dt))

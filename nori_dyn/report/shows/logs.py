@@ -28,6 +28,7 @@ def _sentences(report: LogReport, log: str) -> Iterator[str]:
     kinds = (rates, "velocities"), (len(report.counts.differentiated) - rates, "accelerations")
     made = " and ".join(f"{n} {what}" for n, what in kinds if n)
     derived = f", {made} {report.counts.made_by or 'by differentiating'}" if made else ""
+    derived += f", {len(report.counts.deflected)} deflections of the positions" if report.counts.deflected else ""
     worst, residual = report.largest_residual, ""
     each = 1e6 * report.seconds / max(report.samples, 1)
     if worst is not None:
@@ -103,7 +104,7 @@ def _figures(report: LogReport) -> dict[str, object]:
         **attributes(report, "samples", "backend", "seconds", "largest_residual", "fell_back", "n_singular"),
         **attributes(report, "singular", "dropped"),
         "preparing_seconds": report.preparing,
-        **attributes(report.counts, "differentiated", "left_out", "ignored", "unused"),
+        **attributes(report.counts, "differentiated", "deflected", "left_out", "ignored", "unused"),
         "differentiated_by": report.counts.made_by,
         "streams": {
             name: {k: v for k, v in asdict(stream).items() if k != "last"}

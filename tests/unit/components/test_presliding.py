@@ -88,6 +88,7 @@ def test_logs_have_deflections_of_their_positions_or_their_own(tmp_path):
     found = nd.estimate(path, plan, backend="numpy")
     np.testing.assert_allclose(found["deflection"], z, atol=1e-9)
     np.testing.assert_allclose(found["tau"], np.load(path)["tau"], atol=1e-9)
+    assert "1,500 samples, 2 deflections of the positions, backend numpy" in " ".join(str(found.report).split())
     path, _ = log_of(tmp_path / "own.npz", **{f"deflection:{name}": 0 * z[:, 0] for name in ARM.joint_names})
     assert not nd.estimate(path, plan, backend="numpy")["deflection"].any()
 
