@@ -595,7 +595,7 @@ class Identified(Exact):
     does."""
 
     tolerance = IDENTIFIED
-    SAMPLES = 60
+    SAMPLES = 36
 
     def __init__(self, robot: nd.KinematicTree, has_contacts: bool, folder: Path, is_compiled: bool) -> None:
         super().__init__(robot, has_contacts, folder, is_compiled)
