@@ -97,10 +97,12 @@ def run(data: Path) -> list[Finding]:
 
 def identified(log: ArmLog, tree: nd.KinematicTree) -> list[Finding]:
     """Return what inertias alone, and all parameters, found on the first half of the log explain of the second."""
-    found = []
-    for title, wanted in (
-        ("torques of joints that move, inertias identified", ["inertias", "offsets"]),
-        ("torques of joints that move, all identified", ["inertias", "friction", "rotors", "offsets"]),
+    found, every = [], ["inertias", "friction", "rotors", "offsets"]
+    for title, wanted, moving in (
+        ("torques, all identified", every, None),
+        ("torques, all identified, with presliding", [*every, "presliding"], None),
+        ("torques of joints that move, inertias identified", ["inertias", "offsets"], MOVING),
+        ("torques of joints that move, all identified", every, MOVING),
     ):
         one = nd.identify(
             log.log,
@@ -109,7 +111,7 @@ def identified(log: ArmLog, tree: nd.KinematicTree) -> list[Finding]:
             held_out=0.5,
             cutoff=CUTOFF,
             differentiate=WINDOW,
-            moving=MOVING,
+            moving=moving,
         )
         found.append(judged(DATA, title, "torques of the motors, second half", JOINTS, one))
     return found

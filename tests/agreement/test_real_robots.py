@@ -143,6 +143,12 @@ def test_rotors_and_friction_are_what_the_double_pendulum_lacks():
     assert min(driven.correlation) >= 0.985
 
 
+def test_presliding_takes_some_of_the_residual_of_the_double_pendulum():
+    results = results_of("double_pendulum")
+    slides, deflected = (finding(results, f"torques, all identified{how}") for how in ("", ", with presliding"))
+    assert all(a < 0.92 * b for a, b in zip(deflected.rms, slides.rms, strict=True))
+
+
 def test_one_trajectory_of_the_ur10e_explains_another():
     every = finding(results_of("ur10e"), "torques, all parameters identified on another log")
     assert np.all(np.array(every.correlation) >= [0.995, 0.998, 0.998, 0.996, 0.99, 0.996])
