@@ -16,6 +16,9 @@ from nori_dyn.model.tree import KinematicTree
 FOOT, ANKLE, IMU = re.compile("(?i)sole|foot"), re.compile("(?i)ankle"), re.compile("(?i)imu")
 """What frames of soles and feet, links that end in one, and inertial units are called."""
 
+POINT = re.compile("(?i)foot|toe|tip|contact")
+"""What points of a foot are called that is named itself."""
+
 FEWEST_OF_A_SOLE = 5
 """Freedoms of a limb from which on it can place a flat sole; others stand on points."""
 
@@ -128,9 +131,13 @@ def legs_of(tree: KinematicTree) -> Legs | None:
         ankle = [tree.names[tip]] if ANKLE.search(tree.names[tip]) else []
         if not (named or ankle):
             continue
-        foot = min(named or ankle, key=lambda name: ("sole" not in name.lower(), len(name)))
         limb = limb_to(tree, tip)
-        found[foot] = sum(tree.joints[i].nv for i in limb)
+        n = sum(tree.joints[i].nv for i in limb)
+        if n < FEWEST_OF_A_SOLE:  # no point that the ground pushes is on the axis of the last joint
+            points = (name for name in frames if POINT.search(name))
+            named = [name for name in points if np.any(tree.frames[name].X.r)] or named
+        foot = min(named or ankle, key=lambda name: ("sole" not in name.lower(), len(name)))
+        found[foot] = n
         length = max(length, sum(float(np.linalg.norm(tree.X_tree[i].r)) for i in limb))
     if len(found) < 2:
         return None

@@ -109,7 +109,7 @@ def _by_draft(preset: Preset, log: Log, source: LogSource, what: str | Iterable[
         MappingError: it holds nothing of joints that are needed, or lacks what another estimate does without.
     """
 
-    def made_for(preset: Preset) -> Draft:
+    def made_for(preset: Preset, what: str | Iterable[str] | None = what) -> Draft:
         return draft(source, preset.record(what), preset.data.order, preset.data.called)
 
     asked, made = preset.runs(what)[0], made_for(preset)
@@ -129,7 +129,13 @@ def _by_draft(preset: Preset, log: Log, source: LogSource, what: str | Iterable[
                 "Is it a log of this robot? If so, a mapping ties its columns to the joints."
             ) from error
     for lacked, wanted, what_it_lacks, by in LESS if made.holds("q:") else ():
-        if wanted in {*preset.data.estimates} - {*asked} and any(name.startswith(lacked) for name in made.lacking):
+        if wanted in {*preset.data.estimates} - {*asked} and _lacks(made, lacked):
+            if any(_lacks(made_for(preset, wanted), each) for each, *_ in LESS):
+                raise MappingError(
+                    f"{log.path}: holds neither {' nor '.join(each for _, _, each, _ in LESS)}, without which "
+                    f"'{preset.name}' estimates nothing. What a motion alone tells, the whole wrench of the ground "
+                    "and the torques: nori-dyn plan ROBOT --base floating --sensors inverse_dynamics."
+                )
             raise MappingError(
                 f"{log.path}: holds no {what_it_lacks}, by which {', '.join(asked)} is estimated. Without: "
                 f"--what {wanted}, in Python what='{wanted}', by {by}."
@@ -144,15 +150,30 @@ def _by_draft(preset: Preset, log: Log, source: LogSource, what: str | Iterable[
     )
 
 
+def _lacks(made: Draft, numbers: str | tuple[str, ...]) -> bool:
+    """Whether a draft lacks numbers that begin so."""
+    return any(name.startswith(numbers) for name in made.lacking)
+
+
 def drafted(log: Log, record: SampleRecord) -> tuple[Log, Draft | None]:
-    """A log, with the mapping of a draft where neither a mapping nor names say where positions are, and the draft."""
+    """A log, with the mapping of a draft and the draft, where that ties more of what is read than names alone do."""
     if log.mapping is not None and log.mapping.columns:
         return log, None
     with open_log(log.path) as source:
-        if not any(name.startswith("q:") for name in bind(source.columns, log.mapping, record).lacking):
+        by_name = [name for name in bind(source.columns, log.mapping, record).lacking if not _is_rate(name)]
+        if not by_name:
             return log, None
         made = draft(source, record)
-    return replace(log, mapping=_completed(LogMapping.from_dict(made.data()), log.mapping)), made
+        mapping = _completed(LogMapping.from_dict(made.data()), log.mapping)
+        by_draft = [name for name in bind(source.columns, mapping, record).lacking if not _is_rate(name)]
+    if len(by_draft) < len(by_name) or any(name.startswith("q:") for name in by_name):
+        return replace(log, mapping=mapping), made
+    return log, None
+
+
+def _is_rate(name: str) -> bool:
+    """Whether a number of a record is a velocity or an acceleration, which positions can give."""
+    return name.startswith(("qd:", "qdd:"))
 
 
 def _completed(mapping: LogMapping, told: LogMapping | None) -> LogMapping:

@@ -31,7 +31,7 @@ LOOKS = 8
 """Configurations at which the inertia that joints feel is looked at."""
 
 HEAVY = 10.0
-"""Masses that are as many times those of the model, whose sums alone a log tells, mean nothing by themselves."""
+"""Masses that are as many times those of the model, or as small a part, mean nothing alone: a log tells sums."""
 
 OPPOSITE = -0.5
 """Correlation of a reading with what the model predicts, below which its sign is likely turned."""
@@ -119,23 +119,27 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
 
 
 def unlikely_masses(parameters: Parameters, values: Floats) -> Iterator[str]:
-    """Yield a sentence where links would weigh many times what they do in the model.
+    """Yield a sentence where links would weigh many times what they do in the model, or as little of it.
 
     Args:
         parameters: of the robot.
         values: what was found (n,).
     """
     known = zip(parameters.each, parameters.prior.tolist(), values[: len(parameters)].tolist(), strict=True)
-    heavy = [(each.owner, kg, found) for each, kg, found in known if each.kind == "m" and found > HEAVY * kg > 0]
-    if heavy:
-        link, kg, found = heavy[0]
-        names = listed(repr(name) for name, *_ in heavy)
-        yield (
-            f"{'Links' if heavy[1:] else 'Link'} {names} would weigh far more than in the model: '{link}' "
-            f"{number(found)} kg, there {number(kg)} kg. That fits the logs and is no weight: they tell sums, and "
-            "what the model lacks may be taken for inertia. Look at signs, zeros and gravity, or give what is known: "
-            "known (--known m:LINK=1.5)."
-        )
+    masses = [(each.owner, kg, found) for each, kg, found in known if each.kind == "m" and kg > 0]
+    for far, odd in (
+        ("more", [each for each in masses if each[2] > HEAVY * each[1]]),
+        ("less", [each for each in masses if each[2] < each[1] / HEAVY]),
+    ):
+        if odd:
+            link, kg, found = odd[0]
+            names = listed(repr(name) for name, *_ in odd)
+            yield (
+                f"{'Links' if odd[1:] else 'Link'} {names} would weigh far {far} than in the model: '{link}' "
+                f"{number(found)} kg, there {number(kg)} kg. That fits the logs and is no weight: they tell sums, and "
+                "what the model lacks may be taken for inertia. Look at signs, zeros and gravity, or give what is "
+                "known: known (--known m:LINK=1.5)."
+            )
 
 
 def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:

@@ -58,6 +58,10 @@ def test_a_log_whose_columns_have_other_names_is_drafted_and_asked_about(told, r
     assert "so positions and velocities agree" in plain(said)
     kept = nd.tools.load_mapping("found.log.yaml")
     assert (kept.columns[0].of, len(kept.calibration)) == ("q:{joint}", 6)
+    with np.load("log.npz") as log:  # positions by their usual name, torques not
+        np.savez("other.npz", t=log["t"], q=log["q"], qd=log["qd"], tau_measured=log["tau"])
+    _, _, asked = run("identify", "other.npz", *UR5, "--parameters", "offsets")
+    assert "tau:{joint} from tau_measured[{k}]?" in plain(asked)
 
 
 def test_several_robots_have_files_of_their_own(told, run, here):

@@ -11,6 +11,7 @@ from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.formats.arrays import ArraySeries, ArraySource
 from nori_dyn.logs.formats.csv_table import METADATA
 from nori_dyn.logs.formats.registry import FORMATS, open_log
+from nori_dyn.tables import listed
 
 TABLES = tuple(ending for each in FORMATS if each.module not in ("bags", "mcap_files") for ending in each.endings)
 """How the names of files end that hold tables and arrays."""
@@ -33,7 +34,7 @@ class TablesSource(ArraySource):
         super().__init__(path, found)
         if why:
             self.refused = {**self.refused, **why}
-            told = f"{path}: not all of its tables are read: {' '.join(why.values())}"
+            told = f"{path}: not read of it: {listed(why, 6)}. {next(iter(why.values()))}"
             warnings.warn(told, NoriWarning, stacklevel=2)
 
 

@@ -60,7 +60,7 @@ FORMATS = (
     Format("table of text", (".dat", ".sto", ".mot"), "csv_table", "CsvSource"),
     Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter", begins=b"PK\x03\x04"),
     Format("NPY", (".npy",), "numpy_files", "NpySource", begins=b"\x93NUMPY"),
-    Format("JSON", (".json", ".jsonl", ".ndjson"), "json_files", "JsonSource"),
+    Format("JSON", (".json", ".jsonl", ".ndjson"), "json_files", "JsonSource", begins=b"{"),
     Format("MATLAB", (".mat",), "matlab", "open_mat", "MatWriter", begins=b"MATLAB "),
     Format("HDF5", (".h5", ".hdf5", ".hdf"), "hdf5", "Hdf5Source", "Hdf5Writer", ("h5py",), b"\x89HDF"),
     Format("Parquet", (".parquet", ".pq"), "arrow", "ParquetSource", "ParquetWriter", ("pyarrow",), b"PAR1"),
@@ -117,7 +117,10 @@ def format_of(path: Path) -> Format:
     if path.is_dir():
         is_bag = any(file.name.lower().endswith(BAG) for file in path.iterdir())
         return next(each for each in FORMATS if (each.endings == FOLDER if is_bag else each.name == TABLES))
-    found = next((each for each in FORMATS if _ends(path, each)), None) or _begins(path)
+    found = next((each for each in FORMATS if _ends(path, each)), None)
+    begun = _begins(path) if found is None or found.module == "csv_table" else None
+    if begun is not None and (found is None or begun.module == "json_files"):  # JSON that is called .txt
+        found = begun
     if found is None:
         advice = next((f" {said}" for endings, said in ELSEWHERE.items() if path.name.lower().endswith(endings)), "")
         known = _listed(FORMATS)

@@ -117,7 +117,8 @@ def draft(
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
     values = _sample(source)
-    families = [*split(recognised(families_of(names, joints, order, called), len(joints), values), record.tree)]
+    known = recognised(families_of(names, joints, order, called), len(joints), values)
+    families = [*split(known, record.tree, values)]
     times_of = {source.columns[f.columns[0]].name: f for f in families if f.words == (TIME,)}
     clocks = {s.name: found for s in source.streams if (found := _clock(s, values, times_of.get(s.name))) is not None}
     times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}

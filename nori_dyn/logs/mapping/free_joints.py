@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 from nori_dyn.logs.mapping.drafting import DraftEntry, Drafting
 from nori_dyn.logs.mapping.families import WORDS, Family, inertial_kind, kind_of, words_of
 from nori_dyn.logs.mapping.log_mapping import Axes
+from nori_dyn.logs.mapping.unnamed import TIME, step_between
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
@@ -47,16 +48,46 @@ Columns: TypeAlias = tuple[str, ...]
 """Names of columns."""
 
 
-def split(families: Iterable[Family], tree: KinematicTree) -> Iterator[Family]:
-    """Yield families; those of all of q, or qd, of a robot with a free joint in two: its numbers, and the others'."""
-    n = sum(joint.nq == joint.nv == 1 for joint in tree.joints)
-    for family in families:
+def split(families: Iterable[Family], tree: KinematicTree, values: Mapping[str, Floats]) -> Iterator[Family]:
+    """Yield families; those of all of q, or qd, of a robot with a free joint in two: its numbers, and the others'.
+
+    Args:
+        families: the families.
+        tree: the robot.
+        values: some samples of the columns.
+    """
+    n, is_free = sum(joint.nq == joint.nv == 1 for joint in tree.joints), tree.joints[0].nq == 7
+    for family in (part for each in families for part in (_states(each, n, values) if is_free else (each,))):
         sizes = OWN.get(kind_of(family) or ("qd" if family.words == ("v",) else ""), ())
-        if family.joints is None and sizes and len(family.columns) == sum(sizes) + n and tree.joints[0].nq == 7:
+        if family.joints is None and sizes and len(family.columns) == sum(sizes) + n and is_free:
             ends = np.cumsum([0, *sizes]).tolist()
             yield from (Family(f"{family.pattern}:{a}", family.columns[a:b], None) for a, b in pairwise(ends))
             family = replace(family, columns=family.columns[ends[-1] :])
         yield family
+
+
+def _states(family: Family, n: int, values: Mapping[str, Floats]) -> Iterator[Family]:
+    """Yield a family; one without a meaning as times, all of q and all of qd, if it has as many numbers, in that order.
+
+    The four numbers of the pose that are a quaternion tell it, and rates that positions move by.
+    """
+    columns, sizes = family.columns, (7 + n, 13 + 2 * n)
+    first = next((len(columns) - size for size in sizes if len(columns) - size in (0, 1)), None)
+    is_open = family.joints is None and kind_of(family) is None and {*columns} <= values.keys()
+    if first is None or not is_open or (first and not (np.diff(values[columns[0]]) > 0).all()):
+        yield family
+        return
+    q, qd = columns[first : first + 7 + n], columns[first + 7 + n :]
+    moving = [[values[column] for column in own] for own in (q[7:], qd[6:])]
+    if not any(_is_unit(values, q[place]) for _, place in PLACED) or (qd and step_between(*moving) is None):
+        yield family
+        return
+    why = f"without names, {len(q)} numbers that begin with a pose"
+    if first:
+        yield replace(family, columns=columns[:1], words=(TIME,), why="without a name, it increases all the way")
+    yield replace(family, columns=q, words=("q",), why=why)
+    if qd:
+        yield replace(family, columns=qd, words=("qd",), why="without names, the positions before them move so")
 
 
 def poses(of: Drafting) -> Iterator[DraftEntry]:
@@ -89,14 +120,14 @@ def _poses(of: Drafting, vectors: dict[str, Columns]) -> Iterator[tuple[Columns,
     for family in untaken:
         columns = family.columns
         for place, quaternion in PLACED:
-            if len(columns) in WHOLE and _is_unit(of, columns[quaternion]):
+            if len(columns) in WHOLE and _is_unit(of.values, columns[quaternion]):
                 vectors |= {f"{family.pattern}:{k}": columns[k : k + 3] for k in range(7, len(columns), 3)}
                 yield from ((columns[place], columns[quaternion], order) for order in _orders(of, columns[quaternion]))
     places = {stem: own for stem, own in vectors.items() if _is_place(words_of(stem))}
     turned = [*_lettered(of), *((family.pattern, family.columns) for family in untaken if len(family.columns) == 4)]
     for stem, columns in turned:
         beside = {each: own for each, own in places.items() if not {*own} & {*columns}}
-        if beside and _is_unit(of, columns):
+        if beside and _is_unit(of.values, columns):
             orders = [""] if f"{stem}w" in columns[3].lower() else _orders(of, columns)
             near = difflib.get_close_matches(stem.lower(), beside, n=len(beside), cutoff=0.0)
             yield from ((beside[each], columns, order) for each in near for order in orders)
@@ -116,10 +147,10 @@ def _lettered(of: Drafting) -> Iterator[tuple[str, Columns]]:
                 yield match[1].lower(), columns
 
 
-def _is_unit(of: Drafting, columns: Columns) -> bool:
+def _is_unit(values: Mapping[str, Floats], columns: Columns) -> bool:
     """Whether columns are a vector of size one."""
-    known = {*columns} <= of.values.keys()
-    return known and bool(abs(np.nanmedian(np.linalg.norm([of.values[c] for c in columns], axis=0)) - 1.0) < UNIT)
+    known = {*columns} <= values.keys()
+    return known and bool(abs(np.nanmedian(np.linalg.norm([values[c] for c in columns], axis=0)) - 1.0) < UNIT)
 
 
 def _orders(of: Drafting, columns: Columns) -> list[str]:

@@ -1,5 +1,6 @@
 """Presets: robots that are ready to use, and logs that are tied to them without a mapping."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from nori_dyn.estimation.legged import legs_of
 from nori_dyn.estimation.presets import known_presets
 from nori_dyn.logs.formats.registry import open_log
 from nori_dyn.logs.mapping.draft import draft
+from nori_dyn.logs.mapping.record import SampleRecord
 from nori_dyn.logs.motion.differentiation import differentiator
 from tests.logs import samples_in
 from tests.robots import ROBOTS, load
@@ -284,6 +286,25 @@ def test_the_pose_of_a_base_is_found_by_its_numbers_and_its_velocity_by_how_it_m
     np.testing.assert_allclose(read.qd, of.qd, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.txt"])
+def test_a_table_of_states_without_names_begins_with_a_pose(tmp_path, name):
+    """As retargeted motions of humanoids are written; or in JSON, whatever the file is called."""
+    of = walk("biped", 6.4)[1000:2000:2]
+    states, t = np.hstack([of.q, of.qd[:, 3:6], of.qd[:, :3], of.qd[:, 6:]]), 2e-3 * np.arange(of.n)
+    if name == "log.csv":
+        np.savetxt(tmp_path / name, np.column_stack([t, states]), delimiter=",")
+    else:
+        (tmp_path / name).write_text(json.dumps({"time": t.tolist(), "Frames": states.tolist()}))
+    system = nd.System(of.tree, "inverse_dynamics")
+    with open_log(tmp_path / name) as source:
+        made = draft(source, SampleRecord.of({(): system}))
+    read = samples_in(tmp_path / name, system, differentiator("smoother"), mapping=made.data())
+    np.testing.assert_allclose(read.q, of.q, atol=1e-9)
+    np.testing.assert_allclose(read.qd, of.qd, atol=1e-9)
+    with pytest.raises(MappingError, match="holds neither joint torques nor readings of the whole IMU"):
+        nd.estimate(tmp_path / name, BIPED)
+
+
 @pytest.mark.parametrize("kept", [1, 2, 10])
 def test_poses_of_which_nothing_can_be_differentiated_have_no_velocity(tmp_path, kept):
     simulated(tmp_path / "log.npz", "arrays")
@@ -312,6 +333,11 @@ def test_forces_on_feet_are_estimated_by_the_pose_of_the_base(tmp_path, has_velo
     size = np.sqrt(np.mean(of.fx[..., 3:] ** 2))
     assert np.median(np.abs(off)) < 0.01 * size
     assert np.sqrt(np.mean(off**2)) < 0.08 * size  # feet that hit the ground are faster than a smoother follows
+
+
+def test_a_foot_that_is_a_point_is_not_on_the_axis_of_its_knee():
+    """Where the shank is called a foot, and its end a tip."""
+    assert legs_of(nd.preset(BIPED.with_name("quadruped.xml")).tree).points == ("LF_tip", "RF_tip", "LH_tip", "RH_tip")
 
 
 def test_forces_on_legs_in_a_plane_are_shared_by_a_prior():

@@ -264,13 +264,16 @@ def test_signs_and_delays_are_noticed(tmp_path, arm):
     assert found.fits[1].delay == pytest.approx(late * 0.002, rel=0.1)
 
 
-def test_links_that_would_weigh_far_more_than_in_the_model_are_told(arm):
+def test_links_that_would_weigh_far_more_or_less_than_in_the_model_are_told(arm):
     each = Parameters.of(arm, ["m:*"], {})
     found = each.prior.copy()
     assert not [*unlikely_masses(each, 5 * found)]
     found[1] *= 100
     (told,) = unlikely_masses(each, found)
     assert f"Link '{arm.names[1]}' would weigh far more than in the model" in told
+    found[2] /= 100
+    _, told = unlikely_masses(each, found)
+    assert f"Link '{arm.names[2]}' would weigh far less than in the model" in told
 
 
 def test_a_wrist_sensor_identifies_what_it_carries(tmp_path):
