@@ -267,7 +267,8 @@ def identify(
             stand on the ground: flat, or LF_FOOT:point on a point.
         parameters: What to look for, with commas: inertias, friction, quadratic_friction, weight_friction, presliding,
             rotors, springs, offsets, gains, names such as m:forearm, or patterns such as viscous:l_*. `offsets` alone
-            calibrates sensors; `presliding` suits motor currents. inertias,friction,rotors,offsets when left out; with --excite inertias,friction.
+            calibrates sensors; `presliding` suits motor currents. inertias,friction,rotors,offsets when left out; with
+            --excite inertias,friction.
         out: Write the robot's file anew, with what was found: .urdf of a URDF, .xml of an MJCF model. With --excite,
             the table of the motion, .csv or .csv.gz: t, q, qd, qdd, tau.
         fit: See `FitOptions`.
