@@ -286,7 +286,7 @@ class _Estimation:
         doubts += turned_signs(problem.parameters, plain)
         doubts += unlikely_masses(problem.parameters, values)
         doubts += contradicted_priors(solution.checks)
-        doubts += late_readings(late)
+        doubts += late_readings(late, problem.tree)
         doubts += opposite_readings(names, logs, before)
         identified = [each.name for each in combinations if each.is_identified]
         doubts += weak_motion(self.still, identified, int(np.sum(directions < IDENTIFIED)), len(directions))

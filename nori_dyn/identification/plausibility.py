@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from nori_dyn.components.friction import Friction
 from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.formulation import LogMoments
@@ -212,8 +213,10 @@ def _explained(T: Floats, n: int, rows: int) -> Floats:
     return found
 
 
-def late_readings(found: Mapping[str, float]) -> Iterator[str]:
-    """Yield sentences on readings that are late."""
+def late_readings(found: Mapping[str, float], tree: KinematicTree) -> Iterator[str]:
+    """Yield sentences on readings that are late, of a robot whose friction may know presliding already."""
+    has = any(isinstance(each, Friction) and each.presliding for each in tree.components)
+    advice = "compare what was held out without `presliding`" if has else "look for `presliding` too"
     for verb, sign in (("lag", 1.0), ("lead", -1.0)):
         own = {name: sign * late for name, late in found.items() if sign * late > 0}
         if own:
@@ -221,7 +224,7 @@ def late_readings(found: Mapping[str, float]) -> Iterator[str]:
             yield (
                 f"Readings {verb} the motion: {shown}. Correct it in the mapping (delay); until then friction and "
                 "inertia are biased. For a single joint, friction that is no function of the velocity looks the same: "
-                "look for `presliding` too."
+                f"{advice}."
             )
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.identification.parameters import Parameters, ten_of
-from nori_dyn.identification.plausibility import unlikely_masses
+from nori_dyn.identification.parameters import Parameters, ten_of, with_presliding
+from nori_dyn.identification.plausibility import late_readings, unlikely_masses
 from nori_dyn.model.inertia import inertia_of_ten
 from nori_dyn.tables import number, spaced
 from tests.robots import load
@@ -262,6 +262,8 @@ def test_signs_and_delays_are_noticed(tmp_path, arm):
     found = identified(**{k: v[late:] for k, v in arrays.items()} | {"tau": arrays["tau"][:-late]})
     assert any("Readings lag the motion" in note for note in found.notes)
     assert found.fits[1].delay == pytest.approx(late * 0.002, rel=0.1)
+    assert "look for `presliding` too" in next(late_readings({"tau": 0.01}, arm))
+    assert "what was held out without `presliding`" in next(late_readings({"tau": 0.01}, with_presliding(arm)))
 
 
 def test_links_that_would_weigh_far_more_or_less_than_in_the_model_are_told(arm):
