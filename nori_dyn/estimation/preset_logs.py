@@ -209,7 +209,7 @@ def reasons_of(made: Draft) -> Iterator[str]:
     for name, (settings, why) in made.streams.items():
         yield f"times of {name or 'the log'}, {settings}: {why}"
     if made.rate is not None:
-        yield f"{made.rate:g} samples a second: so positions and velocities agree, as the log has no times"
+        yield f"{made.rate:g} samples a second, without times: so its file says, or so positions and velocities agree"
     if made.guesses and made.lacks_velocities:
         yield "velocities that the log lacks: made of the positions, by a smoother"
 

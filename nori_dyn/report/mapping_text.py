@@ -27,7 +27,7 @@ def _lines(draft: Draft, log: Path) -> Iterator[str]:
     )
     yield f"robot: {_inline(draft.robot)}"
     if draft.rate is not None:
-        yield from _remark("The log has no times: positions and velocities agree with so many samples a second.")
+        yield from _remark("The log has no times: so many samples a second by what its file says, or how it moves.")
         yield f"clock: {_inline({'rate': draft.rate})}"
     if draft.streams:
         yield "streams:"

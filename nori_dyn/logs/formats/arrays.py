@@ -38,6 +38,13 @@ SUFFIX = re.compile(
 )
 """How the name of an array of times ends: `t`, `state_left_leg_t`, `arm/timestamps`, `estimatorJointsTime`."""
 
+RATE = re.compile(r"(?i)(?:.*[._/])?(?:fps|(?:frame|sampl(?:e|ing))_?(?:rate|freq(?:uency)?)|fs)")
+STEP = re.compile(r"(?i)(?:.*[._/])?(?:dt|time_?step|frame_?(?:duration|time)|sampl(?:e|ing)_?time)")
+"""What a number is called that says how many samples there are in a second, and how long one lasts."""
+
+RATES = (1.0, 1e5)
+"""Samples a second [Hz] that are believed, at least and at most."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArraySeries:
@@ -149,7 +156,7 @@ class ArraySource(LogSource):
         turns: bool = False,
         refused: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.path, self.metadata = path, metadata
+        self.path, self.metadata, self.rate = path, metadata, _rate(series)
         placed = _placed(series, turns)
         self.refused = {**refused} | {
             each.series.name: f"it has {each.width:,} numbers a sample, and more than {LONGEST:,} are not read"
@@ -213,6 +220,17 @@ class ArraySource(LogSource):
         where = f"samples {start} to {stop - 1} of '{member.series.name}'"
         with refusing(f"{self.path}: is damaged: {where} cannot be read"):
             return member.read(start, stop)
+
+
+def _rate(series: Sequence[ArraySeries]) -> float | None:
+    """How many samples a second [Hz] a single number says; None if none does."""
+    for each in series:
+        power = 1 if RATE.fullmatch(each.name) else -1 if STEP.fullmatch(each.name) else 0
+        if power and math.prod(each.shape) == 1:
+            said = float(np.asarray(each.take(0, 0, 1), dtype=float).ravel()[0])
+            if said > 0 and RATES[0] <= said**power <= RATES[1]:
+                return said**power
+    return None
 
 
 def _placed(series: Sequence[ArraySeries], turns: bool) -> list[_SampledArray]:
@@ -300,5 +318,7 @@ def object_of(kind: str) -> str:
 
 
 def part_of(array: Any, axis: int, start: int, stop: int) -> Array:
-    """Slice of an array, or of what is sliced like one, along an axis."""
+    """Slice of an array, or of what is sliced like one, along an axis; all of a single number."""
+    if not array.shape:
+        return np.asarray(array)
     return np.asarray(array[(*(slice(None),) * axis, slice(start, stop))])

@@ -27,6 +27,9 @@ END = "endheader"
 WIDE = 100
 """How many times more columns than lines a table without names has whose samples stand side by side."""
 
+LIST = re.compile(r'"?[\[(]([^\[\]()"]*)[\])]"?')
+"""A cell that holds several numbers, as a list of Python, an array of NumPy or a vector of MATLAB is written."""
+
 Lines: TypeAlias = Sequence[tuple[int, str]]
 """Lines of a file that are not empty, with their numbers from 1."""
 
@@ -42,6 +45,7 @@ class Head:
         metadata: of the remarks `# key: value` above it.
         numbers: for each cell whether a number, or a time, stands there in one of the first lines, under its own name.
         dates: which cells hold times such as 2024-05-01T12:30:00.5.
+        has_lists: whether cells hold lists, whose numbers are cells of their own: see `opened`.
     """
 
     names: tuple[str, ...]
@@ -50,6 +54,7 @@ class Head:
     metadata: Mapping[str, str]
     numbers: tuple[bool, ...]
     dates: frozenset[int] = frozenset()
+    has_lists: bool = False
 
 
 def read_head(path: Path, lines: Lines) -> Head:
@@ -84,6 +89,11 @@ def read_head(path: Path, lines: Lines) -> Head:
     else:
         names, rows = first, rest[1:]
     names = [name or f"column[{k}]" for k, name in enumerate(names)]
+    sizes = [_numbers_in(cell) for cell in cells(rows[0][1], delimiter)] if rows else []
+    if has_lists := len(sizes) == len(names) and any(sizes):
+        rows = [(n, opened(line, delimiter)) for n, line in rows]
+        parts = ([f"{name}[{k}]" for k in range(n)] or [name] for name, n in zip(names, sizes, strict=True))
+        names = [name for part in parts for name in part]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         more = f" and {len(twice) - 1} more names" if twice[1:] else ""
@@ -102,7 +112,20 @@ def read_head(path: Path, lines: Lines) -> Head:
         {match[1]: match[2] for match in told if match},
         tuple(is_read),
         dates,
+        has_lists,
     )
+
+
+def opened(line: str, delimiter: str | None) -> str:
+    """A line whose cells that hold lists are as many cells as numbers."""
+    return LIST.sub(lambda match: (delimiter or " ").join(match[1].replace(",", " ").split()), line)
+
+
+def _numbers_in(cell: str) -> int:
+    """How many numbers a cell holds as a list; 0 if it is none."""
+    match = LIST.fullmatch(cell)
+    found = match[1].replace(",", " ").split() if match else []
+    return len(found) if all(map(is_number, found)) else 0
 
 
 def cells(line: str, delimiter: str | None) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, NoriWarning
-from nori_dyn.logs.formats.cells import Head, cells, is_number, parse_slowly, read_head
+from nori_dyn.logs.formats.cells import Head, cells, is_number, opened, parse_slowly, read_head
 from nori_dyn.logs.formats.source import BLOCK, LogSource, SampleBlock, Stream, refusing, time_column
 from nori_dyn.logs.formats.writer import DIGEST, FileSchema, Writer, digest_of, flat
 from nori_dyn.typing import Floats
@@ -170,7 +170,7 @@ class CsvSource(LogSource):
 
 def _parse_large(content: bytes, head: Head, columns: Sequence[int]) -> Floats | None:
     """Numbers of many lines by pyarrow's parser; None if it cannot parse them or is not installed."""
-    if head.delimiter is None or b"#" in content:
+    if head.delimiter is None or head.has_lists or b"#" in content:
         return None
     try:
         from pyarrow import ArrowInvalid, csv, float64
@@ -207,7 +207,8 @@ def _lines(path: Path, piece: Piece) -> list[tuple[int, str]]:
 
 
 def _rows(lines: list[tuple[int, str]], head: Head) -> list[tuple[int, str]]:
-    return [(n, line) for n, line in lines if n >= head.data and not line.lstrip().startswith("#")]
+    rows = [(n, line) for n, line in lines if n >= head.data and not line.lstrip().startswith("#")]
+    return [(n, opened(line, head.delimiter)) for n, line in rows] if head.has_lists else rows
 
 
 class CsvWriter(Writer):

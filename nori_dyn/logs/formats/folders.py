@@ -16,6 +16,9 @@ from nori_dyn.tables import listed
 TABLES = tuple(ending for each in FORMATS if each.module not in ("bags", "mcap_files") for ending in each.endings)
 """How the names of files end that hold tables and arrays."""
 
+SHOWN = 6
+"""Files that are named that are no tables."""
+
 
 class TablesSource(ArraySource):
     """The files of a folder, in memory: a column of `velocity.csv` is called `velocity.elbow`, or `velocity[0]`."""
@@ -29,13 +32,13 @@ class TablesSource(ArraySource):
                     found += _columns(file)
                 except FileFormatError as error:
                     why[file.name] = str(error)
+        told = f"Not read of it: {listed(why, SHOWN)}. {next(iter(why.values()))}" if why else ""
         if not found:
-            raise FileFormatError(f"{path}: holds no bag of ROS 2, and no tables. {'; '.join(why.values())}".rstrip())
+            raise FileFormatError(f"{path}: holds no bag of ROS 2, and no tables. {told}".rstrip())
         super().__init__(path, found)
         if why:
             self.refused = {**self.refused, **why}
-            told = f"{path}: not read of it: {listed(why, 6)}. {next(iter(why.values()))}"
-            warnings.warn(told, NoriWarning, stacklevel=2)
+            warnings.warn(f"{path}: holds what is no table. {told}", NoriWarning, stacklevel=2)
 
 
 def _columns(file: Path) -> Iterator[ArraySeries]:

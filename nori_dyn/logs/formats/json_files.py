@@ -47,3 +47,5 @@ def _arrays(value: Any, name: str = "") -> Iterator[tuple[str, Floats]]:
             yield name, np.array(value, dtype=float)
         except (ValueError, TypeError):  # text, or rows of several lengths
             return
+    elif isinstance(value, int | float):
+        yield name, np.array(value, dtype=float)

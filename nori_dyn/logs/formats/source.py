@@ -75,6 +75,7 @@ class LogSource(ABC):
         streams: what it holds.
         metadata: what the file says of itself.
         refused: what it holds that is not read, such as a topic, and why.
+        rate: how many samples a second [Hz] a single number of the file says, by its name; None if there is none.
         reading: what a progress bar says of the way: "rows", "messages".
     """
 
@@ -82,6 +83,7 @@ class LogSource(ABC):
     streams: tuple[Stream, ...]
     metadata: Mapping[str, str] = MappingProxyType({})
     refused: Mapping[str, str] = MappingProxyType({})
+    rate: float | None = None
     _share: float | None = None
 
     @abstractmethod

@@ -62,7 +62,8 @@ class Draft:
         robot: the robot that it is for.
         guesses: its entries.
         streams: what is to be known of streams, by their names, and why.
-        rate: how many samples a second [Hz] positions and velocities of a log without times tell; or None.
+        rate: how many samples a second [Hz] a log without times has: a number of its file says it, or positions and
+            velocities; or None.
         lacking: what the sensors need and no column was found for.
         still: the joints of one number that no column is of, where columns are of others.
         left_over: the columns that were not taken.
@@ -126,8 +127,9 @@ def draft(
     for kind in ("q", "qd", "qdd", "tau", "current"):
         of.guesses.extend(of.joint_entries(kind))
     of.guesses.extend([*_wrenches(of), *_imus(of), *_contacts(of)])
+    rate = of.rate(source.rate)
     if not record.estimated:
-        of.guesses[:0] = poses(of)
+        of.guesses[:0] = poses(of, rate)
     given = of.given
     taken = of.taken | {settings.get("clock") for settings, _ in clocks.values()}
     moving = {joint for joint in joints if any(f"{kind}:{joint}" in given for kind in ("q", "qd", "tau"))}
@@ -135,7 +137,7 @@ def draft(
         robot=record.tree.name,
         guesses=tuple(of.guesses),
         streams=clocks,
-        rate=of.rate(),
+        rate=rate,
         lacking=abbreviated(
             name
             for k, name in enumerate(record.names)

@@ -22,7 +22,7 @@ from nori_dyn.logs.mapping.families import (
     words_of,
 )
 from nori_dyn.logs.mapping.record import SampleRecord
-from nori_dyn.logs.mapping.unnamed import step_between
+from nori_dyn.logs.mapping.unnamed import AGREED, step_between
 from nori_dyn.solve.plausibility.motion import RELATED, compared
 from nori_dyn.typing import Floats
 
@@ -172,18 +172,25 @@ class Drafting:
                 found += [slope] if correlation > RELATED[1] else []
         return float(np.median(found)) if found and len(moving) == len(rates) else None
 
-    def rate(self) -> float | None:
-        """How many samples a second [Hz] positions and velocities tell, to three digits, where nothing else does."""
+    def rate(self, said: float | None) -> float | None:
+        """How many samples a second [Hz] a log without times has; None where nothing tells.
+
+        Args:
+            said: what the file says, which counts unless positions and velocities contradict it. They tell it to three
+                digits.
+        """
         guesses = {str(guess.entry["of"]): guess for guess in self.guesses}
         q, qd = guesses.get("q:{joint}"), guesses.get("qd:{joint}")
-        if q is None or qd is None or len(q.columns) != len(qd.columns) or self.times.keys() & {*q.columns}:
+        if q is None or self.times.keys() & {*q.columns}:
             return None
-        if not {*q.columns, *qd.columns} <= self.values.keys():
-            return None
+        if qd is None or len(q.columns) != len(qd.columns) or not {*q.columns, *qd.columns} <= self.values.keys():
+            return said
         is_same = f"{q.entry.get('unit', 'rad')}/s" == qd.entry.get("unit", "rad/s")
         columns = ([self.values[column] for column in guess.columns] for guess in (q, qd))
         step = step_between(*columns) if is_same else None
-        return step and float(f"{1 / step:.3g}")
+        if step is None or (said is not None and abs(said * step - 1.0) < AGREED):
+            return said
+        return float(f"{1 / step:.3g}")
 
 
 def unit_in_name(column: str, si: str) -> str | None:

@@ -90,15 +90,20 @@ def _states(family: Family, n: int, values: Mapping[str, Floats]) -> Iterator[Fa
         yield replace(family, columns=qd, words=("qd",), why="without names, the positions before them move so")
 
 
-def poses(of: Drafting) -> Iterator[DraftEntry]:
-    """Yield the pose of a free joint, and its velocity: the vectors that are the rates of the pose."""
+def poses(of: Drafting, rate: float | None) -> Iterator[DraftEntry]:
+    """Yield the pose of a free joint, and its velocity: the vectors that are the rates of the pose.
+
+    Args:
+        of: what has been found.
+        rate: how many samples a second [Hz] a log without times has, where that is known.
+    """
     tree, record = of.record.tree, of.record
     free = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nq == 7]
     vectors = {stem.lower(): own for stem, own in of.vectors() if not {*own} & of.taken and {*own} <= of.values.keys()}
     likely = [*_poses(of, vectors)] if free else []
     if not likely:
         return
-    moving = ((pose, _velocity(of, *pose, vectors)) for pose in likely)
+    moving = ((pose, _velocity(of, *pose, vectors, rate)) for pose in likely)
     (place, turned, order), velocity = next((found for found in moving if found[1] is not None), (likely[0], None))
     entry: dict[str, object] = {"of": f"q:{free[0]}", "from": [*place, *turned]}
     why = "a position, and four numbers of size one"
@@ -162,11 +167,11 @@ def _orders(of: Drafting, columns: Columns) -> list[str]:
 
 
 def _velocity(
-    of: Drafting, place: Columns, turned: Columns, order: str, vectors: Mapping[str, Columns]
+    of: Drafting, place: Columns, turned: Columns, order: str, vectors: Mapping[str, Columns], rate: float | None
 ) -> tuple[Columns, Axes] | None:
     """The columns of the velocity, angular first, and its axes: those whose numbers are the rates of the pose."""
-    t = of.times.get(place[0])
     position, quaternions = (np.array([of.values[column] for column in own]).T for own in (place, turned))
+    t = of.times.get(place[0], None if rate is None else np.arange(len(position)) / rate)
     if t is None or not 2 < len(t) == len(position) or not (np.diff(t) > 0).all():
         return None
     if not (np.linalg.norm(quaternions, axis=1) > 0).all():  # nor a number

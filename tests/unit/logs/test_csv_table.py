@@ -27,6 +27,20 @@ def path(tmp_path):
     return tmp_path / "log.csv"
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_cells_that_hold_lists_are_columns(tmp_path, delimiter):
+    """As pandas writes them."""
+    q, rng = np.random.default_rng(0).normal(size=(20, 3)), range(20)
+    cells = [["state", f"{0.01 * k:.2f}", f'"{q[k].tolist()}"', f'"{str(q[k]).strip()}"'] for k in rng]
+    lines = [["type", "time [s]", "positions", "about"], *cells]
+    (tmp_path / "log.csv").write_text("\n".join(delimiter.join(line) for line in lines))
+    with open_log(tmp_path / "log.csv") as source:
+        table = source.table(source.streams[0])
+    np.testing.assert_array_equal(np.column_stack([table[f"positions[{k}]"] for k in range(3)]), q)
+    np.testing.assert_allclose(np.column_stack([table[f"about[{k}]"] for k in range(3)]), q, atol=1e-6)
+    np.testing.assert_allclose(table["time [s]"], 0.01 * np.arange(20))
+
+
 def test_the_first_line_may_hold_numbers(path):
     numbers = "798.467,-0.03,1e-3\n798.469,-0.04,0\n"
     found = read(path, text=numbers)

@@ -1,5 +1,6 @@
 """Mappings: units, axes and bases, against SciPy and Pinocchio; the draft of one from the names of columns."""
 
+import json
 from itertools import product
 from types import SimpleNamespace
 
@@ -509,6 +510,20 @@ def test_a_rate_says_how_far_samples_without_times_are_apart(tmp_path):
     mapping = {"columns": MOTION, "clock": {"rate": 250.0}}
     t = nd.estimate(nd.read_log(tmp_path / "log.npz", mapping), nd.plan(ID, outputs=["tau"]), backend="numpy").t
     np.testing.assert_allclose(t, np.arange(len(q)) / 250, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("said", "has_velocities", "rate"),
+    [({"fps": 251.0}, True, 251), ({"fps": 30}, True, 250), ({"dt": 0.004}, False, 250), ({"dt": 2.0}, False, None)],
+)
+def test_a_number_of_the_file_says_the_rate_unless_the_motion_contradicts_it(tmp_path, said, has_velocities, rate):
+    _, q, qd, *_ = swung(2)
+    arrays = {"q": q, **({"qd": qd} if has_velocities else {})}
+    np.savez(tmp_path / "log.npz", **arrays, **said)
+    (tmp_path / "log.json").write_text(json.dumps({**{name: x.tolist() for name, x in arrays.items()}, **said}))
+    for name in ("log.npz", "log.json"):
+        found, _ = drafted(tmp_path / name, arm("hip", "knee"))
+        assert found.rate == rate
 
 
 def test_arrays_of_legged_robots_find_their_quantities(tmp_path):
