@@ -45,11 +45,12 @@ class DeflectedJoints:
         is_known = np.isfinite(read)
         last = np.maximum.accumulate(np.where(is_known, np.arange(len(read))[:, None], 0), axis=0)
         read = np.take_along_axis(read, last, axis=0)
+        end = read[-1].copy()  # as it was read: angles are without jumps from there on
         for k in np.flatnonzero(self._turns).tolist():
             read[is_known[:, k].argmax() :, k] = unwrapped(read[is_known[:, k].argmax() :, k])
         travelled = np.nan_to_num(np.diff(read, axis=0))
         elapsed = np.full(len(q), self._dt) if t is None else np.nan_to_num(np.diff(t, prepend=self._t)).clip(min=0.0)
         z = deflections(travelled, elapsed, self._distance, self._creep, self._z)
         if len(z):
-            self._z, self._q, self._t = z[-1], read[-1], np.nan if t is None else t[-1]
+            self._z, self._q, self._t = z[-1], end, np.nan if t is None else t[-1]
         return z

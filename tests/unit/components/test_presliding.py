@@ -95,10 +95,11 @@ def test_logs_have_deflections_of_their_positions_or_their_own(tmp_path):
 
 def test_positions_that_are_not_known_or_jump_by_a_turn_deflect_nothing():
     record = SampleRecord.of({(): nd.System(with_friction(coulomb=1.0, presliding=LAW), "inverse_dynamics")})
-    q = np.array([[3.1413, 0.0], [np.nan, 4e-4], [3.1417 - 2 * np.pi, np.nan], [3.1417 - 2 * np.pi, 4e-4]])
+    turned = 3.1417 - 2 * np.pi
+    q = np.array([[3.1413, 0.0], [np.nan, 4e-4], [turned, np.nan], [turned, 4e-4], [turned + 2e-4, 4e-4]])
     joints = DeflectedJoints(record, [f"deflection:{name}" for name in ARM.joint_names])
-    z = np.concatenate([joints.follow(None, q[:2]), joints.follow(None, q[2:])])
-    np.testing.assert_allclose(z, [[0, 0], [0, 0.4], [0.4, 0.4], [0.4, 0.4]], atol=1e-9)
+    z = np.concatenate([joints.follow(None, part) for part in (q[:2], q[2:4], q[4:])])
+    np.testing.assert_allclose(z, [[0, 0], [0, 0.4], [0.4, 0.4], [0.4, 0.4], [0.6, 0.4]], atol=1e-9)
 
 
 @pytest.mark.parametrize("law", [LAW, None])
