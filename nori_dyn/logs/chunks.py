@@ -20,6 +20,7 @@ from nori_dyn.logs.motion.presliding import DeflectedJoints
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.joints import Joint
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.over_ticks import joined
 from nori_dyn.solve.plausibility.motion import step, unwrapped
 from nori_dyn.typing import Floats, Indices
@@ -246,30 +247,37 @@ class _Differentiated:
     joints: tuple[int, ...] | None
     by: Differentiator = field(repr=False)
 
-    def read(self, samples: Samples) -> Floats:
-        """What is differentiated of samples (N, n); nan where it is no number of a robot."""
+    def taken(self, samples: Samples) -> Floats:
+        """The numbers of samples that it is made of (N, m); nan where one is no number of a robot."""
+        slices = samples.record.tree.q_slices
+        of_q = None if self.joints is None else [samples.q[:, slices[i]] for i in self.joints]
+        values = samples.qd[:, self.freedoms] if of_q is None else np.hstack(of_q)
+        return np.where(is_wrong(values), np.nan, values)
+
+    def read(self, taken: Floats, tree: KinematicTree) -> Floats:
+        """What is differentiated (N, n), of the numbers of successive samples (N, m)."""
         if self.joints is None:
-            read = samples.qd[:, self.freedoms]
-            return np.where(is_wrong(read), np.nan, read)
-        tree = samples.record.tree
-        return np.hstack([_travelled(tree.joints[i], samples.q[:, tree.q_slices[i]]) for i in self.joints])
+            return taken
+        joints = [tree.joints[i] for i in self.joints]
+        parts = np.split(taken, np.cumsum([joint.nq for joint in joints])[:-1], axis=1)
+        return np.hstack([_travelled(joint, q) for joint, q in zip(joints, parts, strict=True)])
 
 
 def _travelled(joint: Joint, q: Floats) -> Floats:
-    """What has its velocity (N, nv) for a rate: the positions (N, nq) of a joint, of angles without jumps by a turn.
+    """What has the velocity of a joint (N, nv) for its rate: positions (N, nq), of angles without jumps by a turn.
 
-    Where it turns freely, the way that it has come from sample to sample, in its own axes.
+    Where the joint turns freely, the way that it has come from sample to sample, in its own axes.
     """
-    read, found = np.where(is_wrong(q), np.nan, q), np.full((len(q), joint.nv), np.nan)
+    found = np.full((len(q), joint.nv), np.nan)
     if "quaternion" in joint.coordinates:
-        known = np.flatnonzero(np.isfinite(read).all(axis=1) & (np.linalg.norm(read[:, -4:], axis=1) > 0))
+        known = np.flatnonzero(np.isfinite(q).all(axis=1) & (np.linalg.norm(q[:, -4:], axis=1) > 0))
         found[known[:1]] = 0.0
         if len(known) > 1:
-            found[known[1:]] = np.cumsum(joint.difference(read[known[:-1]].T, read[known[1:]].T), axis=1).T
+            found[known[1:]] = np.cumsum(joint.difference(q[known[:-1]].T, q[known[1:]].T), axis=1).T
         return found
     for k, kind in enumerate(joint.coordinates):
-        is_known = np.isfinite(read[:, k])
-        found[is_known, k] = unwrapped(read[is_known, k]) if kind == "angle" and is_known.any() else read[is_known, k]
+        is_known = np.isfinite(q[:, k])
+        found[is_known, k] = unwrapped(q[is_known, k]) if kind == "angle" and is_known.any() else q[is_known, k]
     return found
 
 
@@ -310,7 +318,7 @@ def _with_derivatives(
         qd, qdd, y = kept.qd.copy(), np.zeros(kept.qd.shape), kept.y.copy()
         deviations, sigma = np.full(qd.shape, np.nan), None
         for part in parts:
-            found = part.by.derivatives(kept.t, part.read(kept), counts.dt)
+            found = part.by.derivatives(kept.t, part.read(part.taken(kept), record.tree), counts.dt)
             qdd[:, part.freedoms] = found.qdd
             if found.qd is not None:
                 qd[:, part.freedoms] = found.qd
@@ -370,18 +378,19 @@ def _motion(
         InputError: nothing says how far apart samples are, or there are none.
         FileFormatError: the log is damaged.
     """
-    parts: list[Samples] = []
+    parts: list[tuple[Floats, Floats]] = []
     dt, every = 0.0, 1
     for k, rows in enumerate(rows_of(binding, source.read(binding.wanted), {})):
         if k % every:
             continue
         for samples in _valid_samples([rows], source, binding, (), Counter()):
             dt = dt or _step(samples.t, part.by, counts, binding)
-            parts.append(samples)
+            even = np.asarray(dt * samples.numbers)
+            t = even if samples.t is None or part.by.dt is not None else samples.t
+            parts.append((t, part.taken(samples)))
         if len(parts) > LOOKED_AT:
             parts, every = parts[::2], 2 * every
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
-    found = joined(parts)
-    even = np.asarray(dt * found.numbers)
-    return even if found.t is None or part.by.dt is not None else found.t, part.read(found), dt
+    t, taken = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return t, part.read(taken, binding.record.tree), dt
