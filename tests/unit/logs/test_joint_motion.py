@@ -244,3 +244,12 @@ def test_a_simulated_motion_without_any_noise(reads):
     rates = (-np.sin(t), -np.cos(t)) if reads == "q" else (np.cos(t), -np.sin(t))
     np.testing.assert_allclose(motion.qd[:, 0], rates[0], atol=1e-4)
     np.testing.assert_allclose(motion.qdd[10:-10, 0], rates[1][10:-10], atol=1e-3)
+
+
+def test_times_that_are_rounded_to_milliseconds_have_noise():
+    """Steps of 2 and 3 ms, which are as many as half of the usual one apart."""
+    t, noise = np.arange(0, 4, 1 / 424), np.random.default_rng(0).normal(0, 1e-4, (1696, 1))
+    found = nd.tools.joint_motion(np.round(t, 3), np.sin(2 * t)[:, None] + noise)
+    off = (found.qdd[:, 0] + 4 * np.sin(2 * t))[50:-50]
+    assert np.sqrt(np.mean(off**2)) < 0.05
+    assert np.mean(np.abs(off) < 1.96 * found.sigma_qdd[50:-50, 0]) > 0.9
