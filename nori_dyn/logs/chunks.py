@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from nori_dyn.errors import InputError
-from nori_dyn.logs.clock import Rows, StreamCounts, is_wrong, rows_of
+from nori_dyn.errors import InputError, NoriWarning
+from nori_dyn.logs.clock import Rows, StreamCounts, is_wrong, rows_of, slower_streams
 from nori_dyn.logs.formats.source import BLOCK, LogSource, Stream, suggestion
 from nori_dyn.logs.mapping.binding import Binding
 from nori_dyn.logs.mapping.naming import KINDS
@@ -262,6 +263,12 @@ class _Differentiated:
         parts = np.split(taken, np.cumsum([joint.nq for joint in joints])[:-1], axis=1)
         return np.hstack([_travelled(joint, q) for joint, q in zip(joints, parts, strict=True)])
 
+    def places(self, record: SampleRecord) -> set[int]:
+        """The numbers of a record that are differentiated."""
+        if self.joints is None:
+            return {record.qd.start + k for k in self.freedoms.tolist()}
+        return {k for i in self.joints for k in range(record.tree.nq)[record.tree.q_slices[i]]}
+
 
 def _travelled(joint: Joint, q: Floats) -> Floats:
     """What has the velocity of a joint (N, nv) for its rate: positions (N, nq), of angles without jumps by a turn.
@@ -310,7 +317,7 @@ def _with_derivatives(
     readings = [k for k in made if k >= record.y.start]
     freedoms = [record.freedoms[record.names[k]] for k in readings]
     kept: Samples | None = None
-    told = 0  # how many of what is kept have been yielded
+    told = n = 0  # how many of what is kept have been yielded, and how many there were
 
     def filled(until: int) -> Samples:
         assert kept is not None
@@ -333,6 +340,7 @@ def _with_derivatives(
         return replace(kept, qd=qd, y=y, sigma=sigma).at(slice(told, until))
 
     for chunk in chunks:
+        n += len(chunk)
         kept = chunk if kept is None else joined([kept, chunk])
         until = len(kept) - window // 2
         if len(kept) - told >= BLOCK // 2 and until > max(told, window):
@@ -341,6 +349,8 @@ def _with_derivatives(
             kept, told = kept.at(slice(before, None)), until - before
     if kept is not None:
         yield filled(len(kept))
+    for slower in slower_streams(binding, set().union(*(part.places(record) for part in parts)), counts.streams, n):
+        warnings.warn(slower, NoriWarning, stacklevel=2)
 
 
 def _with_deflections(chunks: Iterable[Samples], joints: DeflectedJoints) -> Iterator[Samples]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +26,9 @@ LARGEST = 1e50
 """Numbers of a log from which on they are none: no robot has such in any unit, and their squares end in nothing."""
 
 NO_TIME, TWICE = "with an invalid time", "that repeat the one before, its time too"
+
+SLOWER = 2
+"""As many times more samples than a stream has are told of, where they are differentiated."""
 
 MOST_TIMES = 1 << 26
 """Times that a clock of so many a second makes between two samples, at most: 18 hours of 1 kHz."""
@@ -173,6 +176,27 @@ def rows_of(binding: Binding, blocks: Iterable[SampleBlock], counts: dict[str, S
         numbers = _constants(binding, len(block))
         numbers[bound.targets] = bound.numbers(block.values)
         yield Rows(block.first, t, numbers, left_out=left_out)
+
+
+def slower_streams(
+    binding: Binding, differentiated: Container[int], counts: Mapping[str, StreamCounts], n: int
+) -> Iterator[str]:
+    """Yield what is to be told of streams that are differentiated between their samples, on straight lines.
+
+    Args:
+        binding: of a log.
+        differentiated: the numbers of a record that are differentiated.
+        counts: of its streams, that have been read.
+        n: how many samples of a record there were.
+    """
+    for name, bound in binding.streams.items():
+        own = counts[name].samples if name in counts else n
+        if SLOWER * own < n and any(int(k) in differentiated for k in bound.targets):
+            yield (
+                f"{binding.where}: '{name}' has {own:,} samples, of which {n:,} are made on the lines between: "
+                "velocities and accelerations that it lacks are those of lines. Its own samples are better: "
+                f"`clock: {{stream: {name}}}` in the mapping."
+            )
 
 
 def _timed(binding: Binding, blocks: Iterable[SampleBlock]) -> Iterator[tuple[SampleBlock, Floats | None]]:

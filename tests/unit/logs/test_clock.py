@@ -1,5 +1,7 @@
 """Streams on clocks of their own, against NumPy's and SciPy's interpolation; gaps."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
@@ -163,3 +165,16 @@ def test_accelerations_are_made_on_both_sides_of_velocities_that_are_no_numbers(
     log = samples_in(tmp_path / "log.npz", SYSTEM, SavitzkyGolay(11), "drop", mapping=OF_VELOCITIES)
     np.testing.assert_allclose(log.y[:, 0], 3.0, rtol=1e-9)
     np.testing.assert_array_equal(log.numbers, [*range(2, 30), *range(37, 100)])
+
+
+@pytest.mark.parametrize("stream", ["a", "b"])
+def test_velocities_that_are_differentiated_between_samples_of_a_slower_stream_are_told(tmp_path, stream):
+    saved(tmp_path / "log.npz", np.linspace(0.0, 1.0, 101), np.linspace(0.0, 1.0, 1001))
+    columns = [COLUMNS[1], {"of": "q:joint1", "from": "b_qdd"}]  # velocities of 100 Hz beside positions of 1 kHz
+    mapping = {"columns": columns, "clock": {"stream": stream}}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        samples_in(tmp_path / "log.npz", SYSTEM, SavitzkyGolay(5), mapping=mapping)
+    said = [str(each.message) for each in caught]
+    assert bool(said) == (stream == "b")
+    assert all("'a' has 101 samples, of which 1,001 are made on the lines between" in each for each in said)
