@@ -53,6 +53,9 @@ LATE, SEVERAL, OFTEN = 5.0, 2, 0.05
 SAME = (0.5, 2.0)
 """Ratio of the motion of q to that by qd, where the two agree but for noise."""
 
+HALF_A_TURN = math.pi + 1e-6
+"""Angles that are never larger may jump by a turn [rad]."""
+
 
 def limits(tree: KinematicTree, q: Floats) -> Iterator[PlausibilityWarning]:
     """Yield a warning where configurations (N, nq) are outside the joint limits."""
@@ -246,7 +249,7 @@ def _is_limited(tree: KinematicTree, i: int) -> bool:
 
 def unwrapped(angle: Floats) -> Floats:
     """An angle (N,) without the jumps of one that is kept within half a turn."""
-    return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= math.pi + 1e-6 else angle
+    return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= HALF_A_TURN else angle
 
 
 def _strides(position: Floats, velocity: Floats, dt: float) -> tuple[Floats, Floats]:
