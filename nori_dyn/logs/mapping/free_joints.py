@@ -29,6 +29,9 @@ RATES = {"vel", "velocity", "velocities", "v", "qd", "dq", "acc", "acceleration"
 FITS = 0.3
 """What may be left of the rate of a pose, of its size, where a column is taken for it."""
 
+UPRIGHT = 0.7
+"""Cosine of the tilt up to which a base stands upright."""
+
 SPAN = 0.2
 """Time over which rates are averaged [s]: poses of motion capture are noisy."""
 
@@ -109,7 +112,10 @@ def poses(of: Drafting, rate: float | None) -> Iterator[DraftEntry]:
     why = "a position, and four numbers of size one"
     if order:
         entry, why = entry | {"orientation": order}, f"{why}, {order}"
-    yield DraftEntry(entry, why, (*place, *turned), record.groups[f"q:{free[0]}"], bool(order))
+        if velocity is None:
+            why += f", if not {'xyzw' if order == 'wxyz' else 'wxyz'}: no velocity tells"
+    lies = _lying(_z_axis(of, turned, order))
+    yield DraftEntry(entry, why + lies, (*place, *turned), record.groups[f"q:{free[0]}"], bool(order or lies))
     if velocity is not None and f"qd:{free[0]}" in record.groups:
         columns, axes = velocity
         entry = {"of": f"qd:{free[0]}", "from": [*columns], "axes": axes}
@@ -159,11 +165,34 @@ def _is_unit(values: Mapping[str, Floats], columns: Columns) -> bool:
 
 
 def _orders(of: Drafting, columns: Columns) -> list[str]:
-    """The orders of a quaternion without letters, the likelier first: most hardly turn, and are real. None of flags."""
+    """The orders of a quaternion without letters, the likelier first: most stand, hardly turn, and are real.
+
+    Flags have none.
+    """
     values = np.array([of.values[column] for column in columns])
     if np.isin(values, (0.0, 1.0)).all():
         return []
-    return ["wxyz", "xyzw"] if np.argmax(np.nanmedian(np.abs(values), axis=1)) == 0 else ["xyzw", "wxyz"]
+    real_first = ["wxyz", "xyzw"] if np.argmax(np.nanmedian(np.abs(values), axis=1)) == 0 else ["xyzw", "wxyz"]
+    return sorted(real_first, key=lambda order: bool(_z_axis(of, columns, order)[2] < UPRIGHT))
+
+
+def _z_axis(of: Drafting, columns: Columns, order: str) -> Floats:
+    """Where the z axis of a body points in the world (3,), mostly, by its quaternion; nan where it has none."""
+    values = np.array([of.values[column] for column in columns]).T
+    values = values[np.linalg.norm(values, axis=1) > 0]  # nor a number
+    turned = Rotation.from_quat(np.roll(values, -1, axis=1) if order == "wxyz" else values)
+    found: Floats = np.median(turned.apply([0.0, 0.0, 1.0]), axis=0) if len(values) else np.full(3, np.nan)
+    return found
+
+
+def _lying(up: Floats) -> str:
+    """What to ask of a base whose z axis points along x, y or downwards; "" of one that stands, or leans."""
+    k = int(np.argmax(np.abs(up)))
+    if not abs(up[k]) > UPRIGHT or (k == 2 and up[k] > 0):
+        return ""
+    sign = "-" if up[k] < 0 else ""
+    gravity = ",".join(f"{-9.81 * np.sign(up[k]) if i == k else 0:g}" for i in range(3))
+    return f"; the z axis of the base points along {sign}{'xyz'[k]} of the world: if that is up, --gravity {gravity}"
 
 
 def _velocity(

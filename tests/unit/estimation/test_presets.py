@@ -305,6 +305,31 @@ def test_a_table_of_states_without_names_begins_with_a_pose(tmp_path, name):
         nd.estimate(tmp_path / name, BIPED)
 
 
+def test_a_base_that_lies_in_a_world_whose_y_is_up_is_asked_about(tmp_path):
+    of = walk("biped", 6.4)[1000:2000:20]
+    up = Rotation.from_euler("x", -90, degrees=True)
+    pose = up.apply(of.q[:, :3]), (up * Rotation.from_quat(of.q[:, 3:7])).as_quat()
+    of_base = [f"base_{part}" for part in ("x", "y", "z", "qx", "qy", "qz", "qw")]
+    names = ["t", *of_base, *(f"q[{k}]" for k in range(10))]
+    table = np.column_stack([0.02 * np.arange(of.n), *pose, of.q[:, 7:]])
+    with open_log(written(tmp_path / "log.csv", dict(zip(names, table.T, strict=True)))) as source:
+        (guess, *_) = draft(source, nd.preset(BIPED).record("pose")).guesses
+    assert guess.entry["of"] == "q:root"
+    assert guess.why.endswith("if that is up, --gravity 0,-9.81,0")
+    assert guess.is_doubtful
+
+
+@pytest.mark.parametrize("order", ["wxyz", "xyzw"])
+def test_a_base_that_stands_tells_the_order_of_its_quaternion_wherever_it_looks(tmp_path, order):
+    of = walk("biped", 6.4)[1000:2000:20]
+    quaternions = (Rotation.from_euler("z", 130, degrees=True) * Rotation.from_quat(of.q[:, 3:7])).as_quat()
+    quaternions = quaternions if order == "xyzw" else np.roll(quaternions, 1, axis=1)
+    np.savez(tmp_path / "log.npz", t=0.02 * np.arange(of.n), q=np.hstack([of.q[:, :3], quaternions, of.q[:, 7:]]))
+    with open_log(tmp_path / "log.npz") as source:
+        (guess, *_) = draft(source, nd.preset(BIPED).record("pose")).guesses
+    assert guess.entry["orientation"] == order
+
+
 @pytest.mark.parametrize("kept", [1, 2, 10])
 def test_poses_of_which_nothing_can_be_differentiated_have_no_velocity(tmp_path, kept):
     simulated(tmp_path / "log.npz", "arrays")
