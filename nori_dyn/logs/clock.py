@@ -192,10 +192,13 @@ def slower_streams(
     for name, bound in binding.streams.items():
         own = counts[name].samples if name in counts else n
         if SLOWER * own < n and any(int(k) in differentiated for k in bound.targets):
+            of, better = f"'{name}'" if name else "the log", f"{{stream: {name}}}"
+            if name == binding.reference and binding.rate is not None:
+                better = f"{{rate: {binding.rate * own / n:.3g}}}"
             yield (
-                f"{binding.where}: '{name}' has {own:,} samples, of which {n:,} are made on the lines between: "
-                "velocities and accelerations that it lacks are those of lines. Its own samples are better: "
-                f"`clock: {{stream: {name}}}` in the mapping."
+                f"{binding.where}: {of} has {own:,} samples, of which {n:,} are made on the lines between: velocities "
+                "and accelerations that it lacks are those of lines. About as many as it has are better: "
+                f"`clock: {better}` in the mapping."
             )
 
 

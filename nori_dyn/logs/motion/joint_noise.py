@@ -88,8 +88,8 @@ def stretches(t: Floats, y: Floats, dt: float) -> Floats:
     places = [k for start, stop in runs for k in range(start, stop - length + 1, length)]
     if not places:
         raise InputError(
-            f"no {LENGTHS[-1]} samples follow each other evenly and without a gap, of which the noise of joints "
-            "could be found: give it, or a longer log; or sample it evenly, `clock: {rate: 100}` in a mapping."
+            f"no {LENGTHS[-1]} samples follow each other evenly and without a gap, of which the noise of joints could "
+            f"be found: give it, or a longer log; or sample it evenly, `clock: {{rate: {1 / dt:.3g}}}` in its mapping."
         )
     every = -(-len(places) * length // MOST)
     return np.stack([y[k : k + length] for k in places[::every]])

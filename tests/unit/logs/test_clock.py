@@ -167,14 +167,18 @@ def test_accelerations_are_made_on_both_sides_of_velocities_that_are_no_numbers(
     np.testing.assert_array_equal(log.numbers, [*range(2, 30), *range(37, 100)])
 
 
-@pytest.mark.parametrize("stream", ["a", "b"])
-def test_velocities_that_are_differentiated_between_samples_of_a_slower_stream_are_told(tmp_path, stream):
+@pytest.mark.parametrize(
+    ("settings", "better"),
+    [({"stream": "a"}, ""), ({"stream": "b"}, "{stream: a}"), ({"stream": "a", "rate": 1000}, "{rate: 101}")],
+)
+def test_velocities_that_are_differentiated_between_samples_of_a_slower_stream_are_told(tmp_path, settings, better):
     saved(tmp_path / "log.npz", np.linspace(0.0, 1.0, 101), np.linspace(0.0, 1.0, 1001))
     columns = [COLUMNS[1], {"of": "q:joint1", "from": "b_qdd"}]  # velocities of 100 Hz beside positions of 1 kHz
-    mapping = {"columns": columns, "clock": {"stream": stream}}
+    mapping = {"columns": columns, "clock": settings}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         samples_in(tmp_path / "log.npz", SYSTEM, SavitzkyGolay(5), mapping=mapping)
     said = [str(each.message) for each in caught]
-    assert bool(said) == (stream == "b")
+    assert bool(said) == bool(better)
     assert all("'a' has 101 samples, of which 1,001 are made on the lines between" in each for each in said)
+    assert all(f"`clock: {better}`" in each for each in said)
