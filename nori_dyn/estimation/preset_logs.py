@@ -239,5 +239,6 @@ def questions_of(
 def _taken(guess: DraftEntry) -> str:
     """What an entry of a draft takes from which columns."""
     source = guess.entry["from"]
-    named = f"{source[0]} to {source[-1]}" if isinstance(source, list) and len(source) > 3 else source
-    return f"{guess.entry['of']} from {named}"
+    if isinstance(source, list):
+        source = f"{source[0]} to {source[-1]}" if len(source) > 3 else ", ".join(source)
+    return f"{guess.entry['of']} from {source}"

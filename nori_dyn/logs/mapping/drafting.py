@@ -13,6 +13,7 @@ from nori_dyn.logs.mapping.families import (
     MEASURED,
     NOT_MEASURED,
     NUMBERED,
+    SAME_NUMBERS,
     STATE,
     UNIT_IN_NAME,
     Family,
@@ -207,7 +208,8 @@ def _likeliest_first(family: Family) -> tuple[bool, bool, bool, int, int]:
     """The order of families that may be one quantity."""
     words = set(family.words)
     is_bare = words <= NUMBERED
-    return family.joints is None, is_bare, not MEASURED & words, -len(family.columns), len(family.words)
+    is_open = family.joints is None or family.why == SAME_NUMBERS
+    return is_open, is_bare, not MEASURED & words, -len(family.columns), len(family.words)
 
 
 def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:

@@ -50,6 +50,9 @@ NOT_MEASURED = frozenset(
 MEASURED = frozenset({"mes", "meas", "measured", "msr", "act", "actual", "real"})
 """Words of columns that say that they hold what was measured."""
 
+SAME_NUMBERS = "numbered as the joints, of which some are lacking: check that both begin at the same number"
+"""Why columns such as q4 and q6 are of which joints."""
+
 LIMBS: Mapping[str, frozenset[str]] = {
     "left": frozenset({"left", "l"}),
     "right": frozenset({"right", "r"}),
@@ -116,14 +119,14 @@ def families_of(
     """
     by_joint = list(_by_joint(names, joints, called))
     named = {name for family in by_joint for name in family.columns}
-    numbered = _by_number(name for name in names if name not in named)
+    numbered = _by_number([name for name in names if name not in named], joints)
     return [*by_joint, *(_in_order(family, order) for family in numbered)]
 
 
 def _in_order(family: Family, order: Sequence[str]) -> Family:
     """The family by joints, where it has as many columns as are numbered, or more motors than the robot has."""
     size, n = len(family.columns), len(order)
-    if not n or not (size == n or (size > n and "motor" in family.words)):
+    if family.joints is not None or not n or not (size == n or (size > n and "motor" in family.words)):
         return family
     return replace(family, columns=family.columns[:n], joints=tuple(order))
 
@@ -171,8 +174,12 @@ def _by_other_names(names: Iterable[str], joints: Sequence[str]) -> Iterator[Fam
             yield Family(stem, tuple(likely[joint] for joint in ordered), ordered, words_of(stem))
 
 
-def _by_number(names: Iterable[str]) -> Iterator[Family]:
-    """Yield the families of columns that differ by a number: q[0] to q[6], pos1 and pos2, motors[0].q and so on."""
+def _by_number(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
+    """Yield the families of columns that differ by a number: q[0] to q[6], pos1 and pos2, motors[0].q and so on.
+
+    Where some are lacking, q4 and q6, they are of the joints whose names end in these numbers.
+    """
+    ends = {int(match[1]): joint for joint in joints if (match := re.search(r"(\d+)$", joint))}
     found: dict[str, dict[int, str]] = {}
     for name in names:
         match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:[._][A-Za-z_]+)?(?:\s*[\[(](?!\d+[\])])[^\])]*[\])])?)", name)
@@ -182,6 +189,9 @@ def _by_number(names: Iterable[str]) -> Iterator[Family]:
         numbers = sorted(of)
         if numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] in (0, 1):
             yield Family(pattern, tuple(of[k] for k in numbers), None, words_of(pattern))
+        elif of.keys() <= ends.keys() and len(ends) == len(joints):
+            own = tuple(ends[k] for k in numbers)
+            yield Family(pattern, tuple(of[k] for k in numbers), own, words_of(pattern), SAME_NUMBERS)
 
 
 def inertial_kind(words: Sequence[str]) -> str | None:
@@ -218,6 +228,8 @@ def joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str],
     """Joints of a family, among some of a robot's n, the reason, and whether it is to be checked; empty if unknown."""
     size = len(family.columns)
     if family.joints is not None:
+        if family.why == SAME_NUMBERS:
+            return [joint for joint in family.joints if joint in joints], "", True
         named = "{joint}" in family.pattern or "{name}" in family.pattern
         why = "named after the joints" if named else "named after joints, whose names in the robot differ a little"
         why, named = (IN_ORDER, True) if "{k}" in family.pattern else (why, named)

@@ -512,6 +512,23 @@ def test_a_rate_says_how_far_samples_without_times_are_apart(tmp_path):
     np.testing.assert_allclose(t, np.arange(len(q)) / 250, atol=1e-12)
 
 
+def test_columns_of_some_joints_are_of_those_that_end_in_their_numbers(tmp_path):
+    arrays = {"q2": 0.1, "dq2": 0.2, "q2_tau": 0.3, "pos3": 0.4}
+    np.savez(tmp_path / "log.npz", t=0.01 * np.arange(N), **{name: np.full(N, x) for name, x in arrays.items()})
+    found, _ = drafted(tmp_path / "log.npz", arm("joint1", "joint2", "joint3"))
+    given = {name: guess for guess in found.guesses for name in guess.gives}
+    assert {name: guess.columns for name, guess in given.items()} == {
+        "q:joint2": ("q2",),
+        "q:joint3": ("pos3",),
+        "qd:joint2": ("dq2",),
+        "tau:joint2": ("q2_tau",),
+    }
+    assert all(guess.is_doubtful for guess in found.guesses)
+    np.savez(tmp_path / "log.npz", q=np.zeros((N, 3)), pos2=np.ones(N))  # where all are numbered, these come first
+    found, _ = drafted(tmp_path / "log.npz", arm("joint1", "joint2", "joint3"))
+    assert entries(found)["q:{joint}"]["from"] == "q[{k}]"
+
+
 @pytest.mark.parametrize(
     ("said", "has_velocities", "rate"),
     [({"fps": 251.0}, True, 251), ({"fps": 30}, True, 250), ({"dt": 0.004}, False, 250), ({"dt": 2.0}, False, None)],
