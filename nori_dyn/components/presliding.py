@@ -11,7 +11,6 @@ for presliding of drives; that it creeps, as a Maxwell element does, is ours: do
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,7 +44,10 @@ class Presliding(ConfigPart):
             >>> print(np.round([law.after(0.0, 4e-4, 0.01), law.after(1.0, 0.0, 2.0), law.after(1.0, -5e-3, 0.01)], 3))
             [ 0.4    0.368 -1.   ]
         """
-        return np.asarray(np.clip(math.exp(-elapsed / self.creep) * z + travelled / self.distance, -1.0, 1.0))
+        z, travelled = np.broadcast_arrays(np.asarray(z, dtype=float), travelled)
+        distance, creep = np.full(z.size, self.distance), np.full(z.size, self.creep)
+        found = deflections(travelled.reshape(1, -1), np.array([elapsed]), distance, creep, z.ravel())
+        return found.reshape(z.shape)
 
 
 @dataclass(frozen=True, slots=True)

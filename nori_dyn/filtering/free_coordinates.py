@@ -263,7 +263,7 @@ def _found(plan: Asked) -> FreeCoordinates:
     sensors = FreeSensors(
         f"{system.sensors.name}, what persists given", exact, readings, hashlib.sha256(key.encode()).hexdigest()
     )
-    open_system = System(system.tree, sensors, system.of_components.repeats)
+    open_system = system.replace(sensors=sensors)
     outputs = [output.name for output in plan.outputs]
     make = partial(make_plan, open_system, outputs, seed=plan.seed)
     is_data = isinstance(getattr(system.sensors, "sensors", system.sensors), SensorSet)  # as `plan_system` has it

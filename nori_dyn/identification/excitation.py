@@ -256,8 +256,7 @@ def excitation(
         system = System(tree, torque_sensors(tree, motors, surroundings.contacts))
     limits = motion_limits(tree, bodies, **limits_given, followers=moving.followers)
     progress("equations")
-    system = System(sliding(tree), system.sensors, system.of_components.repeats)
-    regression = Regression.of(system, wanted, seed)
+    regression = Regression.of(system.replace(sliding(tree)), wanted, seed)
     moved = {i for i, s in enumerate(tree.v_slices) if set(range(s.start, s.stop)) & set(moving.moved)}
     stays = [name for k, name in enumerate(tree.joint_names) if tree.joints[k].nv and k not in moved]
     progress("base parameters")

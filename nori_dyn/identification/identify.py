@@ -157,9 +157,10 @@ def identify(
     """
     robots = tuple(logs) if isinstance(logs, Mapping) else ("",)
     if "presliding" in ((parameters,) if isinstance(parameters, str) else parameters):
-        before = system
-        tree = with_presliding(before.tree if isinstance(before, System) else before)
-        system = System(tree, before.sensors) if isinstance(before, System) else tree
+        if isinstance(system, System):
+            system = system.replace(with_presliding(system.tree))
+        else:
+            system = with_presliding(system)
     unloaded, carrying = logs_of(logs, robots), logs_of(loaded, robots)
     others = [] if isinstance(held_out, float | int) else logs_of(held_out, robots)
     options = IdentifyOptions(

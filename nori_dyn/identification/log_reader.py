@@ -307,7 +307,7 @@ def _solver(system: System) -> tuple[Solver, Indices]:
     chosen = [k for k, row in enumerate(rows) if all(key.kind in MOTIONS for key in row.equation.blocks(at))]
     own = [k for number in chosen for k in range(rows[number].y.start, rows[number].y.stop)]
     try:
-        motion = System(system.tree, MotionSensors(system, frozenset(chosen)), system.of_components.repeats)
+        motion = system.replace(sensors=MotionSensors(system, frozenset(chosen)))
         plan: EliminationPlan = make_plan(motion, ["qdd"])
     except (SingularSystemError, SystemShapeError) as error:
         raise InputError(

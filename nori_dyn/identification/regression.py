@@ -157,7 +157,7 @@ class Regression:
 
         def forward(phi: Array, are_known: bool) -> _Forward:
             tree = ParametricTree.over(parameters, phi, graph, system.tree.I if taken_at is None else taken_at)
-            symbolic = System(tree, system.sensors, system.of_components.repeats)
+            symbolic = system.replace(tree)
             at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
             named = dict(zip(parameters.names, phi, strict=True))
             return _Forward(symbolic, at, arrays["qdd"], arrays["y"], named, graph, are_known)

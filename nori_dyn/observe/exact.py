@@ -115,7 +115,5 @@ def exact_system(system: System, seed: int = 0) -> ExactSystem:
     state = symbolic_state(system, seed)
     graph = state.graph
     tree = ExactTree.of(system.tree, graph)
-    entries = traced_entries(
-        System(tree, system.sensors, system.of_components.repeats), exact_positions(tree, state.q), graph
-    )
+    entries = traced_entries(system.replace(tree), exact_positions(tree, state.q), graph)
     return ExactSystem(state, system.shape, entries)

@@ -54,7 +54,7 @@ def over_time(system: System) -> System:
     own = tuple(row.equation for row in system.rows if row.is_sensor)
     read = [replace(one, sigma=(1.0,) * len(one.variable.components)) for one in without_prior(system)]
     sensors = SensorsOverTime(system.sensors.name, system.sensors.fingerprint, (*own, *beginnings(read)))
-    return System(system.tree, sensors, system.of_components.repeats)
+    return system.replace(sensors=sensors)
 
 
 def no_single_instant(system: System) -> PlanError:

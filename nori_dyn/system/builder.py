@@ -96,6 +96,11 @@ class System(Shown):
         """Return the system without rows of components that repeat others."""
         return type(self)(self.tree, self.sensors, repeats)
 
+    def replace(self, tree: KinematicTree | None = None, sensors: Sensors | None = None) -> System:
+        """Return the system of another robot with the same loops and couplings, or of other sensors."""
+        of, by = self.tree if tree is None else tree, self.sensors if sensors is None else sensors
+        return System(of, by, self.of_components.repeats)
+
     def _with_fading(self, memory: Iterable[Remembered]) -> Iterator[Remembered]:
         """Yield state variables and, of components, those that always are."""
         fading, entries = fading_parts(self.parts), {each.variable.key: each for each in memory}
